@@ -1,0 +1,172 @@
+//! Rates, in bytes per second.
+
+use core::{fmt, time::Duration};
+
+use crate::time::nanos;
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// A rate of data. Whole bytes per second inside, shown in bits per second as networks are.
+///
+/// ```
+/// use core::time::Duration;
+/// use lastbyte_congestion::Bandwidth;
+///
+/// let vdsl = Bandwidth::from_bits_per_second(55_000_000);
+/// assert_eq!(vdsl.bytes_in(Duration::from_millis(39)), 268_125); // the path of 55 Mb/s and 39 ms holds 268 kB
+/// assert_eq!(vdsl.time_for(268_125), Duration::from_millis(39));
+/// assert_eq!(vdsl.to_string(), "55mbit");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bandwidth(u64);
+
+impl Bandwidth {
+    /// Nothing ever leaves.
+    pub const ZERO: Self = Self(0);
+    /// No limit.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// A rate of so many bytes per second.
+    #[must_use]
+    pub const fn from_bytes_per_second(bytes: u64) -> Self {
+        Self(bytes)
+    }
+
+    /// A rate of so many bits per second, rounded down to whole bytes.
+    #[must_use]
+    pub const fn from_bits_per_second(bits: u64) -> Self {
+        Self(bits / 8)
+    }
+
+    /// The rate at which `bytes` pass in `interval`. [`Bandwidth::MAX`] for an interval of zero.
+    #[must_use]
+    pub fn from_delivery(bytes: u64, interval: Duration) -> Self {
+        match nanos(interval) {
+            0 => Self::MAX,
+            span => Self(saturate(
+                u128::from(bytes) * NANOS_PER_SECOND / u128::from(span),
+            )),
+        }
+    }
+
+    /// Bytes per second.
+    #[must_use]
+    pub const fn bytes_per_second(self) -> u64 {
+        self.0
+    }
+
+    /// Bits per second, saturating.
+    #[must_use]
+    pub const fn bits_per_second(self) -> u64 {
+        self.0.saturating_mul(8)
+    }
+
+    /// Whether this rate is [`Bandwidth::MAX`], that is: no limit.
+    #[must_use]
+    pub const fn is_unlimited(self) -> bool {
+        self.0 == u64::MAX
+    }
+
+    /// How many whole bytes pass in `span`.
+    #[must_use]
+    pub fn bytes_in(self, span: Duration) -> u64 {
+        if self.is_unlimited() && !span.is_zero() {
+            return u64::MAX;
+        }
+        saturate(u128::from(self.0) * u128::from(nanos(span)) / NANOS_PER_SECOND)
+    }
+
+    /// How long `bytes` take to pass, rounded up to the nanosecond; the longest span if nothing ever leaves.
+    #[must_use]
+    pub fn time_for(self, bytes: u64) -> Duration {
+        match self.0 {
+            u64::MAX => Duration::ZERO,
+            0 if bytes == 0 => Duration::ZERO,
+            0 => Duration::from_nanos(u64::MAX),
+            rate => Duration::from_nanos(saturate(
+                (u128::from(bytes) * NANOS_PER_SECOND).div_ceil(u128::from(rate)),
+            )),
+        }
+    }
+
+    /// This rate times `gain`, saturating; a negative gain or one that is no number counts as zero.
+    #[must_use]
+    pub fn scaled(self, gain: f64) -> Self {
+        if self.is_unlimited() {
+            return self;
+        }
+        Self((self.0 as f64 * gain) as u64)
+    }
+}
+
+fn saturate(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+impl fmt::Display for Bandwidth {
+    /// As `tc` writes rates: `55mbit`, `1.5gbit`, `800bit`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unlimited() {
+            return f.write_str("unlimited");
+        }
+        let bits = self.bits_per_second();
+        let (unit, scale) = match bits {
+            1_000_000_000.. => ("gbit", 1e9),
+            1_000_000.. => ("mbit", 1e6),
+            1_000.. => ("kbit", 1e3),
+            _ => ("bit", 1.0),
+        };
+        let rounded = libm::round(bits as f64 / scale * 1000.0) / 1000.0;
+        write!(f, "{rounded}{unit}")
+    }
+}
+
+impl fmt::Debug for Bandwidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_overflows_or_divides_by_zero() {
+        assert!(Bandwidth::from_delivery(1, Duration::ZERO).is_unlimited());
+        assert_eq!(
+            Bandwidth::from_delivery(u64::MAX, Duration::from_nanos(1)),
+            Bandwidth::MAX
+        );
+        assert_eq!(Bandwidth::MAX.bytes_in(Duration::ZERO), 0);
+        assert_eq!(Bandwidth::MAX.bytes_in(Duration::from_nanos(1)), u64::MAX);
+        assert_eq!(Bandwidth::MAX.time_for(u64::MAX), Duration::ZERO);
+        assert_eq!(Bandwidth::ZERO.time_for(0), Duration::ZERO);
+        assert_eq!(Bandwidth::ZERO.time_for(1), Duration::from_nanos(u64::MAX));
+        assert_eq!(
+            Bandwidth::from_bytes_per_second(9).scaled(-1.0),
+            Bandwidth::ZERO
+        );
+        assert_eq!(
+            Bandwidth::from_bytes_per_second(9).scaled(f64::NAN),
+            Bandwidth::ZERO
+        );
+    }
+
+    #[test]
+    fn time_for_rounds_up_so_that_nothing_leaves_early() {
+        let rate = Bandwidth::from_bytes_per_second(3);
+        assert_eq!(rate.time_for(1), Duration::from_nanos(333_333_334));
+        assert!(rate.bytes_in(rate.time_for(1)) >= 1);
+    }
+
+    #[test]
+    fn shown_as_tc_shows_rates() {
+        let shown = |bits| Bandwidth::from_bits_per_second(bits).to_string();
+        assert_eq!(shown(800), "800bit");
+        assert_eq!(shown(64_000), "64kbit");
+        assert_eq!(shown(55_000_000), "55mbit");
+        assert_eq!(shown(1_500_000_000), "1.5gbit");
+        assert_eq!(Bandwidth::MAX.to_string(), "unlimited");
+    }
+}

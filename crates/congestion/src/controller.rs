@@ -1,0 +1,212 @@
+//! What a transport tells a congestion controller, and what it may ask.
+//!
+//! A controller is told of every packet sent, and of what became of it; it answers how much may be in flight
+//! ([`Controller::window`]) and how fast it may leave ([`Controller::pacing`]). It keeps no clock, owns no packet and
+//! does not count what is in flight: the transport does (RFC 9002 §2, §7), and hands the count in.
+//!
+//! # What to call, and when
+//!
+//! | when | call |
+//! |---|---|
+//! | a packet that counts in flight left | [`on_sent`](Controller::on_sent); keep its [`Receipt`] with the packet |
+//! | nothing is left to send, though window and pacer would allow it | [`on_app_limited`](Controller::on_app_limited) |
+//! | about to send, after nothing was in flight for a while | [`on_idle_restart`](Controller::on_idle_restart) |
+//! | the path's datagram size changed | [`on_mtu`](Controller::on_mtu) |
+//! | a packet that was declared lost is acknowledged after all | [`on_spurious_loss`](Controller::on_spurious_loss) |
+//!
+//! An ACK frame is told in the order of RFC 9002 Appendix A.7, losses before growth:
+//!
+//! 1. [`on_packet_acked`](Controller::on_packet_acked) for each newly acknowledged packet that was in flight,
+//! 2. [`on_packet_lost`](Controller::on_packet_lost) for each packet now declared lost,
+//! 3. [`on_ecn_ce`](Controller::on_ecn_ce) if the peer's CE count rose,
+//! 4. [`on_lost`](Controller::on_lost) once, if there were losses,
+//! 5. [`on_ack`](Controller::on_ack) once.
+//!
+//! When the loss timer fires, steps 2 and 4 alone. A path that changes gets a new controller (RFC 9000 §9.4); packets
+//! sent on the old path are not told to the new one. Packets dropped with their keys (RFC 9002 §6.4) leave the count in
+//! flight and are not told at all. Probes (RFC 9002 §7.5), and one packet on entering recovery (§7.3.2), may be sent
+//! beyond the window; they are told like all others.
+
+use core::{fmt, time::Duration};
+
+use crate::{bandwidth::Bandwidth, rtt::Rtt, sampler::DeliverySnapshot, state::State, time::Time};
+
+/// A congestion controller for one path. See the [module](self) for what is called when.
+///
+/// Sizes are bytes of UDP payload. Every size and time of the arguments may be arbitrary: implementations saturate,
+/// and never panic.
+pub trait Controller: fmt::Debug + Send {
+    /// A packet that counts in flight was sent. The receipt is to be kept with the packet and handed back when it is
+    /// acknowledged or lost.
+    fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt;
+
+    /// The sender stopped because nothing was left to send, while window and pacer would have let it (RFC 9002 §7.8).
+    /// Being held back by the pacer is not this. The next [`on_sent`](Controller::on_sent) ends the state.
+    fn on_app_limited(&mut self, now: Time, in_flight: u64);
+
+    /// One newly acknowledged packet, ahead of the [`on_ack`](Controller::on_ack) that closes the ACK frame.
+    fn on_packet_acked(&mut self, now: Time, packet: &Packet);
+
+    /// One packet declared lost, ahead of the [`on_lost`](Controller::on_lost) that closes the batch. Lost path MTU
+    /// probes are no signal of congestion (RFC 9000 §14.4) and not told.
+    fn on_packet_lost(&mut self, now: Time, packet: &Packet);
+
+    /// Closes a batch of losses.
+    fn on_lost(&mut self, loss: &Loss<'_>);
+
+    /// The peer reports more packets marked with ECN-CE than before (RFC 9002 §7.1).
+    fn on_ecn_ce(&mut self, ce: &EcnCe<'_>);
+
+    /// Closes an ACK frame.
+    fn on_ack(&mut self, ack: &Ack<'_>);
+
+    /// A packet declared lost before is acknowledged after all. Controllers that can, undo what that loss did.
+    fn on_spurious_loss(&mut self, now: Time, packet: &Packet);
+
+    /// The path now carries datagrams of `max_datagram_size` bytes of UDP payload.
+    fn on_mtu(&mut self, max_datagram_size: u64);
+
+    /// The sender is about to send again after `idle` with nothing in flight, since it had nothing to send.
+    fn on_idle_restart(&mut self, restart: &IdleRestart<'_>);
+
+    /// How many bytes may be in flight.
+    fn window(&self) -> u64;
+
+    /// How fast they may leave.
+    fn pacing(&self, rtt: &Rtt) -> Pacing;
+
+    /// Everything worth logging or drawing, as it is now.
+    fn state(&self) -> State;
+}
+
+/// A packet was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// When it leaves. With a kernel or pacer that delays it, the time of departure.
+    pub now: Time,
+    /// Its size: UDP payload, or its share of a coalesced datagram.
+    pub bytes: u64,
+    /// Bytes in flight, this packet included.
+    pub in_flight: u64,
+    /// The path's round-trip time.
+    pub rtt: &'a Rtt,
+}
+
+/// What a controller wants to know again about a packet when its fate is known. Opaque to the transport, which keeps
+/// it with the packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Receipt {
+    /// The packet's place in the order of sending, from 0, over all packet number spaces of the path. Rounds and
+    /// recovery periods are told apart by it: times tie when several packets leave at one instant, and packet numbers
+    /// start again in each space.
+    pub order: u64,
+    /// The delivery-rate sampler's notes; all zero where the controller does not sample.
+    pub delivery: DeliverySnapshot,
+}
+
+/// A packet whose fate is now known.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Its size, as told to [`Controller::on_sent`].
+    pub bytes: u64,
+    /// When it was sent.
+    pub sent_at: Time,
+    /// What [`Controller::on_sent`] returned for it.
+    pub receipt: Receipt,
+}
+
+/// An ACK frame was processed.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack<'a> {
+    /// When the frame was received.
+    pub now: Time,
+    /// Bytes in flight, less what this frame acknowledged and what was declared lost with it.
+    pub in_flight: u64,
+    /// The path's round-trip time, this frame's sample included.
+    pub rtt: &'a Rtt,
+    /// Whether this frame gave a sample (RFC 9002 §5.1); then [`Rtt::latest`] and [`Rtt::adjusted`] are of this frame.
+    pub has_rtt_sample: bool,
+}
+
+/// A batch of packets was declared lost, by one ACK frame or by one expiry of the loss timer.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss<'a> {
+    /// When the loss was declared.
+    pub now: Time,
+    /// Bytes in flight, less these losses and what the same ACK frame acknowledged.
+    pub in_flight: u64,
+    /// The path's round-trip time.
+    pub rtt: &'a Rtt,
+    /// Whether the losses establish persistent congestion (RFC 9002 §7.6).
+    pub persistent: bool,
+}
+
+/// The peer's count of CE marks rose.
+#[derive(Clone, Copy, Debug)]
+pub struct EcnCe<'a> {
+    /// When the ACK frame was received.
+    pub now: Time,
+    /// By how much the count rose: packets.
+    pub newly_marked: u64,
+    /// The receipt of the largest newly acknowledged packet: RFC 9002 §7.3.2 judges by it whether the mark belongs to
+    /// a congestion event already answered.
+    pub largest_acked: Receipt,
+    /// Bytes in flight, less what this frame acknowledged and what was declared lost with it.
+    pub in_flight: u64,
+    /// The path's round-trip time.
+    pub rtt: &'a Rtt,
+}
+
+/// Sending starts again after a pause.
+#[derive(Clone, Copy, Debug)]
+pub struct IdleRestart<'a> {
+    /// Now, just before the first packet.
+    pub now: Time,
+    /// How long ago the last packet was sent.
+    pub idle: Duration,
+    /// The path's round-trip time.
+    pub rtt: &'a Rtt,
+}
+
+/// How fast data may leave: the input of the [`Pacer`](crate::Pacer).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// The rate; [`Bandwidth::MAX`] for no pacing, as before the first RTT sample.
+    pub rate: Bandwidth,
+    /// How many bytes to gather before a release once the pacer has held data back: worth one GSO send.
+    pub quantum: u64,
+    /// How many bytes may leave back to back after a pause. At least the quantum.
+    pub burst: u64,
+}
+
+impl Pacing {
+    /// Bytes that the largest UDP datagram train of one system call can carry.
+    const QUANTUM_MAX: u64 = 64 * 1024;
+    /// Datagrams that may leave back to back: the initial window of RFC 9002 §7.2, by which §7.7 bounds bursts.
+    const BURST_DATAGRAMS: u64 = 10;
+
+    /// No pacing.
+    pub const UNLIMITED: Self = Self {
+        rate: Bandwidth::MAX,
+        quantum: Self::QUANTUM_MAX,
+        burst: u64::MAX,
+    };
+
+    /// Pacing at `rate` with a quantum of one millisecond's worth, at least two datagrams and at most 64 KiB, and a
+    /// burst of ten datagrams or a quantum.
+    #[must_use]
+    pub fn at(rate: Bandwidth, max_datagram_size: u64) -> Self {
+        if rate.is_unlimited() {
+            return Self::UNLIMITED;
+        }
+        let quantum = rate
+            .bytes_in(Duration::from_millis(1))
+            .min(Self::QUANTUM_MAX)
+            .max(max_datagram_size.saturating_mul(2));
+        Self {
+            rate,
+            quantum,
+            burst: quantum.max(max_datagram_size.saturating_mul(Self::BURST_DATAGRAMS)),
+        }
+    }
+}

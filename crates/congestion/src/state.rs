@@ -1,0 +1,125 @@
+//! What a controller shows of itself, for logs and plots.
+
+use core::fmt;
+
+use crate::{bandwidth::Bandwidth, time::Time};
+
+/// A controller's state at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State {
+    /// The startup's name, or the whole algorithm's where it is of one piece (`bbr`).
+    pub startup: &'static str,
+    /// The avoidance's name; `None` for an algorithm of one piece.
+    pub avoidance: Option<&'static str>,
+    /// Where in its life the controller is.
+    pub phase: Phase,
+    /// The congestion window, in bytes.
+    pub window: u64,
+    /// The slow start threshold, in bytes; `None` while it is infinite.
+    pub slow_start_threshold: Option<u64>,
+    /// The bandwidth estimate, of controllers that make one.
+    pub bandwidth: Option<Bandwidth>,
+    /// What happened so far.
+    pub statistics: Statistics,
+}
+
+/// What a controller is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Phase {
+    /// The first search for the path's capacity.
+    Startup,
+    /// A recovery period (RFC 9002 §7.3.2).
+    Recovery,
+    /// Slow start once more, below the slow start threshold.
+    SlowStart,
+    /// Congestion avoidance.
+    Avoidance,
+    /// BBR Drain: emptying the queue that Startup built.
+    Drain,
+    /// BBR `ProbeBW_DOWN`: yielding.
+    ProbeBandwidthDown,
+    /// BBR `ProbeBW_CRUISE`: sending at the estimated rate.
+    ProbeBandwidthCruise,
+    /// BBR `ProbeBW_REFILL`: filling the pipe ahead of a probe.
+    ProbeBandwidthRefill,
+    /// BBR `ProbeBW_UP`: probing for more.
+    ProbeBandwidthUp,
+    /// BBR `ProbeRTT`: draining the path to see its minimum delay.
+    ProbeRtt,
+}
+
+impl Phase {
+    /// The name in logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Recovery => "recovery",
+            Self::SlowStart => "slow-start",
+            Self::Avoidance => "avoidance",
+            Self::Drain => "drain",
+            Self::ProbeBandwidthDown => "probe-bw-down",
+            Self::ProbeBandwidthCruise => "probe-bw-cruise",
+            Self::ProbeBandwidthRefill => "probe-bw-refill",
+            Self::ProbeBandwidthUp => "probe-bw-up",
+            Self::ProbeRtt => "probe-rtt",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What happened to a controller since it was made. Sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    /// The window at the start.
+    pub initial_window: u64,
+    /// The window just before startup ended, by loss or by choice; `None` while it lasts.
+    pub window_exiting_startup: Option<u64>,
+    /// When startup ended.
+    pub startup_exited_at: Option<Time>,
+    /// The window that a first flight jumped to; `None` without a jump.
+    pub jump_window: Option<u64>,
+    /// Bytes in flight when the first packet of the jump was acknowledged: the window from then on.
+    pub window_exiting_jump: Option<u64>,
+    /// The smallest window after a reduction; `None` if there was none.
+    pub window_min: Option<u64>,
+    /// The largest window.
+    pub window_max: u64,
+    /// Congestion events answered: reductions of the window.
+    pub loss_episodes: u64,
+    /// Of these, the ones that saw ECN-CE marks and no loss.
+    pub ecn_episodes: u64,
+    /// Congestion events undone, since every loss in them was spurious.
+    pub episodes_undone: u64,
+    /// Of these, the ones that had ended startup.
+    pub episodes_undone_in_startup: u64,
+    /// Times that persistent congestion was established.
+    pub persistent_congestions: u64,
+}
+
+impl Statistics {
+    /// Statistics of a controller that starts with this window.
+    #[must_use]
+    pub const fn new(initial_window: u64) -> Self {
+        Self {
+            initial_window,
+            window_exiting_startup: None,
+            startup_exited_at: None,
+            jump_window: None,
+            window_exiting_jump: None,
+            window_min: None,
+            window_max: initial_window,
+            loss_episodes: 0,
+            ecn_episodes: 0,
+            episodes_undone: 0,
+            episodes_undone_in_startup: 0,
+            persistent_congestions: 0,
+        }
+    }
+}
