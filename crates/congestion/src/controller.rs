@@ -193,12 +193,13 @@ impl Pacing {
     };
 
     /// Pacing at `rate` with a quantum of one millisecond's worth, at least two datagrams and at most 64 KiB, and a
-    /// burst of ten datagrams or a quantum.
+    /// burst of ten datagrams or a quantum. The rate is at least a byte per second, so that no sender waits for ever.
     #[must_use]
     pub fn at(rate: Bandwidth, max_datagram_size: u64) -> Self {
         if rate.is_unlimited() {
             return Self::UNLIMITED;
         }
+        let rate = rate.max(Bandwidth::from_bytes_per_second(1));
         let quantum = rate
             .bytes_in(Duration::from_millis(1))
             .min(Self::QUANTUM_MAX)
@@ -206,7 +207,12 @@ impl Pacing {
         Self {
             rate,
             quantum,
-            burst: quantum.max(max_datagram_size.saturating_mul(Self::BURST_DATAGRAMS)),
+            burst: quantum.max(Self::burst_of(max_datagram_size)),
         }
+    }
+
+    /// What may leave back to back on any path: ten datagrams.
+    pub(crate) const fn burst_of(max_datagram_size: u64) -> u64 {
+        max_datagram_size.saturating_mul(Self::BURST_DATAGRAMS)
     }
 }

@@ -1,6 +1,30 @@
-//! Delivery-rate sampling: how fast the path delivered, seen from the sender (draft-ietf-ccwg-bbr §4.1).
+//! Delivery-rate sampling: how fast the path delivered, seen from the sender (draft-ietf-ccwg-bbr-06 §4.1).
+//!
+//! The sampler owns the count of bytes delivered and lost. It writes a [`DeliverySnapshot`] into every packet that is
+//! sent, and when an ACK frame comes in, compares the snapshot of the newest packet acknowledged with the present:
+//!
+//! - send elapsed = `sent_at` − `first_sent_at`, over which the flight was sent,
+//! - ACK elapsed = now − `delivered_at`, over which it was acknowledged,
+//! - rate = bytes delivered since the snapshot ÷ the longer of the two.
+//!
+//! Taking the longer keeps compressed ACKs from pretending a rate at which nobody sent. A sample that spans less than
+//! the minimum RTT has no rate: nothing can be delivered and acknowledged in less.
+//!
+//! # Decisions
+//!
+//! - A packet declared lost and acknowledged after all counts as delivered when that is found out, once: leaving it out
+//!   would make every reordering look like a slower path. The count of lost bytes never falls, as in the draft.
+//! - "Newest" is judged among the packets of one ACK frame, by time of sending and then by [`Receipt::order`].
+//!
+//! [`Receipt::order`]: crate::Receipt::order
 
-use crate::time::Time;
+use core::time::Duration;
+
+use crate::{
+    bandwidth::Bandwidth,
+    controller::{Packet, Sent},
+    time::Time,
+};
 
 /// What the sampler notes of a packet when it is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,3 +42,156 @@ pub struct DeliverySnapshot {
     /// Whether the sender had run out of data when the flight was sent (`P.is_app_limited`).
     pub app_limited: bool,
 }
+
+/// What one ACK frame says of the path (`RS`). All sizes are bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// The delivery rate (`RS.delivery_rate`); `None` where the interval is too short to be believed.
+    pub rate: Option<Bandwidth>,
+    /// Delivered between the sending of the newest packet acknowledged and now (`RS.delivered`).
+    pub delivered: u64,
+    /// The span that took: the longer of send and ACK elapsed (`RS.interval`).
+    pub interval: Duration,
+    /// Delivered when the newest packet acknowledged was sent (`RS.prior_delivered`).
+    pub prior_delivered: u64,
+    /// In flight when the newest packet acknowledged was sent, itself included (`RS.tx_in_flight`).
+    pub in_flight: u64,
+    /// Declared lost since the newest packet acknowledged was sent (`RS.lost`).
+    pub lost: u64,
+    /// Newly acknowledged by this frame (`RS.newly_acked`).
+    pub newly_acked: u64,
+    /// From sending the newest packet acknowledged until now (`RS.rtt`), the peer's delay included.
+    pub rtt: Duration,
+    /// Whether the application limited the flight (`RS.is_app_limited`): the path may be faster than the rate.
+    pub app_limited: bool,
+}
+
+/// The delivery-rate sampler of one path.
+///
+/// ```
+/// use core::time::Duration;
+/// use lastbyte_congestion::{DeliveryRateSampler, Packet, Receipt, Rtt, Sent, Time};
+///
+/// let (mut sampler, rtt) = (DeliveryRateSampler::default(), Rtt::default());
+/// let delivery = sampler.on_sent(&Sent { now: Time::ZERO, bytes: 1200, in_flight: 1200, rtt: &rtt });
+///
+/// let now = Time::ZERO + Duration::from_millis(100);
+/// let receipt = Receipt { order: 0, delivery };
+/// sampler.on_packet_acked(now, &Packet { bytes: 1200, sent_at: Time::ZERO, receipt });
+/// let sample = sampler.take_sample(Duration::from_millis(100)).unwrap();
+/// assert_eq!(sample.rate.unwrap().bytes_per_second(), 12_000);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryRateSampler {
+    delivered: u64,
+    delivered_at: Time,
+    first_sent_at: Time,
+    lost: u64,
+    /// While set, flights are limited by the application: until more than this is delivered (`C.app_limited`).
+    app_limited_until: Option<u64>,
+    newly_acked: u64,
+    /// The newest packet that the current ACK frame acknowledged.
+    newest: Option<Packet>,
+}
+
+impl DeliveryRateSampler {
+    /// A packet was sent; the snapshot belongs into its receipt (§4.1.2.2).
+    pub fn on_sent(&mut self, sent: &Sent<'_>) -> DeliverySnapshot {
+        if sent.in_flight <= sent.bytes {
+            // Nothing was in flight: a new flight begins, and the silence before it is no part of any interval.
+            self.first_sent_at = sent.now;
+            self.delivered_at = sent.now;
+        }
+        DeliverySnapshot {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+            lost: self.lost,
+            in_flight: sent.in_flight,
+            app_limited: self.is_app_limited(),
+        }
+    }
+
+    /// The application has nothing to send, while `in_flight` bytes are under way (§4.1.2.4). Holds until all of them
+    /// and one more are delivered.
+    pub fn on_app_limited(&mut self, in_flight: u64) {
+        self.app_limited_until = Some(self.delivered.saturating_add(in_flight));
+    }
+
+    /// A packet was acknowledged for the first time (§4.1.2.3).
+    pub fn on_packet_acked(&mut self, now: Time, packet: &Packet) {
+        self.deliver(now, packet.bytes);
+        let age = |packet: &Packet| (packet.sent_at, packet.receipt.order);
+        if self.newest.is_none_or(|newest| age(packet) > age(&newest)) {
+            self.newest = Some(*packet);
+            self.first_sent_at = packet.sent_at;
+        }
+    }
+
+    /// A packet was declared lost.
+    pub fn on_packet_lost(&mut self, packet: &Packet) {
+        self.lost = self.lost.saturating_add(packet.bytes);
+    }
+
+    /// A packet declared lost was acknowledged after all.
+    pub fn on_spurious_loss(&mut self, now: Time, packet: &Packet) {
+        self.deliver(now, packet.bytes);
+    }
+
+    /// Ends an ACK frame: what it says of the path, or `None` if it acknowledged no packet in flight. `min_rtt` is the
+    /// path's smallest round-trip time, zero while unknown.
+    pub fn take_sample(&mut self, min_rtt: Duration) -> Option<RateSample> {
+        if self
+            .app_limited_until
+            .is_some_and(|until| self.delivered > until)
+        {
+            self.app_limited_until = None;
+        }
+        let newest = self.newest.take()?;
+        let newly_acked = core::mem::take(&mut self.newly_acked);
+        let snapshot = newest.receipt.delivery;
+        let send_elapsed = newest.sent_at.since(snapshot.first_sent_at);
+        let ack_elapsed = self.delivered_at.since(snapshot.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        let delivered = self.delivered.saturating_sub(snapshot.delivered);
+        let believable = !interval.is_zero() && interval >= min_rtt;
+        Some(RateSample {
+            rate: believable.then(|| Bandwidth::from_delivery(delivered, interval)),
+            delivered,
+            interval,
+            prior_delivered: snapshot.delivered,
+            in_flight: snapshot.in_flight,
+            lost: self.lost_since(&newest),
+            newly_acked,
+            rtt: self.delivered_at.since(newest.sent_at),
+            app_limited: snapshot.app_limited,
+        })
+    }
+
+    /// Bytes delivered so far (`C.delivered`).
+    #[must_use]
+    pub const fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Bytes lost since this packet was sent, itself included if it was.
+    #[must_use]
+    pub const fn lost_since(&self, packet: &Packet) -> u64 {
+        self.lost.saturating_sub(packet.receipt.delivery.lost)
+    }
+
+    /// Whether packets sent now are marked as limited by the application.
+    #[must_use]
+    pub const fn is_app_limited(&self) -> bool {
+        self.app_limited_until.is_some()
+    }
+
+    fn deliver(&mut self, now: Time, bytes: u64) {
+        self.delivered = self.delivered.saturating_add(bytes);
+        self.newly_acked = self.newly_acked.saturating_add(bytes);
+        self.delivered_at = now;
+    }
+}
+
+#[cfg(test)]
+mod tests;

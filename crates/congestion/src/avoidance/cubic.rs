@@ -1,0 +1,215 @@
+//! CUBIC (RFC 9438), in bytes.
+//!
+//! ```text
+//! W_cubic(t) = C × M × (t − K)³ + W_max           C = 0.4 /s³, M = datagram size
+//! K          = cbrt((W_max − cwnd_epoch) / (C × M))
+//! target     = W_cubic(t + rtt), between cwnd and 1.5 × cwnd
+//! each ACK:    W_est += alpha × M × acked / cwnd,  alpha = 3 (1 − beta) / (1 + beta), and 1 once W_est ≥ cwnd_prior
+//!              cwnd   = W_est                             if W_cubic(t) < W_est     (§4.3, as friendly as Reno)
+//!              cwnd  += (target − cwnd) × acked / cwnd    otherwise                 (§4.4, §4.5)
+//! ```
+//!
+//! Decisions:
+//! - The epoch starts with the first ACK after recovery, as §4.2 counts the time of the avoidance stage.
+//! - §4.2 says that `t` must not include time in which the window was not updated for want of data: the clock stops at
+//!   [`Avoidance::on_app_limited`], and the epoch moves on by the pause at the next ACK. `W_est` stands still likewise.
+//! - A reduction is by the window, not the bytes in flight, as §4.6 requires where growth stops while the window is not
+//!   in full use (it does: [`WindowController`](crate::WindowController)).
+//! - After slow start without a loss: `W_max = cwnd_prior = cwnd`, K = 0 (§4.10). After persistent congestion likewise,
+//!   when slow start has reached the threshold (§4.8).
+//! - Where a startup measured the capacity, `W_max` is twice that if fast convergence is on (there may be competing
+//!   flows, which slow start would have overshot as far), else just that: the editor's copy of September 2026 of
+//!   draft-kazuho-ccwg-rapid-start, §3.3.3. The -02 text is silent.
+//! - An undo (§4.9.2) restores the state kept at the event; who restores the window is the controller.
+//! - The cube root is `libm`'s, in software, so that every platform takes the same path.
+
+use core::time::Duration;
+
+use super::{Avoidance, AvoidanceAck, Cause, Reduction};
+use crate::{config::Config, time::Time};
+
+/// CUBIC's window growth.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    beta: f64,
+    beta_ecn: f64,
+    fast_convergence: bool,
+    curve: Curve,
+    /// The curve before the latest congestion, for undoing.
+    saved: Curve,
+}
+
+/// Where on which curve the window is.
+#[derive(Clone, Copy, Debug)]
+struct Curve {
+    /// `W_max`, bytes; `None` until the path was full once, and after persistent congestion.
+    max: Option<f64>,
+    /// `cwnd_prior`, bytes: the window just before the latest reduction.
+    prior: f64,
+    /// The factor of the latest reduction: alpha follows from it.
+    beta: f64,
+    epoch: Option<Epoch>,
+}
+
+/// The present avoidance stage.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// `t_epoch`, moved on by the time that the window was not in full use.
+    start: Time,
+    /// Since when the window has not been in full use.
+    paused_at: Option<Time>,
+    /// K, seconds.
+    k: f64,
+    /// `W_est`, bytes.
+    estimate: f64,
+    /// The part of a byte by which the window is larger than its whole bytes.
+    fraction: f64,
+}
+
+impl Cubic {
+    /// The multiplicative decrease factor, RFC 9438 §4.6.
+    pub const BETA: f64 = 0.7;
+    /// C, in datagrams per second³, RFC 9438 §5.
+    pub const C: f64 = 0.4;
+
+    /// CUBIC with the factors of `config`, by default [`Cubic::BETA`] for loss and ECN alike.
+    #[must_use]
+    pub fn new(config: &Config) -> Self {
+        let beta = config.beta.unwrap_or(Self::BETA);
+        let curve = Curve {
+            max: None,
+            prior: 0.0,
+            beta,
+            epoch: None,
+        };
+        Self {
+            beta,
+            beta_ecn: config.beta_ecn.unwrap_or(beta),
+            fast_convergence: config.fast_convergence,
+            curve,
+            saved: curve,
+        }
+    }
+
+    /// The constant of the cubic term: C × M, in bytes per second³.
+    fn scale(max_datagram_size: u64) -> f64 {
+        Self::C * max_datagram_size.max(1) as f64
+    }
+
+    fn start_epoch(&mut self, ack: &AvoidanceAck<'_>) -> Epoch {
+        let window = ack.window as f64;
+        let max = *self.curve.max.get_or_insert(window);
+        let missing = (max - window).max(0.0);
+        Epoch {
+            start: ack.now,
+            paused_at: None,
+            k: libm::cbrt(missing / Self::scale(ack.max_datagram_size)),
+            estimate: window,
+            fraction: 0.0,
+        }
+    }
+}
+
+impl Epoch {
+    /// Moves the start on by a pause that ends now.
+    fn resume(&mut self, now: Time) {
+        if let Some(paused_at) = self.paused_at.take() {
+            self.start = self.start + now.since(paused_at);
+        }
+    }
+
+    /// `W_cubic` at `elapsed` since the start, in bytes.
+    fn w_cubic(&self, elapsed: Duration, max: f64, scale: f64) -> f64 {
+        let t = elapsed.as_secs_f64() - self.k;
+        scale * t * t * t + max
+    }
+}
+
+impl Avoidance for Cubic {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
+    fn beta(&self, cause: Cause) -> f64 {
+        match cause {
+            Cause::Loss => self.beta,
+            Cause::EcnCe => self.beta_ecn,
+        }
+    }
+
+    fn on_congestion(&mut self, reduction: &Reduction<'_>) {
+        self.saved = self.curve;
+        let full = reduction.full as f64;
+        let beta = self.beta(reduction.cause);
+        // §4.7, fast convergence: a window that did not come back to the last maximum has a competitor to make room for.
+        // Where there may be competitors, a measured capacity counts twice, as the overshoot of slow start would.
+        let has_less = self.curve.max.is_some_and(|max| full < max);
+        let max = match (self.fast_convergence, reduction.is_measured) {
+            (true, true) => full * 2.0,
+            (true, false) if has_less => full * (1.0 + beta) / 2.0,
+            _ => full,
+        };
+        self.curve = Curve {
+            max: Some(max),
+            prior: full,
+            beta,
+            epoch: None,
+        };
+    }
+
+    fn on_slow_start_exit(&mut self, window: u64) {
+        self.curve.max = Some(window as f64);
+        self.curve.prior = window as f64;
+        self.curve.epoch = None;
+    }
+
+    fn on_ack(&mut self, ack: &AvoidanceAck<'_>) -> u64 {
+        let mut epoch = match self.curve.epoch {
+            Some(epoch) => epoch,
+            None => self.start_epoch(ack),
+        };
+        epoch.resume(ack.now);
+        let max = self.curve.max.unwrap_or(ack.window as f64);
+        let scale = Self::scale(ack.max_datagram_size);
+        let window = ack.window as f64 + epoch.fraction;
+        let share = ack.bytes as f64 / window.max(1.0);
+
+        let alpha = if epoch.estimate >= self.curve.prior {
+            1.0
+        } else {
+            3.0 * (1.0 - self.curve.beta) / (1.0 + self.curve.beta)
+        };
+        epoch.estimate += alpha * ack.max_datagram_size as f64 * share;
+
+        let elapsed = ack.now.since(epoch.start);
+        let next = if epoch.w_cubic(elapsed, max, scale) < epoch.estimate {
+            epoch.estimate.max(window)
+        } else {
+            let ahead = elapsed.saturating_add(ack.rtt.smoothed());
+            let target = epoch.w_cubic(ahead, max, scale).clamp(window, 1.5 * window);
+            window + (target - window) * share.min(1.0)
+        };
+        let whole = next as u64;
+        epoch.fraction = (next - whole as f64).clamp(0.0, 1.0);
+        self.curve.epoch = Some(epoch);
+        whole.max(ack.window)
+    }
+
+    fn on_app_limited(&mut self, now: Time) {
+        if let Some(epoch) = &mut self.curve.epoch {
+            epoch.paused_at.get_or_insert(now);
+        }
+    }
+
+    fn on_persistent_congestion(&mut self) {
+        self.curve.max = None;
+        self.curve.epoch = None;
+    }
+
+    fn undo(&mut self) {
+        self.curve = self.saved;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The constants of BBR version 3, under their names of draft-ietf-ccwg-bbr-06 §2 (BBR constants) and §5.6.1 (the table of
+//! gains). Times the draft gives in seconds are [`Duration`]s, percentages are shares.
+
+use core::time::Duration;
+
+/// `BBR.StartupPacingGain`: 4 ln 2, the smallest gain that can double the rate each round.
+pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
+/// `BBR.DrainPacingGain`: empties within one round what Startup queued.
+pub(super) const DRAIN_PACING_GAIN: f64 = 0.5;
+/// The pacing gain of `ProbeBW_DOWN`.
+pub(super) const DOWN_PACING_GAIN: f64 = 0.9;
+/// The pacing gain of `ProbeBW_UP`.
+pub(super) const UP_PACING_GAIN: f64 = 1.25;
+/// `BBR.DefaultCwndGain`.
+pub(super) const DEFAULT_WINDOW_GAIN: f64 = 2.0;
+/// The window gain of `ProbeBW_UP`, so that the window does not hold back what the pacing gain wants to try.
+pub(super) const UP_WINDOW_GAIN: f64 = 2.25;
+/// `BBR.ProbeRTTCwndGain`.
+pub(super) const PROBE_RTT_WINDOW_GAIN: f64 = 0.5;
+/// What `BBR.PacingMarginPercent` (1) leaves of the rate.
+pub(super) const PACING_MARGIN: f64 = 0.99;
+
+/// `BBR.LossThresh`: at most one byte in so many may be lost in a round, that is 2 %.
+pub(super) const LOSS_THRESHOLD_INVERSE: u64 = 50;
+/// `BBR.Beta`: what a reduction leaves.
+pub(super) const BETA: f64 = 0.7;
+/// `BBR.Headroom`: the share of the long-term bound that is left to others.
+pub(super) const HEADROOM: f64 = 0.15;
+/// `BBR.MinPipeCwnd`, in datagrams: two on the way and the ACKs of two on the way back.
+pub(super) const MIN_PIPE_DATAGRAMS: u64 = 4;
+
+/// Growth of the delivery rate that shows that the pipe is not full: 25 %.
+pub(super) const FULL_BANDWIDTH_GROWTH: f64 = 1.25;
+/// Rounds without such growth after which it is.
+pub(super) const FULL_BANDWIDTH_ROUNDS: u32 = 3;
+/// `BBRStartupFullLossCnt`: discontiguous ranges that must be lost in a round for loss to end Startup.
+pub(super) const STARTUP_LOST_RANGES: u64 = 6;
+/// Rounds after which Drain ends although the queue seems not to be drained.
+pub(super) const DRAIN_ROUNDS: u64 = 3;
+
+/// `BBR.ExtraAckedFilterLen`, in rounds.
+pub(super) const EXTRA_ACKED_ROUNDS: usize = 10;
+/// `BBR.MinRTTFilterLen`.
+pub(super) const MIN_RTT_FILTER: Duration = Duration::from_secs(10);
+/// `BBR.ProbeRTTInterval`; every flow MUST use the same, so that flows drain together (§5.3.4.2).
+pub(super) const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
+/// `BBR.ProbeRTTDuration`.
+pub(super) const PROBE_RTT_DURATION: Duration = Duration::from_millis(200);
+
+/// The shortest wait between bandwidth probes; up to a second is added at random (§5.3.3.8).
+pub(super) const PROBE_WAIT_BASE: Duration = Duration::from_secs(2);
+/// The most rounds between bandwidth probes: with a random start of 0 or 1, a bound of 62 or 63 rounds.
+pub(super) const RENO_ROUNDS_MAX: u64 = 63;
+/// The largest exponent of the growth of the long-term bound.
+pub(super) const UP_ROUNDS_MAX: u32 = 30;
+
+/// The round-trip time that the first pacing rate assumes (§5.6.2).
+pub(super) const NOMINAL_RTT: Duration = Duration::from_millis(1);
+/// The time at the pacing rate that a quantum is worth (§5.6.3).
+pub(super) const QUANTUM_TIME: Duration = Duration::from_millis(1);
+/// The largest quantum, in bytes.
+pub(super) const QUANTUM_MAX: u64 = 64 * 1024;
+/// The smallest quantum, in datagrams.
+pub(super) const QUANTUM_MIN_DATAGRAMS: u64 = 2;

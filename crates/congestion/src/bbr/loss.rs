@@ -1,0 +1,193 @@
+//! What loss tells BBR, and how the model yields to it (draft-ietf-ccwg-bbr-06 §5.5.10).
+//!
+//! While a bandwidth probe is under way, the first packet whose loss brings the loss rate over 2 % ends it and sets the
+//! long-term bound to the point where the rate crossed 2 %. Else, at the end of a round in which something was lost:
+//!
+//! - `bw_shortterm` = max(`bw_latest`, 0.7 × `bw_shortterm`),
+//! - `inflight_shortterm` = max(`inflight_latest`, 0.7 × `inflight_shortterm`),
+//!
+//! where the latest are the largest rate and volume delivered in that round. Startup has its own rule, in
+//! [`startup`](super::startup).
+
+use super::{
+    Bbr,
+    constants::{BETA, LOSS_THRESHOLD_INVERSE},
+    mode::Mode,
+    model::{UNBOUNDED, scale},
+    recovery::Undo,
+};
+use crate::{bandwidth::Bandwidth, controller::Packet, sampler::RateSample, time::Time};
+
+/// The round over which losses are looked at, and what was delivered in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossRound {
+    /// Whether the current ACK ended the round (`BBR.loss_round_start`).
+    pub(super) round_ended: bool,
+    /// `BBR.is_loss_in_round`.
+    pub(super) is_loss: bool,
+    /// Discontiguous ranges of packets lost in this round.
+    pub(super) ranges: u64,
+    /// `BBR.bw_latest`.
+    pub(super) bandwidth_latest: Bandwidth,
+    /// `BBR.inflight_latest`.
+    pub(super) in_flight_latest: u64,
+    /// `BBR.loss_round_delivered`.
+    end_delivered: u64,
+    /// The order of the packet that extends the latest range.
+    next_of_range: Option<u64>,
+}
+
+impl LossRound {
+    /// `NoteLoss()`, but for the saving of the state, which is [`recovery`](super::recovery)'s.
+    pub(super) const fn note(&mut self, delivered: u64) {
+        if !self.is_loss {
+            self.is_loss = true;
+            self.end_delivered = delivered;
+        }
+    }
+
+    fn note_packet(&mut self, order: u64) {
+        if self.next_of_range != Some(order) {
+            self.ranges = self.ranges.saturating_add(1);
+        }
+        self.next_of_range = Some(order.saturating_add(1));
+    }
+
+    /// What was lost in this round was not.
+    pub(super) const fn forgive(&mut self) {
+        self.is_loss = false;
+        self.ranges = 0;
+        self.next_of_range = None;
+    }
+
+    /// `UpdateLatestDeliverySignals()`.
+    pub(super) fn on_sample(&mut self, sample: &RateSample, delivered: u64) {
+        self.bandwidth_latest = self.bandwidth_latest.max(sample.rate.unwrap_or_default());
+        self.in_flight_latest = self.in_flight_latest.max(sample.delivered);
+        self.round_ended = sample.prior_delivered >= self.end_delivered;
+        if self.round_ended {
+            self.end_delivered = delivered;
+        }
+    }
+
+    /// `AdvanceLatestDeliverySignals()`: a new round begins with this sample.
+    pub(super) fn advance(&mut self, sample: &RateSample) {
+        if self.round_ended {
+            self.clear();
+            self.bandwidth_latest = sample.rate.unwrap_or_default();
+            self.in_flight_latest = sample.delivered;
+        }
+    }
+
+    /// `ResetCongestionSignals()`.
+    pub(super) const fn clear(&mut self) {
+        self.forgive();
+        self.bandwidth_latest = Bandwidth::ZERO;
+        self.in_flight_latest = 0;
+    }
+}
+
+/// `IsInflightTooHigh()`: whether more than 2 % of what was in flight are lost.
+pub(super) fn is_too_high(lost: u64, in_flight: u64) -> bool {
+    u128::from(lost) * u128::from(LOSS_THRESHOLD_INVERSE) > u128::from(in_flight)
+}
+
+/// `InflightAtLoss()`: what was in flight where losses crossed 2 %, somewhere in this packet, which may stand for a
+/// whole burst.
+///
+/// With `before` in flight and `lost_before` of it lost, the prefix p of the packet that may still be lost follows from
+/// (`lost_before` + p) / (`before` + p) = 2 %.
+fn in_flight_at_loss(bytes: u64, in_flight: u64, lost: u64) -> u64 {
+    const THRESHOLD: f64 = 1.0 / LOSS_THRESHOLD_INVERSE as f64;
+    let before = in_flight.saturating_sub(bytes);
+    let lost_before = lost.saturating_sub(bytes);
+    let prefix = (THRESHOLD * before as f64 - lost_before as f64) / (1.0 - THRESHOLD);
+    // Negative where the rate had been crossed earlier: then nothing of this packet fits.
+    before.saturating_add((prefix.max(0.0) as u64).min(bytes))
+}
+
+impl Bbr {
+    /// `HandleLostPacket()`.
+    pub(super) fn handle_lost_packet(&mut self, now: Time, packet: &Packet) {
+        self.losses.note(self.sampler.delivered());
+        self.losses.note_packet(packet.receipt.order);
+        if !self.cycle.is_probe_sample {
+            return;
+        }
+        let sent = packet.receipt.delivery;
+        let lost = self.sampler.lost_since(packet);
+        if is_too_high(lost, sent.in_flight) {
+            let in_flight = in_flight_at_loss(packet.bytes, sent.in_flight, lost);
+            self.handle_in_flight_too_high(now, in_flight, sent.app_limited);
+        }
+    }
+
+    /// `HandleInflightTooHigh()`, once a probe.
+    fn handle_in_flight_too_high(&mut self, now: Time, in_flight: u64, app_limited: bool) {
+        self.cycle.is_previous_too_high = true;
+        self.cycle.is_probe_sample = false;
+        if !app_limited {
+            self.bounds.in_flight_longterm = in_flight.max(scale(self.target_in_flight(), BETA));
+        }
+        if self.mode == Mode::ProbeBandwidthUp {
+            self.recovery.on_probe_ended(Undo::ProbeBandwidthUp);
+            self.start_down(now);
+        }
+    }
+
+    /// `AdaptLowerBoundsFromCongestion()`, at the end of a loss round.
+    pub(super) fn adapt_lower_bounds(&mut self) {
+        if self.mode.is_probing() || !self.losses.is_loss {
+            return;
+        }
+        let bounds = &mut self.bounds;
+        if bounds.bandwidth_shortterm.is_unlimited() {
+            bounds.bandwidth_shortterm = self.max_bandwidth.value();
+        }
+        if bounds.in_flight_shortterm == UNBOUNDED {
+            bounds.in_flight_shortterm = self.window;
+        }
+        bounds.bandwidth_shortterm = bounds
+            .bandwidth_shortterm
+            .scaled(BETA)
+            .max(self.losses.bandwidth_latest);
+        bounds.in_flight_shortterm =
+            scale(bounds.in_flight_shortterm, BETA).max(self.losses.in_flight_latest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_percent_is_not_too_high_and_a_byte_more_is() {
+        assert!(!is_too_high(0, 0));
+        assert!(!is_too_high(2_000, 100_000));
+        assert!(is_too_high(2_001, 100_000));
+        assert!(is_too_high(u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn point_of_crossing_by_hand() {
+        // 98 kB before the packet, nothing lost: (0 + p) / (98000 + p) = 2 % at p = 2000.
+        assert_eq!(in_flight_at_loss(10_000, 108_000, 10_000), 100_000);
+        // 1 kB of it lost before: p = (1960 − 1000) / 0.98 = 979.
+        assert_eq!(in_flight_at_loss(10_000, 108_000, 11_000), 98_979);
+        // Crossed before this packet.
+        assert_eq!(in_flight_at_loss(10_000, 108_000, 15_000), 98_000);
+        // A packet small enough to fit as a whole.
+        assert_eq!(in_flight_at_loss(1_000, 100_000, 1_000), 100_000);
+        assert_eq!(in_flight_at_loss(u64::MAX, 0, 0), 0);
+        assert_eq!(in_flight_at_loss(0, u64::MAX, u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn neighbours_lost_make_one_range() {
+        let mut losses = LossRound::default();
+        for order in [3, 4, 5, 9, 11, 12, u64::MAX, u64::MAX] {
+            losses.note_packet(order);
+        }
+        assert_eq!(losses.ranges, 4);
+    }
+}

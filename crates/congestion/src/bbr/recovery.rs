@@ -1,0 +1,170 @@
+//! Loss episodes: what to go back to when they turn out to be spurious, and persistent congestion
+//! (draft-ietf-ccwg-bbr-06 §5.5.11, §5.6.4.4).
+//!
+//! An episode begins with the loss (or CE mark) of a packet sent after the latest one began, as a congestion event of
+//! RFC 9002 §7.3.2 does, and recovery lasts until a packet sent after its beginning is acknowledged. The window and the
+//! bounds are saved when it begins. Every packet lost in it is counted; when every one was acknowledged after all, the
+//! episode never was: the bounds return at least to what they were, and a probe that the losses had ended starts again.
+
+use super::{Bbr, mode::Mode, model::Bounds};
+use crate::{bandwidth::Bandwidth, controller::Loss};
+
+/// `BBR.undo_state`: the probe that an episode ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Undo {
+    Startup,
+    ProbeBandwidthUp,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recovery {
+    /// Whether no packet sent after the latest episode began was acknowledged yet (`InLossRecovery()`).
+    is_active: bool,
+    /// The order of the first packet sent after the latest episode began.
+    start: u64,
+    /// `start` of the episode before: packets older than this were lost in an earlier one.
+    previous_start: u64,
+    /// `BBR.prior_cwnd`: the last window that neither recovery nor `ProbeRTT` had reduced.
+    prior_window: u64,
+    /// The latest episode, until it is undone.
+    episode: Option<Episode>,
+}
+
+#[derive(Clone, Debug)]
+struct Episode {
+    /// Packets lost and not acknowledged since.
+    outstanding: u64,
+    /// Whether packets were marked CE: then congestion is proven, however many losses were spurious.
+    is_marked: bool,
+    /// What it was before.
+    bounds: Bounds,
+    undo: Option<Undo>,
+}
+
+impl Recovery {
+    /// The current episode has ended a probe.
+    pub(super) const fn on_probe_ended(&mut self, probe: Undo) {
+        if let Some(episode) = &mut self.episode {
+            episode.undo = Some(probe);
+        }
+    }
+}
+
+impl Bbr {
+    /// A packet was lost: begins an episode if it was sent after the latest one began.
+    pub(super) fn join_episode(&mut self, order: u64) {
+        self.begin_episode_at(order);
+        if let Some(episode) = &mut self.recovery.episode {
+            if episode.is_marked && episode.outstanding == 0 {
+                self.statistics.ecn_episodes = self.statistics.ecn_episodes.saturating_sub(1);
+            }
+            episode.outstanding = episode.outstanding.saturating_add(1);
+        }
+    }
+
+    /// Packets were marked CE, and the newest packet acknowledged with them has this order. Whether that is news.
+    pub(super) fn mark_episode(&mut self, order: u64) -> bool {
+        let is_news = self.begin_episode_at(order);
+        if let Some(episode) = &mut self.recovery.episode {
+            episode.is_marked = true;
+        }
+        if is_news {
+            self.statistics.ecn_episodes = self.statistics.ecn_episodes.saturating_add(1);
+        }
+        is_news
+    }
+
+    fn begin_episode_at(&mut self, order: u64) -> bool {
+        if self.recovery.episode.is_some() && order < self.recovery.start {
+            return false;
+        }
+        self.save_window();
+        self.statistics.loss_episodes = self.statistics.loss_episodes.saturating_add(1);
+        self.recovery.is_active = true;
+        self.recovery.previous_start = self.recovery.start;
+        self.recovery.start = self.next_order;
+        self.recovery.episode = Some(Episode {
+            outstanding: 0,
+            is_marked: false,
+            bounds: self.bounds,
+            undo: None,
+        });
+        true
+    }
+
+    /// A packet was acknowledged: recovery is over if it was sent after recovery began.
+    pub(super) fn check_recovery_done(&mut self, order: u64) {
+        if self.recovery.is_active && order >= self.recovery.start {
+            self.recovery.is_active = false;
+            self.restore_window();
+        }
+    }
+
+    /// Persistent congestion (RFC 9002 §7.6), which stands for the draft's `OnEnterRTO()`. Recovery starts anew, so
+    /// that the window stays down until a packet sent from now on is acknowledged.
+    pub(super) fn enter_persistent_congestion(&mut self, loss: &Loss<'_>) {
+        self.statistics.persistent_congestions =
+            self.statistics.persistent_congestions.saturating_add(1);
+        self.save_window();
+        self.recovery.is_active = true;
+        self.recovery.start = self.next_order;
+        let window = loss.in_flight.saturating_add(self.max_datagram_size);
+        self.set_window(window.max(self.min_pipe()).min(self.window));
+    }
+
+    /// A packet of the latest episode was not lost after all; undoes the episode if none of its packets was.
+    pub(super) fn check_spurious(&mut self, order: u64) {
+        if !(self.recovery.previous_start..self.recovery.start).contains(&order) {
+            return;
+        }
+        let Some(episode) = &mut self.recovery.episode else {
+            return;
+        };
+        episode.outstanding = episode.outstanding.saturating_sub(1);
+        if episode.outstanding == 0 && !episode.is_marked {
+            let (bounds, undo) = (episode.bounds, episode.undo);
+            self.recovery.episode = None;
+            self.undo_episode(&bounds, undo);
+        }
+    }
+
+    /// `HandleSpuriousLossDetection()`.
+    fn undo_episode(&mut self, bounds: &Bounds, undo: Option<Undo>) {
+        self.statistics.episodes_undone = self.statistics.episodes_undone.saturating_add(1);
+        self.recovery.is_active = false;
+        self.restore_window();
+        self.losses.forgive();
+        self.full_pipe.restart(Bandwidth::ZERO);
+        self.bounds.loosen(bounds);
+        match undo {
+            Some(Undo::Startup) if self.mode != Mode::Startup => {
+                self.statistics.episodes_undone_in_startup =
+                    self.statistics.episodes_undone_in_startup.saturating_add(1);
+                self.full_pipe.is_reached = false;
+                if self.mode != Mode::ProbeRtt {
+                    self.return_to_startup();
+                }
+            }
+            Some(Undo::ProbeBandwidthUp)
+                if !matches!(self.mode, Mode::ProbeBandwidthUp | Mode::ProbeRtt) =>
+            {
+                self.start_refill();
+            }
+            _ => {}
+        }
+    }
+
+    /// `SaveCwnd()`.
+    pub(super) fn save_window(&mut self) {
+        self.recovery.prior_window = if self.recovery.is_active || self.mode == Mode::ProbeRtt {
+            self.recovery.prior_window.max(self.window)
+        } else {
+            self.window
+        };
+    }
+
+    /// `RestoreCwnd()`.
+    pub(super) fn restore_window(&mut self) {
+        self.set_window(self.window.max(self.recovery.prior_window));
+    }
+}

@@ -1,0 +1,18 @@
+//! The test cases of draft-ietf-ccwg-bbr-06, Appendix A, by topic, and what else must hold.
+
+mod bandwidth;
+mod hooks;
+mod loss;
+mod path;
+mod probing;
+mod startup;
+
+use core::time::Duration;
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+const fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}

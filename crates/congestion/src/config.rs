@@ -1,0 +1,148 @@
+//! The settings of a window-based controller, as values.
+
+use crate::startup::QueueThreshold;
+
+/// How a [`WindowController`](crate::WindowController) is put together. Usually parsed from a
+/// [spec](crate::Registry::parse), which also checks the ranges.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The name under which the controller logs itself.
+    pub name: &'static str,
+    /// The window at the start. Default: [`WindowSize::INITIAL_RFC9002`].
+    pub initial_window: WindowSize,
+    /// The window is never less. Default: 2 datagrams (RFC 9002 §7.2).
+    pub minimum_window: WindowSize,
+    /// How the first flight leaves. Default: the initial window over half a round trip.
+    pub first_flight: FirstFlight,
+    /// How the window falls at the first congestion. Default: [`FirstRecovery::Cut`].
+    pub first_recovery: FirstRecovery,
+    /// The decrease factor of the first recovery; `None` for that of the avoidance.
+    pub startup_beta: Option<f64>,
+    /// The decrease factor of the avoidance; `None` for its own.
+    pub beta: Option<f64>,
+    /// The decrease factor of the avoidance when ECN-CE marks are the only sign; `None` for the same as for loss.
+    /// RFC 8511 (ABE) suggests 0.8 for NewReno and 0.85 for CUBIC.
+    pub beta_ecn: Option<f64>,
+    /// Rapid Start: above which RTT growth falls back from 3× to 2×. Default: the draft's.
+    pub queue_threshold: QueueThreshold,
+    /// CUBIC: make room for new flows (RFC 9438 §4.7). Default: true; switch off where a flow is alone.
+    pub fast_convergence: bool,
+    /// The pacing gain in avoidance and recovery; `None` for that of the avoidance.
+    pub pacing_gain: Option<f64>,
+    /// Let the window grow only while it is in use (RFC 9002 §7.8). Default: true.
+    pub respect_app_limited: bool,
+    /// What a pause does to the window. Default: [`IdlePolicy::Keep`].
+    pub idle: IdlePolicy,
+}
+
+impl Default for Config {
+    /// RFC 9002 to the letter: slow start from ten datagrams, nothing more.
+    fn default() -> Self {
+        Self {
+            name: "window",
+            initial_window: WindowSize::INITIAL_RFC9002,
+            minimum_window: WindowSize::Datagrams(2),
+            first_flight: FirstFlight::HALF_ROUND_TRIP,
+            first_recovery: FirstRecovery::Cut,
+            startup_beta: None,
+            beta: None,
+            beta_ecn: None,
+            queue_threshold: QueueThreshold::Min,
+            fast_convergence: true,
+            pacing_gain: None,
+            respect_app_limited: true,
+            idle: IdlePolicy::Keep,
+        }
+    }
+}
+
+/// A window, as people give it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowSize {
+    /// So many datagrams of the path's size.
+    Datagrams(u64),
+    /// So many bytes, whatever the datagram size.
+    Bytes(u64),
+    /// So many datagrams, but not more bytes than `limit` unless that is less than two datagrams.
+    Limited {
+        /// How many datagrams at most.
+        datagrams: u64,
+        /// How many bytes at most.
+        limit: u64,
+    },
+}
+
+impl WindowSize {
+    /// The initial window of RFC 9002 §7.2: ten datagrams, limited to the larger of 14720 bytes and two datagrams.
+    pub const INITIAL_RFC9002: Self = Self::Limited {
+        datagrams: 10,
+        limit: 14_720,
+    };
+
+    /// The window in bytes on a path with datagrams of this size.
+    #[must_use]
+    pub fn bytes(self, max_datagram_size: u64) -> u64 {
+        match self {
+            Self::Datagrams(datagrams) => datagrams.saturating_mul(max_datagram_size),
+            Self::Bytes(bytes) => bytes,
+            Self::Limited { datagrams, limit } => datagrams
+                .saturating_mul(max_datagram_size)
+                .min(limit.max(max_datagram_size.saturating_mul(2))),
+        }
+    }
+}
+
+/// How the first flight leaves, before the path has told anything but its round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FirstFlight {
+    /// The initial window, spread over so many round trips.
+    InitialWindow {
+        /// 0.5 is classic paced slow start.
+        round_trips: f64,
+    },
+    /// Once the sender wants more than a burst, a window of this size, spread over one round trip. With up to twice the
+    /// initial window that is no faster than classic paced slow start, only longer (draft-kazuho-ccwg-rapid-start-02
+    /// §3.1). `None` for just that: twice the initial window.
+    Jump {
+        /// The window to jump to.
+        window: Option<WindowSize>,
+    },
+}
+
+impl FirstFlight {
+    /// The initial window over half a round trip: as fast as slow start goes on.
+    pub const HALF_ROUND_TRIP: Self = Self::InitialWindow { round_trips: 0.5 };
+}
+
+/// How the window falls at the first congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FirstRecovery {
+    /// At once by the decrease factor, as at any later congestion.
+    Cut,
+    /// In proportion to what is lost and delivered in the round (draft-kazuho-ccwg-rapid-start-02 §3.3).
+    Proportional(Variant),
+}
+
+/// Which text of Rapid Start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// draft-kazuho-ccwg-rapid-start-02.
+    Draft02,
+    /// quicly as shipped in April 2026.
+    Quicly,
+}
+
+/// What a pause in sending does to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdlePolicy {
+    /// Nothing: the pacer keeps the restart from being a burst.
+    Keep,
+    /// RFC 9002 §7.8 with the means it points to, RFC 7661: a window unused stays, and is halved for each five minutes
+    /// of it, down to the initial window.
+    Rfc9002,
+    /// RFC 5681 §4.1: after a pause of a retransmission timeout, no more than the initial window ("slow start after
+    /// idle").
+    Rfc5681,
+    /// RFC 2861: halved for each retransmission timeout of the pause, down to the initial window.
+    Rfc2861,
+}

@@ -1,0 +1,119 @@
+use super::*;
+use crate::bandwidth::Bandwidth;
+
+const DATAGRAM: u64 = 1200;
+
+fn pacing(mbit: u64) -> Pacing {
+    Pacing::at(Bandwidth::from_bits_per_second(mbit * 1_000_000), DATAGRAM)
+}
+
+const fn at(micros: u64) -> Time {
+    Time::from_nanos(micros * 1000)
+}
+
+/// Sends single datagrams as soon as the pacer lets them go; returns when each left, in microseconds.
+fn departures(pacing: &Pacing, count: usize) -> Vec<u64> {
+    let mut pacer = Pacer::new();
+    let mut now = Time::ZERO;
+    let mut departures = Vec::new();
+    while departures.len() < count {
+        if pacer.budget(now, pacing) >= DATAGRAM {
+            pacer.on_sent(now, DATAGRAM, pacing);
+            departures.push(now.as_nanos() / 1000);
+        } else {
+            now = pacer.next_release(now, pacing).expect("a time to wait for");
+        }
+    }
+    departures
+}
+
+#[test]
+fn first_flight_over_half_a_round_trip_and_over_one() {
+    // 30 datagrams over 20 ms, or 60 over 40 ms: 14.4 Mb/s either way. Ten leave at once, the rest in pairs.
+    let rate = Bandwidth::from_delivery(30 * DATAGRAM, Duration::from_millis(20));
+    assert_eq!(
+        rate,
+        Bandwidth::from_delivery(60 * DATAGRAM, Duration::from_millis(40))
+    );
+    let departures = departures(&Pacing::at(rate, DATAGRAM), 60);
+    assert_eq!(departures[..10], [0; 10]);
+    assert_eq!(departures[10..16], [1333, 1333, 2666, 2666, 4000, 4000]);
+    assert_eq!(departures[59], 33_333);
+}
+
+#[test]
+fn quantum_grows_with_the_rate_up_to_what_one_send_can_carry() {
+    let quantum = |mbit| pacing(mbit).quantum;
+    assert_eq!(quantum(1), 2 * DATAGRAM);
+    assert_eq!(quantum(100), 12_500); // 1 ms of 100 Mb/s
+    assert_eq!(quantum(10_000), 64 * 1024);
+}
+
+#[test]
+fn nothing_leaves_until_a_quantum_has_gathered() {
+    let pacing = pacing(100);
+    let mut pacer = Pacer::new();
+    let burst = pacer.budget(at(0), &pacing);
+    pacer.on_sent(at(0), burst, &pacing);
+    assert_eq!(pacer.next_release(at(0), &pacing), Some(at(1000)));
+    assert_eq!(pacer.budget(at(999), &pacing), 0);
+    assert_eq!(pacer.budget(at(1000), &pacing), 12_500);
+    // What is left of a release needs no further gathering.
+    pacer.on_sent(at(1000), 10_000, &pacing);
+    assert_eq!(pacer.budget(at(1000), &pacing), 2_500);
+}
+
+#[test]
+fn a_pause_fills_the_bucket_and_no_more() {
+    let pacing = pacing(100);
+    let mut pacer = Pacer::new();
+    assert_eq!(pacer.budget(at(0), &pacing), pacing.burst);
+    pacer.on_sent(at(0), pacing.burst, &pacing);
+    assert_eq!(pacer.budget(at(60_000_000), &pacing), pacing.burst);
+}
+
+#[test]
+fn probes_beyond_the_rate_delay_what_follows_by_a_burst_at_most() {
+    let pacing = pacing(100);
+    let mut pacer = Pacer::new();
+    for _ in 0..1000 {
+        pacer.on_sent(at(0), pacing.burst, &pacing);
+    }
+    let release = pacer.next_release(at(0), &pacing).expect("a time");
+    assert_eq!(
+        release.since(at(0)),
+        pacing.rate.time_for(pacing.burst + pacing.quantum)
+    );
+}
+
+#[test]
+fn what_left_unpaced_counts_once_pacing_begins() {
+    let mut pacer = Pacer::new();
+    assert_eq!(pacer.budget(at(0), &Pacing::UNLIMITED), u64::MAX);
+    assert_eq!(pacer.next_release(at(0), &Pacing::UNLIMITED), None);
+    pacer.on_sent(at(0), 36_000, &Pacing::UNLIMITED);
+    // 40 ms later the rate is known, and has filled the bucket meanwhile; at once it would be empty.
+    assert_eq!(pacer.clone().budget(at(40_000), &pacing(12)), 12_000);
+    assert_eq!(pacer.budget(at(0), &pacing(12)), 0);
+}
+
+#[test]
+fn a_rate_of_zero_lets_the_burst_go_and_then_nothing() {
+    let pacing = Pacing {
+        rate: Bandwidth::ZERO,
+        ..pacing(12)
+    };
+    let mut pacer = Pacer::new();
+    assert_eq!(pacer.budget(at(0), &pacing), 12_000);
+    pacer.on_sent(at(0), 12_000, &pacing);
+    assert_eq!(pacer.next_release(at(0), &pacing), Some(Time::MAX));
+}
+
+#[test]
+fn time_running_backwards_gains_nothing() {
+    let pacing = pacing(100);
+    let mut pacer = Pacer::new();
+    pacer.on_sent(at(1000), pacing.burst, &pacing);
+    assert_eq!(pacer.budget(at(0), &pacing), 0);
+    assert_eq!(pacer.budget(at(1000), &pacing), 0);
+}

@@ -1,0 +1,115 @@
+//! What can be wrong with a spec.
+
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+/// A spec that cannot be built. The message says what, where, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// No preset has this name.
+    UnknownPreset {
+        /// The name given.
+        name: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// No key has this name, or the preset does not take it.
+    UnknownKey {
+        /// The key given.
+        key: String,
+        /// The preset it was given to.
+        preset: &'static str,
+        /// The keys there are.
+        known: Vec<String>,
+    },
+    /// A part of the spec is not `key=value`.
+    NotKeyValue {
+        /// The part.
+        part: String,
+        /// The spec it is part of.
+        spec: String,
+    },
+    /// A key is given twice.
+    KeyTwice {
+        /// The key.
+        key: &'static str,
+        /// The spec.
+        spec: String,
+    },
+    /// A key does not take this value.
+    BadValue {
+        /// The key.
+        key: &'static str,
+        /// The value given.
+        value: String,
+        /// What it takes.
+        allowed: String,
+        /// The spec.
+        spec: String,
+    },
+    /// `jump-window` is less than `initial-window`.
+    JumpTooSmall {
+        /// The spec.
+        spec: String,
+    },
+    /// A startup or avoidance cannot be added under this name.
+    BadName {
+        /// The name.
+        name: &'static str,
+    },
+    /// A startup, avoidance or preset of this name exists.
+    NameTaken {
+        /// The name.
+        name: &'static str,
+    },
+}
+
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownPreset { name, known } => write!(
+                f,
+                "there is no congestion control named `{name}`; there are: {}",
+                known.join(", ")
+            ),
+            Self::UnknownKey { key, preset, known } => write!(
+                f,
+                "`{preset}` takes no key `{key}`; it takes: {}",
+                known.join(", ")
+            ),
+            Self::NotKeyValue { part, spec } => write!(
+                f,
+                "`{part}` in `{spec}` is not of the form `key=value`; write it like `cubic:initial-window=10p,beta=0.7`"
+            ),
+            Self::KeyTwice { key, spec } => {
+                write!(f, "`{key}` is given twice in `{spec}`; give it once")
+            }
+            Self::BadValue {
+                key,
+                value,
+                allowed,
+                spec,
+            } => write!(
+                f,
+                "`{key}={value}` in `{spec}`: the value must be {allowed}"
+            ),
+            Self::JumpTooSmall { spec } => write!(
+                f,
+                "`jump-window` in `{spec}` is less than `initial-window`; a jump must be to at least as much"
+            ),
+            Self::BadName { name } => write!(
+                f,
+                "`{name}` cannot be a name; use lower-case letters, digits and hyphens"
+            ),
+            Self::NameTaken { name } => {
+                write!(
+                    f,
+                    "there is already a preset, startup or avoidance named `{name}`"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for SpecError {}

@@ -1,0 +1,89 @@
+//! The values that a spec's keys take: sizes, factors, switches, and names from a list.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use crate::config::WindowSize;
+
+/// A window: `30p` (datagrams) or `44160B`, `40kB`, `1MiB`; at most `DATAGRAMS_MAX` and `BYTES_MAX`.
+pub(super) fn window(text: &str, datagrams_min: u64) -> Result<WindowSize, String> {
+    const BYTES_MAX: u64 = 1 << 30;
+    const DATAGRAMS_MAX: u64 = 500_000;
+    /// The smallest datagram that QUIC allows (RFC 9000 §14).
+    const DATAGRAM_MIN: u64 = 1200;
+    let bytes_min = datagrams_min * DATAGRAM_MIN;
+    let allowed = || {
+        format!(
+            "{datagrams_min}p to {DATAGRAMS_MAX}p datagrams, or {bytes_min}B to 1GiB (such as `30p`, `44160B`, `64KiB`)"
+        )
+    };
+    let (number, unit) = split_unit(text);
+    let number: u64 = number.parse().map_err(|_| allowed())?;
+    let size = if unit == "p" {
+        WindowSize::Datagrams(number)
+    } else {
+        let scale = byte_unit(unit).ok_or_else(allowed)?;
+        WindowSize::Bytes(number.checked_mul(scale).ok_or_else(allowed)?)
+    };
+    let is_allowed = match size {
+        WindowSize::Datagrams(datagrams) => (datagrams_min..=DATAGRAMS_MAX).contains(&datagrams),
+        WindowSize::Bytes(bytes) | WindowSize::Limited { limit: bytes, .. } => {
+            (bytes_min..=BYTES_MAX).contains(&bytes)
+        }
+    };
+    if is_allowed { Ok(size) } else { Err(allowed()) }
+}
+
+fn split_unit(text: &str) -> (&str, &str) {
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    text.split_at(digits)
+}
+
+fn byte_unit(unit: &str) -> Option<u64> {
+    Some(match unit {
+        "B" => 1,
+        "kB" => 1000,
+        "MB" => 1_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    })
+}
+
+/// A number between two bounds, both included.
+pub(super) fn factor(text: &str, min: f64, max: f64) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|factor| (min..=max).contains(factor))
+        .ok_or_else(|| format!("{min} to {max}"))
+}
+
+/// `on` or `off`.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    choice(text, &[("on", true), ("off", false)])
+}
+
+/// One of the names of a table.
+pub(super) fn choice<T: Copy>(text: &str, table: &[(&str, T)]) -> Result<T, String> {
+    table
+        .iter()
+        .find(|(name, _)| *name == text)
+        .map(|(_, value)| *value)
+        .ok_or_else(|| one_of(table.iter().map(|(name, _)| *name)))
+}
+
+/// `one of a, b, c`.
+pub(super) fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(ToString::to_string).collect();
+    match names.as_slice() {
+        [] => "nothing".to_string(),
+        [only] => only.clone(),
+        names => format!("one of {}", names.join(", ")),
+    }
+}

@@ -1,0 +1,120 @@
+//! How a connection finds the path's capacity: the growth rules of the first slow start.
+//!
+//! A startup is told of every ACK and answers by how much the window grows, and whether it has seen enough. How the
+//! first flight leaves ([`FirstFlight`](crate::FirstFlight)) and how the window falls at the first congestion
+//! ([`FirstRecovery`](crate::FirstRecovery)) are chosen beside it, so that each may be had with each:
+//!
+//! | preset | first flight | growth | first recovery |
+//! |---|---|---|---|
+//! | `slow-start` | initial window over half a round trip | [`SlowStart`]: 2× | cut |
+//! | `hystart` | the same | [`HyStart`]: 2×, then 1.25× | cut |
+//! | `jumpstart` | twice the initial window over one round trip | [`SlowStart`]: 2× | cut |
+//! | `rapid-no-jump` | initial window over half a round trip | [`RapidStart`]: 3× or 2× | proportional to loss |
+//! | `rapid-start` | twice the initial window over one round trip | [`RapidStart`]: 3× or 2× | proportional to loss |
+//!
+//! # A startup of one's own
+//!
+//! One file and one line in a registry. This one grows by half a window a round trip, and ends when the round-trip
+//! time has doubled:
+//!
+//! ```
+//! use lastbyte_congestion::{
+//!     Environment, Registry,
+//!     startup::{Growth, Startup, StartupAck},
+//! };
+//!
+//! #[derive(Debug, Default)]
+//! struct Careful;
+//!
+//! impl Startup for Careful {
+//!     fn name(&self) -> &'static str {
+//!         "careful"
+//!     }
+//!
+//!     fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth {
+//!         let queued = ack.rtt_sample.is_some_and(|sample| sample >= 2 * ack.rtt.min());
+//!         Growth {
+//!             bytes: ack.bytes / 2, // bytes acknowledged in a round trip are a window's worth: 1.5× a round trip
+//!             done: queued,
+//!         }
+//!     }
+//!
+//!     fn pacing_gain(&self) -> f64 {
+//!         1.5
+//!     }
+//! }
+//!
+//! let mut registry = Registry::builtin();
+//! registry.add_startup("careful", "1.5x a round trip until the RTT doubles", |_| Box::new(Careful))?;
+//!
+//! let spec = registry.parse("careful:congestion=cubic,initial-window=10p")?;
+//! let controller = spec.build(&Environment { max_datagram_size: 1200, seed: 1 });
+//! assert_eq!(controller.window(), 12_000);
+//! assert_eq!(controller.state().startup, "careful");
+//! # Ok::<(), lastbyte_congestion::SpecError>(())
+//! ```
+
+mod hystart;
+mod rapid_start;
+mod slow_start;
+
+use core::{fmt, time::Duration};
+
+pub use hystart::HyStart;
+pub use rapid_start::{QueueThreshold, RapidStart};
+pub use slow_start::SlowStart;
+
+use crate::{rtt::Rtt, time::Time};
+
+/// A growth rule for the first slow start. See the [module](self) for an example.
+pub trait Startup: fmt::Debug + Send {
+    /// The name in specs and logs.
+    fn name(&self) -> &'static str;
+
+    /// Answers an ACK frame outside of recovery. Called for every frame, also when
+    /// [`StartupAck::bytes`] is zero.
+    fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth;
+
+    /// How many windows the pacer lets go in a round trip. It must not be less than the factor by which the window
+    /// grows in one, or the pacer becomes the limit.
+    fn pacing_gain(&self) -> f64 {
+        2.0
+    }
+}
+
+/// An ACK frame, as a startup sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct StartupAck<'a> {
+    /// When the frame was received.
+    pub now: Time,
+    /// Bytes newly acknowledged. Zero while the sender does not use its window: growth must stand still then
+    /// (RFC 9002 §7.8).
+    pub bytes: u64,
+    /// The congestion window, in bytes.
+    pub window: u64,
+    /// The order of sending ([`Receipt::order`](crate::Receipt::order)) of the latest packet acknowledged so far.
+    pub largest_acked: u64,
+    /// The order of sending of the next packet to leave. A round that starts now ends when it is acknowledged.
+    pub next: u64,
+    /// The path's round-trip time.
+    pub rtt: &'a Rtt,
+    /// This frame's sample of it, less the peer's acknowledgment delay, if it gave one.
+    pub rtt_sample: Option<Duration>,
+}
+
+/// What a startup answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// By how many bytes the window grows.
+    pub bytes: u64,
+    /// Whether startup is over: the path is found full without a loss, and avoidance goes on from this window.
+    pub done: bool,
+}
+
+impl Growth {
+    /// Grow by `bytes` and go on.
+    #[must_use]
+    pub const fn by(bytes: u64) -> Self {
+        Self { bytes, done: false }
+    }
+}

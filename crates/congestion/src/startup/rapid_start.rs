@@ -1,0 +1,153 @@
+//! The growth rule of Rapid Start (draft-kazuho-ccwg-rapid-start-02 §3.2): 3× a round trip while the path shows no
+//! queue, 2× once it does.
+//!
+//! ```text
+//! threshold = min(min_rtt + 4 ms, min_rtt × 1.10)       draft
+//!             max(min_rtt + 4 ms, min_rtt × 35/32)      quicly
+//! growth    = 2 × newly acked   if the smallest RTT of the last round trip ≤ threshold     (3× a round trip)
+//!             1 × newly acked   otherwise                                                  (2× a round trip)
+//! ```
+//!
+//! The decision is taken anew on every ACK, so growth may return to 3×. The smallest RTT of the last round trip is kept
+//! in four slots of a quarter of `min_rtt` each: the newest three and what has passed of the fourth, so the filter's
+//! memory is between three quarters and one `min_rtt` (the draft asks for "about one round"; quicly does the same).
+//! Without a sample in that time the answer is 2×.
+//!
+//! Pacing while growing 3× lets three windows go in a round trip, so that the pacer is not the limit.
+
+use core::time::Duration;
+
+use super::{Growth, Startup, StartupAck};
+use crate::{rtt::Rtt, time::Time};
+
+/// Rapid Start's growth.
+#[derive(Clone, Debug)]
+pub struct RapidStart {
+    threshold: QueueThreshold,
+    floor: RttFloor,
+    tripling: bool,
+}
+
+/// Above which round-trip time Rapid Start takes the path to be queueing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueThreshold {
+    /// `min(min_rtt + 4 ms, min_rtt × 1.10)`: the draft. The tighter of the two at any RTT, so always below the
+    /// threshold of HyStart++.
+    Min,
+    /// `max(min_rtt + 4 ms, min_rtt × 35/32)`, and no tripling at all on paths below 4 ms: quicly as shipped.
+    Max,
+}
+
+impl QueueThreshold {
+    fn of(self, min_rtt: Duration) -> Duration {
+        const MARGIN: Duration = Duration::from_millis(4);
+        let added = min_rtt.saturating_add(MARGIN);
+        match self {
+            Self::Min => added.min(min_rtt.saturating_add(min_rtt / 10)),
+            Self::Max => added.max(min_rtt.saturating_add(min_rtt.saturating_mul(3) / 32)),
+        }
+    }
+
+    /// quicly keeps whole milliseconds in four slots of a quarter of `min_rtt`, and switches Rapid Start off where
+    /// such a slot would be empty.
+    fn applies_to(self, min_rtt: Duration) -> bool {
+        match self {
+            Self::Min => true,
+            Self::Max => min_rtt >= Duration::from_millis(4),
+        }
+    }
+}
+
+impl RapidStart {
+    /// Growth with this threshold.
+    #[must_use]
+    pub const fn new(threshold: QueueThreshold) -> Self {
+        Self {
+            threshold,
+            floor: RttFloor::new(),
+            tripling: false,
+        }
+    }
+}
+
+impl Startup for RapidStart {
+    fn name(&self) -> &'static str {
+        "rapid"
+    }
+
+    fn on_ack(&mut self, ack: &StartupAck<'_>) -> Growth {
+        if let Some(sample) = ack.rtt_sample {
+            self.floor.sample(ack.now, sample, ack.rtt);
+        }
+        let min_rtt = ack.rtt.min();
+        self.tripling = self.threshold.applies_to(min_rtt)
+            && self
+                .floor
+                .smallest(ack.now, min_rtt)
+                .is_some_and(|floor| floor <= self.threshold.of(min_rtt));
+        Growth::by(if self.tripling {
+            ack.bytes.saturating_mul(2)
+        } else {
+            ack.bytes
+        })
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        if self.tripling { 3.0 } else { 2.0 }
+    }
+}
+
+/// The smallest RTT sample of about the last round trip.
+#[derive(Clone, Debug)]
+struct RttFloor {
+    /// The smallest sample of each slot, the newest first.
+    slots: [Option<Duration>; SLOTS],
+    /// When the newest slot began.
+    newest_since: Time,
+}
+
+const SLOTS: usize = 4;
+
+impl RttFloor {
+    const fn new() -> Self {
+        Self {
+            slots: [None; SLOTS],
+            newest_since: Time::ZERO,
+        }
+    }
+
+    fn sample(&mut self, now: Time, sample: Duration, rtt: &Rtt) {
+        self.shift(now, rtt.min());
+        if let Some(newest) = self.slots.first_mut() {
+            *newest = Some(newest.map_or(sample, |smallest| smallest.min(sample)));
+        }
+    }
+
+    fn smallest(&mut self, now: Time, min_rtt: Duration) -> Option<Duration> {
+        self.shift(now, min_rtt);
+        self.slots.iter().flatten().min().copied()
+    }
+
+    /// Moves the slots on by as many quarters of `min_rtt` as have passed.
+    fn shift(&mut self, now: Time, min_rtt: Duration) {
+        let slot = (min_rtt / SLOTS as u32).max(Duration::from_nanos(1));
+        let passed = now.since(self.newest_since).as_nanos() / slot.as_nanos();
+        if passed == 0 {
+            return;
+        }
+        let distance = usize::try_from(passed).unwrap_or(SLOTS).min(SLOTS);
+        self.slots.rotate_right(distance);
+        for vacated in self.slots.iter_mut().take(distance) {
+            *vacated = None;
+        }
+        // After a long pause the grid of slots starts anew at `now`.
+        self.newest_since = if distance == SLOTS {
+            now
+        } else {
+            self.newest_since + slot.saturating_mul(distance as u32)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests;

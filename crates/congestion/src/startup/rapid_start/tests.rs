@@ -1,0 +1,92 @@
+use super::*;
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Plays samples (at, RTT) in milliseconds and returns the factor of growth a round trip after each.
+fn factors(threshold: QueueThreshold, samples: &[(u64, Option<u64>)]) -> Vec<u64> {
+    let mut startup = RapidStart::new(threshold);
+    let mut rtt = Rtt::default();
+    samples
+        .iter()
+        .map(|(at, sample)| {
+            let now = Time::ZERO + ms(*at);
+            if let Some(sample) = sample {
+                rtt.update(now, ms(*sample), Duration::ZERO, None);
+            }
+            let growth = startup.on_ack(&StartupAck {
+                now,
+                bytes: 1000,
+                window: 10_000,
+                largest_acked: 0,
+                next: 0,
+                rtt: &rtt,
+                rtt_sample: sample.map(ms),
+            });
+            assert!(!growth.done);
+            1 + growth.bytes / 1000
+        })
+        .collect()
+}
+
+#[test]
+fn threshold_of_the_draft_is_the_smaller_and_quiclys_the_larger() {
+    let both = |millis| {
+        [QueueThreshold::Min, QueueThreshold::Max].map(|rule| rule.of(ms(millis)).as_micros())
+    };
+    // min_rtt + 4 ms, × 1.10 (draft) or × 35/32 (quicly)
+    assert_eq!(both(10), [11_000, 14_000]);
+    assert_eq!(both(40), [44_000, 44_000]);
+    assert_eq!(both(100), [104_000, 109_375]);
+}
+
+#[test]
+fn triples_while_the_path_is_empty_and_doubles_with_a_queue() {
+    let samples = [
+        (100, Some(40)),
+        (110, Some(44)),
+        (160, Some(45)),
+        (165, Some(60)),
+    ];
+    assert_eq!(factors(QueueThreshold::Min, &samples), [3, 3, 2, 2]);
+}
+
+#[test]
+fn one_small_sample_holds_for_a_round_trip() {
+    // The slots of 10 ms: the sample of 100 ms is gone from 140 ms on.
+    let samples = [
+        (100, Some(40)),
+        (120, Some(60)),
+        (139, Some(60)),
+        (140, Some(60)),
+    ];
+    assert_eq!(factors(QueueThreshold::Min, &samples), [3, 3, 3, 2]);
+}
+
+#[test]
+fn tripling_comes_back_when_the_queue_drains() {
+    let samples = [(100, Some(40)), (200, Some(70)), (240, Some(41))];
+    assert_eq!(factors(QueueThreshold::Min, &samples), [3, 2, 3]);
+}
+
+#[test]
+fn doubles_without_a_recent_sample() {
+    let samples = [(0, None), (100, Some(40)), (150, None)];
+    assert_eq!(factors(QueueThreshold::Min, &samples), [2, 3, 2]);
+}
+
+#[test]
+fn quicly_does_not_triple_below_4_ms() {
+    let samples = [(100, Some(3)), (101, Some(3))];
+    assert_eq!(factors(QueueThreshold::Max, &samples), [2, 2]);
+    assert_eq!(factors(QueueThreshold::Min, &samples), [3, 3]);
+}
+
+#[test]
+fn paces_three_windows_a_round_trip_while_tripling() {
+    let mut startup = RapidStart::new(QueueThreshold::Min);
+    assert!((startup.pacing_gain() - 2.0).abs() < f64::EPSILON);
+    startup.tripling = true;
+    assert!((startup.pacing_gain() - 3.0).abs() < f64::EPSILON);
+}

@@ -1,0 +1,686 @@
+//! Window-based congestion control (RFC 9002 §7): a startup, an avoidance, and all that is the same for each pair.
+//!
+//! [`WindowController`] owns the window and the slow start threshold. It keeps recovery periods (§7.3.2), lets the
+//! window grow only while it is in use (§7.8), holds it above the minimum, undoes congestion that was none, and asks the
+//! parts for the rest:
+//!
+//! | part | answers |
+//! |---|---|
+//! | `Jump` | may the first flight be larger than the initial window? |
+//! | [`Startup`](crate::startup::Startup) | by how much does the window grow before the first congestion? |
+//! | `Proportional` | how does it fall in the first recovery, if not by a cut? |
+//! | [`Avoidance`](crate::avoidance::Avoidance) | by how much does it grow after, and shrink at congestion? |
+//! | `after_idle` | what is left of it after a pause? |
+//!
+//! # Decisions
+//!
+//! - A recovery period ends by the order of sending, not by time: an ACK of a packet sent after it began ends it. With
+//!   times, packets that leave at the very instant of the loss would count as sent before.
+//! - Acknowledged bytes are told apart packet by packet: of an ACK frame that ends recovery, only the packets sent after
+//!   its begin grow the window.
+//! - "In use" means: the sender was not out of data when it last stopped, or, in slow start, at least half the window
+//!   was in flight. (A window that doubles each round trip was full one round trip ago.)
+//! - An episode is undone when every packet declared lost in it turns out to have arrived (RFC 9438 §4.9.2 for QUIC).
+//!   CE marks are never spurious, so an episode with one is not undone. A startup that resumes so goes on as plain slow
+//!   start: neither HyStart++ (RFC 9406 §4.3) nor Rapid Start runs twice.
+//! - A jumpstart that meets its first congestion by a cut falls to what the jump delivered, or to the initial window if
+//!   that is more, times beta; as more of the jump is acknowledged in recovery, the window rises to beta × that much.
+//!   So does quicly.
+//! - On persistent congestion the window is the minimum and the threshold stays where the loss put it (RFC 9002 §7.6.2).
+//!   The recovery period ends, but packets sent before it stay answered, where Appendix B.8 of the RFC would let each
+//!   further loss of one halve the threshold once more.
+
+mod idle;
+mod jump;
+mod proportional;
+
+use alloc::boxed::Box;
+
+use self::{
+    idle::{Windows, after_idle},
+    jump::Jump,
+    proportional::Proportional,
+};
+use crate::{
+    avoidance::{Avoidance, AvoidanceAck, Cause, Reduction},
+    bandwidth::Bandwidth,
+    config::{Config, FirstFlight, FirstRecovery, Variant},
+    controller::{Ack, Controller, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt, Sent},
+    rtt::Rtt,
+    sampler::DeliverySnapshot,
+    startup::{Startup, StartupAck},
+    state::{Phase, State, Statistics},
+    time::Time,
+};
+
+/// A startup and an avoidance, composed.
+#[derive(Debug)]
+pub struct WindowController {
+    config: Config,
+    max_datagram_size: u64,
+    window: u64,
+    /// `u64::MAX` while infinite.
+    slow_start_threshold: u64,
+    stage: Stage,
+    startup: Box<dyn Startup>,
+    avoidance: Box<dyn Avoidance>,
+    jump: Jump,
+    /// The rule of the first recovery, while it lasts.
+    proportional: Option<Proportional>,
+    /// Whether the window at the start has ever been changed.
+    is_untouched: bool,
+    /// The order of sending of the next packet.
+    next: u64,
+    largest_acked: u64,
+    in_recovery: bool,
+    /// Packets of a lower order were sent before the latest congestion event, and are answered by it.
+    recovery_end: u64,
+    /// The latest congestion event, kept for undoing it.
+    episode: Option<Episode>,
+    batch: Batch,
+    is_app_limited: bool,
+    statistics: Statistics,
+}
+
+/// How far the connection has come. Recovery periods are apart from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The startup's growth rule holds.
+    Startup,
+    /// The startup was interrupted by congestion that was none: slow start, with no threshold.
+    ResumedStartup,
+    /// The first congestion is behind us: slow start below the threshold, avoidance above.
+    Found,
+}
+
+/// A congestion event.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    /// Losses of packets `since..recovery_end` are this event's.
+    since: u64,
+    /// Packets declared lost.
+    lost: u64,
+    /// Packets of these that arrived after all.
+    late: u64,
+    /// Whether it may be undone: all its losses are of its own packets, and none marked.
+    is_undoable: bool,
+    /// Whether only CE marks were seen so far.
+    is_ecn_only: bool,
+    /// Whether the avoidance has been told, so that it has something to take back.
+    is_told: bool,
+    before: Windows,
+    stage_before: Stage,
+}
+
+/// What the packets of the ACK frame or loss timer being processed add up to, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    /// Acknowledged, sent before the latest congestion event.
+    acked_before: u64,
+    /// Acknowledged, sent after it.
+    acked_after: u64,
+    lost_before: u64,
+    lost_after: u64,
+    packets_lost_after: u64,
+    /// The lowest order of what was lost after.
+    first_lost_after: Option<u64>,
+}
+
+impl Batch {
+    /// What was in flight when the ACK frame came, of which `left` still is.
+    fn in_flight_before(&self, left: u64) -> u64 {
+        left.saturating_add(self.acked_before)
+            .saturating_add(self.acked_after)
+            .saturating_add(self.lost_before)
+            .saturating_add(self.lost_after)
+    }
+
+    /// A congestion event begins now: all that was sent so far was sent before it.
+    fn begin_episode(&mut self) {
+        self.acked_before = self.acked_before.saturating_add(self.acked_after);
+        self.lost_before = self.lost_before.saturating_add(self.lost_after);
+        self.acked_after = 0;
+        self.lost_after = 0;
+        self.first_lost_after = None;
+    }
+}
+
+impl WindowController {
+    /// Composes a controller for a path whose datagrams carry `max_datagram_size` bytes of UDP payload.
+    #[must_use]
+    pub fn new(
+        config: Config,
+        max_datagram_size: u64,
+        startup: Box<dyn Startup>,
+        avoidance: Box<dyn Avoidance>,
+    ) -> Self {
+        let max_datagram_size = max_datagram_size.clamp(1, DATAGRAM_SIZE_MAX);
+        let minimum = minimum_window(&config, max_datagram_size);
+        let window = initial_window(&config, max_datagram_size).max(minimum);
+        let jump = match config.first_flight {
+            FirstFlight::InitialWindow { .. } => None,
+            FirstFlight::Jump { window: None } => Some(window.saturating_mul(2)),
+            FirstFlight::Jump { window: Some(size) } => Some(size.bytes(max_datagram_size)),
+        };
+        Self {
+            max_datagram_size,
+            window,
+            slow_start_threshold: u64::MAX,
+            stage: Stage::Startup,
+            startup,
+            avoidance,
+            jump: Jump::new(jump.map(|window| window.min(WINDOW_MAX))),
+            proportional: None,
+            is_untouched: true,
+            next: 0,
+            largest_acked: 0,
+            in_recovery: false,
+            recovery_end: 0,
+            episode: None,
+            batch: Batch::default(),
+            is_app_limited: false,
+            statistics: Statistics::new(window),
+            config,
+        }
+    }
+
+    fn minimum(&self) -> u64 {
+        minimum_window(&self.config, self.max_datagram_size)
+    }
+
+    fn initial(&self) -> u64 {
+        initial_window(&self.config, self.max_datagram_size).max(self.minimum())
+    }
+
+    fn is_in_slow_start(&self) -> bool {
+        self.window < self.slow_start_threshold
+    }
+
+    fn set_window(&mut self, window: u64) {
+        let window = window.clamp(self.minimum(), WINDOW_MAX);
+        self.is_untouched &= window == self.window;
+        self.window = window;
+        self.statistics.window_max = self.statistics.window_max.max(self.window);
+    }
+
+    /// RFC 9002 §7.8.
+    fn is_window_in_use(&self, in_flight: u64) -> bool {
+        !self.config.respect_app_limited
+            || !self.is_app_limited
+            || (self.is_in_slow_start() && in_flight >= self.window / 2)
+    }
+
+    /// Whether the latest congestion event is the one that ended startup.
+    fn is_first_recovery(&self) -> bool {
+        self.episode
+            .is_some_and(|episode| episode.stage_before != Stage::Found)
+    }
+
+    fn note_startup_exit(&mut self, now: Time) {
+        self.statistics.window_exiting_startup = Some(self.window);
+        self.statistics.startup_exited_at = Some(now);
+    }
+
+    // ---- congestion -----------------------------------------------------------------------------------------------
+
+    /// A congestion event begins (RFC 9002 §7.3.2). `in_flight` is what was in flight when its sign came.
+    fn begin_episode(&mut self, now: Time, cause: Cause, in_flight: u64, rtt: &Rtt) {
+        let jump_was_hit = self
+            .batch
+            .first_lost_after
+            .is_some_and(|order| self.jump.is_before_end(order));
+        self.episode = Some(Episode {
+            since: self.recovery_end,
+            lost: 0,
+            late: 0,
+            is_undoable: cause == Cause::Loss,
+            is_ecn_only: cause == Cause::EcnCe,
+            is_told: false,
+            before: Windows {
+                window: self.window,
+                slow_start_threshold: self.slow_start_threshold,
+            },
+            stage_before: self.stage,
+        });
+        self.statistics.loss_episodes += 1;
+        self.statistics.ecn_episodes += u64::from(cause == Cause::EcnCe);
+        self.batch.begin_episode();
+        self.recovery_end = self.next;
+        self.in_recovery = true;
+        self.proportional = None;
+
+        let is_first = self.stage != Stage::Found;
+        if is_first {
+            self.note_startup_exit(now);
+        }
+        match self.config.first_recovery {
+            FirstRecovery::Proportional(variant)
+                if self.stage == Stage::Startup && in_flight >= self.window / 2 =>
+            {
+                self.enter_proportional(variant, in_flight, jump_was_hit);
+            }
+            _ => {
+                let full = if is_first && jump_was_hit {
+                    self.jump.acked().max(self.initial())
+                } else if self.jump.is_unvalidated() {
+                    in_flight.max(self.initial()).min(self.window)
+                } else {
+                    self.window
+                };
+                let beta = self.beta(cause, is_first);
+                self.set_window(share(full, beta));
+                self.tell_avoidance(now, cause, full, false, rtt);
+            }
+        }
+        self.slow_start_threshold = self.window;
+        self.stage = Stage::Found;
+        self.jump.on_congestion(self.next);
+        if self.proportional.is_some()
+            && self.config.first_recovery == FirstRecovery::Proportional(Variant::Quicly)
+        {
+            // quicly sets the slope of avoidance here, from a guess at the capacity, not at the end of recovery.
+            let capacity = if jump_was_hit {
+                self.jump.acked()
+            } else {
+                self.episode.map_or(0, |episode| episode.before.window / 3)
+            };
+            self.tell_avoidance(now, cause, capacity.max(self.initial()), true, rtt);
+        }
+        self.note_reduction();
+    }
+
+    fn enter_proportional(&mut self, variant: Variant, in_flight: u64, jump_was_hit: bool) {
+        let (pre, floor) = match variant {
+            Variant::Draft02 => (self.window.min(in_flight), 0),
+            Variant::Quicly => {
+                let delivered = if jump_was_hit { self.jump.acked() } else { 0 };
+                (self.window, self.initial().max(delivered) / 2)
+            }
+        };
+        let proportional =
+            Proportional::new(pre, self.startup_beta(), floor.max(self.minimum()), variant);
+        self.set_window(proportional.window());
+        self.proportional = Some(proportional);
+    }
+
+    fn startup_beta(&self) -> f64 {
+        self.config
+            .startup_beta
+            .unwrap_or_else(|| self.avoidance.beta(Cause::Loss))
+    }
+
+    fn beta(&self, cause: Cause, is_first: bool) -> f64 {
+        match self.config.startup_beta {
+            Some(beta) if is_first => beta,
+            _ => self.avoidance.beta(cause),
+        }
+    }
+
+    fn tell_avoidance(&mut self, now: Time, cause: Cause, full: u64, measured: bool, rtt: &Rtt) {
+        if let Some(episode) = &mut self.episode {
+            episode.is_told = true;
+        }
+        self.avoidance.on_congestion(&Reduction {
+            now,
+            full,
+            is_measured: measured,
+            after: self.window,
+            cause,
+            rtt,
+            max_datagram_size: self.max_datagram_size,
+        });
+    }
+
+    fn note_reduction(&mut self) {
+        let smallest = self.statistics.window_min.unwrap_or(u64::MAX);
+        self.statistics.window_min = Some(smallest.min(self.window));
+    }
+
+    /// The window follows the round's totals while a proportional recovery lasts.
+    fn follow_proportional(&mut self, threshold_follows: bool) {
+        if let Some(proportional) = &self.proportional {
+            let window = proportional.window();
+            self.set_window(window);
+            if threshold_follows {
+                self.slow_start_threshold = self.window;
+            }
+            self.note_reduction();
+        }
+    }
+
+    /// An ACK frame came in recovery; ends it if the frame acknowledges a packet sent since it began.
+    fn recover(&mut self, ack: &Ack<'_>, acked: u64) {
+        let is_quicly = self.config.first_recovery == FirstRecovery::Proportional(Variant::Quicly);
+        if let Some(proportional) = &mut self.proportional {
+            proportional.on_acked(acked);
+            // quicly's threshold follows losses alone, so it leaves recovery in slow start.
+            self.follow_proportional(!is_quicly);
+        } else if self.is_first_recovery() {
+            let delivered = share(self.jump.acked(), self.avoidance.beta(Cause::Loss));
+            if self.window < delivered {
+                self.set_window(delivered);
+                self.slow_start_threshold = self.window;
+            }
+        }
+        if self.largest_acked < self.recovery_end {
+            return;
+        }
+        self.in_recovery = false;
+        if self.proportional.take().is_some() && !is_quicly {
+            let capacity = share(self.window, 1.0 / self.startup_beta());
+            self.tell_avoidance(ack.now, Cause::Loss, capacity, true, ack.rtt);
+        }
+    }
+
+    // ---- growth ---------------------------------------------------------------------------------------------------
+
+    fn grow(&mut self, ack: &Ack<'_>, acked: u64, in_flight_before: u64) {
+        let is_in_use = self.is_window_in_use(in_flight_before);
+        if !is_in_use {
+            self.avoidance.on_app_limited(ack.now);
+        }
+        let bytes = if is_in_use { acked } else { 0 };
+        match self.stage {
+            Stage::Startup => self.grow_startup(ack, bytes),
+            _ if bytes == 0 => {}
+            Stage::ResumedStartup => self.set_window(self.window.saturating_add(bytes)),
+            Stage::Found if self.is_in_slow_start() => {
+                let grown = self.window.saturating_add(bytes);
+                self.set_window(grown.min(self.slow_start_threshold.max(self.minimum())));
+                if !self.is_in_slow_start() {
+                    self.avoidance.on_slow_start_exit(self.window);
+                }
+            }
+            Stage::Found => {
+                let window = self.avoidance.on_ack(&AvoidanceAck {
+                    now: ack.now,
+                    bytes,
+                    window: self.window,
+                    rtt: ack.rtt,
+                    max_datagram_size: self.max_datagram_size,
+                });
+                self.set_window(window.max(self.window));
+            }
+        }
+    }
+
+    fn grow_startup(&mut self, ack: &Ack<'_>, bytes: u64) {
+        let growth = self.startup.on_ack(&StartupAck {
+            now: ack.now,
+            bytes,
+            window: self.window,
+            largest_acked: self.largest_acked,
+            next: self.next,
+            rtt: ack.rtt,
+            rtt_sample: ack.has_rtt_sample.then(|| ack.rtt.adjusted()),
+        });
+        self.set_window(self.window.saturating_add(growth.bytes));
+        if growth.done {
+            self.note_startup_exit(ack.now);
+            self.stage = Stage::Found;
+            self.slow_start_threshold = self.window;
+            self.jump.on_congestion(self.next);
+            self.avoidance.on_slow_start_exit(self.window);
+        }
+    }
+
+    // ---- undoing --------------------------------------------------------------------------------------------------
+
+    /// The latest congestion event was none. A window that has grown past what it was is left as it is
+    /// (RFC 9438 §4.9.2).
+    fn undo(&mut self, episode: Episode) {
+        self.episode = None;
+        if self.window >= episode.before.window {
+            return;
+        }
+        self.proportional = None;
+        self.in_recovery = false;
+        self.recovery_end = episode.since;
+        self.set_window(episode.before.window);
+        self.slow_start_threshold = episode.before.slow_start_threshold;
+        if episode.is_told {
+            self.avoidance.undo();
+        }
+        self.statistics.episodes_undone += 1;
+        if episode.stage_before == Stage::Found {
+            return;
+        }
+        self.stage = Stage::ResumedStartup;
+        self.statistics.episodes_undone_in_startup += 1;
+        self.statistics.window_exiting_startup = None;
+        self.statistics.startup_exited_at = None;
+    }
+
+    // ---- pacing ---------------------------------------------------------------------------------------------------
+
+    /// How many windows may leave in a round trip.
+    fn pacing_gain(&self) -> f64 {
+        if self.jump.is_unvalidated() {
+            return 1.0;
+        }
+        match (self.stage, self.config.first_flight) {
+            (Stage::Startup, FirstFlight::InitialWindow { round_trips }) if self.is_untouched => {
+                1.0 / round_trips
+            }
+            (Stage::Startup, _) => self.startup.pacing_gain(),
+            (Stage::ResumedStartup, _) => SLOW_START_GAIN,
+            (Stage::Found, _) if self.is_in_slow_start() && !self.in_recovery => SLOW_START_GAIN,
+            (Stage::Found, _) => self
+                .config
+                .pacing_gain
+                .unwrap_or_else(|| self.avoidance.pacing_gain()),
+        }
+    }
+}
+
+impl Controller for WindowController {
+    fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt {
+        let receipt = Receipt {
+            order: self.next,
+            delivery: DeliverySnapshot::default(),
+        };
+        self.next = self.next.saturating_add(1);
+        self.is_app_limited = false;
+        if self.jump.is_armed() {
+            let burst = Pacing::burst_of(self.max_datagram_size);
+            let jump = self
+                .jump
+                .on_sent(sent.in_flight, burst, self.next, self.window, sent.rtt);
+            if let Some(window) = jump {
+                self.set_window(window);
+                self.statistics.jump_window = Some(self.window);
+            }
+        }
+        receipt
+    }
+
+    fn on_app_limited(&mut self, now: Time, in_flight: u64) {
+        self.is_app_limited = true;
+        if !self.is_window_in_use(in_flight) {
+            self.avoidance.on_app_limited(now);
+        }
+    }
+
+    fn on_packet_acked(&mut self, _: Time, packet: &Packet) {
+        let order = packet.receipt.order;
+        let acked = if order < self.recovery_end {
+            &mut self.batch.acked_before
+        } else {
+            &mut self.batch.acked_after
+        };
+        *acked = acked.saturating_add(packet.bytes);
+        self.largest_acked = self.largest_acked.max(order);
+        self.jump.on_packet_acked(order, packet.bytes);
+    }
+
+    fn on_packet_lost(&mut self, _: Time, packet: &Packet) {
+        let order = packet.receipt.order;
+        if order >= self.recovery_end {
+            self.batch.lost_after = self.batch.lost_after.saturating_add(packet.bytes);
+            let lowest = self.batch.first_lost_after.unwrap_or(u64::MAX);
+            self.batch.first_lost_after = Some(lowest.min(order));
+            self.batch.packets_lost_after = self.batch.packets_lost_after.saturating_add(1);
+            return;
+        }
+        self.batch.lost_before = self.batch.lost_before.saturating_add(packet.bytes);
+        if let Some(episode) = &mut self.episode {
+            episode.lost = episode.lost.saturating_add(1);
+            // A packet from before the event before this one: the counts would no longer match.
+            episode.is_undoable &= order >= episode.since;
+        }
+    }
+
+    fn on_lost(&mut self, loss: &Loss<'_>) {
+        let packets_lost_after = core::mem::take(&mut self.batch.packets_lost_after);
+        if self.batch.first_lost_after.is_some() {
+            let in_flight = self.batch.in_flight_before(loss.in_flight);
+            self.begin_episode(loss.now, Cause::Loss, in_flight, loss.rtt);
+        }
+        if let Some(episode) = &mut self.episode {
+            episode.lost = episode.lost.saturating_add(packets_lost_after);
+            if core::mem::take(&mut episode.is_ecn_only) {
+                self.statistics.ecn_episodes = self.statistics.ecn_episodes.saturating_sub(1);
+            }
+        }
+        if let Some(proportional) = &mut self.proportional {
+            proportional.on_lost(core::mem::take(&mut self.batch.lost_before));
+            self.follow_proportional(true);
+        }
+        if loss.persistent {
+            self.statistics.persistent_congestions += 1;
+            self.proportional = None;
+            self.in_recovery = false;
+            self.episode = None;
+            self.set_window(self.minimum());
+            self.note_reduction();
+            self.avoidance.on_persistent_congestion();
+        }
+        self.batch.lost_before = 0;
+    }
+
+    fn on_ecn_ce(&mut self, ce: &EcnCe<'_>) {
+        if ce.largest_acked.order >= self.recovery_end && self.next > 0 {
+            let in_flight = self.batch.in_flight_before(ce.in_flight);
+            self.begin_episode(ce.now, Cause::EcnCe, in_flight, ce.rtt);
+        } else if let Some(episode) = &mut self.episode {
+            episode.is_undoable = false;
+        }
+    }
+
+    fn on_ack(&mut self, ack: &Ack<'_>) {
+        let batch = core::mem::take(&mut self.batch);
+        let in_flight_before = batch.in_flight_before(ack.in_flight);
+        if self.in_recovery {
+            self.recover(ack, batch.acked_before);
+        }
+        let is_jump_validated = self.jump.validate(self.largest_acked, self.next);
+        if is_jump_validated && !self.in_recovery {
+            let window = in_flight_before.clamp(self.initial().min(self.window), self.window);
+            self.set_window(window);
+            self.statistics.window_exiting_jump = Some(self.window);
+        }
+        if !self.in_recovery {
+            self.grow(ack, batch.acked_after, in_flight_before);
+        }
+    }
+
+    fn on_spurious_loss(&mut self, _: Time, packet: &Packet) {
+        let Some(episode) = &mut self.episode else {
+            return;
+        };
+        if !(episode.since..self.recovery_end).contains(&packet.receipt.order) {
+            return;
+        }
+        episode.late = episode.late.saturating_add(1);
+        if episode.is_undoable && episode.late >= episode.lost {
+            let episode = *episode;
+            self.undo(episode);
+        }
+    }
+
+    fn on_mtu(&mut self, max_datagram_size: u64) {
+        self.max_datagram_size = max_datagram_size.clamp(1, DATAGRAM_SIZE_MAX);
+        if self.is_untouched {
+            // RFC 9002 §7.2: the initial window follows the datagram size while nothing has changed it.
+            self.window = self.initial();
+            self.statistics = Statistics::new(self.window);
+        } else {
+            self.window = self.window.max(self.minimum());
+        }
+    }
+
+    fn on_idle_restart(&mut self, restart: &IdleRestart<'_>) {
+        self.avoidance.on_app_limited(restart.now);
+        let before = Windows {
+            window: self.window,
+            slow_start_threshold: self.slow_start_threshold,
+        };
+        let after = after_idle(self.config.idle, before, self.initial(), restart);
+        if after != before {
+            self.set_window(after.window);
+            if self.slow_start_threshold != u64::MAX {
+                self.slow_start_threshold = after.slow_start_threshold;
+            }
+            self.note_reduction();
+        }
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn pacing(&self, rtt: &Rtt) -> Pacing {
+        if !rtt.has_sample() {
+            return Pacing::UNLIMITED;
+        }
+        let rate = Bandwidth::from_delivery(self.window, rtt.smoothed()).scaled(self.pacing_gain());
+        Pacing::at(rate, self.max_datagram_size)
+    }
+
+    fn state(&self) -> State {
+        State {
+            startup: self.config.name,
+            avoidance: Some(self.avoidance.name()),
+            phase: match self.stage {
+                _ if self.in_recovery => Phase::Recovery,
+                Stage::Startup | Stage::ResumedStartup => Phase::Startup,
+                Stage::Found if self.is_in_slow_start() => Phase::SlowStart,
+                Stage::Found => Phase::Avoidance,
+            },
+            window: self.window,
+            slow_start_threshold: (self.slow_start_threshold != u64::MAX)
+                .then_some(self.slow_start_threshold),
+            bandwidth: None,
+            statistics: self.statistics.clone(),
+        }
+    }
+}
+
+fn minimum_window(config: &Config, max_datagram_size: u64) -> u64 {
+    config
+        .minimum_window
+        .bytes(max_datagram_size)
+        .clamp(max_datagram_size, WINDOW_MAX)
+}
+
+fn initial_window(config: &Config, max_datagram_size: u64) -> u64 {
+    config
+        .initial_window
+        .bytes(max_datagram_size)
+        .min(WINDOW_MAX)
+}
+
+/// `bytes × factor`, to the nearest byte.
+fn share(bytes: u64, factor: f64) -> u64 {
+    libm::round(bytes as f64 * factor) as u64
+}
+
+/// Slow start lets two windows go in a round trip, one for those acknowledged and one to grow.
+const SLOW_START_GAIN: f64 = 2.0;
+/// No window is larger: 1 TiB.
+const WINDOW_MAX: u64 = 1 << 40;
+/// The largest UDP payload.
+const DATAGRAM_SIZE_MAX: u64 = 65_527;
+
+#[cfg(test)]
+mod tests;
