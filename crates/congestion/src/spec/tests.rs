@@ -1,1 +1,236 @@
+use alloc::boxed::Box;
 
+use super::*;
+use crate::{
+    config::{FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
+    startup::{Growth, QueueThreshold, StartupAck},
+};
+
+fn parse(text: &str) -> Spec {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn error(text: &str) -> String {
+    match text.parse::<Spec>() {
+        Ok(_) => panic!("{text} was taken"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn the_four_arms_differ_in_what_their_names_say() {
+    let arm = |name: &str| {
+        let config = parse(name).config().clone();
+        assert_eq!(config.initial_window, WindowSize::Datagrams(30), "{name}");
+        assert_eq!(config.startup_beta, Some(0.5), "{name}");
+        (config.first_flight, config.first_recovery)
+    };
+    let jump = FirstFlight::Jump { window: None };
+    let proportional = FirstRecovery::Proportional(Variant::Draft02);
+    assert_eq!(
+        arm("slow-start"),
+        (FirstFlight::HALF_ROUND_TRIP, FirstRecovery::Cut)
+    );
+    assert_eq!(arm("jumpstart"), (jump, FirstRecovery::Cut));
+    assert_eq!(
+        arm("rapid-no-jump"),
+        (FirstFlight::HALF_ROUND_TRIP, proportional)
+    );
+    assert_eq!(arm("rapid-start"), (jump, proportional));
+}
+
+#[test]
+fn every_preset_builds_and_starts_with_30_datagrams() {
+    for (name, _) in Registry::builtin().presets() {
+        let controller = parse(name).build(&Environment {
+            max_datagram_size: 1280,
+            seed: 7,
+        });
+        assert_eq!(controller.window(), 38_400, "{name}");
+        assert_eq!(
+            controller.state().statistics.initial_window,
+            38_400,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn any_startup_goes_with_any_avoidance() {
+    let registry = Registry::builtin();
+    let mut pairs = 0;
+    for (growth, _) in registry.startups() {
+        for (congestion, _) in registry.avoidances() {
+            for recovery in ["cut", "proportional"] {
+                for flight in ["initial-window", "jump"] {
+                    let spec = parse(&format!(
+                        "slow-start:growth={growth},congestion={congestion},recovery={recovery},first-flight={flight}"
+                    ));
+                    let controller = spec.build(&Environment {
+                        max_datagram_size: 1200,
+                        seed: 1,
+                    });
+                    assert_eq!(controller.state().avoidance, Some(congestion));
+                    pairs += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(pairs, 36);
+}
+
+#[test]
+fn the_authors_own_arm() {
+    let spec = parse("rapid-start:variant=quicly,congestion=pico,initial-window=44160B,beta=0.7");
+    let config = spec.config();
+    assert_eq!(config.initial_window, WindowSize::Bytes(44_160));
+    assert_eq!(
+        config.first_recovery,
+        FirstRecovery::Proportional(Variant::Quicly)
+    );
+    assert_eq!(config.queue_threshold, QueueThreshold::Max);
+    assert_eq!((config.startup_beta, config.beta), (Some(0.7), Some(0.7)));
+    assert_eq!(
+        spec.to_string(),
+        "rapid-start:variant=quicly,congestion=pico,initial-window=44160B,beta=0.7"
+    );
+}
+
+#[test]
+fn beta_yields_to_startup_beta_and_wins_over_variant_and_preset() {
+    let startup_beta = |text: &str| parse(text).config().startup_beta;
+    assert_eq!(startup_beta("rapid-start"), Some(0.5));
+    assert_eq!(startup_beta("rapid-start:variant=quicly"), Some(0.7));
+    assert_eq!(
+        startup_beta("rapid-start:variant=quicly,beta=0.6"),
+        Some(0.6)
+    );
+    assert_eq!(
+        startup_beta("rapid-start:startup-beta=0.8,beta=0.6"),
+        Some(0.8)
+    );
+    // The variant is one of Rapid Start's recovery: it does not reach into a plain cut.
+    assert_eq!(startup_beta("slow-start:variant=quicly"), Some(0.5));
+    assert_eq!(startup_beta("cubic"), None);
+}
+
+#[test]
+fn all_keys_are_taken_in_any_order() {
+    let spec = parse(
+        "slow-start:idle=rfc2861,respect-app-limited=off,pacing-gain=1.5,fast-convergence=off,queue-threshold=max,\
+         beta-ecn=0.85,startup-beta=0.6,beta=0.7,first-flight-rtts=1,min-window=4p,initial-window=64KiB,\
+         recovery=proportional,first-flight=initial-window,growth=rapid,congestion=newreno,variant=draft-02,jump-window=1MB",
+    );
+    assert_eq!(
+        *spec.config(),
+        Config {
+            name: "slow-start",
+            initial_window: WindowSize::Bytes(65_536),
+            minimum_window: WindowSize::Datagrams(4),
+            first_flight: FirstFlight::InitialWindow { round_trips: 1.0 },
+            first_recovery: FirstRecovery::Proportional(Variant::Draft02),
+            startup_beta: Some(0.6),
+            beta: Some(0.7),
+            beta_ecn: Some(0.85),
+            queue_threshold: QueueThreshold::Max,
+            fast_convergence: false,
+            pacing_gain: Some(1.5),
+            respect_app_limited: false,
+            idle: IdlePolicy::Rfc2861,
+        }
+    );
+    // No key is missing from this test.
+    for key in keys() {
+        assert!(
+            spec.to_string().contains(&format!("{}=", key.name)),
+            "{}",
+            key.name
+        );
+    }
+}
+
+#[test]
+fn errors_say_what_where_and_what_is_allowed() {
+    let messages: Vec<String> = [
+        "",
+        "quick-start",
+        "Cubic",
+        "cubic:",
+        "cubic:beta",
+        "cubic:gamma=1",
+        "bbr:congestion=cubic",
+        "cubic:beta=0.7,beta=0.8",
+        "cubic:beta=1.5",
+        "cubic:beta=NaN",
+        "cubic:beta=",
+        "cubic:initial-window=10",
+        "cubic:initial-window=1p",
+        "cubic:initial-window=-1p",
+        "cubic:initial-window=99999999999999999999p",
+        "cubic:initial-window=18446744073709551615MiB",
+        "cubic:min-window=2GiB",
+        "rapid-start:variant=draft-03",
+        "rapid-start:congestion=bbr",
+        "rapid-start:growth=hypestart",
+        "rapid-start:idle=always",
+        "rapid-start:fast-convergence=yes",
+        "rapid-start:first-flight-rtts=0",
+        "rapid-start:pacing-gain=0.5",
+        "jumpstart:jump-window=20p",
+    ]
+    .iter()
+    .map(|spec| format!("{spec:<45} {}", error(spec)))
+    .collect();
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("spec_errors", messages.join("\n"));
+    });
+}
+
+#[test]
+fn help_names_each_key() {
+    let lines: Vec<String> = keys().iter().map(Key::help).collect();
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!("spec_keys", lines.join("\n"));
+    });
+}
+
+#[derive(Debug)]
+struct Still;
+
+impl Startup for Still {
+    fn name(&self) -> &'static str {
+        "still"
+    }
+
+    fn on_ack(&mut self, _: &StartupAck<'_>) -> Growth {
+        Growth::by(0)
+    }
+}
+
+#[test]
+fn names_of_ones_own_are_checked() {
+    let mut registry = Registry::builtin();
+    let still: StartupFactory = |_| Box::new(Still);
+    for taken in ["cubic", "rapid", "jumpstart", "bbr"] {
+        let error = registry.add_startup(taken, "", still).map(|_| ());
+        assert_eq!(error, Err(SpecError::NameTaken { name: taken }));
+    }
+    for bad in ["", "Still", "still life", "still:", "a,b"] {
+        let error = registry.add_startup(bad, "", still).map(|_| ());
+        assert_eq!(error, Err(SpecError::BadName { name: bad }));
+    }
+    registry
+        .add_startup("still", "does not grow", still)
+        .expect("a free name");
+    let reno: AvoidanceFactory = |config| Box::new(NewReno::new(config));
+    registry
+        .add_avoidance("reno-2", "the same again", reno)
+        .expect("a free name");
+    assert!(registry.parse("still:congestion=reno-2").is_ok());
+    assert!(registry.parse("rapid-start:growth=still").is_ok());
+    assert!(registry.parse("reno-2:growth=hystart").is_ok());
+    let unknown = registry.parse("slow-start:growth=stil").map(|_| ());
+    let message = unknown.expect_err("no such growth").to_string();
+    assert!(message.contains("rapid, still"), "{message}");
+}
