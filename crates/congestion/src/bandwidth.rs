@@ -4,7 +4,7 @@ use core::{fmt, time::Duration};
 
 use crate::time::nanos;
 
-const NANOS_PER_SECOND: u128 = 1_000_000_000;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// A rate of data. Whole bytes per second inside, shown in bits per second as networks are.
 ///
@@ -43,9 +43,7 @@ impl Bandwidth {
     pub fn from_delivery(bytes: u64, interval: Duration) -> Self {
         match nanos(interval) {
             0 => Self::MAX,
-            span => Self(saturate(
-                u128::from(bytes) * NANOS_PER_SECOND / u128::from(span),
-            )),
+            span => Self(scale(bytes, NANOS_PER_SECOND, span)),
         }
     }
 
@@ -73,7 +71,7 @@ impl Bandwidth {
         if self.is_unlimited() && !span.is_zero() {
             return u64::MAX;
         }
-        saturate(u128::from(self.0) * u128::from(nanos(span)) / NANOS_PER_SECOND)
+        scale(self.0, nanos(span), NANOS_PER_SECOND)
     }
 
     /// How long `bytes` take to pass, rounded up to the nanosecond; the longest span if nothing ever leaves.
@@ -84,7 +82,7 @@ impl Bandwidth {
             0 if bytes == 0 => Duration::ZERO,
             0 => Duration::from_nanos(u64::MAX),
             rate => Duration::from_nanos(saturate(
-                (u128::from(bytes) * NANOS_PER_SECOND).div_ceil(u128::from(rate)),
+                (u128::from(bytes) * u128::from(NANOS_PER_SECOND)).div_ceil(u128::from(rate)),
             )),
         }
     }
@@ -96,6 +94,14 @@ impl Bandwidth {
             return self;
         }
         Self((self.0 as f64 * gain) as u64)
+    }
+}
+
+/// `value × factor / divisor`, saturating. Most products fit 64 bits, where division is several times faster.
+fn scale(value: u64, factor: u64, divisor: u64) -> u64 {
+    match value.checked_mul(factor) {
+        Some(product) => product / divisor,
+        None => saturate(u128::from(value) * u128::from(factor) / u128::from(divisor)),
     }
 }
 

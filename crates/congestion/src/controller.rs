@@ -10,9 +10,9 @@
 //! |---|---|
 //! | a packet that counts in flight left | [`on_sent`](Controller::on_sent); keep its [`Receipt`] with the packet |
 //! | nothing is left to send, though window and pacer would allow it | [`on_app_limited`](Controller::on_app_limited) |
-//! | about to send, after nothing was in flight for a while | [`on_idle_restart`](Controller::on_idle_restart) |
+//! | about to send, with nothing in flight since the sender ran out of data | [`on_idle_restart`](Controller::on_idle_restart) |
 //! | the path's datagram size changed | [`on_mtu`](Controller::on_mtu) |
-//! | a packet that was declared lost is acknowledged after all | [`on_spurious_loss`](Controller::on_spurious_loss) |
+//! | a packet that was declared lost is acknowledged after all | [`on_spurious_loss`](Controller::on_spurious_loss), ahead of all else of that ACK frame |
 //!
 //! An ACK frame is told in the order of RFC 9002 Appendix A.7, losses before growth:
 //!
@@ -41,7 +41,7 @@ pub trait Controller: fmt::Debug + Send {
     fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt;
 
     /// The sender stopped because nothing was left to send, while window and pacer would have let it (RFC 9002 §7.8).
-    /// Being held back by the pacer is not this. The next [`on_sent`](Controller::on_sent) ends the state.
+    /// Being held back by the pacer is not this. How long it counts is the controller's business.
     fn on_app_limited(&mut self, now: Time, in_flight: u64);
 
     /// One newly acknowledged packet, ahead of the [`on_ack`](Controller::on_ack) that closes the ACK frame.
@@ -60,13 +60,15 @@ pub trait Controller: fmt::Debug + Send {
     /// Closes an ACK frame.
     fn on_ack(&mut self, ack: &Ack<'_>);
 
-    /// A packet declared lost before is acknowledged after all. Controllers that can, undo what that loss did.
+    /// A packet declared lost before is acknowledged after all. Controllers that can, undo what that loss did. It is not
+    /// told to [`on_packet_acked`](Controller::on_packet_acked) as well.
     fn on_spurious_loss(&mut self, now: Time, packet: &Packet);
 
     /// The path now carries datagrams of `max_datagram_size` bytes of UDP payload.
     fn on_mtu(&mut self, max_datagram_size: u64);
 
-    /// The sender is about to send again after `idle` with nothing in flight, since it had nothing to send.
+    /// The sender is about to send again, with nothing in flight, after a pause for want of data that it was told of by
+    /// [`on_app_limited`](Controller::on_app_limited).
     fn on_idle_restart(&mut self, restart: &IdleRestart<'_>);
 
     /// How many bytes may be in flight.
@@ -171,7 +173,7 @@ pub struct IdleRestart<'a> {
 /// How fast data may leave: the input of the [`Pacer`](crate::Pacer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pacing {
-    /// The rate; [`Bandwidth::MAX`] for no pacing, as before the first RTT sample.
+    /// The rate; [`Bandwidth::MAX`] for no pacing, as window-based control asks for before the first RTT sample.
     pub rate: Bandwidth,
     /// How many bytes to gather before a release once the pacer has held data back: worth one GSO send.
     pub quantum: u64,

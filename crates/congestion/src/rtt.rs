@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::time::Time;
+use crate::time::{Time, nanos};
 
 /// The timer granularity of RFC 9002 §6.1.2 (`kGranularity`): 1 ms.
 pub const GRANULARITY: Duration = Duration::from_millis(1);
@@ -27,18 +27,20 @@ pub const INITIAL_RTT: Duration = Duration::from_millis(333);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rtt {
-    latest: Duration,
-    adjusted: Duration,
-    smoothed: Duration,
-    variance: Duration,
-    min: Duration,
+    // In nanoseconds: a `Duration` is two numbers, and this is computed with on each ACK.
+    latest: u64,
+    adjusted: u64,
+    smoothed: u64,
+    variance: u64,
+    min: u64,
     first_sample_at: Option<Time>,
 }
 
 impl Rtt {
     /// An estimator that assumes `initial` until the first sample comes.
     #[must_use]
-    pub fn new(initial: Duration) -> Self {
+    pub const fn new(initial: Duration) -> Self {
+        let initial = nanos(initial);
         Self {
             latest: initial,
             adjusted: initial,
@@ -61,6 +63,7 @@ impl Rtt {
         ack_delay: Duration,
         max_ack_delay: Option<Duration>,
     ) {
+        let latest = nanos(latest);
         self.latest = latest;
         if self.first_sample_at.is_none() {
             self.first_sample_at = Some(now);
@@ -73,7 +76,7 @@ impl Rtt {
         // §5.2: min_rtt never has the delay taken off, so that a peer that overstates it cannot shrink the minimum.
         self.min = self.min.min(latest);
         // §5.3
-        let ack_delay = max_ack_delay.map_or(ack_delay, |limit| ack_delay.min(limit));
+        let ack_delay = nanos(max_ack_delay.map_or(ack_delay, |limit| ack_delay.min(limit)));
         self.adjusted = match latest.checked_sub(ack_delay) {
             Some(adjusted) if adjusted >= self.min => adjusted,
             _ => latest,
@@ -91,32 +94,32 @@ impl Rtt {
     /// The latest sample, as it was taken.
     #[must_use]
     pub const fn latest(&self) -> Duration {
-        self.latest
+        Duration::from_nanos(self.latest)
     }
 
     /// The latest sample less the peer's acknowledgment delay, where that is plausible (RFC 9002 §5.3). Startups that
     /// look for a growing queue look at this.
     #[must_use]
     pub const fn adjusted(&self) -> Duration {
-        self.adjusted
+        Duration::from_nanos(self.adjusted)
     }
 
     /// The smoothed round-trip time, `smoothed_rtt`.
     #[must_use]
     pub const fn smoothed(&self) -> Duration {
-        self.smoothed
+        Duration::from_nanos(self.smoothed)
     }
 
     /// The mean deviation, `rttvar`.
     #[must_use]
     pub const fn variance(&self) -> Duration {
-        self.variance
+        Duration::from_nanos(self.variance)
     }
 
     /// The smallest sample, `min_rtt`.
     #[must_use]
     pub const fn min(&self) -> Duration {
-        self.min
+        Duration::from_nanos(self.min)
     }
 
     /// Whether any sample has been taken. Without one, all values are assumptions: do not pace by them.
@@ -135,8 +138,9 @@ impl Rtt {
     /// (RFC 9002 §6.2.1). Pass zero for the Initial and Handshake spaces.
     #[must_use]
     pub fn probe_timeout(&self, max_ack_delay: Duration) -> Duration {
-        self.smoothed
-            .saturating_add(self.variance.saturating_mul(4).max(GRANULARITY))
+        let deviation = Duration::from_nanos(self.variance.saturating_mul(4)).max(GRANULARITY);
+        self.smoothed()
+            .saturating_add(deviation)
             .saturating_add(max_ack_delay)
     }
 
@@ -156,7 +160,7 @@ impl Default for Rtt {
 }
 
 /// `(share × old + new) / whole`.
-fn weigh(old: Duration, share: u32, new: Duration, whole: u32) -> Duration {
+const fn weigh(old: u64, share: u64, new: u64, whole: u64) -> u64 {
     old.saturating_mul(share).saturating_add(new) / whole
 }
 

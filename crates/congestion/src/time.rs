@@ -59,8 +59,10 @@ impl fmt::Debug for Time {
 }
 
 /// A span as nanoseconds in 64 bits, saturating: a [`Duration`] can hold more.
-pub(crate) fn nanos(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+pub(crate) const fn nanos(span: Duration) -> u64 {
+    span.as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(span.subsec_nanos() as u64)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The constants of BBR version 3, under their names of draft-ietf-ccwg-bbr-06 §2 (BBR constants) and §5.6.1 (the table of
-//! gains). Times the draft gives in seconds are [`Duration`]s, percentages are shares.
+//! The constants of BBR version 3, with their names in draft-ietf-ccwg-bbr-06: §2, and the table of gains in §5.6.1.
+//! What the draft gives in seconds are [`Duration`]s, percentages are shares.
 
 use core::time::Duration;
 

@@ -5,6 +5,8 @@
 //! - `max_inflight` = max(gain × `bw` × `min_rtt` + `extra_acked`, quantum, 4 datagrams), two datagrams more in UP,
 //! - window: grows to `max_inflight` by what is acknowledged, is cut to it at once, and obeys the bounds of the state.
 
+use core::time::Duration;
+
 use super::{
     Bbr,
     constants::{
@@ -15,7 +17,6 @@ use super::{
     model::{UNBOUNDED, scale},
 };
 use crate::{bandwidth::Bandwidth, controller::Ack};
-use core::time::Duration;
 
 /// `InitPacingRate()`: the initial window in one round-trip time, at the gain of Startup.
 pub(super) fn initial_pacing_rate(initial_window: u64, rtt: Duration) -> Bandwidth {

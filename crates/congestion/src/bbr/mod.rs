@@ -37,12 +37,12 @@
 //! 6. High loss in Startup sets `full_bw_reached` alone, as the body has it; `full_bw_now` of the test appendix would
 //!    be reset before anyone looks.
 //! 7. The time scale of Reno counts datagrams: target in flight ÷ datagram size, at least 4. Without the floor, a path
-//!    that holds less than a datagram would probe without pause and never advance the bandwidth filter.
+//!    that holds less than a datagram would probe without pause.
 //! 8. `min_rtt` and its companion start infinite, and their times with the first sample. A fresh `extra_acked` interval
 //!    starts with the first ACK.
 //! 9. An ACK whose rate sample is not believable ([`RateSample::rate`] is `None`) advances rounds and the window but is
 //!    no evidence of a plateau or of a maximum. An ACK that acknowledges nothing in flight moves nothing.
-//! 10. A bandwidth of zero sets no pacing rate, and none is set below one datagram a second: either could stall for good.
+//! 10. A bandwidth of zero sets no pacing rate, and none is set below one datagram a second: either could stall.
 //! 11. "In flight reaches the long-term bound" (§5.3.3.6) is judged ahead of the ACK and to within a datagram, since
 //!     the window, capped at the bound, is never full behind an ACK.
 //! 12. `C.is_cwnd_limited`: a packet was sent, in this round or the last, after which no other fitted the window.
@@ -58,6 +58,13 @@
 //! 17. Restarting from idle paces at `bw` less the margin of 1 %, by the draft's pseudocode. It is noticed in
 //!     [`on_sent`](Controller::on_sent) too, so that short pauses, which a transport need not announce, count.
 //! 18. Startup's first pacing rate is that for 1 ms until the first RTT sample (§5.6.2); BBR never leaves pacing off.
+//!
+//! # Known limits
+//!
+//! - Only the latest episode can be undone. Reordering that goes on for longer than a round makes an episode of each.
+//! - Where a round takes more than a second or so, `ProbeRTT`, due every five seconds, can cut off each probe before
+//!   its last ACKs are in. Then the bandwidth filter does not advance, and a path that became slower is believed by its
+//!   losses alone. The draft asks for both.
 
 mod constants;
 mod control;
@@ -71,6 +78,8 @@ mod probe_rtt;
 mod random;
 mod recovery;
 mod startup;
+
+use core::time::Duration;
 
 use self::{
     constants::NOMINAL_RTT,
@@ -92,7 +101,6 @@ use crate::{
     state::{State, Statistics},
     time::Time,
 };
-use core::time::Duration;
 
 /// What a [`Bbr`] starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

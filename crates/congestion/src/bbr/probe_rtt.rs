@@ -1,8 +1,8 @@
 //! `ProbeRTT`: halving what is in flight for a moment, to see the path without the flow's own queue
 //! (draft-ietf-ccwg-bbr-06 §5.3.4), and the restart from idle (§5.4), which does the same for free.
 //!
-//! Entered from any state when the smallest RTT of the latest five seconds was not refreshed, unless the flow just comes
-//! from idle. Held for 200 ms and one round, counted from when what is in flight has come down.
+//! Entered from any state when the smallest RTT of the latest five seconds was not refreshed, unless the flow just
+//! comes from idle. Held for 200 ms and one round, counted from when what is in flight has come down.
 
 use super::{Bbr, constants::PROBE_RTT_DURATION, mode::Mode};
 use crate::{sampler::RateSample, time::Time};

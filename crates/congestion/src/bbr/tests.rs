@@ -3,6 +3,7 @@
 mod bandwidth;
 mod hooks;
 mod loss;
+mod model;
 mod path;
 mod probing;
 mod startup;

@@ -20,13 +20,12 @@ pub(super) fn after_idle(
 ) -> Windows {
     let timeout = restart.rtt.probe_timeout(Duration::ZERO);
     match policy {
-        IdlePolicy::Keep => before,
         IdlePolicy::Rfc9002 => decay(before, initial, periods(restart.idle, NON_VALIDATED_PERIOD)),
         IdlePolicy::Rfc5681 if restart.idle > timeout => Windows {
             window: before.window.min(initial),
             ..before
         },
-        IdlePolicy::Rfc5681 => before,
+        IdlePolicy::Keep | IdlePolicy::Rfc5681 => before,
         IdlePolicy::Rfc2861 => decay(before, initial, periods(restart.idle, timeout)),
     }
 }

@@ -12,17 +12,22 @@ use crate::{
 
 #[derive(Clone, Copy, Debug)]
 enum Hook {
-    Sent(u64, u64, u64),
-    AppLimited(u64, u64),
+    Sent(u64, u64),
+    AppLimited(u64),
     /// Of a packet sent before, or one of which only this is known.
-    Acked(u64, usize, Option<Packet>),
-    Lost(u64, usize, Option<Packet>),
-    Spurious(u64, usize, Option<Packet>),
-    CloseLosses(u64, u64, bool),
-    Marked(u64, u64, u64),
-    Ack(u64, u64, Option<u64>),
+    Fate(Fate, usize, Option<Packet>),
+    CloseLosses(u64, bool),
+    Marked(u64, u64),
+    Ack(u64, Option<u64>),
     Mtu(u64),
     IdleRestart(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Acked,
+    Lost,
+    Spurious,
 }
 
 /// Anything, and often what sits at an edge or is plausible.
@@ -72,16 +77,15 @@ fn stray() -> BoxedStrategy<Option<Packet>> {
 }
 
 fn hook() -> impl Strategy<Value = Hook> {
-    let packet = || (number(), any::<usize>(), stray());
+    let fate =
+        prop_oneof![6 => Just(Fate::Acked), 3 => Just(Fate::Lost), 1 => Just(Fate::Spurious)];
     prop_oneof![
-        6 => (number(), number(), number()).prop_map(|(a, b, c)| Hook::Sent(a, b, c)),
-        1 => (number(), number()).prop_map(|(a, b)| Hook::AppLimited(a, b)),
-        6 => packet().prop_map(|(a, b, c)| Hook::Acked(a, b, c)),
-        3 => packet().prop_map(|(a, b, c)| Hook::Lost(a, b, c)),
-        1 => packet().prop_map(|(a, b, c)| Hook::Spurious(a, b, c)),
-        1 => (number(), number(), any::<bool>()).prop_map(|(a, b, c)| Hook::CloseLosses(a, b, c)),
-        1 => (number(), number(), number()).prop_map(|(a, b, c)| Hook::Marked(a, b, c)),
-        6 => (number(), number(), prop::option::of(number())).prop_map(|(a, b, c)| Hook::Ack(a, b, c)),
+        6 => (number(), number()).prop_map(|(bytes, in_flight)| Hook::Sent(bytes, in_flight)),
+        1 => number().prop_map(Hook::AppLimited),
+        10 => (fate, any::<usize>(), stray()).prop_map(|(fate, index, stray)| Hook::Fate(fate, index, stray)),
+        1 => (number(), any::<bool>()).prop_map(|(in_flight, persistent)| Hook::CloseLosses(in_flight, persistent)),
+        1 => (number(), number()).prop_map(|(order, in_flight)| Hook::Marked(order, in_flight)),
+        6 => (number(), prop::option::of(number())).prop_map(|(in_flight, rtt)| Hook::Ack(in_flight, rtt)),
         1 => number().prop_map(Hook::Mtu),
         1 => number().prop_map(Hook::IdleRestart),
     ]
@@ -97,12 +101,13 @@ struct Driver {
 }
 
 impl Driver {
-    fn advance(&mut self, step: u64) -> Time {
-        self.now = match step {
+    /// Lets time pass, by a step or back to the start, and tells.
+    fn step(&mut self, nanos: u64, hook: Hook) {
+        self.now = match nanos {
             u64::MAX => Time::ZERO,
-            _ => self.now + Duration::from_nanos(step),
+            _ => self.now + Duration::from_nanos(nanos),
         };
-        self.now
+        self.tell(self.now, hook);
     }
 
     fn packet(&self, index: usize, stray: Option<Packet>) -> Packet {
@@ -114,42 +119,38 @@ impl Driver {
         })
     }
 
-    fn tell(&mut self, hook: Hook) {
+    fn send(&mut self, now: Time, bytes: u64, in_flight: u64) {
+        let receipt = self.bbr.on_sent(&Sent {
+            now,
+            bytes,
+            in_flight,
+            rtt: &self.rtt,
+        });
+        self.packets.push(Packet {
+            bytes,
+            sent_at: now,
+            receipt,
+        });
+    }
+
+    fn tell(&mut self, now: Time, hook: Hook) {
+        if let Hook::Ack(_, Some(nanos)) = hook {
+            let sample = Duration::from_nanos(nanos);
+            self.rtt.update(now, sample, Duration::ZERO, None);
+        }
+        let rtt = &self.rtt;
         match hook {
-            Hook::Sent(step, bytes, in_flight) => {
-                let now = self.advance(step);
-                let rtt = &self.rtt;
-                let receipt = self.bbr.on_sent(&Sent {
-                    now,
-                    bytes,
-                    in_flight,
-                    rtt,
-                });
-                self.packets.push(Packet {
-                    bytes,
-                    sent_at: now,
-                    receipt,
-                });
+            Hook::Sent(bytes, in_flight) => self.send(now, bytes, in_flight),
+            Hook::AppLimited(in_flight) => self.bbr.on_app_limited(now, in_flight),
+            Hook::Fate(fate, index, stray) => {
+                let packet = self.packet(index, stray);
+                match fate {
+                    Fate::Acked => self.bbr.on_packet_acked(now, &packet),
+                    Fate::Lost => self.bbr.on_packet_lost(now, &packet),
+                    Fate::Spurious => self.bbr.on_spurious_loss(now, &packet),
+                }
             }
-            Hook::AppLimited(step, in_flight) => {
-                let now = self.advance(step);
-                self.bbr.on_app_limited(now, in_flight);
-            }
-            Hook::Acked(step, index, stray) => {
-                let (now, packet) = (self.advance(step), self.packet(index, stray));
-                self.bbr.on_packet_acked(now, &packet);
-            }
-            Hook::Lost(step, index, stray) => {
-                let (now, packet) = (self.advance(step), self.packet(index, stray));
-                self.bbr.on_packet_lost(now, &packet);
-            }
-            Hook::Spurious(step, index, stray) => {
-                let (now, packet) = (self.advance(step), self.packet(index, stray));
-                self.bbr.on_spurious_loss(now, &packet);
-            }
-            Hook::CloseLosses(step, in_flight, persistent) => {
-                let now = self.advance(step);
-                let rtt = &self.rtt;
+            Hook::CloseLosses(in_flight, persistent) => {
                 self.bbr.on_lost(&Loss {
                     now,
                     in_flight,
@@ -157,13 +158,11 @@ impl Driver {
                     persistent,
                 });
             }
-            Hook::Marked(step, order, in_flight) => {
-                let now = self.advance(step);
+            Hook::Marked(order, in_flight) => {
                 let largest_acked = Receipt {
                     order,
                     ..Receipt::default()
                 };
-                let rtt = &self.rtt;
                 self.bbr.on_ecn_ce(&EcnCe {
                     now,
                     newly_marked: 1,
@@ -172,13 +171,8 @@ impl Driver {
                     rtt,
                 });
             }
-            Hook::Ack(step, in_flight, sample) => {
-                let now = self.advance(step);
-                if let Some(nanos) = sample {
-                    self.rtt
-                        .update(now, Duration::from_nanos(nanos), Duration::ZERO, None);
-                }
-                let (rtt, has_rtt_sample) = (&self.rtt, sample.is_some());
+            Hook::Ack(in_flight, sample) => {
+                let has_rtt_sample = sample.is_some();
                 self.bbr.on_ack(&Ack {
                     now,
                     in_flight,
@@ -190,13 +184,9 @@ impl Driver {
                 self.bbr.on_mtu(size);
                 self.max_datagram_size = size.max(1);
             }
-            Hook::IdleRestart(step) => {
-                let (idle, now) = (Duration::from_nanos(step), self.advance(step));
-                self.bbr.on_idle_restart(&IdleRestart {
-                    now,
-                    idle,
-                    rtt: &self.rtt,
-                });
+            Hook::IdleRestart(nanos) => {
+                let idle = Duration::from_nanos(nanos);
+                self.bbr.on_idle_restart(&IdleRestart { now, idle, rtt });
             }
         }
     }
@@ -228,7 +218,7 @@ proptest! {
         initial_window in number(),
         max_datagram_size in number(),
         seed in any::<u64>(),
-        hooks in prop::collection::vec(hook(), 0..100),
+        hooks in prop::collection::vec((number(), hook()), 0..100),
     ) {
         let mut driver = Driver {
             bbr: Bbr::new(Config { initial_window, max_datagram_size, seed }),
@@ -237,8 +227,8 @@ proptest! {
             now: Time::ZERO,
             max_datagram_size: max_datagram_size.max(1),
         };
-        for hook in hooks {
-            driver.tell(hook);
+        for (nanos, hook) in hooks {
+            driver.step(nanos, hook);
             driver.check()?;
         }
     }

@@ -239,32 +239,52 @@ fn a19_persistent_congestion_takes_the_window_down_and_is_undone_if_spurious() {
 fn window_returns_after_persistent_congestion_that_was_real() {
     let mut flow = flow_in(Phase::ProbeBandwidthCruise, 8.0);
     flow.run(ms(300));
+    let window = flow.controller.window();
     flow.path.loss = 1.0;
     flow.run(ms(70));
     flow.lose_all(true);
     assert_eq!(flow.controller.window(), 4 * SIZE);
     flow.path.loss = 0.0;
+    // With the first packet that comes through, recovery is over, and the window what it was, less what a round with
+    // losses takes.
+    flow.run(ms(70));
+    assert!(flow.controller.window() >= scale(window, 0.69));
     flow.run(secs(4));
     assert_eq!(flow.controller.statistics.episodes_undone, 0);
     let rate = flow.run(secs(2));
     assert!(rate > flow.path.rate.scaled(0.85), "{rate}");
 }
 
+/// Marks arrive with the acknowledgment of this packet.
+fn mark(flow: &mut Flow<Bbr>, order: u64) {
+    flow.controller.on_ecn_ce(&EcnCe {
+        now: flow.now,
+        newly_marked: 5,
+        largest_acked: Receipt {
+            order,
+            ..Receipt::default()
+        },
+        in_flight: flow.in_flight,
+        rtt: &flow.rtt,
+    });
+}
+
+#[test]
+fn marked_episode_is_not_undone() {
+    let mut flow = flow_in(Phase::ProbeBandwidthUp, 8.0);
+    flow.run(ms(60));
+    flow.path.reorder = Some((40, ms(15)));
+    flow.run_to(Phase::ProbeBandwidthDown, ms(200));
+    mark(&mut flow, 0);
+    flow.run(ms(100));
+    let statistics = &flow.controller.statistics;
+    assert_eq!((statistics.loss_episodes, statistics.ecn_episodes), (1, 0));
+    assert_eq!(statistics.episodes_undone, 0);
+    assert!(flow.controller.bounds.in_flight_longterm < UNBOUNDED);
+}
+
 #[test]
 fn mark_is_a_loss_of_zero_bytes() {
-    let mark = |flow: &mut Flow<Bbr>, order| {
-        let ce = EcnCe {
-            now: flow.now,
-            newly_marked: 5,
-            largest_acked: Receipt {
-                order,
-                ..Receipt::default()
-            },
-            in_flight: flow.in_flight,
-            rtt: &flow.rtt.clone(),
-        };
-        flow.controller.on_ecn_ce(&ce);
-    };
     let mut flow = flow_in(Phase::ProbeBandwidthCruise, 8.0);
     flow.run(ms(300));
     let newest = flow.sent / SIZE;

@@ -1,5 +1,7 @@
 //! The `ProbeBW` cycle, `ProbeRTT` and idleness: Appendix A.5, A.7 to A.11, A.13, A.14, A.22.
 
+use core::time::Duration;
+
 use super::{
     ms,
     path::{Flow, Path, SIZE, Source, flow},
@@ -106,6 +108,11 @@ fn up_paces_a_quarter_faster_and_down_a_tenth_slower() {
         let rate = bbr.bandwidth.scaled(gain * PACING_MARGIN);
         assert_eq!(bbr.pacing(&flow.rtt).rate, rate);
     }
+    // UP has room for two datagrams more than its gain gives.
+    let floor = |flow: &Flow<Bbr>| flow.controller.in_flight_at(Bandwidth::ZERO, 1.0);
+    assert_eq!(floor(&flow), 4 * SIZE);
+    flow.run_to(Phase::ProbeBandwidthUp, secs(8));
+    assert_eq!(floor(&flow), 6 * SIZE);
 }
 
 #[test]
@@ -237,6 +244,19 @@ fn a11_probe_rtt_is_skipped_after_idleness() {
 }
 
 #[test]
+fn idle_restart_paces_at_the_estimated_rate_whatever_the_gain() {
+    let mut flow = probing(8.0);
+    flow.run_to(Phase::ProbeBandwidthUp, secs(4));
+    flow.source = Source::Silent;
+    flow.run(secs(1));
+    assert_eq!((flow.phase(), flow.in_flight), (Phase::ProbeBandwidthUp, 0));
+    flow.source = Source::Greedy;
+    assert!(flow.run_until(secs(1), |flow| flow.in_flight > 0));
+    let bbr = &flow.controller;
+    assert_eq!(bbr.pacing_rate, bbr.bandwidth.scaled(PACING_MARGIN));
+}
+
+#[test]
 fn idle_restart_leaves_probe_rtt_whose_time_is_up() {
     let mut flow = probing(8.0);
     flow.run(secs(1));
@@ -279,6 +299,34 @@ fn a14_paths_that_hold_less_than_a_packet_have_a_floor_of_four() {
     assert!(flow.controller.window() >= 4 * SIZE);
     assert!(flow.controller.window() <= 8 * SIZE);
     assert!(flow.controller.max_bandwidth.value() <= flow.path.rate.scaled(1.02));
+}
+
+#[test]
+fn a14_paths_that_hold_less_than_a_packet_pause_between_probes() {
+    // A datagram of 9000 bytes is more than the path holds.
+    let mut flow = flow(Path::new(10_000_000, ms(1), 40.0));
+    flow.controller.on_mtu(9000);
+    flow.run(secs(1));
+    assert!(flow.controller.bdp() < 9000);
+    let (rounds, phases) = (flow.controller.rounds.count, flow.phases.len());
+    flow.run(secs(3));
+    let rounds = flow.controller.rounds.count - rounds;
+    let probes = flow.phases[phases..]
+        .iter()
+        .filter(|(_, phase)| *phase == Phase::ProbeBandwidthUp)
+        .count();
+    // Three or four rounds in DOWN and CRUISE, one in REFILL, and UP till a queue overflows.
+    assert!(rounds >= 4 * probes as u64, "{probes} in {rounds}");
+}
+
+#[test]
+fn window_holds_a_quantum_however_short_the_path() {
+    // 10 Gb/s and 10 µs: 12.5 kB, a fifth of the quantum.
+    let mut flow = flow(Path::new(10_000_000_000, Duration::from_micros(10), 8.0));
+    flow.run(ms(10));
+    assert!(flow.controller.mode.is_probe_bandwidth());
+    assert_eq!(flow.controller.quantum(), 64 * 1024);
+    assert!(flow.controller.window() >= 64 * 1024);
 }
 
 #[test]

@@ -1,0 +1,9 @@
+//! The controllers from outside, through the public interface alone.
+
+mod actions;
+mod arms;
+mod duels;
+mod path;
+mod properties;
+mod script;
+mod tables;
