@@ -1,6 +1,53 @@
-//! Congestion control for QUIC that composes.
+//! Congestion control for QUIC that composes: any startup with any avoidance, BBRv3, and a pacer.
 //!
-//! (Header to be written when all rooms stand.)
+//! All of it are pure state machines. Time is an argument, so is the seed of the little randomness there is; nothing is
+//! allocated after construction; no input panics. The crate knows windows, rates and round trips, and neither packets
+//! nor sockets, so any QUIC stack can use it.
+//!
+//! | to | see |
+//! |---|---|
+//! | choose a controller by name | [`Registry::parse`], [`Spec::build`] |
+//! | drive one from a transport | [`controller`]: what to call, and when |
+//! | pace by it | [`Pacer`] |
+//! | keep the RTT it asks for | [`Rtt`] |
+//! | log or draw it | [`State`] |
+//! | write a startup or avoidance of one's own | [`startup`], with an example; [`avoidance`] |
+//! | know what an algorithm does exactly | the header of its file: formulas, constants, sources, decisions |
+//!
+//! # Example
+//!
+//! A sender that has data without end, and a path of 40 ms that loses nothing:
+//!
+//! ```
+//! use core::time::Duration;
+//! use lastbyte_congestion::{Ack, Environment, Packet, Rtt, Sent, Spec, Time};
+//!
+//! let spec: Spec = "rapid-start:congestion=cubic,initial-window=30p".parse()?;
+//! let mut controller = spec.build(&Environment { max_datagram_size: 1200, seed: 1 });
+//! let mut rtt = Rtt::default();
+//! let mut now = Time::ZERO;
+//! rtt.update(now, Duration::from_millis(40), Duration::ZERO, None); // the handshake took a sample
+//!
+//! for round_trip in 0..3 {
+//!     let mut in_flight = 0;
+//!     let mut packets = Vec::new();
+//!     while in_flight + 1200 <= controller.window() {
+//!         in_flight += 1200;
+//!         let receipt = controller.on_sent(&Sent { now, bytes: 1200, in_flight, rtt: &rtt });
+//!         packets.push(Packet { bytes: 1200, sent_at: now, receipt });
+//!     }
+//!     now = now + Duration::from_millis(40);
+//!     rtt.update(now, Duration::from_millis(40), Duration::ZERO, None);
+//!     for packet in packets {
+//!         in_flight -= packet.bytes;
+//!         controller.on_packet_acked(now, &packet);
+//!     }
+//!     controller.on_ack(&Ack { now, in_flight, rtt: &rtt, has_rtt_sample: true });
+//! }
+//! // A jump to 60 datagrams, and three times as many in each round trip as in the one before.
+//! assert_eq!(controller.window() / 1200, 60 * 3 * 3 * 3);
+//! # Ok::<(), lastbyte_congestion::SpecError>(())
+//! ```
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -69,7 +69,8 @@ impl Flow {
         });
     }
 
-    fn lose(&mut self) {
+    /// The oldest packet is lost, and another sent.
+    pub(crate) fn lose(&mut self) {
         if let Some(packet) = self.sent.pop_front() {
             self.in_flight -= packet.bytes;
             self.controller.on_packet_lost(self.now, &packet);
@@ -79,6 +80,7 @@ impl Flow {
                 rtt: &self.rtt,
                 persistent: false,
             });
+            self.send();
         }
     }
 

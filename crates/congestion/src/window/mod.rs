@@ -67,7 +67,7 @@ pub struct WindowController {
     jump: Jump,
     /// The rule of the first recovery, while it lasts.
     proportional: Option<Proportional>,
-    /// Whether the window at the start has ever been changed.
+    /// Whether nothing has happened yet that would set the window: neither growth nor congestion.
     is_untouched: bool,
     /// The order of sending of the next packet.
     next: u64,
@@ -245,6 +245,7 @@ impl WindowController {
         self.statistics.loss_episodes += 1;
         self.statistics.ecn_episodes += u64::from(cause == Cause::EcnCe);
         self.batch.begin_episode();
+        self.is_untouched = false;
         self.recovery_end = self.next;
         self.in_recovery = true;
         self.proportional = None;
@@ -603,7 +604,8 @@ impl Controller for WindowController {
         if self.is_untouched {
             // RFC 9002 §7.2: the initial window follows the datagram size while nothing has changed it.
             self.window = self.initial();
-            self.statistics = Statistics::new(self.window);
+            self.statistics.initial_window = self.window;
+            self.statistics.window_max = self.window;
         } else {
             self.window = self.window.max(self.minimum());
         }

@@ -182,3 +182,18 @@ proptest! {
         prop_assert!(sent + pacing.quantum >= least, "{sent} sent, {least} possible");
     }
 }
+
+/// What fuzzing found worth keeping, replayed. `fuzz/` makes more of it.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the corpus is in files")]
+fn fuzz_corpus_is_replayed() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/congestion");
+    let entries = std::fs::read_dir(corpus).expect("fuzz/corpus/congestion is part of the tree");
+    let mut replayed = 0;
+    for entry in entries {
+        let path = entry.expect("a readable folder").path();
+        crate::actions::play(&std::fs::read(path).expect("a readable file"));
+        replayed += 1;
+    }
+    assert!(replayed >= 20, "only {replayed} seeds");
+}

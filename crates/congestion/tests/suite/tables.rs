@@ -602,3 +602,20 @@ fn bbr_fills_the_pipe_and_drains_it() {
          ack 150-189",
     );
 }
+
+/// Found by fuzzing: a cut that the minimum window swallowed went unnoticed, so the datagram size still set the window
+/// and the statistics.
+#[test]
+fn initial_window_is_used_up_by_a_cut_that_changes_nothing() {
+    table(
+        "initial_window_is_used_up_by_a_cut_that_changes_nothing",
+        "newreno:initial-window=2p",
+        "+40ms
+         send 2
+         +40ms
+         ack 1 lose 0
+         mtu 1400
+         mtu 1000
+         late 0",
+    );
+}

@@ -1,0 +1,255 @@
+//! The rules.
+
+use crate::tree::{File, crates, files, read};
+
+/// Which of our crates each may use. Arrows never run back; ARCHITECTURE.md draws them.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("congestion", &[]),
+    ("wire", &[]),
+    ("link", &[]),
+    ("query", &[]),
+    ("udp", &[]),
+    ("tidy", &[]),
+    ("quic", &["wire", "congestion"]),
+    ("http3", &["quic", "wire"]),
+    ("record", &["quic", "congestion"]),
+    ("sim", &["quic", "http3", "link", "record", "congestion"]),
+    ("driver", &["quic", "http3", "udp", "congestion"]),
+    (
+        "server",
+        &["driver", "http3", "quic", "record", "congestion"],
+    ),
+    (
+        "client",
+        &["driver", "http3", "quic", "record", "congestion"],
+    ),
+    ("report", &["query"]),
+    ("testkit", &ANY),
+    ("lastbyte", &ANY),
+];
+
+const ANY: [&str; 12] = [
+    "congestion",
+    "wire",
+    "link",
+    "query",
+    "udp",
+    "quic",
+    "http3",
+    "record",
+    "sim",
+    "driver",
+    "server",
+    "client",
+];
+
+/// Crates that cannot even name a clock, a socket, a file or the environment: they have no standard library.
+const WITHOUT_STD: &[&str] = &["congestion", "wire", "link"];
+
+/// Crates that may hold `unsafe`, each use with its reason and a safe twin.
+const MAY_BE_UNSAFE: &[&str] = &["udp", "query"];
+
+const LINES_MAX: usize = 1000;
+
+fn rust() -> Vec<File> {
+    let mut all = files("crates", &[".rs"]);
+    all.extend(files("fuzz", &[".rs"]));
+    assert!(all.len() > 10, "the tree was not found");
+    all
+}
+
+/// Lines that break a rule, as `path:line: text`.
+fn offences(files: &[File], breaks: impl Fn(&str) -> bool) -> Vec<String> {
+    files
+        .iter()
+        .flat_map(|file| {
+            file.lines()
+                .filter(|(_, line)| breaks(line))
+                .map(|(number, line)| format!("{}:{number}: {}", file.path, line.trim()))
+        })
+        .collect()
+}
+
+fn none(what_to_do: &str, offences: &[String]) {
+    assert!(
+        offences.is_empty(),
+        "{what_to_do}:\n{}",
+        offences.join("\n")
+    );
+}
+
+fn library(name: &str) -> File {
+    read(&format!("crates/{name}/src/lib.rs"))
+}
+
+#[test]
+fn no_file_is_a_monster() {
+    let long: Vec<String> = rust()
+        .iter()
+        .filter(|file| file.text.lines().count() > LINES_MAX)
+        .map(|file| file.path.clone())
+        .collect();
+    none("cut these into rooms, each with a header", &long);
+}
+
+#[test]
+fn every_source_file_says_what_it_is() {
+    let silent: Vec<String> = rust()
+        .iter()
+        .filter(|file| {
+            !file.text.starts_with("//!")
+                && !file.path.ends_with("tests.rs")
+                && !file.path.contains("/tests/")
+        })
+        .map(|file| file.path.clone())
+        .collect();
+    none(
+        "begin these with a `//!` header: what the file owns, and which section it implements",
+        &silent,
+    );
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Put together here, so that this file does not break its own rule.
+    let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"]].map(|halves| halves.concat());
+    none(
+        "finish these, or file an issue",
+        &offences(&rust(), |line| {
+            marks.iter().any(|mark| line.contains(mark.as_str()))
+        }),
+    );
+}
+
+#[test]
+fn no_test_is_switched_off_and_no_lint_silenced_for_good() {
+    let marks =
+        [["#[ig", "nore"], ["#[al", "low("], ["#![al", "low("]].map(|halves| halves.concat());
+    none(
+        "run the test, or `expect` the lint with a reason",
+        &offences(&rust(), |line| {
+            marks.iter().any(|mark| line.contains(mark.as_str()))
+        }),
+    );
+}
+
+#[test]
+fn no_line_ends_in_blanks() {
+    let mut all = rust();
+    all.extend(files(".", &[".md", ".toml"]));
+    none(
+        "take the blanks off",
+        &offences(&all, |line| line.ends_with([' ', '\t'])),
+    );
+}
+
+#[test]
+fn unsafe_is_forbidden_but_where_it_may_be() {
+    let missing: Vec<String> = crates()
+        .iter()
+        .filter(|name| !MAY_BE_UNSAFE.contains(&name.as_str()) && name.as_str() != "lastbyte")
+        .map(|name| library(name))
+        .filter(|file| !file.text.contains("#![forbid(unsafe_code)]"))
+        .map(|file| file.path)
+        .collect();
+    none("add `#![forbid(unsafe_code)]`", &missing);
+}
+
+#[test]
+fn pure_crates_have_no_standard_library() {
+    for name in WITHOUT_STD
+        .iter()
+        .filter(|name| crates().contains(&(**name).to_owned()))
+    {
+        let library = library(name);
+        assert!(
+            library.text.contains("#![cfg_attr(not(test), no_std)]"),
+            "{} must be `no_std` outside of its tests",
+            library.path
+        );
+        let sources = files(&format!("crates/{name}/src"), &[".rs"]);
+        let code: Vec<File> = sources
+            .into_iter()
+            .filter(|file| !file.path.ends_with("tests.rs") && !file.path.contains("/tests/"))
+            .collect();
+        none(
+            "use `core` or `alloc`",
+            &offences(&code, |line| line.contains("extern crate std")),
+        );
+    }
+}
+
+#[test]
+fn arrows_between_crates_never_run_back() {
+    let mut wrong = Vec::new();
+    for name in crates() {
+        let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == name) else {
+            wrong.push(format!("crates/{name} is not in the table of this test"));
+            continue;
+        };
+        for used in used_by(&name) {
+            if !allowed.contains(&used.as_str()) {
+                wrong.push(format!("crates/{name}/Cargo.toml uses {used}"));
+            }
+        }
+    }
+    none("see the arrows in ARCHITECTURE.md", &wrong);
+}
+
+/// Our crates in the `[dependencies]` of a crate; what its tests use does not count.
+fn used_by(name: &str) -> Vec<String> {
+    let manifest = read(&format!("crates/{name}/Cargo.toml"));
+    let mut in_dependencies = false;
+    let mut used = Vec::new();
+    for line in manifest.text.lines() {
+        if line.starts_with('[') {
+            in_dependencies = line == "[dependencies]";
+        } else if in_dependencies && let Some(rest) = line.strip_prefix("lastbyte-") {
+            used.push(
+                rest.split(['.', ' ', '='])
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned(),
+            );
+        }
+    }
+    used
+}
+
+#[test]
+fn every_crate_is_on_the_map() {
+    for document in ["ARCHITECTURE.md", "README.md"] {
+        let text = read(document).text;
+        for name in crates() {
+            assert!(
+                text.contains(&format!("`{name}`")),
+                "{document} does not know `{name}`"
+            );
+        }
+    }
+}
+
+#[test]
+fn readme_and_ci_run_the_same_test_command() {
+    let command = "cargo test --workspace";
+    assert!(read("README.md").text.contains(command));
+    assert!(read(".ci/run").text.contains(command));
+}
+
+#[test]
+fn every_algorithm_is_in_the_table_of_the_readme() {
+    let readme = read("README.md").text;
+    let presets = read("crates/congestion/src/spec/preset.rs").text;
+    let mut found = 0;
+    for line in presets.lines() {
+        if let Some(name) = line.trim().strip_prefix("name: \"") {
+            let name = name.trim_end_matches("\",");
+            assert!(
+                readme.contains(&format!("`{name}`")),
+                "README.md does not know `{name}`"
+            );
+            found += 1;
+        }
+    }
+    assert!(found >= 9, "only {found} presets found");
+}
