@@ -1,0 +1,151 @@
+//! A cursor over bytes that came off the wire.
+
+use core::fmt;
+
+use crate::VarInt;
+
+/// The bytes end before the field does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnexpectedEnd;
+
+impl fmt::Display for UnexpectedEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the bytes end before the field does")
+    }
+}
+
+impl core::error::Error for UnexpectedEnd {}
+
+/// Reads fields off the front of a slice, and knows how far it came. What it hands out borrows from the slice, not from
+/// the reader. A read that fails takes nothing.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+    len: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the first byte.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            len: bytes.len(),
+        }
+    }
+
+    /// How many bytes have been read.
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.len - self.rest.len()
+    }
+
+    /// How many bytes are left.
+    #[must_use]
+    pub const fn remaining(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// Whether nothing is left.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// What is left, without reading it.
+    #[must_use]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Reads `N` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fewer are left.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], UnexpectedEnd> {
+        let (array, rest) = self.rest.split_first_chunk().ok_or(UnexpectedEnd)?;
+        self.rest = rest;
+        Ok(*array)
+    }
+
+    /// Reads one byte.
+    ///
+    /// # Errors
+    ///
+    /// None is left.
+    #[inline]
+    pub fn u8(&mut self) -> Result<u8, UnexpectedEnd> {
+        self.array().map(u8::from_be_bytes)
+    }
+
+    /// Reads two bytes, most significant first.
+    ///
+    /// # Errors
+    ///
+    /// Fewer are left.
+    #[inline]
+    pub fn u16(&mut self) -> Result<u16, UnexpectedEnd> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    /// Reads four bytes, most significant first.
+    ///
+    /// # Errors
+    ///
+    /// Fewer are left.
+    #[inline]
+    pub fn u32(&mut self) -> Result<u32, UnexpectedEnd> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    /// Reads a variable-length integer, in whichever of its encodings (RFC 9000 §16).
+    ///
+    /// # Errors
+    ///
+    /// The bytes end inside it.
+    #[inline]
+    pub fn varint(&mut self) -> Result<VarInt, UnexpectedEnd> {
+        let first = *self.rest.first().ok_or(UnexpectedEnd)?;
+        let value = match first >> 6 {
+            0 => self.u8()?.into(),
+            1 => (self.u16()? & 0x3fff).into(),
+            2 => (self.u32()? & 0x3fff_ffff).into(),
+            _ => u64::from_be_bytes(self.array()?),
+        };
+        Ok(VarInt::from_low_bits(value))
+    }
+
+    /// Reads `len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fewer are left.
+    #[inline]
+    pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], UnexpectedEnd> {
+        let (bytes, rest) = self.rest.split_at_checked(len).ok_or(UnexpectedEnd)?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    /// Reads a length as a variable-length integer, and that many bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fewer are left.
+    #[inline]
+    pub fn varint_prefixed(&mut self) -> Result<&'a [u8], UnexpectedEnd> {
+        let mut ahead = self.clone();
+        let len = ahead.varint()?;
+        let bytes = ahead.bytes(usize::try_from(len.get()).map_err(|_| UnexpectedEnd)?)?;
+        *self = ahead;
+        Ok(bytes)
+    }
+
+    /// Reads everything that is left.
+    #[inline]
+    pub fn take_rest(&mut self) -> &'a [u8] {
+        core::mem::take(&mut self.rest)
+    }
+}

@@ -1,0 +1,49 @@
+//! Stateless reset tokens (RFC 9000 §10.3).
+
+use core::{fmt, hint::black_box};
+
+/// The 16 bytes by which an endpoint recognizes a stateless reset (RFC 9000 §10.3).
+///
+/// Comparing looks at all bytes whatever they hold, as §10.3.1 asks. Showing one does not show the bytes: they are a
+/// secret until used.
+#[derive(Clone, Copy)]
+pub struct StatelessResetToken([u8; Self::LEN]);
+
+impl StatelessResetToken {
+    /// 16 bytes.
+    pub const LEN: usize = 16;
+
+    /// A token of these bytes.
+    #[must_use]
+    pub const fn new(bytes: [u8; Self::LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
+        &self.0
+    }
+}
+
+impl PartialEq for StatelessResetToken {
+    fn eq(&self, other: &Self) -> bool {
+        let difference = self
+            .0
+            .iter()
+            .zip(&other.0)
+            .fold(0, |difference, (a, b)| black_box(difference | (a ^ b)));
+        difference == 0
+    }
+}
+
+impl Eq for StatelessResetToken {}
+
+impl fmt::Debug for StatelessResetToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StatelessResetToken(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests;

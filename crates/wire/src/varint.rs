@@ -1,0 +1,159 @@
+//! Variable-length integers (RFC 9000 §16).
+
+use core::fmt;
+
+#[cfg(test)]
+mod tests;
+
+/// An integer of 0 to 2^62 − 1, the range a variable-length integer can carry (RFC 9000 §16).
+///
+/// ```
+/// use lastbyte_wire::VarInt;
+///
+/// let length = VarInt::from_u32(494_878_333);
+/// assert_eq!(length.encoded_len(), 4);
+/// assert_eq!(VarInt::new(1 << 62), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct VarInt(u64);
+
+impl VarInt {
+    /// 0.
+    pub const ZERO: Self = Self(0);
+    /// 2^62 − 1, the largest value there is.
+    pub const MAX: Self = Self((1 << 62) - 1);
+
+    /// The value, if it is at most [`VarInt::MAX`].
+    #[must_use]
+    pub const fn new(value: u64) -> Option<Self> {
+        if value <= Self::MAX.0 {
+            Some(Self(value))
+        } else {
+            None
+        }
+    }
+
+    /// A value that always fits.
+    #[must_use]
+    pub const fn from_u32(value: u32) -> Self {
+        Self(value as u64)
+    }
+
+    /// The value, or [`VarInt::MAX`] where it is larger.
+    #[must_use]
+    pub const fn saturating(value: u64) -> Self {
+        if value <= Self::MAX.0 {
+            Self(value)
+        } else {
+            Self::MAX
+        }
+    }
+
+    /// The value without the two bits that tell the length of its encoding.
+    pub(crate) const fn from_low_bits(value: u64) -> Self {
+        Self(value & Self::MAX.0)
+    }
+
+    /// The value.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// How many bytes the shortest encoding takes: 1, 2, 4 or 8.
+    #[must_use]
+    pub const fn encoded_len(self) -> usize {
+        encoded_len(self.0)
+    }
+
+    /// The sum, if it is in range.
+    #[must_use]
+    pub const fn checked_add(self, other: u64) -> Option<Self> {
+        match self.0.checked_add(other) {
+            Some(sum) => Self::new(sum),
+            None => None,
+        }
+    }
+}
+
+/// How many bytes the shortest encoding of `value` takes. Values out of range count as the largest.
+pub(crate) const fn encoded_len(value: u64) -> usize {
+    if value < 1 << 6 {
+        1
+    } else if value < 1 << 14 {
+        2
+    } else if value < 1 << 30 {
+        4
+    } else {
+        8
+    }
+}
+
+/// [`encoded_len`] of a length in memory.
+pub(crate) const fn encoded_len_usize(value: usize) -> usize {
+    encoded_len(value as u64)
+}
+
+impl fmt::Debug for VarInt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for VarInt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl From<u8> for VarInt {
+    fn from(value: u8) -> Self {
+        Self(u64::from(value))
+    }
+}
+
+impl From<u16> for VarInt {
+    fn from(value: u16) -> Self {
+        Self(u64::from(value))
+    }
+}
+
+impl From<u32> for VarInt {
+    fn from(value: u32) -> Self {
+        Self(u64::from(value))
+    }
+}
+
+impl From<VarInt> for u64 {
+    fn from(value: VarInt) -> Self {
+        value.0
+    }
+}
+
+/// A value above 2^62 − 1 cannot be written as a variable-length integer (RFC 9000 §16).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VarIntOutOfRange;
+
+impl fmt::Display for VarIntOutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("value above 2^62 - 1")
+    }
+}
+
+impl core::error::Error for VarIntOutOfRange {}
+
+impl TryFrom<u64> for VarInt {
+    type Error = VarIntOutOfRange;
+
+    fn try_from(value: u64) -> Result<Self, Self::Error> {
+        Self::new(value).ok_or(VarIntOutOfRange)
+    }
+}
+
+impl TryFrom<usize> for VarInt {
+    type Error = VarIntOutOfRange;
+
+    fn try_from(value: usize) -> Result<Self, Self::Error> {
+        Self::new(value as u64).ok_or(VarIntOutOfRange)
+    }
+}
