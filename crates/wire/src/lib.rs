@@ -4,6 +4,9 @@
 #![forbid(unsafe_code)]
 
 mod connection_id;
+mod error;
+pub mod frame;
+pub mod packet;
 mod reader;
 mod reset_token;
 mod side;

@@ -1,0 +1,134 @@
+//! What is to be acknowledged, on its way to the wire.
+
+use core::ops::RangeInclusive;
+
+use super::{EcnCounts, frame_type};
+use crate::{BufferFull, VarInt, Writer, packet::PacketNumber};
+
+/// An acknowledgment to be sent (RFC 9000 §19.3).
+///
+/// `ranges` yields ranges of packet numbers received, the largest first, with a gap of at least one number between any
+/// two. It is gone through twice: once to see how many fit, once to write them.
+///
+/// ```
+/// use lastbyte_wire::{VarInt, Writer, frame::AckReport, packet::PacketNumber};
+///
+/// let received = [8..=9, 3..=5].map(|range: std::ops::RangeInclusive<u32>| {
+///     PacketNumber::from(*range.start())..=PacketNumber::from(*range.end())
+/// });
+/// let report = AckReport { ranges: received.into_iter(), delay: VarInt::from_u32(25), ecn: None };
+/// let mut packet = [0; 16];
+/// let mut writer = Writer::new(&mut packet);
+/// assert_eq!(report.encode(&mut writer, 16, usize::MAX), Ok(2));
+/// assert_eq!(writer.written(), [0x02, 9, 25, 1, 1, 1, 2]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct AckReport<I> {
+    /// The ranges, the largest first.
+    pub ranges: I,
+    /// How long the acknowledgment of the largest packet was held back, in units of 2^`ack_delay_exponent` microseconds.
+    pub delay: VarInt,
+    /// The ECN counts of the packet number space, where they are known.
+    pub ecn: Option<EcnCounts>,
+}
+
+/// How much of a report goes into the frame.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// How many ranges beside the first.
+    range_count: usize,
+    len: usize,
+}
+
+impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
+    /// How many bytes the frame takes with all its ranges; 0 if there are none.
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        self.extent(usize::MAX, usize::MAX)
+            .map_or(0, |extent| extent.len)
+    }
+
+    /// Writes an ACK frame of at most `bytes_max` bytes and at most `ranges_max` ranges: the largest go first, and those
+    /// that do not fit are left out. Returns how many ranges were written; without ranges, nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// Not even the first range fits.
+    pub fn encode(
+        &self,
+        writer: &mut Writer<'_>,
+        bytes_max: usize,
+        ranges_max: usize,
+    ) -> Result<usize, BufferFull> {
+        let Some(first) = self.ranges.clone().next() else {
+            return Ok(0);
+        };
+        let extent = self
+            .extent(bytes_max.min(writer.remaining()), ranges_max)
+            .ok_or(BufferFull)?;
+        let start = writer.position();
+        writer.atomically(|writer| {
+            frame_type(self.ecn).encode(writer)?;
+            writer.varint((*first.end()).into())?;
+            writer.varint(self.delay)?;
+            writer.varint(VarInt::try_from(extent.range_count).map_err(|_| BufferFull)?)?;
+            writer.varint(len_of(&first))?;
+            for (gap, len) in self.pairs().take(extent.range_count) {
+                writer.varint(gap)?;
+                writer.varint(len)?;
+            }
+            self.ecn.map_or(Ok(()), |ecn| ecn.encode(writer))
+        })?;
+        debug_assert_eq!(writer.position() - start, extent.len);
+        Ok(extent.range_count + 1)
+    }
+
+    /// The most ranges within both limits; `None` if that is none.
+    fn extent(&self, bytes_max: usize, ranges_max: usize) -> Option<Extent> {
+        let first = self.ranges.clone().next()?;
+        let fixed_len = frame_type(self.ecn).encoded_len()
+            + VarInt::from(*first.end()).encoded_len()
+            + self.delay.encoded_len()
+            + len_of(&first).encoded_len()
+            + self.ecn.map_or(0, EcnCounts::encoded_len);
+        let with_count = |range_count: usize, pairs_len: usize| Extent {
+            range_count,
+            len: fixed_len + crate::varint::encoded_len_usize(range_count) + pairs_len,
+        };
+        let fits = |extent: &Extent| extent.len <= bytes_max;
+        let mut best = Some(with_count(0, 0))
+            .filter(fits)
+            .filter(|_| ranges_max > 0)?;
+        let mut pairs_len = 0;
+        for (index, (gap, len)) in self.pairs().take(ranges_max - 1).enumerate() {
+            pairs_len += gap.encoded_len() + len.encoded_len();
+            let Some(longer) = Some(with_count(index + 1, pairs_len)).filter(fits) else {
+                break;
+            };
+            best = longer;
+        }
+        Some(best)
+    }
+
+    /// Gap and length of all ranges but the first (RFC 9000 §19.3.1). Ends where the ranges break their contract.
+    fn pairs(&self) -> impl Iterator<Item = (VarInt, VarInt)> {
+        let mut ranges = self.ranges.clone();
+        let mut smallest = ranges.next().map_or(0, |first| first.start().get());
+        ranges.map_while(move |range| {
+            let gap = smallest
+                .checked_sub(range.end().get())
+                .and_then(|distance| distance.checked_sub(2));
+            debug_assert!(
+                gap.is_some() && range.start() <= range.end(),
+                "ranges are to come the largest first, with gaps between them"
+            );
+            smallest = range.start().get();
+            Some((VarInt::new(gap?)?, len_of(&range)))
+        })
+    }
+}
+
+/// How many numbers precede the largest of a range, in it.
+fn len_of(range: &RangeInclusive<PacketNumber>) -> VarInt {
+    VarInt::saturating(range.end().get().saturating_sub(range.start().get()))
+}

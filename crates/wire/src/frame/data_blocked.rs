@@ -1,0 +1,33 @@
+//! `DATA_BLOCKED` frames (RFC 9000 §19.12).
+
+use super::{FrameFault, FrameType, fields};
+use crate::{BufferFull, Encode, Reader, VarInt, Writer};
+
+/// The sender has more to send than `MAX_DATA` allows (RFC 9000 §19.12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataBlocked {
+    /// The limit it came up against, in bytes.
+    pub limit: VarInt,
+}
+
+impl DataBlocked {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+        Ok(Self {
+            limit: reader.varint()?,
+        })
+    }
+
+    fn fields(self) -> [VarInt; 1] {
+        [self.limit]
+    }
+}
+
+impl Encode for DataBlocked {
+    fn encoded_len(&self) -> usize {
+        fields::encoded_len(FrameType::DATA_BLOCKED, self.fields())
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        fields::encode(writer, FrameType::DATA_BLOCKED, self.fields())
+    }
+}

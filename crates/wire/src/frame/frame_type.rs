@@ -1,0 +1,283 @@
+//! What is known of a frame by its type alone (RFC 9000 §12.4, Table 3).
+
+use core::fmt;
+
+use crate::{BufferFull, Side, VarInt, Writer, packet::PacketType};
+
+#[cfg(test)]
+mod tests;
+
+/// The type of a frame (RFC 9000 §12.4).
+///
+/// Any value may be carried, in a `CONNECTION_CLOSE` frame for one; questions are answered for the types this crate
+/// decodes, and with no for others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameType(VarInt);
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+struct Row {
+    name: &'static str,
+    /// One bit for each packet type, see [`packet_bit`].
+    packets: u8,
+    ack_eliciting: bool,
+    counts_in_flight: bool,
+    probing: bool,
+    flow_controlled: bool,
+    server_only: bool,
+}
+
+/// RFC 9000 Table 3, as it is printed there: packet types as `IH01`, and marks `N` (not ack-eliciting), `C` (does not
+/// count in flight), `P` (probing), `F` (flow controlled). `S` is ours: only a server may send it (§19.7, §19.20).
+static TABLE: [Row; 0x20] = [
+    row("PADDING", "IH01", "NP"),
+    row("PING", "IH01", ""),
+    row("ACK", "IH_1", "NC"),
+    row("ACK_ECN", "IH_1", "NC"),
+    row("RESET_STREAM", "__01", ""),
+    row("STOP_SENDING", "__01", ""),
+    row("CRYPTO", "IH_1", ""),
+    row("NEW_TOKEN", "___1", "S"),
+    row("STREAM", "__01", "F"),
+    row("STREAM", "__01", "F"),
+    row("STREAM", "__01", "F"),
+    row("STREAM", "__01", "F"),
+    row("STREAM", "__01", "F"),
+    row("STREAM", "__01", "F"),
+    row("STREAM", "__01", "F"),
+    row("STREAM", "__01", "F"),
+    row("MAX_DATA", "__01", ""),
+    row("MAX_STREAM_DATA", "__01", ""),
+    row("MAX_STREAMS", "__01", ""),
+    row("MAX_STREAMS", "__01", ""),
+    row("DATA_BLOCKED", "__01", ""),
+    row("STREAM_DATA_BLOCKED", "__01", ""),
+    row("STREAMS_BLOCKED", "__01", ""),
+    row("STREAMS_BLOCKED", "__01", ""),
+    row("NEW_CONNECTION_ID", "__01", "P"),
+    row("RETIRE_CONNECTION_ID", "__01", ""),
+    row("PATH_CHALLENGE", "__01", "P"),
+    row("PATH_RESPONSE", "___1", "P"),
+    // The letters ih of the RFC: of the two, only the transport's close may be in Initial and Handshake packets (§12.5).
+    row("CONNECTION_CLOSE", "IH01", "N"),
+    row("APPLICATION_CLOSE", "__01", "N"),
+    row("HANDSHAKE_DONE", "___1", "S"),
+    // draft-ietf-quic-ack-frequency §3: min_ack_delay is not remembered, hence nothing in 0-RTT.
+    row("IMMEDIATE_ACK", "___1", ""),
+];
+
+/// RFC 9221 §4 and §5: the default row, in 0-RTT and 1-RTT packets.
+static DATAGRAM: Row = row("DATAGRAM", "__01", "");
+/// draft-ietf-quic-ack-frequency §3 and §4.
+static ACK_FREQUENCY: Row = row("ACK_FREQUENCY", "___1", "");
+
+const fn row(name: &'static str, packets: &str, marks: &str) -> Row {
+    let mut bits = 0;
+    if has(packets, b'I') {
+        bits |= packet_bit(PacketType::Initial);
+    }
+    if has(packets, b'H') {
+        bits |= packet_bit(PacketType::Handshake);
+    }
+    if has(packets, b'0') {
+        bits |= packet_bit(PacketType::ZeroRtt);
+    }
+    if has(packets, b'1') {
+        bits |= packet_bit(PacketType::OneRtt);
+    }
+    Row {
+        name,
+        packets: bits,
+        ack_eliciting: !has(marks, b'N'),
+        counts_in_flight: !has(marks, b'C'),
+        probing: has(marks, b'P'),
+        flow_controlled: has(marks, b'F'),
+        server_only: has(marks, b'S'),
+    }
+}
+
+const fn has(letters: &str, letter: u8) -> bool {
+    let mut rest = letters.as_bytes();
+    while let [first, tail @ ..] = rest {
+        if *first == letter {
+            return true;
+        }
+        rest = tail;
+    }
+    false
+}
+
+const fn packet_bit(packet_type: PacketType) -> u8 {
+    match packet_type {
+        PacketType::Initial => 1,
+        PacketType::ZeroRtt => 2,
+        PacketType::Handshake => 4,
+        PacketType::OneRtt => 8,
+    }
+}
+
+impl FrameType {
+    /// RFC 9000 §19.1. Also what a `CONNECTION_CLOSE` frame says when no frame is to blame (§19.19).
+    pub const PADDING: Self = Self::of(0x00);
+    /// RFC 9000 §19.2.
+    pub const PING: Self = Self::of(0x01);
+    /// RFC 9000 §19.3, without ECN counts.
+    pub const ACK: Self = Self::of(0x02);
+    /// RFC 9000 §19.3, with ECN counts.
+    pub const ACK_ECN: Self = Self::of(0x03);
+    /// RFC 9000 §19.4.
+    pub const RESET_STREAM: Self = Self::of(0x04);
+    /// RFC 9000 §19.5.
+    pub const STOP_SENDING: Self = Self::of(0x05);
+    /// RFC 9000 §19.6.
+    pub const CRYPTO: Self = Self::of(0x06);
+    /// RFC 9000 §19.7.
+    pub const NEW_TOKEN: Self = Self::of(0x07);
+    /// RFC 9000 §19.8: the first of eight, with none of the bits OFF, LEN and FIN.
+    pub const STREAM: Self = Self::of(0x08);
+    /// RFC 9000 §19.9.
+    pub const MAX_DATA: Self = Self::of(0x10);
+    /// RFC 9000 §19.10.
+    pub const MAX_STREAM_DATA: Self = Self::of(0x11);
+    /// RFC 9000 §19.11, for bidirectional streams.
+    pub const MAX_STREAMS_BIDI: Self = Self::of(0x12);
+    /// RFC 9000 §19.11, for unidirectional streams.
+    pub const MAX_STREAMS_UNI: Self = Self::of(0x13);
+    /// RFC 9000 §19.12.
+    pub const DATA_BLOCKED: Self = Self::of(0x14);
+    /// RFC 9000 §19.13.
+    pub const STREAM_DATA_BLOCKED: Self = Self::of(0x15);
+    /// RFC 9000 §19.14, for bidirectional streams.
+    pub const STREAMS_BLOCKED_BIDI: Self = Self::of(0x16);
+    /// RFC 9000 §19.14, for unidirectional streams.
+    pub const STREAMS_BLOCKED_UNI: Self = Self::of(0x17);
+    /// RFC 9000 §19.15.
+    pub const NEW_CONNECTION_ID: Self = Self::of(0x18);
+    /// RFC 9000 §19.16.
+    pub const RETIRE_CONNECTION_ID: Self = Self::of(0x19);
+    /// RFC 9000 §19.17.
+    pub const PATH_CHALLENGE: Self = Self::of(0x1a);
+    /// RFC 9000 §19.18.
+    pub const PATH_RESPONSE: Self = Self::of(0x1b);
+    /// RFC 9000 §19.19, by the transport.
+    pub const CONNECTION_CLOSE: Self = Self::of(0x1c);
+    /// RFC 9000 §19.19, by the application.
+    pub const APPLICATION_CLOSE: Self = Self::of(0x1d);
+    /// RFC 9000 §19.20.
+    pub const HANDSHAKE_DONE: Self = Self::of(0x1e);
+    /// draft-ietf-quic-ack-frequency §5.
+    pub const IMMEDIATE_ACK: Self = Self::of(0x1f);
+    /// RFC 9221 §4, without a length.
+    pub const DATAGRAM: Self = Self::of(0x30);
+    /// RFC 9221 §4, with a length.
+    pub const DATAGRAM_LEN: Self = Self::of(0x31);
+    /// draft-ietf-quic-ack-frequency §4.
+    pub const ACK_FREQUENCY: Self = Self::of(0xaf);
+
+    const fn of(code: u32) -> Self {
+        Self(VarInt::from_u32(code))
+    }
+
+    /// The type as a number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The name the RFC gives it, if this crate decodes it.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        self.row().map(|row| row.name)
+    }
+
+    /// Whether this crate decodes it. An extension's frame may be sent only to a peer that asked for it by transport
+    /// parameter; that is the caller's to check.
+    #[must_use]
+    pub fn is_known(self) -> bool {
+        self.row().is_some()
+    }
+
+    /// Whether packets of this type may carry it (RFC 9000 §12.4, Table 3, and §12.5).
+    #[must_use]
+    pub fn is_permitted_in(self, packet_type: PacketType) -> bool {
+        self.row()
+            .is_some_and(|row| row.packets & packet_bit(packet_type) != 0)
+    }
+
+    /// Whether this end may send it: `NEW_TOKEN` and `HANDSHAKE_DONE` are the server's (RFC 9000 §19.7, §19.20).
+    #[must_use]
+    pub fn is_permitted_from(self, sender: Side) -> bool {
+        self.row()
+            .is_some_and(|row| sender == Side::Server || !row.server_only)
+    }
+
+    /// Whether the peer has to acknowledge a packet that holds one (RFC 9000 §13.2, mark N of Table 3).
+    #[must_use]
+    pub fn is_ack_eliciting(self) -> bool {
+        self.row().is_some_and(|row| row.ack_eliciting)
+    }
+
+    /// Whether a packet that holds one counts as in flight for congestion control (RFC 9000 Table 3, mark C). By the
+    /// table a `CONNECTION_CLOSE` does; by RFC 9002 §2 it does not. It makes no difference to a connection that ends.
+    #[must_use]
+    pub fn counts_in_flight(self) -> bool {
+        self.row().is_some_and(|row| row.counts_in_flight)
+    }
+
+    /// Whether a packet of such frames alone probes a path without moving to it (RFC 9000 §9.1, mark P of Table 3).
+    #[must_use]
+    pub fn is_probing(self) -> bool {
+        self.row().is_some_and(|row| row.probing)
+    }
+
+    /// Whether its data counts against flow control (RFC 9000 §4, mark F of Table 3).
+    #[must_use]
+    pub fn is_flow_controlled(self) -> bool {
+        self.row().is_some_and(|row| row.flow_controlled)
+    }
+
+    /// How many bytes it takes: the shortest encoding, always (RFC 9000 §12.4).
+    #[must_use]
+    pub const fn encoded_len(self) -> usize {
+        self.0.encoded_len()
+    }
+
+    pub(super) fn encode(self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        writer.varint(self.0)
+    }
+
+    fn row(self) -> Option<&'static Row> {
+        match self {
+            Self::DATAGRAM | Self::DATAGRAM_LEN => Some(&DATAGRAM),
+            Self::ACK_FREQUENCY => Some(&ACK_FREQUENCY),
+            _ => TABLE.get(usize::try_from(self.get()).ok()?),
+        }
+    }
+}
+
+impl From<VarInt> for FrameType {
+    fn from(code: VarInt) -> Self {
+        Self(code)
+    }
+}
+
+impl From<FrameType> for VarInt {
+    fn from(frame_type: FrameType) -> Self {
+        frame_type.0
+    }
+}
+
+impl fmt::Display for FrameType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "frame type {:#x}", self.get()),
+        }
+    }
+}
+
+impl fmt::Debug for FrameType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}

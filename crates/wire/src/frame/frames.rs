@@ -1,0 +1,96 @@
+//! The frames of a packet (RFC 9000 §12.4).
+
+use super::{Frame, FrameError, FrameFault, FrameType, decode_type};
+use crate::{Reader, Side, packet::PacketType};
+
+#[cfg(test)]
+mod tests;
+
+/// The frames of a packet's payload, one after the other. Ends after the first error: what follows a malformed frame
+/// cannot be told.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    reader: Reader<'a>,
+    packet_type: PacketType,
+    sender: Side,
+}
+
+impl<'a> Frames<'a> {
+    /// The frames of a packet of this type, sent by this end. Those that may not be in it are errors.
+    ///
+    /// # Errors
+    ///
+    /// The payload is empty, which is a `PROTOCOL_VIOLATION` (RFC 9000 §12.4).
+    pub const fn new(
+        payload: &'a [u8],
+        packet_type: PacketType,
+        sender: Side,
+    ) -> Result<Self, FrameError> {
+        if payload.is_empty() {
+            return Err(FrameError {
+                fault: FrameFault::NoFrames,
+                offset: 0,
+                frame_type: None,
+            });
+        }
+        Ok(Self {
+            reader: Reader::new(payload),
+            packet_type,
+            sender,
+        })
+    }
+
+    /// How far into the payload the frames read so far go.
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.reader.position()
+    }
+
+    fn check(&self, frame_type: FrameType) -> Result<(), FrameFault> {
+        if !frame_type.is_known() {
+            Err(FrameFault::UnknownType)
+        } else if !frame_type.is_permitted_in(self.packet_type) {
+            Err(FrameFault::NotPermittedIn(self.packet_type))
+        } else if !frame_type.is_permitted_from(self.sender) {
+            Err(FrameFault::NotPermittedFromClient)
+        } else {
+            Ok(())
+        }
+    }
+
+    #[inline]
+    fn decode_next(&mut self) -> Result<Frame<'a>, FrameError> {
+        let start = self.reader.position();
+        let at_start = |fault, frame_type| FrameError {
+            fault,
+            offset: start,
+            frame_type,
+        };
+        let frame_type = decode_type(&mut self.reader).map_err(|fault| at_start(fault, None))?;
+        self.check(frame_type)
+            .map_err(|fault| at_start(fault, Some(frame_type)))?;
+        Frame::decode_fields(&mut self.reader, frame_type).map_err(|fault| FrameError {
+            fault,
+            offset: self.reader.position(),
+            frame_type: Some(frame_type),
+        })
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<Frame<'a>, FrameError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.reader.is_empty() {
+            return None;
+        }
+        let frame = self.decode_next();
+        if frame.is_err() {
+            self.reader.take_rest();
+        }
+        Some(frame)
+    }
+}
+
+impl core::iter::FusedIterator for Frames<'_> {}

@@ -1,0 +1,43 @@
+//! The optional length of a frame's data (RFC 9000 §19.8, RFC 9221 §4).
+
+#[cfg(test)]
+mod tests;
+
+/// Whether a STREAM or DATAGRAM frame says how long its data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LengthField {
+    /// It does, and other frames may follow.
+    Present,
+    /// It does not: the data runs to the end of the packet. Saves one to eight bytes in the last frame.
+    Absent,
+}
+
+impl LengthField {
+    /// The most data that fits into `space` bytes, the length field included.
+    pub(super) fn data_len_max(self, space: usize) -> Option<usize> {
+        const ENCODINGS: [(usize, u64); 4] = [
+            (1, (1 << 6) - 1),
+            (2, (1 << 14) - 1),
+            (4, (1 << 30) - 1),
+            (8, (1 << 62) - 1),
+        ];
+        match self {
+            Self::Absent => Some(space),
+            Self::Present => ENCODINGS
+                .iter()
+                .filter_map(|(len, value_max)| {
+                    let value_max = usize::try_from(*value_max).unwrap_or(usize::MAX);
+                    Some(space.checked_sub(*len)?.min(value_max))
+                })
+                .max(),
+        }
+    }
+
+    /// How many bytes the field takes for so much data.
+    pub(super) const fn encoded_len(self, data_len: usize) -> usize {
+        match self {
+            Self::Present => crate::varint::encoded_len_usize(data_len),
+            Self::Absent => 0,
+        }
+    }
+}

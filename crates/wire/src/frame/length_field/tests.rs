@@ -1,0 +1,21 @@
+use super::*;
+
+#[test]
+fn the_most_data_that_fits_is_the_naive_search_s_answer() {
+    for space in (0..200).chain(16_370..16_400) {
+        let naive = (0..=space)
+            .rev()
+            .find(|len| LengthField::Present.encoded_len(*len) + len <= space);
+        assert_eq!(LengthField::Present.data_len_max(space), naive, "{space}");
+        assert_eq!(LengthField::Absent.data_len_max(space), Some(space));
+    }
+}
+
+#[test]
+fn huge_spaces_are_no_trouble() {
+    assert_eq!(
+        LengthField::Present.data_len_max((1 << 30) + 3),
+        Some((1 << 30) - 1)
+    );
+    assert!(LengthField::Present.data_len_max(usize::MAX).is_some());
+}

@@ -1,0 +1,36 @@
+//! `MAX_STREAM_DATA` frames (RFC 9000 §19.10).
+
+use super::{FrameFault, FrameType, fields};
+use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
+
+/// How much may be sent on a stream (RFC 9000 §19.10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaxStreamData {
+    /// The stream.
+    pub stream_id: StreamId,
+    /// In bytes, since the stream began.
+    pub maximum: VarInt,
+}
+
+impl MaxStreamData {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+        Ok(Self {
+            stream_id: reader.varint()?.into(),
+            maximum: reader.varint()?,
+        })
+    }
+
+    fn fields(self) -> [VarInt; 2] {
+        [self.stream_id.into(), self.maximum]
+    }
+}
+
+impl Encode for MaxStreamData {
+    fn encoded_len(&self) -> usize {
+        fields::encoded_len(FrameType::MAX_STREAM_DATA, self.fields())
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        fields::encode(writer, FrameType::MAX_STREAM_DATA, self.fields())
+    }
+}

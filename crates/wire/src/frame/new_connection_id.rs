@@ -1,0 +1,98 @@
+//! `NEW_CONNECTION_ID` frames (RFC 9000 §19.15).
+
+use super::{FrameFault, FrameType};
+use crate::{BufferFull, ConnectionId, Encode, Reader, StatelessResetToken, VarInt, Writer};
+
+/// One more connection ID for the peer to use (RFC 9000 §19.15).
+///
+/// The connection ID has 1 to 20 bytes, and `retire_prior_to` is at most `sequence`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewConnectionId {
+    sequence: VarInt,
+    retire_prior_to: VarInt,
+    connection_id: ConnectionId,
+    reset_token: StatelessResetToken,
+}
+
+impl NewConnectionId {
+    /// A frame, unless the connection ID is empty or `retire_prior_to` above `sequence`.
+    #[must_use]
+    pub fn new(
+        sequence: VarInt,
+        retire_prior_to: VarInt,
+        connection_id: ConnectionId,
+        reset_token: StatelessResetToken,
+    ) -> Option<Self> {
+        (retire_prior_to <= sequence && !connection_id.is_empty()).then_some(Self {
+            sequence,
+            retire_prior_to,
+            connection_id,
+            reset_token,
+        })
+    }
+
+    /// The sequence number its issuer gave it (§5.1.1).
+    #[must_use]
+    pub const fn sequence(&self) -> VarInt {
+        self.sequence
+    }
+
+    /// All connection IDs with a lower sequence number are to be retired (§5.1.2).
+    #[must_use]
+    pub const fn retire_prior_to(&self) -> VarInt {
+        self.retire_prior_to
+    }
+
+    /// The connection ID.
+    #[must_use]
+    pub const fn connection_id(&self) -> ConnectionId {
+        self.connection_id
+    }
+
+    /// The token by which a stateless reset for this connection ID is known (§10.3).
+    #[must_use]
+    pub const fn reset_token(&self) -> StatelessResetToken {
+        self.reset_token
+    }
+
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+        let sequence = reader.varint()?;
+        let retire_prior_to = reader.varint()?;
+        if retire_prior_to > sequence {
+            return Err(FrameFault::RetirePriorToAboveSequence);
+        }
+        let len = usize::from(reader.u8()?);
+        if len == 0 || len > ConnectionId::MAX_LEN {
+            return Err(FrameFault::ConnectionIdLength);
+        }
+        Ok(Self {
+            sequence,
+            retire_prior_to,
+            connection_id: ConnectionId::new(reader.bytes(len)?)
+                .ok_or(FrameFault::ConnectionIdLength)?,
+            reset_token: StatelessResetToken::new(reader.array()?),
+        })
+    }
+}
+
+impl Encode for NewConnectionId {
+    fn encoded_len(&self) -> usize {
+        FrameType::NEW_CONNECTION_ID.encoded_len()
+            + self.sequence.encoded_len()
+            + self.retire_prior_to.encoded_len()
+            + 1
+            + self.connection_id.len()
+            + StatelessResetToken::LEN
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        writer.atomically(|writer| {
+            FrameType::NEW_CONNECTION_ID.encode(writer)?;
+            writer.varint(self.sequence)?;
+            writer.varint(self.retire_prior_to)?;
+            writer.u8(self.connection_id.len() as u8)?;
+            writer.bytes(self.connection_id.as_slice())?;
+            writer.bytes(self.reset_token.as_bytes())
+        })
+    }
+}

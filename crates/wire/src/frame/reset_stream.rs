@@ -1,0 +1,39 @@
+//! `RESET_STREAM` frames (RFC 9000 §19.4).
+
+use super::{FrameFault, FrameType, fields};
+use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
+
+/// The sender gives up its part of a stream (RFC 9000 §19.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResetStream {
+    /// The stream.
+    pub stream_id: StreamId,
+    /// The application's reason (§20.2).
+    pub error_code: VarInt,
+    /// How many bytes the sender sent on it, in the unit of stream offsets (§4.5).
+    pub final_size: VarInt,
+}
+
+impl ResetStream {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+        Ok(Self {
+            stream_id: reader.varint()?.into(),
+            error_code: reader.varint()?,
+            final_size: reader.varint()?,
+        })
+    }
+
+    fn fields(self) -> [VarInt; 3] {
+        [self.stream_id.into(), self.error_code, self.final_size]
+    }
+}
+
+impl Encode for ResetStream {
+    fn encoded_len(&self) -> usize {
+        fields::encoded_len(FrameType::RESET_STREAM, self.fields())
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        fields::encode(writer, FrameType::RESET_STREAM, self.fields())
+    }
+}

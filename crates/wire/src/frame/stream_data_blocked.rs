@@ -1,0 +1,36 @@
+//! `STREAM_DATA_BLOCKED` frames (RFC 9000 §19.13).
+
+use super::{FrameFault, FrameType, fields};
+use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
+
+/// The sender has more to send on a stream than `MAX_STREAM_DATA` allows (RFC 9000 §19.13).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamDataBlocked {
+    /// The stream.
+    pub stream_id: StreamId,
+    /// The limit it came up against, in bytes.
+    pub limit: VarInt,
+}
+
+impl StreamDataBlocked {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+        Ok(Self {
+            stream_id: reader.varint()?.into(),
+            limit: reader.varint()?,
+        })
+    }
+
+    fn fields(self) -> [VarInt; 2] {
+        [self.stream_id.into(), self.limit]
+    }
+}
+
+impl Encode for StreamDataBlocked {
+    fn encoded_len(&self) -> usize {
+        fields::encoded_len(FrameType::STREAM_DATA_BLOCKED, self.fields())
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        fields::encode(writer, FrameType::STREAM_DATA_BLOCKED, self.fields())
+    }
+}

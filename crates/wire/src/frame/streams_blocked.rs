@@ -1,0 +1,41 @@
+//! `STREAMS_BLOCKED` frames (RFC 9000 §19.14).
+
+use super::{FrameFault, FrameType, fields};
+use crate::{BufferFull, Direction, Encode, Reader, StreamCount, Writer};
+
+/// The sender would open more streams of a kind than `MAX_STREAMS` allows (RFC 9000 §19.14).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamsBlocked {
+    /// Which kind of streams.
+    pub direction: Direction,
+    /// The limit it came up against.
+    pub limit: StreamCount,
+}
+
+impl StreamsBlocked {
+    pub(super) fn decode(
+        reader: &mut Reader<'_>,
+        direction: Direction,
+    ) -> Result<Self, FrameFault> {
+        let limit =
+            StreamCount::new(reader.varint()?.get()).ok_or(FrameFault::StreamCountAboveLimit)?;
+        Ok(Self { direction, limit })
+    }
+
+    pub(super) const fn frame_type(self) -> FrameType {
+        match self.direction {
+            Direction::Bidirectional => FrameType::STREAMS_BLOCKED_BIDI,
+            Direction::Unidirectional => FrameType::STREAMS_BLOCKED_UNI,
+        }
+    }
+}
+
+impl Encode for StreamsBlocked {
+    fn encoded_len(&self) -> usize {
+        fields::encoded_len(self.frame_type(), [self.limit.into()])
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        fields::encode(writer, self.frame_type(), [self.limit.into()])
+    }
+}

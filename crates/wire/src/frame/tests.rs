@@ -1,0 +1,331 @@
+use core::num::NonZeroUsize;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{ConnectionId, StatelessResetToken, StreamCount, TransportError, VarInt};
+
+/// How many kinds of frame [`build`] can build: all but ACK, which has tests of its own.
+const KINDS: usize = 24;
+
+/// What a frame is built of.
+#[derive(Clone, Debug)]
+struct Parts {
+    kind: usize,
+    integers: [u64; 4],
+    bytes: Vec<u8>,
+    array: [u8; 16],
+    flag: bool,
+}
+
+fn integer() -> impl Strategy<Value = u64> {
+    (0..=VarInt::MAX.get(), 0..62).prop_map(|(value, shift)| value >> shift)
+}
+
+fn parts() -> impl Strategy<Value = Parts> {
+    (
+        0..KINDS,
+        prop::array::uniform4(integer()),
+        prop::collection::vec(any::<u8>(), 1..300),
+        any::<[u8; 16]>(),
+        any::<bool>(),
+    )
+        .prop_map(|(kind, integers, bytes, array, flag)| Parts {
+            kind,
+            integers,
+            bytes,
+            array,
+            flag,
+        })
+}
+
+fn build(parts: &Parts) -> Frame<'_> {
+    let [a, b, c, d] = parts
+        .integers
+        .map(|value| VarInt::new(value).expect("in range"));
+    let offset = VarInt::saturating(b.get().min(VarInt::MAX.get() - 1000));
+    let count = StreamCount::new(a.get() >> 2).expect("in range");
+    let direction = if parts.flag {
+        Direction::Bidirectional
+    } else {
+        Direction::Unidirectional
+    };
+    let data = parts.bytes.as_slice();
+    let [challenge, _] = parts.array.as_chunks().0 else {
+        unreachable!("sixteen bytes are twice eight")
+    };
+    match parts.kind {
+        0 => Frame::Padding(Padding {
+            len: NonZeroUsize::new(data.len()).expect("is not empty"),
+        }),
+        1 => Frame::Ping(Ping),
+        2 => Frame::ResetStream(ResetStream {
+            stream_id: a.into(),
+            error_code: b,
+            final_size: c,
+        }),
+        3 => Frame::StopSending(StopSending {
+            stream_id: a.into(),
+            error_code: b,
+        }),
+        4 => Frame::Crypto(Crypto { offset, data }),
+        5 => Frame::NewToken(NewToken::new(data).expect("is not empty")),
+        6 => Frame::Stream(Stream {
+            header: StreamHeader {
+                id: a.into(),
+                offset,
+                fin: parts.flag,
+            },
+            data,
+        }),
+        7 => Frame::MaxData(MaxData { maximum: a }),
+        8 => Frame::MaxStreamData(MaxStreamData {
+            stream_id: a.into(),
+            maximum: b,
+        }),
+        9 => Frame::MaxStreams(MaxStreams {
+            direction,
+            maximum: count,
+        }),
+        10 => Frame::DataBlocked(DataBlocked { limit: a }),
+        11 => Frame::StreamDataBlocked(StreamDataBlocked {
+            stream_id: a.into(),
+            limit: b,
+        }),
+        12 => Frame::StreamsBlocked(StreamsBlocked {
+            direction,
+            limit: count,
+        }),
+        13 => {
+            let id = ConnectionId::new(&data[..data.len().min(20)]).expect("20 bytes at most");
+            let token = StatelessResetToken::new(parts.array);
+            let frame = NewConnectionId::new(a.max(b), a.min(b), id, token);
+            Frame::NewConnectionId(frame.expect("is legal"))
+        }
+        14 => Frame::RetireConnectionId(RetireConnectionId { sequence: a }),
+        15 => Frame::PathChallenge(PathChallenge { data: *challenge }),
+        16 => Frame::PathResponse(PathResponse { data: *challenge }),
+        17 => Frame::ConnectionClose(ConnectionClose {
+            cause: CloseCause::Transport {
+                error: a.into(),
+                frame_type: b.into(),
+            },
+            reason: data,
+        }),
+        18 => Frame::ConnectionClose(ConnectionClose {
+            cause: CloseCause::Application { error_code: a },
+            reason: data,
+        }),
+        19 => Frame::HandshakeDone(HandshakeDone),
+        20 => Frame::ImmediateAck(ImmediateAck),
+        21 => Frame::Datagram(Datagram { data }),
+        22 => Frame::AckFrequency(AckFrequency {
+            sequence: a,
+            ack_eliciting_threshold: b,
+            max_ack_delay_us: VarInt::from_u32((c.get() % 16_384_000) as u32),
+            reordering_threshold: d,
+        }),
+        _ => Frame::Crypto(Crypto { offset, data: &[] }),
+    }
+}
+
+fn encode(frame: &Frame<'_>) -> Vec<u8> {
+    let mut buffer = vec![0xee; frame.encoded_len()];
+    let mut writer = Writer::new(&mut buffer);
+    frame.encode(&mut writer).expect("fits exactly");
+    assert_eq!(writer.remaining(), 0, "{frame:?}");
+    buffer
+}
+
+fn decode(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
+    Frame::decode(&mut Reader::new(bytes))
+}
+
+fn fault(bytes: &[u8]) -> FrameFault {
+    decode(bytes).expect_err("is faulty").fault
+}
+
+proptest! {
+    #[test]
+    fn decode_inverts_encode(parts in parts()) {
+        let frame = build(&parts);
+        let bytes = encode(&frame);
+        let mut reader = Reader::new(&bytes);
+        prop_assert_eq!(Frame::decode(&mut reader), Ok(frame));
+        prop_assert!(reader.is_empty());
+        prop_assert!(frame.frame_type().is_known());
+    }
+
+    #[test]
+    fn a_frame_cut_short_is_an_error_and_never_another_frame(parts in parts()) {
+        let frame = build(&parts);
+        let bytes = encode(&frame);
+        for cut in 0..bytes.len() {
+            match (frame, decode(&bytes[..cut])) {
+                // Fewer PADDING frames are fewer PADDING frames.
+                (Frame::Padding(_), Ok(Frame::Padding(run))) => prop_assert_eq!(run.len.get(), cut),
+                (_, result) => {
+                    let error = result.expect_err("is cut short");
+                    prop_assert_eq!(error.fault, FrameFault::Truncated);
+                    prop_assert!(error.offset <= cut);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_that_does_not_fit_writes_nothing(parts in parts()) {
+        let frame = build(&parts);
+        for space in 0..frame.encoded_len() {
+            let mut buffer = vec![0; space];
+            let mut writer = Writer::new(&mut buffer);
+            prop_assert_eq!(frame.encode(&mut writer), Err(BufferFull));
+            prop_assert_eq!(writer.position(), 0);
+        }
+    }
+
+    #[test]
+    fn any_bytes_decode_or_fail(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut reader = Reader::new(&bytes);
+        match Frame::decode(&mut reader) {
+            // What decodes can be sent, and says the same again.
+            Ok(frame) => {
+                let again = encode(&frame);
+                prop_assert_eq!(decode(&again), Ok(frame));
+            }
+            Err(error) => prop_assert!(error.offset <= bytes.len()),
+        }
+    }
+
+    /// Known types in front, so that the fields are reached.
+    #[test]
+    fn any_fields_decode_or_fail(
+        frame_type in 0_u8..0x34,
+        bytes in prop::collection::vec(prop_oneof![0_u8..8, any::<u8>()], 0..100),
+    ) {
+        let bytes = [&[frame_type], &bytes[..]].concat();
+        if let Ok(frame) = decode(&bytes) {
+            let again = encode(&frame);
+            prop_assert_eq!(decode(&again), Ok(frame));
+            if let Frame::Ack(ack) = frame {
+                let mut above = None;
+                for range in ack.ranges() {
+                    prop_assert!(range.start() <= range.end());
+                    prop_assert!(above.is_none_or(|above| range.end().get() + 1 < above));
+                    above = Some(range.start().get());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn rfc9000_12_4_frame_type_must_be_shortest_varint() {
+    for bytes in [
+        &[0x40, 0x01][..],
+        &[0x80, 0, 0, 0x01],
+        &[0xc0, 0, 0, 0, 0, 0, 0, 0x01],
+        &[0x80, 0, 0, 0xaf, 0, 0, 0, 0],
+    ] {
+        let error = decode(bytes).expect_err("is not the shortest");
+        assert_eq!(error.fault, FrameFault::TypeNotShortest);
+        assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
+    }
+    assert!(decode(&[0x40, 0xaf, 0, 0, 0, 0]).is_ok());
+    // Other fields may be longer than need be.
+    assert_eq!(
+        decode(&[0x10, 0x40, 0x07]),
+        Ok(Frame::MaxData(MaxData {
+            maximum: VarInt::from_u32(7)
+        }))
+    );
+}
+
+#[test]
+fn rfc9000_12_4_unknown_frame_types_are_frame_encoding_errors() {
+    for bytes in [&[0x20][..], &[0x32], &[0x40, 0x40], &[0xff; 8]] {
+        let error = decode(bytes).expect_err("is unknown");
+        assert_eq!(error.fault, FrameFault::UnknownType);
+        assert_eq!(
+            error.transport_error(),
+            TransportError::FRAME_ENCODING_ERROR
+        );
+    }
+}
+
+#[test]
+fn rfc9000_19_7_an_empty_token_is_a_frame_encoding_error() {
+    assert_eq!(fault(&[0x07, 0]), FrameFault::EmptyToken);
+    assert_eq!(NewToken::new(&[]), None);
+}
+
+#[test]
+fn rfc9000_19_11_and_19_14_stream_counts_are_at_most_2_to_the_60() {
+    for frame_type in [0x12, 0x13, 0x16, 0x17] {
+        let mut bytes = [frame_type, 0xd0, 0, 0, 0, 0, 0, 0, 0];
+        assert!(decode(&bytes).is_ok());
+        bytes[8] = 1;
+        assert_eq!(fault(&bytes), FrameFault::StreamCountAboveLimit);
+    }
+}
+
+#[test]
+fn rfc9000_19_15_connection_ids_have_1_to_20_bytes() {
+    let frame = |len: u8| [&[0x18, 3, 3, len][..], &vec![7; usize::from(len) + 16]].concat();
+    assert_eq!(fault(&frame(0)), FrameFault::ConnectionIdLength);
+    assert!(decode(&frame(1)).is_ok());
+    assert!(decode(&frame(20)).is_ok());
+    assert_eq!(fault(&frame(21)), FrameFault::ConnectionIdLength);
+    assert_eq!(fault(&frame(255)), FrameFault::ConnectionIdLength);
+}
+
+#[test]
+fn rfc9000_19_15_retire_prior_to_is_at_most_the_sequence_number() {
+    let frame = |retire_prior_to| [&[0x18, 3, retire_prior_to, 1][..], &[7; 17]].concat();
+    assert!(decode(&frame(3)).is_ok());
+    assert_eq!(fault(&frame(4)), FrameFault::RetirePriorToAboveSequence);
+
+    let [id, empty] = [&[1][..], &[]].map(|id| ConnectionId::new(id).expect("short"));
+    let token = StatelessResetToken::new([0; 16]);
+    let [three, four] = [3, 4].map(VarInt::from_u32);
+    assert!(NewConnectionId::new(three, three, id, token).is_some());
+    assert_eq!(NewConnectionId::new(three, four, id, token), None);
+    assert_eq!(NewConnectionId::new(three, three, empty, token), None);
+}
+
+#[test]
+fn ack_frequency_4_a_requested_delay_of_2_to_the_14_ms_is_a_protocol_violation() {
+    let frame = |delay: u32| {
+        let mut bytes = vec![0x40, 0xaf, 0, 1];
+        bytes.extend((delay | 0x8000_0000).to_be_bytes());
+        bytes.push(1);
+        bytes
+    };
+    assert!(decode(&frame(16_383_999)).is_ok());
+    let bytes = frame(16_384_000);
+    let error = decode(&bytes).expect_err("is too long");
+    assert_eq!(error.fault, FrameFault::MaxAckDelayAboveLimit);
+    assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
+}
+
+#[test]
+fn ack_frequency_4_layout() {
+    let frame = AckFrequency {
+        sequence: VarInt::from_u32(1),
+        ack_eliciting_threshold: VarInt::from_u32(10),
+        max_ack_delay_us: VarInt::from_u32(25_000),
+        reordering_threshold: VarInt::from_u32(3),
+    };
+    let bytes = [0x40, 0xaf, 1, 10, 0x80, 0x00, 0x61, 0xa8, 3];
+    assert_eq!(encode(&Frame::AckFrequency(frame)), bytes);
+    assert_eq!(encode(&Frame::ImmediateAck(ImmediateAck)), [0x1f]);
+}
+
+#[test]
+fn an_error_tells_where_and_in_which_frame() {
+    let error = decode(&[0x04, 1, 2]).expect_err("is cut short");
+    assert_eq!(error.frame_type, Some(FrameType::RESET_STREAM));
+    assert_eq!(error.offset, 3);
+    let error = decode(&[0x40]).expect_err("is cut short");
+    assert_eq!((error.frame_type, error.offset), (None, 0));
+}
