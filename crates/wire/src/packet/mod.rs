@@ -1,10 +1,45 @@
-//! Packets (RFC 9000 §12, §17).
+//! Packets (RFC 9000 §12, §17; RFC 8999; RFC 9369).
+//!
+//! Receiving goes by steps, each a type of its own:
+//!
+//! 1. [`Invariant::decode`]: what a datagram says in any version, to find the connection, or to answer with a
+//!    [`VersionNegotiation`] packet.
+//! 2. [`Packets`] splits the datagram; each [`Packet`] that carries frames is still [`Protected`].
+//! 3. [`Protected::sample`] goes to the header protection key, and the mask it gives to [`Protected::unmask`].
+//! 4. [`Unmasked`] has the truncated packet number, the associated data, and the payload to be opened in place. After
+//!    that, and not before, [`Unmasked::check_reserved_bits`].
+//!
+//! Sending goes the other way: [`LongHeader::begin`] or [`ShortHeader::begin`], frames, [`OpenPacket::finish`], the AEAD
+//! in place, [`FinishedPacket::mask`].
+//!
+//! Keys, and what is done with them, live elsewhere.
 
+mod coalesced;
+mod first_byte;
+mod invariant;
+mod long;
 mod number;
+mod outgoing;
+mod protected;
+mod retry;
+mod short;
+mod stateless_reset;
+#[cfg(test)]
+mod tests;
 mod version;
+mod version_negotiation;
 
+pub use coalesced::{Packet, Packets, Rules};
+pub use invariant::{Invariant, LongInvariant, ShortInvariant};
+pub use long::{LongHeader, LongKind};
 pub use number::{PacketNumber, PacketNumberLen, TruncatedPacketNumber};
-pub use version::VersionNumber;
+pub use outgoing::{FinishedPacket, OpenPacket};
+pub use protected::{HeaderMask, Protected, SAMPLE_LEN, Unmasked};
+pub use retry::{Retry, RetryHeader, encode_retry_pseudo_packet};
+pub use short::ShortHeader;
+pub use stateless_reset::{STATELESS_RESET_LEN_MIN, StatelessReset};
+pub use version::{Labels, Version, VersionNumber};
+pub use version_negotiation::{VersionNegotiation, Versions};
 
 pub use crate::error::{PacketError, PacketFault};
 

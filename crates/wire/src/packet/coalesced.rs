@@ -1,0 +1,129 @@
+//! The packets of a datagram (RFC 9000 §12.2).
+
+use core::mem;
+
+use super::{
+    PacketError, PacketFault, Protected, Retry, VersionNegotiation,
+    first_byte::{FIXED_BIT, HEADER_FORM},
+    long,
+    protected::Header,
+    short,
+};
+use crate::ConnectionId;
+
+#[cfg(test)]
+mod tests;
+
+/// What the receiver of a datagram has to know to split it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// How many bytes the connection IDs have that we issue, 0 to 20. Short headers do not say.
+    pub connection_id_len: usize,
+    /// Whether we sent the transport parameter `grease_quic_bit`, so that the fixed bit may be 0 (RFC 9287 §3).
+    pub grease_quic_bit: bool,
+}
+
+impl Rules {
+    /// The fixed bit has to be 1, unless we said otherwise (RFC 9000 §17.2, §17.3.1).
+    pub(super) const fn check_fixed_bit(&self, first_byte: u8) -> Result<(), PacketFault> {
+        if first_byte & FIXED_BIT == 0 && !self.grease_quic_bit {
+            return Err(PacketFault::FixedBit);
+        }
+        Ok(())
+    }
+}
+
+/// A packet of a datagram.
+#[derive(Debug)]
+pub enum Packet<'a> {
+    /// The server knows other versions only.
+    VersionNegotiation(VersionNegotiation<'a>),
+    /// The server wants a token first.
+    Retry(Retry<'a>),
+    /// A packet with frames, under protection.
+    Protected(Protected<'a>),
+}
+
+/// What can be told of a packet without keys.
+pub(super) enum Outline {
+    VersionNegotiation,
+    Retry,
+    Protected {
+        header: Header,
+        number_offset: usize,
+        /// Where the packet ends.
+        end: usize,
+    },
+}
+
+/// The packets of a datagram, one after the other (RFC 9000 §12.2). Each borrows its own bytes, to be opened in place.
+///
+/// Packets in error are to be discarded. After one whose end cannot be told nothing more comes.
+#[derive(Debug)]
+pub struct Packets<'a> {
+    rest: &'a mut [u8],
+    rules: Rules,
+    /// The destination connection ID of the first packet.
+    first_destination: Option<ConnectionId>,
+}
+
+impl<'a> Packets<'a> {
+    /// The packets of this datagram.
+    #[must_use]
+    pub const fn new(datagram: &'a mut [u8], rules: Rules) -> Self {
+        Self {
+            rest: datagram,
+            rules,
+            first_destination: None,
+        }
+    }
+
+    fn decode(&mut self, bytes: &'a mut [u8]) -> Result<Packet<'a>, PacketError> {
+        let (header, number_offset, end) = match outline(bytes, self.rules)? {
+            Outline::VersionNegotiation => {
+                return VersionNegotiation::decode(bytes).map(Packet::VersionNegotiation);
+            }
+            Outline::Retry => return Retry::decode(bytes, self.rules).map(Packet::Retry),
+            Outline::Protected {
+                header,
+                number_offset,
+                end,
+            } => (header, number_offset, end),
+        };
+        let fault = |fault, offset| PacketError { fault, offset };
+        let (bytes, rest) = bytes
+            .split_at_mut_checked(end)
+            .ok_or(fault(PacketFault::Truncated, number_offset))?;
+        self.rest = rest;
+        let first = *self.first_destination.get_or_insert(header.destination);
+        if header.destination != first {
+            return Err(fault(PacketFault::ForeignConnectionId, 0));
+        }
+        Protected::new(bytes, header, number_offset)
+            .map(Packet::Protected)
+            .ok_or(fault(PacketFault::TooShort, end))
+    }
+}
+
+impl<'a> Iterator for Packets<'a> {
+    type Item = Result<Packet<'a>, PacketError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let bytes = mem::take(&mut self.rest);
+        if bytes.is_empty() {
+            return None;
+        }
+        Some(self.decode(bytes))
+    }
+}
+
+impl core::iter::FusedIterator for Packets<'_> {}
+
+#[inline]
+fn outline(bytes: &[u8], rules: Rules) -> Result<Outline, PacketError> {
+    match bytes.first() {
+        Some(first_byte) if first_byte & HEADER_FORM == 0 => short::outline(bytes, rules),
+        _ => long::outline(bytes, rules),
+    }
+}

@@ -1,0 +1,92 @@
+//! What a packet says in any version (RFC 8999 §5).
+
+use super::{PacketError, PacketFault, VersionNumber, first_byte::HEADER_FORM};
+use crate::{Reader, UnexpectedEnd};
+
+#[cfg(test)]
+mod tests;
+
+/// The version-independent part of the first packet of a datagram (RFC 8999 §5): enough to tell which connection the
+/// datagram belongs to, and whether to answer with a Version Negotiation packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Invariant<'a> {
+    /// RFC 8999 §5.1.
+    Long(LongInvariant<'a>),
+    /// RFC 8999 §5.2.
+    Short(ShortInvariant<'a>),
+}
+
+/// The version-independent part of a long header (RFC 8999 §5.1). Connection IDs may have up to 255 bytes here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongInvariant<'a> {
+    /// The first byte, of which but the highest bit depends on the version.
+    pub first_byte: u8,
+    /// The version.
+    pub version: VersionNumber,
+    /// The destination connection ID.
+    pub destination: &'a [u8],
+    /// The source connection ID.
+    pub source: &'a [u8],
+}
+
+/// The version-independent part of a short header (RFC 8999 §5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortInvariant<'a> {
+    /// The first byte, of which but the highest bit depends on the version.
+    pub first_byte: u8,
+    /// The destination connection ID and all that follows it.
+    pub rest: &'a [u8],
+}
+
+impl<'a> Invariant<'a> {
+    /// Reads the invariant part of a datagram's first packet.
+    ///
+    /// # Errors
+    ///
+    /// The datagram is too short.
+    pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
+        let mut reader = Reader::new(datagram);
+        Self::decode_from(&mut reader).map_err(|UnexpectedEnd| PacketError {
+            fault: PacketFault::Truncated,
+            offset: reader.position(),
+        })
+    }
+
+    fn decode_from(reader: &mut Reader<'a>) -> Result<Self, UnexpectedEnd> {
+        let first_byte = reader.u8()?;
+        Ok(if first_byte & HEADER_FORM == 0 {
+            Self::Short(ShortInvariant {
+                first_byte,
+                rest: reader.take_rest(),
+            })
+        } else {
+            Self::Long(LongInvariant::decode(reader, first_byte)?)
+        })
+    }
+
+    /// The destination connection ID, which in a short header is as long as we make ours; `None` if fewer bytes are left.
+    #[must_use]
+    pub fn destination(&self, connection_id_len: usize) -> Option<&'a [u8]> {
+        match self {
+            Self::Long(long) => Some(long.destination),
+            Self::Short(short) => short.rest.get(..connection_id_len),
+        }
+    }
+}
+
+impl<'a> LongInvariant<'a> {
+    /// Reads what follows the first byte.
+    pub(super) fn decode(reader: &mut Reader<'a>, first_byte: u8) -> Result<Self, UnexpectedEnd> {
+        let version = VersionNumber::new(reader.u32()?);
+        let destination_len = reader.u8()?;
+        let destination = reader.bytes(destination_len.into())?;
+        let source_len = reader.u8()?;
+        let source = reader.bytes(source_len.into())?;
+        Ok(Self {
+            first_byte,
+            version,
+            destination,
+            source,
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Long headers: Initial, 0-RTT and Handshake packets (RFC 9000 §17.2).
+
+use super::{
+    LongInvariant, OpenPacket, PacketError, PacketFault, PacketType, Rules, TruncatedPacketNumber,
+    Version, VersionNumber,
+    coalesced::Outline,
+    first_byte::{FIXED_BIT, HEADER_FORM},
+    protected::{Header, LongFields},
+    version::LongType,
+};
+use crate::{BufferFull, ConnectionId, Reader, UnexpectedEnd, Writer, varint::encoded_len_usize};
+
+/// The header of an Initial, 0-RTT or Handshake packet to be sent (RFC 9000 §17.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LongHeader<'a> {
+    /// The type.
+    pub kind: LongKind<'a>,
+    /// The version.
+    pub version: Version,
+    /// The peer's connection ID, or the client's first guess at one.
+    pub destination: ConnectionId,
+    /// The connection ID the peer is to use.
+    pub source: ConnectionId,
+    /// The packet number.
+    pub number: TruncatedPacketNumber,
+    /// The fixed bit: true, unless the peer sent `grease_quic_bit` (RFC 9287 §3.1).
+    pub fixed_bit: bool,
+}
+
+/// The type of a [`LongHeader`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LongKind<'a> {
+    /// RFC 9000 §17.2.2.
+    Initial {
+        /// A client's token from a Retry packet or a `NEW_TOKEN` frame; empty otherwise.
+        token: &'a [u8],
+    },
+    /// RFC 9000 §17.2.3.
+    ZeroRtt,
+    /// RFC 9000 §17.2.4.
+    Handshake,
+}
+
+/// The length field is written in two bytes, whatever the length turns out to be.
+const LENGTH_LEN: usize = 2;
+
+impl LongHeader<'_> {
+    /// How many bytes it takes.
+    #[must_use]
+    pub const fn encoded_len(&self) -> usize {
+        let token_len = match self.kind {
+            LongKind::Initial { token } => encoded_len_usize(token.len()) + token.len(),
+            LongKind::ZeroRtt | LongKind::Handshake => 0,
+        };
+        let connection_ids_len = 1 + self.destination.len() + 1 + self.source.len();
+        1 + 4 + connection_ids_len + token_len + LENGTH_LEN + self.number.len().bytes()
+    }
+
+    /// Writes the header, and leaves the length open. Frames come next, then [`OpenPacket::finish`].
+    ///
+    /// # Errors
+    ///
+    /// It does not fit, and nothing is written.
+    pub fn begin(&self, writer: &mut Writer<'_>) -> Result<OpenPacket, BufferFull> {
+        let long_type = match self.kind {
+            LongKind::Initial { .. } => LongType::Initial,
+            LongKind::ZeroRtt => LongType::ZeroRtt,
+            LongKind::Handshake => LongType::Handshake,
+        };
+        writer.atomically(|writer| {
+            let start = writer.position();
+            writer
+                .u8(first_byte(self.version, long_type, self.fixed_bit)
+                    | self.number.len().to_bits())?;
+            encode_version_and_ids(writer, self.version, &self.destination, &self.source)?;
+            if let LongKind::Initial { token } = self.kind {
+                writer.varint_prefixed(token)?;
+            }
+            let length_offset = writer.position();
+            writer.zeros(LENGTH_LEN)?;
+            OpenPacket::begin(writer, start, Some(length_offset), self.number)
+        })
+    }
+}
+
+/// The first byte, less its four lowest bits.
+pub(super) fn first_byte(version: Version, long_type: LongType, fixed_bit: bool) -> u8 {
+    let fixed_bit = if fixed_bit { FIXED_BIT } else { 0 };
+    HEADER_FORM | fixed_bit | version.long_type_bits(long_type)
+}
+
+pub(super) fn encode_version_and_ids(
+    writer: &mut Writer<'_>,
+    version: Version,
+    destination: &ConnectionId,
+    source: &ConnectionId,
+) -> Result<(), BufferFull> {
+    writer.u32(version.number().get())?;
+    for id in [destination, source] {
+        writer.u8(id.len() as u8)?;
+        writer.bytes(id.as_slice())?;
+    }
+    Ok(())
+}
+
+/// What long headers of versions 1 and 2 have in common.
+pub(super) struct Prefix {
+    pub(super) version: Version,
+    pub(super) long_type: LongType,
+    pub(super) destination: ConnectionId,
+    pub(super) source: ConnectionId,
+}
+
+impl Prefix {
+    /// `None` for a Version Negotiation packet.
+    pub(super) fn decode(
+        reader: &mut Reader<'_>,
+        rules: Rules,
+    ) -> Result<Option<Self>, PacketFault> {
+        let first_byte = reader.u8()?;
+        let invariant = LongInvariant::decode(reader, first_byte)?;
+        if invariant.version == VersionNumber::NEGOTIATION {
+            return Ok(None);
+        }
+        let unknown = PacketFault::UnknownVersion(invariant.version);
+        let version = invariant.version.known().ok_or(unknown)?;
+        rules.check_fixed_bit(first_byte)?;
+        let id = |id| ConnectionId::new(id).ok_or(PacketFault::ConnectionIdTooLong);
+        Ok(Some(Self {
+            version,
+            long_type: version.long_type(first_byte),
+            destination: id(invariant.destination)?,
+            source: id(invariant.source)?,
+        }))
+    }
+}
+
+pub(super) fn outline(bytes: &[u8], rules: Rules) -> Result<Outline, PacketError> {
+    let mut reader = Reader::new(bytes);
+    decode(&mut reader, rules).map_err(|fault| PacketError {
+        fault,
+        offset: reader.position(),
+    })
+}
+
+fn decode(reader: &mut Reader<'_>, rules: Rules) -> Result<Outline, PacketFault> {
+    let Some(prefix) = Prefix::decode(reader, rules)? else {
+        return Ok(Outline::VersionNegotiation);
+    };
+    let packet_type = match prefix.long_type {
+        LongType::Initial => PacketType::Initial,
+        LongType::ZeroRtt => PacketType::ZeroRtt,
+        LongType::Handshake => PacketType::Handshake,
+        LongType::Retry => return Ok(Outline::Retry),
+    };
+    let token = if packet_type == PacketType::Initial {
+        let token = reader.varint_prefixed()?;
+        reader.position() - token.len()..reader.position()
+    } else {
+        0..0
+    };
+    let length = reader.varint()?;
+    let number_offset = reader.position();
+    reader.bytes(usize::try_from(length.get()).map_err(|_| UnexpectedEnd)?)?;
+    Ok(Outline::Protected {
+        header: Header {
+            packet_type,
+            destination: prefix.destination,
+            long: Some(LongFields {
+                version: prefix.version,
+                source: prefix.source,
+                token,
+            }),
+        },
+        number_offset,
+        end: reader.position(),
+    })
+}
+
+impl From<UnexpectedEnd> for PacketFault {
+    fn from(_: UnexpectedEnd) -> Self {
+        Self::Truncated
+    }
+}

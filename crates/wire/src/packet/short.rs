@@ -1,0 +1,82 @@
+//! Short headers: 1-RTT packets (RFC 9000 §17.3.1).
+
+use super::{
+    OpenPacket, PacketError, PacketFault, PacketType, Rules, TruncatedPacketNumber,
+    coalesced::Outline,
+    first_byte::{FIXED_BIT, KEY_PHASE, SPIN_BIT},
+    protected::Header,
+};
+use crate::{BufferFull, ConnectionId, Writer};
+
+/// The header of a 1-RTT packet to be sent (RFC 9000 §17.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortHeader {
+    /// The peer's connection ID.
+    pub destination: ConnectionId,
+    /// The packet number.
+    pub number: TruncatedPacketNumber,
+    /// The latency spin bit (RFC 9000 §17.4).
+    pub spin_bit: bool,
+    /// The key phase (RFC 9001 §6).
+    pub key_phase: bool,
+    /// The fixed bit: true, unless the peer sent `grease_quic_bit` (RFC 9287 §3.1).
+    pub fixed_bit: bool,
+}
+
+impl ShortHeader {
+    /// How many bytes it takes.
+    #[must_use]
+    pub const fn encoded_len(&self) -> usize {
+        1 + self.destination.len() + self.number.len().bytes()
+    }
+
+    /// Writes the header. Frames come next, then [`OpenPacket::finish`].
+    ///
+    /// # Errors
+    ///
+    /// It does not fit, and nothing is written.
+    #[inline]
+    pub fn begin(&self, writer: &mut Writer<'_>) -> Result<OpenPacket, BufferFull> {
+        let mut first_byte = self.number.len().to_bits();
+        if self.fixed_bit {
+            first_byte |= FIXED_BIT;
+        }
+        if self.spin_bit {
+            first_byte |= SPIN_BIT;
+        }
+        if self.key_phase {
+            first_byte |= KEY_PHASE;
+        }
+        writer.atomically(|writer| {
+            let start = writer.position();
+            writer.u8(first_byte)?;
+            writer.bytes(self.destination.as_slice())?;
+            OpenPacket::begin(writer, start, None, self.number)
+        })
+    }
+}
+
+/// A 1-RTT packet goes to the end of the datagram.
+#[inline]
+pub(super) fn outline(bytes: &[u8], rules: Rules) -> Result<Outline, PacketError> {
+    let at = |fault, offset| PacketError { fault, offset };
+    let Some((first_byte, rest)) = bytes.split_first() else {
+        return Err(at(PacketFault::Truncated, 0));
+    };
+    rules
+        .check_fixed_bit(*first_byte)
+        .map_err(|fault| at(fault, 0))?;
+    let destination = rest
+        .get(..rules.connection_id_len)
+        .ok_or(at(PacketFault::Truncated, 1))?;
+    Ok(Outline::Protected {
+        header: Header {
+            packet_type: PacketType::OneRtt,
+            destination: ConnectionId::new(destination)
+                .ok_or(at(PacketFault::ConnectionIdTooLong, 1))?,
+            long: None,
+        },
+        number_offset: 1 + rules.connection_id_len,
+        end: bytes.len(),
+    })
+}

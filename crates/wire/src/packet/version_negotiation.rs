@@ -1,0 +1,115 @@
+//! Version Negotiation packets (RFC 8999 §6, RFC 9000 §17.2.1).
+
+use super::{
+    LongInvariant, PacketError, PacketFault, VersionNumber,
+    first_byte::{FIXED_BIT, HEADER_FORM},
+};
+use crate::{BufferFull, Reader, Writer};
+
+#[cfg(test)]
+mod tests;
+
+/// The server tells which versions it knows (RFC 8999 §6). Connection IDs may have up to 255 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VersionNegotiation<'a> {
+    destination: &'a [u8],
+    source: &'a [u8],
+    /// Four bytes each, and at least one.
+    versions: &'a [u8],
+}
+
+/// The versions of a Version Negotiation packet, or of the `version_information` transport parameter.
+#[derive(Clone, Debug)]
+pub struct Versions<'a> {
+    encoded: Reader<'a>,
+}
+
+impl<'a> VersionNegotiation<'a> {
+    /// The destination connection ID: what the client sent as its source.
+    #[must_use]
+    pub const fn destination(&self) -> &'a [u8] {
+        self.destination
+    }
+
+    /// The source connection ID: what the client sent as its destination.
+    #[must_use]
+    pub const fn source(&self) -> &'a [u8] {
+        self.source
+    }
+
+    /// The versions, reserved ones too (RFC 9000 §6.3).
+    #[must_use]
+    pub const fn versions(&self) -> Versions<'a> {
+        Versions {
+            encoded: Reader::new(self.versions),
+        }
+    }
+
+    /// How many bytes [`VersionNegotiation::encode`] writes.
+    #[must_use]
+    pub const fn encoded_len(
+        destination: &[u8],
+        source: &[u8],
+        versions: &[VersionNumber],
+    ) -> usize {
+        1 + 4 + 1 + destination.len() + 1 + source.len() + 4 * versions.len()
+    }
+
+    /// Writes a Version Negotiation packet, all or nothing. The connection IDs are those of the client's packet, in turn;
+    /// the seven lowest bits of `random` fill those that mean nothing, but for the fixed bit, which is set so that others
+    /// do not take the packet for another protocol (RFC 9000 §17.2.1).
+    ///
+    /// # Errors
+    ///
+    /// It does not fit, or a connection ID has more than 255 bytes.
+    pub fn encode(
+        writer: &mut Writer<'_>,
+        random: u8,
+        destination: &[u8],
+        source: &[u8],
+        versions: &[VersionNumber],
+    ) -> Result<(), BufferFull> {
+        writer.atomically(|writer| {
+            writer.u8(HEADER_FORM | FIXED_BIT | random)?;
+            writer.u32(VersionNumber::NEGOTIATION.get())?;
+            for id in [destination, source] {
+                writer.u8(u8::try_from(id.len()).map_err(|_| BufferFull)?)?;
+                writer.bytes(id)?;
+            }
+            versions
+                .iter()
+                .try_for_each(|version| writer.u32(version.get()))
+        })
+    }
+
+    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, PacketError> {
+        let mut reader = Reader::new(bytes);
+        Self::decode_from(&mut reader).map_err(|fault| PacketError {
+            fault,
+            offset: reader.position(),
+        })
+    }
+
+    fn decode_from(reader: &mut Reader<'a>) -> Result<Self, PacketFault> {
+        let first_byte = reader.u8()?;
+        let invariant = LongInvariant::decode(reader, first_byte)?;
+        if reader.is_empty() || !reader.remaining().is_multiple_of(4) {
+            return Err(PacketFault::VersionList);
+        }
+        Ok(Self {
+            destination: invariant.destination,
+            source: invariant.source,
+            versions: reader.take_rest(),
+        })
+    }
+}
+
+impl Iterator for Versions<'_> {
+    type Item = VersionNumber;
+
+    fn next(&mut self) -> Option<VersionNumber> {
+        self.encoded.u32().ok().map(VersionNumber::new)
+    }
+}
+
+impl core::iter::FusedIterator for Versions<'_> {}
