@@ -1,2 +1,161 @@
-//! (To come.)
-fn main() {}
+//! What the codec costs on the paths that every packet takes.
+
+use core::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use lastbyte_wire::{
+    ConnectionId, Encode, Reader, Side, VarInt, Writer,
+    frame::{AckReport, Crypto, Frame, Frames, LengthField, MaxData, StreamHeader},
+    packet::{
+        Invariant, OpenPacket, Packet, PacketNumber, PacketNumberLen, PacketType, Packets, Rules,
+        ShortHeader,
+    },
+};
+
+const DATAGRAM_LEN: usize = 1452;
+const TAG_LEN: usize = 16;
+
+fn connection_id() -> ConnectionId {
+    ConnectionId::new(&[7; 8]).unwrap_or_default()
+}
+
+fn short_header() -> ShortHeader {
+    ShortHeader {
+        destination: connection_id(),
+        number: PacketNumber::from(123_456).truncate_to(PacketNumberLen::Two),
+        spin_bit: false,
+        key_phase: false,
+        fixed_bit: true,
+    }
+}
+
+fn stream_header() -> StreamHeader {
+    StreamHeader {
+        id: VarInt::from_u32(8).into(),
+        offset: VarInt::from_u32(1_234_567),
+        fin: false,
+    }
+}
+
+/// Ten ranges of ten packets, with gaps of two.
+fn ack_frame(buffer: &mut [u8]) -> &[u8] {
+    let ranges = (0..10_u32).rev().map(|range| {
+        let start = 100_000 + range * 12;
+        PacketNumber::from(start)..=PacketNumber::from(start + 9)
+    });
+    let report = AckReport {
+        ranges,
+        delay: VarInt::from_u32(500),
+        ecn: None,
+    };
+    let mut writer = Writer::new(buffer);
+    let written = report.encode(&mut writer, usize::MAX, usize::MAX);
+    assert_eq!(written, Ok(10));
+    let len = writer.position();
+    &buffer[..len]
+}
+
+fn sending(c: &mut Criterion) {
+    let mut buffer = [0; DATAGRAM_LEN];
+    c.bench_function("encode STREAM header, 1200 bytes fit", |b| {
+        b.iter(|| {
+            let header = black_box(stream_header());
+            let mut writer = Writer::new(black_box(&mut buffer[..1200]));
+            let len = header.data_len_max(writer.remaining(), LengthField::Absent);
+            header
+                .begin(&mut writer, len.unwrap_or(0), LengthField::Absent)
+                .map(|data| data.len())
+        });
+    });
+    c.bench_function("encode short header, finish and mask", |b| {
+        b.iter(|| {
+            let mut writer = Writer::new(black_box(&mut buffer));
+            let open: Option<OpenPacket> = black_box(short_header()).begin(&mut writer).ok();
+            let reserved = writer.reserve(1000).is_ok();
+            let finished = open.and_then(|open| open.finish(&mut writer, TAG_LEN).ok());
+            let masked = finished.and_then(|packet| {
+                let sample = packet.sample(writer.written())?;
+                packet.mask(writer.written_mut(), [sample[0], 1, 2, 3, 4])
+            });
+            (reserved, masked)
+        });
+    });
+    c.bench_function("encode ACK, 10 ranges", |b| {
+        b.iter(|| ack_frame(black_box(&mut buffer)).len());
+    });
+}
+
+fn receiving(c: &mut Criterion) {
+    let mut buffer = [0; 256];
+    let ack = ack_frame(&mut buffer).to_vec();
+    c.bench_function("decode ACK, 10 ranges, and go through them", |b| {
+        b.iter(|| match Frame::decode(&mut Reader::new(black_box(&ack))) {
+            Ok(Frame::Ack(ack)) => ack.ranges().map(|range| range.start().get()).sum(),
+            _ => 0_u64,
+        });
+    });
+
+    let mut payload = [0; 1400];
+    let mut writer = Writer::new(&mut payload);
+    let prepared = MaxData {
+        maximum: VarInt::from_u32(1 << 20),
+    }
+    .encode(&mut writer)
+    .and_then(|()| {
+        let len = stream_header().data_len_max(writer.remaining(), LengthField::Absent);
+        stream_header()
+            .begin(&mut writer, len.unwrap_or(0), LengthField::Absent)
+            .map(|_| ())
+    });
+    assert!(prepared.is_ok());
+    c.bench_function("go through frames: MAX_DATA and STREAM", |b| {
+        b.iter(|| {
+            Frames::new(black_box(&payload), PacketType::OneRtt, Side::Server)
+                .map(|frames| frames.flatten().count())
+        });
+    });
+
+    let mut initial = [0; 1162];
+    let hello = Crypto {
+        offset: VarInt::ZERO,
+        data: &[1; 241],
+    };
+    assert!(hello.encode(&mut Writer::new(&mut initial)).is_ok());
+    c.bench_function("go through frames: CRYPTO and 917 PADDING", |b| {
+        b.iter(|| {
+            Frames::new(black_box(&initial), PacketType::Initial, Side::Client)
+                .map(|frames| frames.flatten().count())
+        });
+    });
+
+    let mut datagram = [0; DATAGRAM_LEN];
+    assert!(
+        short_header()
+            .begin(&mut Writer::new(&mut datagram))
+            .is_ok()
+    );
+    let rules = Rules {
+        connection_id_len: 8,
+        grease_quic_bit: true,
+    };
+    c.bench_function("parse short header and unmask", |b| {
+        b.iter(|| {
+            let packet = Packets::new(black_box(&mut datagram), rules).next();
+            let Some(Ok(Packet::Protected(protected))) = packet else {
+                return None;
+            };
+            let unmasked = protected.unmask(black_box([0; 5]));
+            Some(unmasked.number().expand(Some(PacketNumber::from(123_455))))
+        });
+    });
+    c.bench_function("find the connection ID of a short header", |b| {
+        b.iter(|| {
+            Invariant::decode(black_box(&datagram))
+                .ok()
+                .and_then(|invariant| invariant.destination(8).map(<[u8]>::len))
+        });
+    });
+}
+
+criterion_group!(benches, sending, receiving);
+criterion_main!(benches);

@@ -3,6 +3,8 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 mod connection_id;
 mod error;
 pub mod frame;
@@ -12,6 +14,7 @@ mod reset_token;
 mod side;
 mod stream_id;
 mod transport_error;
+pub mod transport_parameters;
 mod varint;
 mod writer;
 

@@ -1,0 +1,164 @@
+//! Transport parameters off the wire (RFC 9000 §18).
+
+use super::{
+    ParameterId, PreferredAddress, TransportParameterError, TransportParameterFault,
+    TransportParameters, VersionInformation,
+};
+use crate::{ConnectionId, Reader, Side, StatelessResetToken, StreamCount, UnexpectedEnd};
+
+impl TransportParameters {
+    /// Reads the parameters that this end sent. Unknown ones are ignored (RFC 9000 §7.4.2).
+    ///
+    /// # Errors
+    ///
+    /// Something is malformed, out of range, not this end's to send, or there twice: always a
+    /// `TRANSPORT_PARAMETER_ERROR`.
+    pub fn decode(bytes: &[u8], sender: Side) -> Result<Self, TransportParameterError> {
+        let mut reader = Reader::new(bytes);
+        let mut parameters = Self::default();
+        let mut seen = Seen::default();
+        while !reader.is_empty() {
+            let truncated = |id| TransportParameterError {
+                fault: TransportParameterFault::Truncated,
+                id,
+            };
+            let id = match reader.varint() {
+                Ok(id) => ParameterId::from(id),
+                Err(UnexpectedEnd) => return Err(truncated(None)),
+            };
+            let value = reader
+                .varint_prefixed()
+                .map_err(|UnexpectedEnd| truncated(Some(id)))?;
+            let fault = if !seen.insert(id) {
+                Err(TransportParameterFault::Duplicate)
+            } else if sender == Side::Client && id.is_server_only() {
+                Err(TransportParameterFault::NotPermittedFromClient)
+            } else {
+                parameters.set(id, &mut Reader::new(value), sender)
+            };
+            fault.map_err(|fault| TransportParameterError::new(fault, id))?;
+        }
+        parameters.check_ranges()?;
+        Ok(parameters)
+    }
+
+    fn set(
+        &mut self,
+        id: ParameterId,
+        value: &mut Reader<'_>,
+        sender: Side,
+    ) -> Result<(), TransportParameterFault> {
+        match id {
+            ParameterId::ORIGINAL_DESTINATION_CONNECTION_ID => {
+                self.original_destination_connection_id = Some(connection_id(value)?);
+            }
+            ParameterId::MAX_IDLE_TIMEOUT => self.max_idle_timeout_ms = value.varint()?,
+            ParameterId::STATELESS_RESET_TOKEN => {
+                self.stateless_reset_token = Some(StatelessResetToken::new(value.array()?));
+            }
+            ParameterId::MAX_UDP_PAYLOAD_SIZE => self.max_udp_payload_size = value.varint()?,
+            ParameterId::INITIAL_MAX_DATA => self.initial_max_data = value.varint()?,
+            ParameterId::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL => {
+                self.initial_max_stream_data_bidi_local = value.varint()?;
+            }
+            ParameterId::INITIAL_MAX_STREAM_DATA_BIDI_REMOTE => {
+                self.initial_max_stream_data_bidi_remote = value.varint()?;
+            }
+            ParameterId::INITIAL_MAX_STREAM_DATA_UNI => {
+                self.initial_max_stream_data_uni = value.varint()?;
+            }
+            ParameterId::INITIAL_MAX_STREAMS_BIDI => {
+                self.initial_max_streams_bidi = stream_count(value)?;
+            }
+            ParameterId::INITIAL_MAX_STREAMS_UNI => {
+                self.initial_max_streams_uni = stream_count(value)?;
+            }
+            ParameterId::ACK_DELAY_EXPONENT => self.ack_delay_exponent = small_integer(value)?,
+            ParameterId::MAX_ACK_DELAY => self.max_ack_delay_ms = value.varint()?,
+            ParameterId::DISABLE_ACTIVE_MIGRATION => self.disable_active_migration = true,
+            ParameterId::PREFERRED_ADDRESS => {
+                self.preferred_address = Some(PreferredAddress::decode(value)?);
+            }
+            ParameterId::ACTIVE_CONNECTION_ID_LIMIT => {
+                self.active_connection_id_limit = value.varint()?;
+            }
+            _ => return self.set_further(id, value, sender),
+        }
+        all_read(value)
+    }
+
+    fn set_further(
+        &mut self,
+        id: ParameterId,
+        value: &mut Reader<'_>,
+        sender: Side,
+    ) -> Result<(), TransportParameterFault> {
+        match id {
+            ParameterId::INITIAL_SOURCE_CONNECTION_ID => {
+                self.initial_source_connection_id = Some(connection_id(value)?);
+            }
+            ParameterId::RETRY_SOURCE_CONNECTION_ID => {
+                self.retry_source_connection_id = Some(connection_id(value)?);
+            }
+            ParameterId::VERSION_INFORMATION => {
+                self.version_information = Some(VersionInformation::decode(value, sender)?);
+            }
+            ParameterId::MAX_DATAGRAM_FRAME_SIZE => {
+                self.max_datagram_frame_size = value.varint()?;
+            }
+            ParameterId::GREASE_QUIC_BIT => self.grease_quic_bit = true,
+            ParameterId::MIN_ACK_DELAY => self.min_ack_delay_us = Some(value.varint()?),
+            _ => return Ok(()),
+        }
+        all_read(value)
+    }
+}
+
+fn all_read(value: &Reader<'_>) -> Result<(), TransportParameterFault> {
+    if value.is_empty() {
+        Ok(())
+    } else {
+        Err(TransportParameterFault::Length)
+    }
+}
+
+fn connection_id(value: &mut Reader<'_>) -> Result<ConnectionId, TransportParameterFault> {
+    ConnectionId::new(value.take_rest()).ok_or(TransportParameterFault::Length)
+}
+
+fn stream_count(value: &mut Reader<'_>) -> Result<StreamCount, TransportParameterFault> {
+    StreamCount::new(value.varint()?.get()).ok_or(TransportParameterFault::OutOfRange)
+}
+
+fn small_integer(value: &mut Reader<'_>) -> Result<u8, TransportParameterFault> {
+    u8::try_from(value.varint()?.get()).map_err(|_| TransportParameterFault::OutOfRange)
+}
+
+/// Which parameters have been read. Those without a name are watched up to a number, so that a peer that sends very many
+/// does not cost more than it sends; RFC 9000 §7.4 but recommends to look for duplicates.
+#[derive(Default)]
+struct Seen {
+    /// A bit for each row of the table.
+    known: u32,
+    unknown: [Option<ParameterId>; 32],
+}
+
+impl Seen {
+    /// False if it was there before.
+    fn insert(&mut self, id: ParameterId) -> bool {
+        if let Some(index) = id.index() {
+            let bit = 1 << index;
+            let is_new = self.known & bit == 0;
+            self.known |= bit;
+            return is_new;
+        }
+        let place = self
+            .unknown
+            .iter_mut()
+            .find(|place| place.is_none_or(|other| other == id));
+        match place {
+            Some(place) => place.replace(id).is_none(),
+            None => true,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The `version_information` transport parameter (RFC 9368 §3).
+
+use alloc::vec::Vec;
+
+use super::TransportParameterFault;
+use crate::{BufferFull, Encode, Reader, Side, Writer, packet::VersionNumber};
+
+/// Which version an endpoint uses, and which it could use (RFC 9368 §3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionInformation {
+    /// The version in use, as far as the sender knows.
+    pub chosen: VersionNumber,
+    /// From a client: the versions it could go on with, the one it likes best first, the chosen one among them. From a
+    /// server: the versions all its deployment knows.
+    pub available: Vec<VersionNumber>,
+}
+
+impl VersionInformation {
+    pub(super) fn decode(
+        reader: &mut Reader<'_>,
+        sender: Side,
+    ) -> Result<Self, TransportParameterFault> {
+        let chosen = VersionNumber::new(reader.u32()?);
+        let mut available = Vec::with_capacity(reader.remaining() / 4);
+        while !reader.is_empty() {
+            available.push(VersionNumber::new(reader.u32()?));
+        }
+        if chosen == VersionNumber::NEGOTIATION || available.contains(&VersionNumber::NEGOTIATION) {
+            return Err(TransportParameterFault::VersionZero);
+        }
+        if sender == Side::Client && !available.contains(&chosen) {
+            return Err(TransportParameterFault::ChosenVersionNotAvailable);
+        }
+        Ok(Self { chosen, available })
+    }
+}
+
+impl Encode for VersionInformation {
+    fn encoded_len(&self) -> usize {
+        4 + 4 * self.available.len()
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+        writer.atomically(|writer| {
+            writer.u32(self.chosen.get())?;
+            self.available
+                .iter()
+                .try_for_each(|version| writer.u32(version.get()))
+        })
+    }
+}
