@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::FrameFault;
 use crate::{BufferFull, Side, VarInt, Writer, packet::PacketType};
 
 #[cfg(test)]
@@ -234,6 +235,18 @@ impl FrameType {
     #[must_use]
     pub fn is_flow_controlled(self) -> bool {
         self.row().is_some_and(|row| row.flow_controlled)
+    }
+
+    /// Whether a packet of this type from this end may hold it: all questions of that kind in one look at the table.
+    pub(super) fn check(self, packet_type: PacketType, sender: Side) -> Result<(), FrameFault> {
+        let row = self.row().ok_or(FrameFault::UnknownType)?;
+        if row.packets & packet_bit(packet_type) == 0 {
+            Err(FrameFault::NotPermittedIn(packet_type))
+        } else if row.server_only && sender == Side::Client {
+            Err(FrameFault::NotPermittedFromClient)
+        } else {
+            Ok(())
+        }
     }
 
     /// How many bytes it takes: the shortest encoding, always (RFC 9000 §12.4).

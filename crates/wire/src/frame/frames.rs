@@ -46,18 +46,6 @@ impl<'a> Frames<'a> {
         self.reader.position()
     }
 
-    fn check(&self, frame_type: FrameType) -> Result<(), FrameFault> {
-        if !frame_type.is_known() {
-            Err(FrameFault::UnknownType)
-        } else if !frame_type.is_permitted_in(self.packet_type) {
-            Err(FrameFault::NotPermittedIn(self.packet_type))
-        } else if !frame_type.is_permitted_from(self.sender) {
-            Err(FrameFault::NotPermittedFromClient)
-        } else {
-            Ok(())
-        }
-    }
-
     #[inline]
     fn decode_next(&mut self) -> Result<Frame<'a>, FrameError> {
         let start = self.reader.position();
@@ -67,7 +55,8 @@ impl<'a> Frames<'a> {
             frame_type,
         };
         let frame_type = decode_type(&mut self.reader).map_err(|fault| at_start(fault, None))?;
-        self.check(frame_type)
+        frame_type
+            .check(self.packet_type, self.sender)
             .map_err(|fault| at_start(fault, Some(frame_type)))?;
         Frame::decode_fields(&mut self.reader, frame_type).map_err(|fault| FrameError {
             fault,

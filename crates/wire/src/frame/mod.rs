@@ -4,7 +4,7 @@
 //! and allocate nothing. What they return keeps every rule that can be checked by looking at the frame alone. Whether a
 //! stream exists, or an extension was agreed on, is the transport's to know.
 //!
-//! To send, build the frame's own type and [`Encode`](crate::Encode) it, or write large data in place: see
+//! To send, build the frame's own type and [`Encode`] it, or write large data in place: see
 //! [`StreamHeader`], [`Datagram::begin`] and [`AckReport`].
 
 mod ack;
@@ -189,6 +189,12 @@ impl<'a> Frame<'a> {
     #[must_use]
     pub fn is_ack_eliciting(&self) -> bool {
         self.frame_type().is_ack_eliciting()
+    }
+
+    /// [`FrameType::counts_in_flight`].
+    #[must_use]
+    pub fn counts_in_flight(&self) -> bool {
+        self.frame_type().counts_in_flight()
     }
 
     /// [`FrameType::is_probing`].

@@ -125,9 +125,17 @@ impl TruncatedPacketNumber {
         PacketNumber(VarInt::from_low_bits(number))
     }
 
+    #[inline]
     pub(super) fn encode(self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        let bytes = self.value.to_be_bytes();
-        writer.bytes(bytes.get(4 - self.len.bytes()..).unwrap_or_default())
+        match self.len {
+            PacketNumberLen::One => writer.u8(self.value as u8),
+            PacketNumberLen::Two => writer.u16(self.value as u16),
+            PacketNumberLen::Three => writer.atomically(|writer| {
+                writer.u8((self.value >> 16) as u8)?;
+                writer.u16(self.value as u16)
+            }),
+            PacketNumberLen::Four => writer.u32(self.value),
+        }
     }
 }
 
@@ -138,7 +146,7 @@ impl PacketNumberLen {
         self as usize
     }
 
-    const fn bits(self) -> u32 {
+    pub(super) const fn bits(self) -> u32 {
         self as u32 * 8
     }
 

@@ -128,23 +128,18 @@ impl<'a> Protected<'a> {
             None => 0,
         };
         let len = PacketNumberLen::from_bits(first_byte);
-        // Sample and what precedes it are there, so that at least four bytes follow the offset.
-        let payload_offset = self.number_offset + len.bytes();
+        // The sample is there, and before it four bytes from the packet number on: neither default is ever taken.
+        let value = mask_number(self.bytes, self.number_offset, len, number_mask);
         let (header, payload) = self
             .bytes
-            .split_at_mut_checked(payload_offset)
+            .split_at_mut_checked(self.number_offset + len.bytes())
             .unwrap_or_default();
-        let mut value = 0;
-        for (byte, mask) in header.iter_mut().skip(self.number_offset).zip(number_mask) {
-            *byte ^= mask;
-            value = value << 8 | u32::from(*byte);
-        }
         Unmasked {
             associated_data: header,
             payload,
             header: self.header,
             first_byte,
-            number: TruncatedPacketNumber::new(value, len),
+            number: TruncatedPacketNumber::new(value.unwrap_or_default(), len),
         }
     }
 }
@@ -250,18 +245,32 @@ pub(super) fn sample(packet: &[u8], number_offset: usize) -> Option<[u8; SAMPLE_
         .copied()
 }
 
-/// Puts the header protection on, which taking it off inverts (RFC 9001 §5.4.1). `None` if the packet ends before its
-/// number does.
+/// Puts the header protection on, which taking it off inverts (RFC 9001 §5.4.1). `None` if the packet is too short to
+/// have a sample.
 pub(super) fn mask(packet: &mut [u8], number_offset: usize, mask: HeaderMask) -> Option<()> {
     let [first_mask, number_mask @ ..] = mask;
     let first_byte = *packet.first()?;
-    let len = PacketNumberLen::from_bits(first_byte).bytes();
-    let number = packet.get_mut(number_offset..number_offset.checked_add(len)?)?;
-    for (byte, mask) in number.iter_mut().zip(number_mask) {
-        *byte ^= mask;
-    }
+    let len = PacketNumberLen::from_bits(first_byte);
+    mask_number(packet, number_offset, len, number_mask)?;
     *packet.first_mut()? ^= first_mask & masked_bits(first_byte);
     Some(())
+}
+
+/// Applies the mask to the packet number, and returns what it is then. `None` if not four bytes are there.
+#[inline]
+fn mask_number(
+    packet: &mut [u8],
+    number_offset: usize,
+    len: PacketNumberLen,
+    mask: [u8; 4],
+) -> Option<u32> {
+    let bytes = packet.get_mut(number_offset..)?.first_chunk_mut()?;
+    // What follows a shorter number is payload, and left alone.
+    let payload_bits = u32::BITS - len.bits();
+    let number_mask = u32::from_be_bytes(mask) >> payload_bits << payload_bits;
+    let masked = u32::from_be_bytes(*bytes) ^ number_mask;
+    *bytes = masked.to_be_bytes();
+    Some(masked >> payload_bits)
 }
 
 /// Which bits of the first byte are under protection (RFC 9001 §5.4.1).
