@@ -1,6 +1,6 @@
 //! The frames of a packet (RFC 9000 §12.4).
 
-use super::{Frame, FrameError, FrameFault, FrameType, decode_type};
+use super::{Frame, FrameError, FrameFault, decode_type};
 use crate::{Reader, Side, packet::PacketType};
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub(super) enum Outline {
 pub struct Packets<'a> {
     rest: &'a mut [u8],
     rules: Rules,
-    /// The destination connection ID of the first packet.
+    /// The destination connection ID of the first packet, if others follow it.
     first_destination: Option<ConnectionId>,
 }
 
@@ -95,9 +95,12 @@ impl<'a> Packets<'a> {
             .split_at_mut_checked(end)
             .ok_or(fault(PacketFault::Truncated, number_offset))?;
         self.rest = rest;
-        let first = *self.first_destination.get_or_insert(header.destination);
-        if header.destination != first {
-            return Err(fault(PacketFault::ForeignConnectionId, 0));
+        // Only packets that have company are compared.
+        if !self.rest.is_empty() || self.first_destination.is_some() {
+            let destination = header.destination(bytes);
+            if *self.first_destination.get_or_insert(destination) != destination {
+                return Err(fault(PacketFault::ForeignConnectionId, 0));
+            }
         }
         Protected::new(bytes, header, number_offset)
             .map(Packet::Protected)

@@ -162,13 +162,16 @@ fn decode(reader: &mut Reader<'_>, rules: Rules) -> Result<Outline, PacketFault>
     let length = reader.varint()?;
     let number_offset = reader.position();
     reader.bytes(usize::try_from(length.get()).map_err(|_| UnexpectedEnd)?)?;
+    // Each connection ID comes behind its length of one byte (RFC 9000 §17.2).
+    let destination = DESTINATION_OFFSET..DESTINATION_OFFSET + prefix.destination.len();
+    let source = destination.end + 1..destination.end + 1 + prefix.source.len();
     Ok(Outline::Protected {
         header: Header {
             packet_type,
-            destination: prefix.destination,
+            destination,
             long: Some(LongFields {
                 version: prefix.version,
-                source: prefix.source,
+                source,
                 token,
             }),
         },
@@ -176,6 +179,9 @@ fn decode(reader: &mut Reader<'_>, rules: Rules) -> Result<Outline, PacketFault>
         end: reader.position(),
     })
 }
+
+/// Behind the first byte, the version and the length.
+const DESTINATION_OFFSET: usize = 1 + 4 + 1;
 
 impl From<UnexpectedEnd> for PacketFault {
     fn from(_: UnexpectedEnd) -> Self {

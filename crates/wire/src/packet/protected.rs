@@ -22,11 +22,12 @@ pub type HeaderMask = [u8; 5];
 /// The sample is taken as if the packet number had four bytes (RFC 9001 §5.4.2).
 const SAMPLE_OFFSET: usize = 4;
 
-/// What a header says in the clear.
+/// What a header says in the clear, and where in the packet.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) packet_type: PacketType,
-    pub(super) destination: ConnectionId,
+    /// 20 bytes at most.
+    pub(super) destination: Range<usize>,
     /// Of a long header.
     pub(super) long: Option<LongFields>,
 }
@@ -34,8 +35,9 @@ pub(super) struct Header {
 #[derive(Clone, Debug)]
 pub(super) struct LongFields {
     pub(super) version: Version,
-    pub(super) source: ConnectionId,
-    /// Where in the packet the token is; empty but in Initial packets.
+    /// 20 bytes at most.
+    pub(super) source: Range<usize>,
+    /// Empty but in Initial packets.
     pub(super) token: Range<usize>,
 }
 
@@ -81,8 +83,8 @@ impl<'a> Protected<'a> {
 
     /// The destination connection ID.
     #[must_use]
-    pub const fn destination(&self) -> ConnectionId {
-        self.header.destination
+    pub fn destination(&self) -> ConnectionId {
+        self.header.destination(self.bytes)
     }
 
     /// The version, which long headers have.
@@ -94,7 +96,7 @@ impl<'a> Protected<'a> {
     /// The source connection ID, which long headers have.
     #[must_use]
     pub fn source(&self) -> Option<ConnectionId> {
-        self.header.source()
+        self.header.source(self.bytes)
     }
 
     /// The token of an Initial packet; empty in others. One sent by a server has to be empty (RFC 9000 §17.2.2).
@@ -153,8 +155,8 @@ impl<'a> Unmasked<'a> {
 
     /// The destination connection ID.
     #[must_use]
-    pub const fn destination(&self) -> ConnectionId {
-        self.header.destination
+    pub fn destination(&self) -> ConnectionId {
+        self.header.destination(self.associated_data)
     }
 
     /// The version, which long headers have.
@@ -166,7 +168,7 @@ impl<'a> Unmasked<'a> {
     /// The source connection ID, which long headers have.
     #[must_use]
     pub fn source(&self) -> Option<ConnectionId> {
-        self.header.source()
+        self.header.source(self.associated_data)
     }
 
     /// The token of an Initial packet; empty in others. One sent by a server has to be empty (RFC 9000 §17.2.2).
@@ -225,8 +227,13 @@ impl Header {
         self.long.as_ref().map(|long| long.version)
     }
 
-    fn source(&self) -> Option<ConnectionId> {
-        self.long.as_ref().map(|long| long.source)
+    pub(super) fn destination(&self, bytes: &[u8]) -> ConnectionId {
+        connection_id(bytes, &self.destination)
+    }
+
+    fn source(&self, bytes: &[u8]) -> Option<ConnectionId> {
+        let long = self.long.as_ref()?;
+        Some(connection_id(bytes, &long.source))
     }
 
     fn token<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
@@ -235,6 +242,14 @@ impl Header {
             .and_then(|long| bytes.get(long.token.clone()))
             .unwrap_or_default()
     }
+}
+
+/// The range has been checked when the header was read: the default is never taken.
+fn connection_id(bytes: &[u8], range: &Range<usize>) -> ConnectionId {
+    bytes
+        .get(range.clone())
+        .and_then(ConnectionId::new)
+        .unwrap_or_default()
 }
 
 /// The sample of a packet whose number is at this offset (RFC 9001 §5.4.2).

@@ -60,23 +60,24 @@ impl ShortHeader {
 #[inline]
 pub(super) fn outline(bytes: &[u8], rules: Rules) -> Result<Outline, PacketError> {
     let at = |fault, offset| PacketError { fault, offset };
-    let Some((first_byte, rest)) = bytes.split_first() else {
-        return Err(at(PacketFault::Truncated, 0));
-    };
+    let first_byte = *bytes.first().ok_or(at(PacketFault::Truncated, 0))?;
     rules
-        .check_fixed_bit(*first_byte)
+        .check_fixed_bit(first_byte)
         .map_err(|fault| at(fault, 0))?;
-    let destination = rest
-        .get(..rules.connection_id_len)
-        .ok_or(at(PacketFault::Truncated, 1))?;
+    if rules.connection_id_len > ConnectionId::MAX_LEN {
+        return Err(at(PacketFault::ConnectionIdTooLong, 1));
+    }
+    let number_offset = 1 + rules.connection_id_len;
+    if bytes.len() < number_offset {
+        return Err(at(PacketFault::Truncated, 1));
+    }
     Ok(Outline::Protected {
         header: Header {
             packet_type: PacketType::OneRtt,
-            destination: ConnectionId::new(destination)
-                .ok_or(at(PacketFault::ConnectionIdTooLong, 1))?,
+            destination: 1..number_offset,
             long: None,
         },
-        number_offset: 1 + rules.connection_id_len,
+        number_offset,
         end: bytes.len(),
     })
 }

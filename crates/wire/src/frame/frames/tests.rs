@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::TransportError;
+use crate::{TransportError, frame::FrameType};
 
 fn collect(payload: &[u8], packet_type: PacketType, sender: Side) -> Result<usize, FrameError> {
     Frames::new(payload, packet_type, sender)?.try_fold(0, |count, frame| frame.map(|_| count + 1))

@@ -46,7 +46,7 @@ fn masking_inverts_unmasking_for_every_first_byte() {
         assert_eq!((packet[0] ^ first_byte) & clear, 0);
         let header = Header {
             packet_type: PacketType::OneRtt,
-            destination: ConnectionId::EMPTY,
+            destination: 1..10,
             long: None,
         };
         let protected = Protected::new(&mut packet, header, 10).expect("is long enough");
