@@ -30,6 +30,12 @@ fn rfc9000_12_2_packets_for_another_connection_id_are_passed_over() {
         faults(&mut datagram, RULES),
         [None, Some(PacketFault::ForeignConnectionId), None]
     );
+    // The last one too.
+    let mut datagram = [handshake(1), handshake(2)].concat();
+    assert_eq!(
+        faults(&mut datagram, RULES),
+        [None, Some(PacketFault::ForeignConnectionId)]
+    );
 }
 
 #[test]

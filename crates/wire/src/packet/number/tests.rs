@@ -59,6 +59,17 @@ fn the_ends_of_the_range() {
     assert_eq!(low.expand(None).get(), 0xffff_ffff);
 }
 
+#[test]
+fn rfc9000_a_3_of_two_numbers_as_near_the_larger_is_taken() {
+    let truncated = |value| TruncatedPacketNumber::new(value, PacketNumberLen::One);
+    // 128 is expected: 0 and 256 are both 128 away.
+    assert_eq!(truncated(0).expand(Some(number(127))).get(), 256);
+    assert_eq!(truncated(1).expand(Some(number(127))).get(), 1);
+    // 256 is expected: 128 and 384 are both 128 away.
+    assert_eq!(truncated(128).expand(Some(number(255))).get(), 384);
+    assert_eq!(truncated(129).expand(Some(number(255))).get(), 129);
+}
+
 /// All numbers with these low bits near the expected one, and the nearest of them: RFC 9000 Appendix A.3, naively. At a
 /// tie the larger.
 fn nearest(truncated: TruncatedPacketNumber, expected: u64) -> u64 {
