@@ -18,7 +18,7 @@ pub struct VersionNegotiation<'a> {
     versions: &'a [u8],
 }
 
-/// The versions of a Version Negotiation packet, or of the `version_information` transport parameter.
+/// The versions of a [`VersionNegotiation`] packet.
 #[derive(Clone, Debug)]
 pub struct Versions<'a> {
     encoded: Reader<'a>,
