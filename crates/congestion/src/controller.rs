@@ -218,3 +218,6 @@ impl Pacing {
         max_datagram_size.saturating_mul(Self::BURST_DATAGRAMS)
     }
 }
+
+/// No window is larger: 1 TiB.
+pub(crate) const WINDOW_MAX: u64 = 1 << 40;

@@ -16,7 +16,10 @@ use super::{
     mode::Mode,
     model::{UNBOUNDED, scale},
 };
-use crate::{bandwidth::Bandwidth, controller::Ack};
+use crate::{
+    bandwidth::Bandwidth,
+    controller::{Ack, WINDOW_MAX},
+};
 
 /// `InitPacingRate()`: the initial window in one round-trip time, at the gain of Startup.
 pub(super) fn initial_pacing_rate(initial_window: u64, rtt: Duration) -> Bandwidth {
@@ -77,6 +80,7 @@ impl Bbr {
 
     /// Sets the window and keeps the statistics of it.
     pub(super) fn set_window(&mut self, window: u64) {
+        let window = window.min(WINDOW_MAX);
         let statistics = &mut self.statistics;
         if window < self.window {
             statistics.window_min = Some(statistics.window_min.unwrap_or(UNBOUNDED).min(window));

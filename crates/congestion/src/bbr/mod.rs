@@ -95,7 +95,9 @@ use self::{
 };
 use crate::{
     bandwidth::Bandwidth,
-    controller::{Ack, Controller, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt, Sent},
+    controller::{
+        Ack, Controller, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt, Sent, WINDOW_MAX,
+    },
     rtt::Rtt,
     sampler::{DeliveryRateSampler, RateSample},
     state::{State, Statistics},
@@ -168,7 +170,7 @@ impl Bbr {
     pub fn new(config: Config) -> Self {
         let max_datagram_size = config.max_datagram_size.max(1);
         let minimum = max_datagram_size.saturating_mul(constants::MIN_PIPE_DATAGRAMS);
-        let initial_window = config.initial_window.max(minimum);
+        let initial_window = config.initial_window.max(minimum).min(WINDOW_MAX);
         Self {
             initial_window,
             max_datagram_size,

@@ -45,7 +45,9 @@ use crate::{
     avoidance::{Avoidance, AvoidanceAck, Cause, Reduction},
     bandwidth::Bandwidth,
     config::{Config, FirstFlight, FirstRecovery, Variant},
-    controller::{Ack, Controller, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt, Sent},
+    controller::{
+        Ack, Controller, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt, Sent, WINDOW_MAX,
+    },
     rtt::Rtt,
     sampler::DeliverySnapshot,
     startup::{Startup, StartupAck},
@@ -552,6 +554,7 @@ impl Controller for WindowController {
             self.proportional = None;
             self.in_recovery = false;
             self.episode = None;
+            self.is_untouched = false;
             self.set_window(self.minimum());
             self.note_reduction();
             self.avoidance.on_persistent_congestion();
@@ -607,7 +610,7 @@ impl Controller for WindowController {
             self.statistics.initial_window = self.window;
             self.statistics.window_max = self.window;
         } else {
-            self.window = self.window.max(self.minimum());
+            self.set_window(self.window); // at least the new minimum
         }
     }
 
@@ -679,8 +682,6 @@ fn share(bytes: u64, factor: f64) -> u64 {
 
 /// Slow start lets two windows go in a round trip, one for those acknowledged and one to grow.
 const SLOW_START_GAIN: f64 = 2.0;
-/// No window is larger: 1 TiB.
-const WINDOW_MAX: u64 = 1 << 40;
 /// The largest UDP payload.
 const DATAGRAM_SIZE_MAX: u64 = 65_527;
 

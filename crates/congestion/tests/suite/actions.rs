@@ -21,6 +21,7 @@ pub(crate) const SPECS: &[&str] = &[
     "newreno:idle=rfc9002,min-window=1p",
     "cubic:fast-convergence=off,beta-ecn=0.85",
     "pico",
+    "bbr",
 ];
 
 struct Input<'a>(&'a [u8]);
@@ -264,7 +265,7 @@ impl Driver {
             statistics
                 .window_min
                 .is_none_or(|least| least <= statistics.window_max),
-            "{spec}"
+            "{spec}: {statistics:?}"
         );
         let pacing = self.controller.pacing(&self.rtt);
         assert!(pacing.quantum <= pacing.burst, "{spec}: {pacing:?}");
