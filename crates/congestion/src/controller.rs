@@ -221,3 +221,5 @@ impl Pacing {
 
 /// No window is larger: 1 TiB.
 pub(crate) const WINDOW_MAX: u64 = 1 << 40;
+/// The largest UDP payload of IPv4 and IPv6 without jumbograms (RFC 9000 §18.2).
+pub(crate) const DATAGRAM_SIZE_MAX: u64 = 65_527;

@@ -96,7 +96,8 @@ use self::{
 use crate::{
     bandwidth::Bandwidth,
     controller::{
-        Ack, Controller, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt, Sent, WINDOW_MAX,
+        Ack, Controller, DATAGRAM_SIZE_MAX, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt,
+        Sent, WINDOW_MAX,
     },
     rtt::Rtt,
     sampler::{DeliveryRateSampler, RateSample},
@@ -110,7 +111,8 @@ pub struct Config {
     /// The window before anything is known, in bytes (`C.InitialCwnd`; RFC 9002 §7.2 recommends ten datagrams). Less
     /// than four datagrams counts as four. Too large, and the first flight overruns the path.
     pub initial_window: u64,
-    /// The size of a full datagram, in bytes of UDP payload (`C.SMSS`). Zero counts as one.
+    /// The size of a full datagram, in bytes of UDP payload (`C.SMSS`). Zero counts as one; it is never taken for
+    /// more than 65 527.
     pub max_datagram_size: u64,
     /// Where the random waits between bandwidth probes come from. Flows that share a path should differ in it; the same
     /// seed gives the same behaviour.
@@ -168,7 +170,7 @@ impl Bbr {
     /// A controller for a path of which nothing is known (`OnInit()`, §5.2.1).
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let max_datagram_size = config.max_datagram_size.max(1);
+        let max_datagram_size = config.max_datagram_size.clamp(1, DATAGRAM_SIZE_MAX);
         let minimum = max_datagram_size.saturating_mul(constants::MIN_PIPE_DATAGRAMS);
         let initial_window = config.initial_window.max(minimum).min(WINDOW_MAX);
         Self {
@@ -295,7 +297,7 @@ impl Controller for Bbr {
     }
 
     fn on_mtu(&mut self, max_datagram_size: u64) {
-        self.max_datagram_size = max_datagram_size.max(1);
+        self.max_datagram_size = max_datagram_size.clamp(1, DATAGRAM_SIZE_MAX);
         self.set_window(self.window.max(self.min_pipe()));
     }
 

@@ -46,7 +46,8 @@ use crate::{
     bandwidth::Bandwidth,
     config::{Config, FirstFlight, FirstRecovery, Variant},
     controller::{
-        Ack, Controller, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt, Sent, WINDOW_MAX,
+        Ack, Controller, DATAGRAM_SIZE_MAX, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt,
+        Sent, WINDOW_MAX,
     },
     rtt::Rtt,
     sampler::DeliverySnapshot,
@@ -682,8 +683,6 @@ fn share(bytes: u64, factor: f64) -> u64 {
 
 /// Slow start lets two windows go in a round trip, one for those acknowledged and one to grow.
 const SLOW_START_GAIN: f64 = 2.0;
-/// The largest UDP payload.
-const DATAGRAM_SIZE_MAX: u64 = 65_527;
 
 #[cfg(test)]
 mod tests;

@@ -1,3 +1,8 @@
+#![expect(
+    clippy::disallowed_types,
+    reason = "what is tested is that a map finds an ID by its bytes"
+)]
+
 use std::collections::HashMap;
 
 use super::*;

@@ -192,7 +192,8 @@ impl Driver {
     }
 
     fn check(&self) -> Result<(), TestCaseError> {
-        let size = self.max_datagram_size;
+        // No UDP payload is larger, so the controller takes none for larger.
+        let size = self.max_datagram_size.min(65_527);
         prop_assert!(self.bbr.window() >= size.saturating_mul(4));
         let pacing = self.bbr.pacing(&self.rtt);
         let least = size.saturating_mul(2);
