@@ -1,0 +1,5 @@
+//! A QUIC transport as a pure state machine: bytes and time in, bytes and deadlines out. (Header to come.)
+
+#![forbid(unsafe_code)]
+
+pub(crate) mod receipt;
