@@ -2,4 +2,5 @@
 
 #![forbid(unsafe_code)]
 
+pub mod ack;
 pub(crate) mod receipt;

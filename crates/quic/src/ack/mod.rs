@@ -1,0 +1,175 @@
+//! What was received in one packet number space, and when to say so (RFC 9000 §13.2, draft-ietf-quic-ack-frequency).
+//!
+//! [`ReceivedPackets`] remembers which packet numbers came, tells duplicates, counts ECN marks, decides when an ACK frame
+//! is due, and writes it. It never forgets a number it may be asked about again without refusing it from then on: ranges
+//! are bounded, and what falls below them counts as a duplicate (§12.3).
+
+mod policy;
+mod ranges;
+
+use core::time::Duration;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{
+    BufferFull, VarInt, Writer,
+    frame::{AckReport, EcnCounts},
+    packet::PacketNumber,
+};
+
+pub use policy::{AckPolicy, Urgency};
+pub use ranges::{Novelty, PacketNumberRanges};
+
+/// The mark in a datagram's IP header (RFC 3168, RFC 9000 §13.4). All packets of a datagram share it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum EcnCodepoint {
+    /// Not capable of ECN, or not known.
+    #[default]
+    NotEct,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1).
+    Ect1,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// What one packet number space has received.
+#[derive(Clone, Debug)]
+pub struct ReceivedPackets {
+    ranges: PacketNumberRanges,
+    policy: AckPolicy,
+    /// When the packet of the largest number came: the ACK frame says how long ago that is.
+    largest_received_at: Time,
+    ect0: u64,
+    ect1: u64,
+    ce: u64,
+}
+
+/// A packet that was received, opened, and found to be new.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// When.
+    pub now: Time,
+    /// Its number.
+    pub number: PacketNumber,
+    /// Whether it elicits an acknowledgment (RFC 9000 §13.2.1).
+    pub is_ack_eliciting: bool,
+    /// Its datagram's mark.
+    pub ecn: EcnCodepoint,
+}
+
+impl ReceivedPackets {
+    /// Nothing received yet; acknowledgments as `policy` has it.
+    #[must_use]
+    pub fn new(policy: AckPolicy) -> Self {
+        Self {
+            ranges: PacketNumberRanges::new(),
+            policy,
+            largest_received_at: Time::ZERO,
+            ect0: 0,
+            ect1: 0,
+            ce: 0,
+        }
+    }
+
+    /// Whether a packet of this number has been processed, or may have been: such a packet has to be dropped
+    /// (RFC 9000 §12.3).
+    #[must_use]
+    pub fn is_duplicate(&self, number: PacketNumber) -> bool {
+        self.ranges.contains_or_below(number.get())
+    }
+
+    /// The largest number received.
+    #[must_use]
+    pub fn largest(&self) -> Option<PacketNumber> {
+        self.ranges.largest().and_then(PacketNumber::new)
+    }
+
+    /// The policy, to be changed by `ACK_FREQUENCY` and `IMMEDIATE_ACK`.
+    pub fn policy_mut(&mut self) -> &mut AckPolicy {
+        &mut self.policy
+    }
+
+    /// A packet was received and processed. Duplicates change nothing.
+    pub fn on_received(&mut self, received: &Received) {
+        let number = received.number.get();
+        let is_largest = self.ranges.largest().is_none_or(|largest| number > largest);
+        if self.ranges.insert(number) != Novelty::New {
+            return;
+        }
+        if is_largest {
+            self.largest_received_at = received.now;
+        }
+        match received.ecn {
+            EcnCodepoint::NotEct => {}
+            EcnCodepoint::Ect0 => self.ect0 += 1,
+            EcnCodepoint::Ect1 => self.ect1 += 1,
+            EcnCodepoint::Ce => self.ce += 1,
+        }
+        self.policy.on_received(received, &self.ranges);
+    }
+
+    /// When an ACK frame has to leave at the latest; `None` if nothing asks for one.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        self.policy.deadline()
+    }
+
+    /// Whether an ACK frame should be part of a packet that leaves now, and whether it is worth a packet of its own.
+    #[must_use]
+    pub fn urgency(&self, now: Time) -> Urgency {
+        self.policy.urgency(now)
+    }
+
+    /// Writes an ACK frame of at most `bytes_max` bytes. Returns the largest number it acknowledges, which is its
+    /// receipt; `None` if there is nothing to acknowledge.
+    ///
+    /// # Errors
+    ///
+    /// Not even the newest range fits.
+    pub fn write_ack(
+        &mut self,
+        now: Time,
+        writer: &mut Writer<'_>,
+        bytes_max: usize,
+        ack_delay_exponent: u8,
+    ) -> Result<Option<u64>, BufferFull> {
+        let Some(largest) = self.ranges.largest() else {
+            return Ok(None);
+        };
+        let delay = now.since(self.largest_received_at);
+        let report = AckReport {
+            ranges: self.ranges.iter(),
+            delay: scaled_delay(delay, ack_delay_exponent),
+            ecn: self.ecn_counts(),
+        };
+        report.encode(writer, bytes_max, PacketNumberRanges::RANGES_MAX)?;
+        self.policy.on_ack_sent(largest);
+        Ok(Some(largest))
+    }
+
+    /// An ACK frame that acknowledged packets up to `largest` was itself acknowledged: the peer knows of all of them, so
+    /// they need not be said again (RFC 9000 §13.2.4).
+    pub fn on_ack_acknowledged(&mut self, largest: u64) {
+        self.ranges.forget_up_to(largest);
+    }
+
+    /// The counts, once there is something to count.
+    fn ecn_counts(&self) -> Option<EcnCounts> {
+        let is_marked = self.ect0 > 0 || self.ect1 > 0 || self.ce > 0;
+        is_marked.then(|| EcnCounts {
+            ect0: VarInt::saturating(self.ect0),
+            ect1: VarInt::saturating(self.ect1),
+            ce: VarInt::saturating(self.ce),
+        })
+    }
+}
+
+/// RFC 9000 §19.3: in units of 2^exponent microseconds.
+fn scaled_delay(delay: Duration, exponent: u8) -> VarInt {
+    let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+    VarInt::saturating(micros.checked_shr(u32::from(exponent)).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests;

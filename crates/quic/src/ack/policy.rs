@@ -1,0 +1,195 @@
+//! When to acknowledge (RFC 9000 §13.2.1, §13.2.2, draft-ietf-quic-ack-frequency-14 §6).
+//!
+//! | space | rule |
+//! |---|---|
+//! | Initial, Handshake | at once |
+//! | Application | when more than `ack_eliciting_threshold` packets wait (default 1: each second one); `max_ack_delay` after the first of them; at once when a packet is missing or late, by the reordering threshold; at once for CE |
+//!
+//! What elicits no acknowledgment never makes one leave: it is said along with the next.
+
+use core::time::Duration;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::frame::AckFrequency;
+
+use super::{EcnCodepoint, PacketNumberRanges, Received};
+
+/// The rules of one packet number space, and what waits under them.
+#[derive(Clone, Debug)]
+pub struct AckPolicy {
+    /// `None`: at once.
+    delay: Option<Delay>,
+    /// Ack-eliciting packets that no ACK frame has covered.
+    waiting: u64,
+    deadline: Option<Time>,
+    largest_eliciting: Option<u64>,
+    /// The largest number an ACK frame has said.
+    largest_acked: Option<u64>,
+    last_was_ce: bool,
+}
+
+/// What may be held back.
+#[derive(Clone, Copy, Debug)]
+struct Delay {
+    max_ack_delay: Duration,
+    ack_eliciting_threshold: u64,
+    /// 0: order does not matter.
+    reordering_threshold: u64,
+    /// The sequence number of the latest `ACK_FREQUENCY` frame obeyed.
+    sequence: Option<u64>,
+}
+
+/// How much an ACK frame is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// There is nothing to say that was asked for.
+    None,
+    /// It may go along with a packet that leaves anyway.
+    Piggyback,
+    /// It is worth a packet of its own.
+    Due,
+}
+
+impl AckPolicy {
+    /// The rules for Initial and Handshake packets: no delay.
+    #[must_use]
+    pub const fn immediate() -> Self {
+        Self::new(None)
+    }
+
+    /// The rules for 0-RTT and 1-RTT packets. `max_ack_delay` is the transport parameter that was sent to the peer.
+    #[must_use]
+    pub const fn delayed(max_ack_delay: Duration) -> Self {
+        Self::new(Some(Delay {
+            max_ack_delay,
+            ack_eliciting_threshold: 1,
+            reordering_threshold: 1,
+            sequence: None,
+        }))
+    }
+
+    const fn new(delay: Option<Delay>) -> Self {
+        Self {
+            delay,
+            waiting: 0,
+            deadline: None,
+            largest_eliciting: None,
+            largest_acked: None,
+            last_was_ce: false,
+        }
+    }
+
+    /// The peer asks for other rules. A frame older than one obeyed is ignored (draft §4).
+    pub fn on_ack_frequency(&mut self, frame: &AckFrequency) {
+        let Some(delay) = &mut self.delay else {
+            return;
+        };
+        let sequence = frame.sequence.get();
+        if delay.sequence.is_some_and(|latest| sequence <= latest) {
+            return;
+        }
+        delay.sequence = Some(sequence);
+        delay.ack_eliciting_threshold = frame.ack_eliciting_threshold.get();
+        delay.max_ack_delay = Duration::from_micros(frame.max_ack_delay_us.get());
+        delay.reordering_threshold = frame.reordering_threshold.get();
+    }
+
+    /// The peer asks for an acknowledgment now (draft §5).
+    pub fn on_immediate_ack(&mut self) {
+        self.deadline = Some(Time::ZERO);
+    }
+
+    /// When an ACK frame has to leave at the latest.
+    #[must_use]
+    pub const fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// How much an ACK frame is wanted now.
+    #[must_use]
+    pub fn urgency(&self, now: Time) -> Urgency {
+        match self.deadline {
+            Some(deadline) if deadline <= now => Urgency::Due,
+            Some(_) => Urgency::Piggyback,
+            None => Urgency::None,
+        }
+    }
+
+    /// A new packet came, and is in `ranges`.
+    pub(super) fn on_received(&mut self, received: &Received, ranges: &PacketNumberRanges) {
+        let is_first_ce = received.ecn == EcnCodepoint::Ce && !self.last_was_ce;
+        self.last_was_ce = received.ecn == EcnCodepoint::Ce;
+        if !received.is_ack_eliciting {
+            return;
+        }
+        self.waiting = self.waiting.saturating_add(1);
+        let number = received.number.get();
+        let largest_before = self.largest_eliciting;
+        self.largest_eliciting = largest_before.max(Some(number));
+        let Some(delay) = self.delay else {
+            self.deadline = Some(Time::ZERO);
+            return;
+        };
+        let is_marked = match delay.ack_eliciting_threshold {
+            // §13.2.1: each CE packet at once; with a higher threshold the change to CE alone (draft §6.3).
+            0 | 1 => received.ecn == EcnCodepoint::Ce,
+            _ => is_first_ce,
+        };
+        if is_marked
+            || self.waiting > delay.ack_eliciting_threshold
+            || self.is_out_of_order(number, largest_before, delay.reordering_threshold, ranges)
+        {
+            self.deadline = Some(Time::ZERO);
+        } else {
+            self.deadline
+                .get_or_insert(received.now + delay.max_ack_delay);
+        }
+    }
+
+    /// Whether the peer's loss detection wants to know of a gap, or of a late packet.
+    fn is_out_of_order(
+        &self,
+        number: u64,
+        largest_before: Option<u64>,
+        threshold: u64,
+        ranges: &PacketNumberRanges,
+    ) -> bool {
+        match threshold {
+            0 => false,
+            // RFC 9000 §13.2.1: lower than another ack-eliciting packet, or a gap below it.
+            1 => match largest_before {
+                Some(largest) if number < largest => true,
+                Some(largest) => ranges
+                    .smallest_missing(largest)
+                    .is_some_and(|missing| missing < number),
+                None => false,
+            },
+            // Draft §6.2.1.
+            _ => {
+                let Some(largest) = self.largest_eliciting else {
+                    return false;
+                };
+                let unreported = self
+                    .largest_acked
+                    .map_or(0, |acked| (acked + 1).saturating_sub(threshold));
+                let is_late = self.largest_acked.is_some_and(|acked| {
+                    number <= acked.saturating_sub(threshold) && number < acked
+                });
+                let has_gap = ranges
+                    .smallest_missing(unreported)
+                    .is_some_and(|missing| largest.saturating_sub(missing) >= threshold);
+                is_late || has_gap
+            }
+        }
+    }
+
+    /// An ACK frame left that says up to `largest`.
+    pub(super) fn on_ack_sent(&mut self, largest: u64) {
+        self.waiting = 0;
+        self.deadline = None;
+        self.largest_acked = self.largest_acked.max(Some(largest));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+//! A bounded set of packet numbers, as ranges.
+//!
+//! Numbers mostly come one after the other, so the newest range is extended in place. There are at most
+//! [`PacketNumberRanges::RANGES_MAX`] ranges: with one more, the oldest is given up, and so is every number below its end.
+
+use core::ops::RangeInclusive;
+use std::collections::VecDeque;
+
+use lastbyte_wire::packet::PacketNumber;
+
+/// Packet numbers received.
+#[derive(Clone, Debug)]
+pub struct PacketNumberRanges {
+    /// First and last number of each range, ascending, with a gap between any two.
+    ranges: VecDeque<(u64, u64)>,
+    /// Numbers below are neither kept nor taken.
+    floor: u64,
+}
+
+/// Whether a number was new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Novelty {
+    /// It was not in the set, and is now.
+    New,
+    /// It was in the set, or is too old to tell.
+    Duplicate,
+}
+
+impl PacketNumberRanges {
+    /// How many ranges are kept, and said in an ACK frame.
+    pub const RANGES_MAX: usize = 64;
+
+    /// An empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            ranges: VecDeque::with_capacity(Self::RANGES_MAX + 1),
+            floor: 0,
+        }
+    }
+
+    /// Adds a number.
+    pub fn insert(&mut self, number: u64) -> Novelty {
+        if number < self.floor {
+            return Novelty::Duplicate;
+        }
+        // The first range from the newest on that begins at the number or below.
+        let newer = self
+            .ranges
+            .iter()
+            .rev()
+            .take_while(|(first, _)| *first > number)
+            .count();
+        let at = self.ranges.len() - newer;
+        let touches_older = match at.checked_sub(1).and_then(|older| self.ranges.get(older)) {
+            Some((_, last)) if *last >= number => return Novelty::Duplicate,
+            Some((_, last)) => *last + 1 == number,
+            None => false,
+        };
+        let touches_newer = self
+            .ranges
+            .get(at)
+            .is_some_and(|(first, _)| *first == number + 1);
+        match (touches_older, touches_newer) {
+            (true, true) => {
+                if let Some((_, last)) = self.ranges.remove(at)
+                    && let Some(older) = self.ranges.get_mut(at - 1)
+                {
+                    older.1 = last;
+                }
+            }
+            (true, false) => {
+                if let Some(older) = self.ranges.get_mut(at - 1) {
+                    older.1 = number;
+                }
+            }
+            (false, true) => {
+                if let Some(newer) = self.ranges.get_mut(at) {
+                    newer.0 = number;
+                }
+            }
+            (false, false) => {
+                self.ranges.insert(at, (number, number));
+                self.give_up_oldest();
+            }
+        }
+        Novelty::New
+    }
+
+    fn give_up_oldest(&mut self) {
+        if self.ranges.len() > Self::RANGES_MAX
+            && let Some((_, last)) = self.ranges.pop_front()
+        {
+            self.floor = self.floor.max(last + 1);
+        }
+    }
+
+    /// Whether the number is in the set, or too old to tell.
+    #[must_use]
+    pub fn contains_or_below(&self, number: u64) -> bool {
+        number < self.floor
+            || self
+                .ranges
+                .iter()
+                .rev()
+                .find(|(first, _)| *first <= number)
+                .is_some_and(|(_, last)| *last >= number)
+    }
+
+    /// The largest number.
+    #[must_use]
+    pub fn largest(&self) -> Option<u64> {
+        self.ranges.back().map(|(_, last)| *last)
+    }
+
+    /// The smallest number from `from` on that is missing, below the largest of the set.
+    #[must_use]
+    pub fn smallest_missing(&self, from: u64) -> Option<u64> {
+        let mut candidate = from.max(self.floor);
+        for (first, last) in &self.ranges {
+            if candidate < *first {
+                return Some(candidate);
+            }
+            candidate = candidate.max(last.saturating_add(1));
+        }
+        None
+    }
+
+    /// Forgets all numbers up to `number`, which are taken no more from now on. The largest of all is kept, as each ACK
+    /// frame must say it (RFC 9000 §13.2.4).
+    pub fn forget_up_to(&mut self, number: u64) {
+        let Some(largest) = self.largest() else {
+            return;
+        };
+        let number = number.min(largest.saturating_sub(1));
+        while let Some((first, last)) = self.ranges.front_mut() {
+            if *first > number {
+                break;
+            }
+            if *last > number {
+                *first = number + 1;
+                break;
+            }
+            self.ranges.pop_front();
+        }
+        self.floor = self.floor.max(number + 1);
+    }
+
+    /// The ranges, the largest numbers first.
+    pub fn iter(&self) -> impl Iterator<Item = RangeInclusive<PacketNumber>> + Clone + '_ {
+        self.ranges.iter().rev().filter_map(|(first, last)| {
+            Some(PacketNumber::new(*first)?..=PacketNumber::new(*last)?)
+        })
+    }
+}
+
+impl Default for PacketNumberRanges {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;
