@@ -12,11 +12,11 @@
 //! | nothing is left to send, though window and pacer would allow it | [`on_app_limited`](Controller::on_app_limited) |
 //! | about to send, with nothing in flight since the sender ran out of data | [`on_idle_restart`](Controller::on_idle_restart) |
 //! | the path's datagram size changed | [`on_mtu`](Controller::on_mtu) |
-//! | a packet that was declared lost is acknowledged after all | [`on_spurious_loss`](Controller::on_spurious_loss), ahead of all else of that ACK frame |
 //!
 //! An ACK frame is told in the order of RFC 9002 Appendix A.7, losses before growth:
 //!
-//! 1. [`on_packet_acked`](Controller::on_packet_acked) for each newly acknowledged packet that was in flight,
+//! 1. [`on_packet_acked`](Controller::on_packet_acked) for each newly acknowledged packet that was in flight, or
+//!    [`on_spurious_loss`](Controller::on_spurious_loss) for one that had been declared lost,
 //! 2. [`on_packet_lost`](Controller::on_packet_lost) for each packet now declared lost,
 //! 3. [`on_ecn_ce`](Controller::on_ecn_ce) if the peer's CE count rose,
 //! 4. [`on_lost`](Controller::on_lost) once, if there were losses,

@@ -3,4 +3,5 @@
 #![forbid(unsafe_code)]
 
 pub mod ack;
-pub(crate) mod receipt;
+pub mod receipt;
+pub mod recovery;

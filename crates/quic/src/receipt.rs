@@ -8,7 +8,7 @@ use lastbyte_wire::{Direction, StreamId};
 
 /// The receipt of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Receipt {
+pub enum Receipt {
     /// CRYPTO data `offset..offset + len` of the packet number space.
     Crypto {
         /// Offset in the space's CRYPTO stream.

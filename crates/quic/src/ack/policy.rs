@@ -31,7 +31,8 @@ pub struct AckPolicy {
 /// What may be held back.
 #[derive(Clone, Copy, Debug)]
 struct Delay {
-    max_ack_delay: Duration,
+    /// `max_ack_delay`, or what the peer asked for instead.
+    longest: Duration,
     ack_eliciting_threshold: u64,
     /// 0: order does not matter.
     reordering_threshold: u64,
@@ -61,7 +62,7 @@ impl AckPolicy {
     #[must_use]
     pub const fn delayed(max_ack_delay: Duration) -> Self {
         Self::new(Some(Delay {
-            max_ack_delay,
+            longest: max_ack_delay,
             ack_eliciting_threshold: 1,
             reordering_threshold: 1,
             sequence: None,
@@ -90,7 +91,7 @@ impl AckPolicy {
         }
         delay.sequence = Some(sequence);
         delay.ack_eliciting_threshold = frame.ack_eliciting_threshold.get();
-        delay.max_ack_delay = Duration::from_micros(frame.max_ack_delay_us.get());
+        delay.longest = Duration::from_micros(frame.max_ack_delay_us.get());
         delay.reordering_threshold = frame.reordering_threshold.get();
     }
 
@@ -141,8 +142,7 @@ impl AckPolicy {
         {
             self.deadline = Some(Time::ZERO);
         } else {
-            self.deadline
-                .get_or_insert(received.now + delay.max_ack_delay);
+            self.deadline.get_or_insert(received.now + delay.longest);
         }
     }
 

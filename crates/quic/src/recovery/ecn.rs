@@ -1,0 +1,166 @@
+//! Whether ECN works on a path (RFC 9000 §13.4.2, Appendix A.4).
+//!
+//! ```text
+//!   testing ──── enough marked packets sent ────▶ unknown ──── counts that add up ────▶ capable
+//!      └───────── counts that add up ───────────────────────────────────────────────────▶ ┘
+//!   any ──── counts that cannot be, or all marked packets lost ────▶ failed (no marks from then on)
+//! ```
+//!
+//! Counts are per packet number space, and checked only by ACK frames that raise the largest acknowledged number, since
+//! frames may come out of order.
+
+use lastbyte_wire::frame::EcnCounts;
+
+use crate::ack::EcnCodepoint;
+
+/// Marks sent while it is not known whether the path carries them.
+const TESTING_PACKETS: u64 = 10;
+
+/// What is known of ECN on the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnState {
+    /// Marking the first packets, to see.
+    Testing,
+    /// Enough were marked: no more until there is news of them.
+    Unknown,
+    /// Marks arrive and are reported.
+    Capable,
+    /// They do not, or are reported wrongly.
+    Failed,
+}
+
+/// ECN of one path.
+#[derive(Clone, Debug)]
+pub struct EcnValidation {
+    state: EcnState,
+    marked_sent: u64,
+    marked_lost: u64,
+    marked_acked: u64,
+    /// What the peer reported last, of each packet number space.
+    reported: [Reported; SPACES],
+    /// ECT(0) packets sent in each packet number space.
+    sent: [u64; SPACES],
+}
+
+const SPACES: usize = 3;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Reported {
+    ect0: u64,
+    ce: u64,
+}
+
+impl EcnValidation {
+    /// A path whose ECN is to be tested.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_state(EcnState::Testing)
+    }
+
+    /// A path on which ECN is not to be used.
+    #[must_use]
+    pub fn disabled() -> Self {
+        Self::with_state(EcnState::Failed)
+    }
+
+    fn with_state(state: EcnState) -> Self {
+        Self {
+            state,
+            marked_sent: 0,
+            marked_lost: 0,
+            marked_acked: 0,
+            reported: [Reported::default(); SPACES],
+            sent: [0; SPACES],
+        }
+    }
+
+    /// What is known.
+    #[must_use]
+    pub const fn state(&self) -> EcnState {
+        self.state
+    }
+
+    /// The mark for the next packet.
+    #[must_use]
+    pub const fn codepoint(&self) -> EcnCodepoint {
+        match self.state {
+            EcnState::Testing | EcnState::Capable => EcnCodepoint::Ect0,
+            EcnState::Unknown | EcnState::Failed => EcnCodepoint::NotEct,
+        }
+    }
+
+    /// A packet with this mark was sent in the space of this index.
+    pub fn on_sent(&mut self, space: usize, codepoint: EcnCodepoint) {
+        if codepoint != EcnCodepoint::Ect0 {
+            return;
+        }
+        self.marked_sent = self.marked_sent.saturating_add(1);
+        if let Some(sent) = self.sent.get_mut(space) {
+            *sent = sent.saturating_add(1);
+        }
+        if self.state == EcnState::Testing && self.marked_sent >= TESTING_PACKETS {
+            self.state = EcnState::Unknown;
+        }
+    }
+
+    /// A marked packet was declared lost.
+    pub fn on_marked_lost(&mut self) {
+        self.marked_lost = self.marked_lost.saturating_add(1);
+        let all_are_lost = self.marked_acked == 0 && self.marked_lost >= self.marked_sent;
+        if self.state == EcnState::Unknown && all_are_lost {
+            self.state = EcnState::Failed;
+        }
+    }
+
+    /// An ACK frame raised the largest acknowledged number of the space; it newly acknowledged so many packets that had
+    /// been marked ECT(0). Returns by how much the CE count rose.
+    pub fn on_ack(
+        &mut self,
+        space: usize,
+        newly_acked_ect0: u64,
+        counts: Option<&EcnCounts>,
+    ) -> u64 {
+        self.marked_acked = self.marked_acked.saturating_add(newly_acked_ect0);
+        if self.state == EcnState::Failed {
+            return 0;
+        }
+        let (Some(reported), Some(sent)) = (self.reported.get_mut(space), self.sent.get(space))
+        else {
+            return 0;
+        };
+        let Some(counts) = counts else {
+            if newly_acked_ect0 > 0 {
+                self.state = EcnState::Failed;
+            }
+            return 0;
+        };
+        let (ect0, ect1, ce) = (counts.ect0.get(), counts.ect1.get(), counts.ce.get());
+        let (Some(ect0_rise), Some(ce_rise)) =
+            (ect0.checked_sub(reported.ect0), ce.checked_sub(reported.ce))
+        else {
+            self.state = EcnState::Failed;
+            return 0;
+        };
+        let is_short = ect0_rise.saturating_add(ce_rise) < newly_acked_ect0;
+        // ECT(1) is never sent here; together the others cannot be more than was sent.
+        let is_too_much = ect1 > 0 || ect0.saturating_add(ce) > *sent;
+        if is_short || is_too_much {
+            self.state = EcnState::Failed;
+            return 0;
+        }
+        *reported = Reported { ect0, ce };
+        if newly_acked_ect0 > 0 {
+            self.state = EcnState::Capable;
+        }
+        ce_rise
+    }
+}
+
+impl Default for EcnValidation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,663 @@
+//! Loss detection and congestion control of one path (RFC 9002).
+//!
+//! [`Recovery`] knows what is in flight in all packet number spaces. It learns round-trip times, declares packets lost,
+//! tells the congestion controller, arms the one timer of §A.8, and hands each frame's receipt back, acknowledged or
+//! lost. What to send, and into which packet, is for others to say.
+//!
+//! | file | owns | RFC 9002 |
+//! |---|---|---|
+//! | `sent.rs` | the ring of sent packets | §A.1 |
+//! | `loss.rs` | which packets are lost | §6.1 |
+//! | `probe.rs` | the probe timeout | §6.2 |
+//! | `ecn.rs` | whether ECN works | §13.4.2 of RFC 9000 |
+//!
+//! The order of what an ACK frame does is that of §A.7: round-trip time, ECN, losses, growth.
+
+mod ecn;
+mod loss;
+mod probe;
+mod sent;
+
+use core::time::Duration;
+use std::boxed::Box;
+
+use lastbyte_congestion::{
+    Ack as CongestionAck, Controller, EcnCe, IdleRestart, Loss, Pacer, Pacing, Rtt, Sent, State,
+    Time,
+};
+use lastbyte_wire::frame::Ack;
+
+pub use ecn::{EcnState, EcnValidation};
+pub use loss::{LossThresholds, PACKET_THRESHOLD, Verdict, judge};
+pub use probe::{ProbeTimer, TimerContext};
+pub use sent::{AckedUnsent, Fate, NewlyAcked, SentPacket, SentPackets};
+
+use crate::{ack::EcnCodepoint, receipt::Receipt};
+
+/// A packet number space (RFC 9000 §12.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Space {
+    /// Initial packets.
+    Initial,
+    /// Handshake packets.
+    Handshake,
+    /// 0-RTT and 1-RTT packets.
+    Data,
+}
+
+impl Space {
+    /// All of them, in the order of the handshake.
+    pub const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Data];
+
+    /// 0, 1 or 2.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What becomes of receipts.
+pub trait ReceiptSink {
+    /// The packet that carried this frame was acknowledged.
+    fn acked(&mut self, space: Space, receipt: Receipt);
+    /// The packet that carried this frame was declared lost.
+    fn lost(&mut self, space: Space, receipt: Receipt);
+}
+
+/// A packet to be sent, as [`Recovery::on_sent`] is told of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing {
+    /// Its space.
+    pub space: Space,
+    /// Its size, in bytes of UDP payload.
+    pub bytes: u16,
+    /// Whether it elicits an acknowledgment.
+    pub is_ack_eliciting: bool,
+    /// Whether it counts in flight.
+    pub is_in_flight: bool,
+    /// Whether it probes the path for a larger datagram size.
+    pub is_mtu_probe: bool,
+}
+
+/// An ACK frame that was received.
+#[derive(Clone, Copy, Debug)]
+pub struct IncomingAck<'a> {
+    /// When.
+    pub now: Time,
+    /// In which space.
+    pub space: Space,
+    /// The frame.
+    pub frame: &'a Ack<'a>,
+    /// How long the peer held it back: the frame's delay, decoded with the peer's exponent; zero in the Initial space.
+    pub ack_delay: Duration,
+    /// The peer's `max_ack_delay` once the handshake is confirmed; `None` before (RFC 9002 §5.3).
+    pub max_ack_delay: Option<Duration>,
+    /// Whether news ends the back-off of the probe timeout: always, but for Initial packets of a client whose address
+    /// the server may not have validated yet (RFC 9002 §6.2.1).
+    pub resets_backoff: bool,
+}
+
+/// What an ACK frame brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AckOutcome {
+    /// Packets newly acknowledged.
+    pub newly_acked: u64,
+    /// Of these, packets that had been declared lost.
+    pub late: u64,
+    /// Packets declared lost.
+    pub lost: u64,
+    /// By how much the peer's CE count rose.
+    pub newly_marked: u64,
+}
+
+/// Counters for the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryStatistics {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Packets acknowledged, late ones included.
+    pub packets_acked: u64,
+    /// Bytes acknowledged, late ones included.
+    pub bytes_acked: u64,
+    /// Packets declared lost.
+    pub packets_lost: u64,
+    /// Bytes declared lost.
+    pub bytes_lost: u64,
+    /// Of the packets declared lost, those judged by time alone.
+    pub packets_lost_by_time: u64,
+    /// Packets acknowledged after they had been declared lost.
+    pub packets_late: u64,
+    /// Probe timeouts that expired.
+    pub probe_timeouts: u64,
+    /// The most packets the ring ever held.
+    pub ring_max: u64,
+}
+
+/// What the timer asks for when it expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expired {
+    /// It was not yet time.
+    Nothing,
+    /// Packets were declared lost.
+    Lost,
+    /// One or two ack-eliciting packets are to be sent in this space, whatever the window says (RFC 9002 §6.2.4).
+    Probe(Space),
+}
+
+/// Loss detection and congestion control of one path.
+#[derive(Debug)]
+pub struct Recovery {
+    spaces: [SentPackets; 3],
+    rtt: Rtt,
+    controller: Box<dyn Controller>,
+    pacer: Pacer,
+    ecn: EcnValidation,
+    thresholds: LossThresholds,
+    timer: ProbeTimer,
+    in_flight: u64,
+    last_sent_at: Option<Time>,
+    is_app_limited: bool,
+    statistics: RecoveryStatistics,
+}
+
+impl Recovery {
+    /// A path of which nothing is known.
+    #[must_use]
+    pub fn new(
+        controller: Box<dyn Controller>,
+        rtt: Rtt,
+        thresholds: LossThresholds,
+        ecn: EcnValidation,
+    ) -> Self {
+        Self {
+            spaces: [SentPackets::new(), SentPackets::new(), SentPackets::new()],
+            rtt,
+            controller,
+            pacer: Pacer::new(),
+            ecn,
+            thresholds,
+            timer: ProbeTimer::new(),
+            in_flight: 0,
+            last_sent_at: None,
+            is_app_limited: false,
+            statistics: RecoveryStatistics::default(),
+        }
+    }
+
+    // ---- questions ------------------------------------------------------------------------------------------------
+
+    /// The packets sent in a space.
+    #[must_use]
+    pub fn sent(&self, space: Space) -> &SentPackets {
+        let [initial, handshake, data] = &self.spaces;
+        match space {
+            Space::Initial => initial,
+            Space::Handshake => handshake,
+            Space::Data => data,
+        }
+    }
+
+    fn sent_mut(&mut self, space: Space) -> &mut SentPackets {
+        let [initial, handshake, data] = &mut self.spaces;
+        match space {
+            Space::Initial => initial,
+            Space::Handshake => handshake,
+            Space::Data => data,
+        }
+    }
+
+    /// The round-trip time.
+    #[must_use]
+    pub const fn rtt(&self) -> &Rtt {
+        &self.rtt
+    }
+
+    /// Bytes in flight.
+    #[must_use]
+    pub const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Bytes the congestion window has room for.
+    #[must_use]
+    pub fn window_left(&self) -> u64 {
+        self.controller.window().saturating_sub(self.in_flight)
+    }
+
+    /// The controller's state, for logs.
+    #[must_use]
+    pub fn congestion(&self) -> State {
+        self.controller.state()
+    }
+
+    /// What ECN validation knows.
+    #[must_use]
+    pub const fn ecn(&self) -> &EcnValidation {
+        &self.ecn
+    }
+
+    /// The thresholds of loss detection, for logs.
+    #[must_use]
+    pub const fn thresholds(&self) -> &LossThresholds {
+        &self.thresholds
+    }
+
+    /// Counters.
+    #[must_use]
+    pub const fn statistics(&self) -> &RecoveryStatistics {
+        &self.statistics
+    }
+
+    /// How fast data may leave now.
+    #[must_use]
+    pub fn pacing(&self) -> Pacing {
+        self.controller.pacing(&self.rtt)
+    }
+
+    /// How many bytes the pacer lets go now.
+    pub fn pacer_budget(&mut self, now: Time) -> u64 {
+        let pacing = self.controller.pacing(&self.rtt);
+        self.pacer.budget(now, &pacing)
+    }
+
+    /// When the pacer lets a datagram go again, after its budget was too small.
+    pub fn next_release(&mut self, now: Time) -> Option<Time> {
+        let pacing = self.controller.pacing(&self.rtt);
+        self.pacer.next_release(now, &pacing)
+    }
+
+    // ---- sending --------------------------------------------------------------------------------------------------
+
+    /// A packet with the next number of its space leaves, with the receipts of its frames.
+    pub fn on_sent(
+        &mut self,
+        now: Time,
+        outgoing: &Outgoing,
+        receipts: impl IntoIterator<Item = Receipt>,
+    ) {
+        let bytes = u64::from(outgoing.bytes);
+        let ecn = self.ecn.codepoint();
+        self.ecn.on_sent(outgoing.space.index(), ecn);
+        self.statistics.packets_sent += 1;
+        self.statistics.bytes_sent += bytes;
+        let mut controller = lastbyte_congestion::Receipt::default();
+        if outgoing.is_in_flight {
+            self.announce_restart(now);
+            self.in_flight = self.in_flight.saturating_add(bytes);
+            controller = self.controller.on_sent(&Sent {
+                now,
+                bytes,
+                in_flight: self.in_flight,
+                rtt: &self.rtt,
+            });
+            let pacing = self.controller.pacing(&self.rtt);
+            self.pacer.on_sent(now, bytes, &pacing);
+            self.last_sent_at = Some(now);
+            self.is_app_limited = false;
+        }
+        if outgoing.is_ack_eliciting {
+            self.timer.on_ack_eliciting_sent(outgoing.space, now);
+        }
+        let sent = self.sent_mut(outgoing.space);
+        sent.push(
+            SentPacket {
+                sent_at: now,
+                bytes: outgoing.bytes,
+                is_ack_eliciting: outgoing.is_ack_eliciting,
+                is_in_flight: outgoing.is_in_flight,
+                is_mtu_probe: outgoing.is_mtu_probe,
+                ecn,
+                controller,
+            },
+            receipts,
+        );
+        let held = sent.len() as u64;
+        self.statistics.ring_max = self.statistics.ring_max.max(held);
+    }
+
+    /// The first packet after a pause for want of data.
+    fn announce_restart(&mut self, now: Time) {
+        if self.in_flight == 0
+            && self.is_app_limited
+            && let Some(last) = self.last_sent_at
+        {
+            self.controller.on_idle_restart(&IdleRestart {
+                now,
+                idle: now.since(last),
+                rtt: &self.rtt,
+            });
+        }
+    }
+
+    /// Skips a packet number (RFC 9000 §21.4).
+    pub fn skip_number(&mut self, now: Time, space: Space) {
+        self.sent_mut(space).skip(now);
+    }
+
+    /// Nothing is left to send, though window and pacer would allow it.
+    pub fn on_app_limited(&mut self, now: Time) {
+        self.is_app_limited = true;
+        self.controller.on_app_limited(now, self.in_flight);
+    }
+
+    /// The path carries datagrams of another size from now on.
+    pub fn on_mtu(&mut self, max_datagram_size: u64) {
+        self.controller.on_mtu(max_datagram_size);
+    }
+
+    // ---- acknowledgments ------------------------------------------------------------------------------------------
+
+    /// An ACK frame was received.
+    ///
+    /// # Errors
+    ///
+    /// It acknowledges a packet that was never sent, a `PROTOCOL_VIOLATION` (RFC 9000 §13.1).
+    pub fn on_ack(
+        &mut self,
+        ack: &IncomingAck<'_>,
+        sink: &mut impl ReceiptSink,
+    ) -> Result<AckOutcome, AckedUnsent> {
+        let (now, space) = (ack.now, ack.space);
+        let largest = ack.frame.largest().get();
+        let raises_largest = self
+            .sent(space)
+            .largest_acked()
+            .is_none_or(|before| largest > before);
+        let news = self.take_acknowledged(ack, sink)?;
+        if news.packets == 0 {
+            return Ok(AckOutcome::default());
+        }
+        let sample = news.largest_sent_at.filter(|_| news.has_ack_eliciting);
+        if let Some(sent_at) = sample {
+            self.rtt
+                .update(now, now.since(sent_at), ack.ack_delay, ack.max_ack_delay);
+        }
+        if ack.resets_backoff {
+            self.timer.on_news();
+        }
+        let (lost, newest_lost) = self.detect_losses(now, space, sink);
+        let newly_marked = if raises_largest {
+            self.ecn
+                .on_ack(space.index(), news.ect0, ack.frame.ecn().as_ref())
+        } else {
+            0
+        };
+        if newly_marked > 0
+            && let Some(largest_acked) = news.largest_receipt
+        {
+            self.controller.on_ecn_ce(&EcnCe {
+                now,
+                newly_marked,
+                largest_acked,
+                in_flight: self.in_flight,
+                rtt: &self.rtt,
+            });
+        }
+        self.close_losses(
+            now,
+            space,
+            newest_lost,
+            ack.max_ack_delay.unwrap_or_default(),
+        );
+        self.controller.on_ack(&CongestionAck {
+            now,
+            in_flight: self.in_flight,
+            rtt: &self.rtt,
+            has_rtt_sample: sample.is_some(),
+        });
+        let horizon = self
+            .rtt
+            .probe_timeout(ack.max_ack_delay.unwrap_or_default())
+            * LOST_KEPT_TIMEOUTS;
+        let before = Time::from_nanos(now.as_nanos().saturating_sub(nanos(horizon)));
+        self.sent_mut(space).expire(before);
+        Ok(AckOutcome {
+            newly_acked: news.packets,
+            late: news.late,
+            lost,
+            newly_marked,
+        })
+    }
+
+    /// Takes what the frame acknowledges out of flight, and tells rooms and controller packet by packet.
+    fn take_acknowledged(
+        &mut self,
+        ack: &IncomingAck<'_>,
+        sink: &mut impl ReceiptSink,
+    ) -> Result<News, AckedUnsent> {
+        let space = ack.space;
+        let largest = ack.frame.largest().get();
+        let mut news = News::default();
+        let [initial, handshake, data] = &mut self.spaces;
+        let sent = match space {
+            Space::Initial => initial,
+            Space::Handshake => handshake,
+            Space::Data => data,
+        };
+        let (controller, statistics, thresholds) = (
+            &mut self.controller,
+            &mut self.statistics,
+            &mut self.thresholds,
+        );
+        let next = sent.next_number();
+        let in_flight = &mut self.in_flight;
+        let mut on_packet = |acked: &NewlyAcked, receipts: &mut dyn Iterator<Item = Receipt>| {
+            let packet = &acked.packet;
+            news.packets += 1;
+            statistics.packets_acked += 1;
+            statistics.bytes_acked += u64::from(packet.bytes);
+            receipts.for_each(|receipt| sink.acked(space, receipt));
+            if acked.was_lost {
+                statistics.packets_late += 1;
+                thresholds.on_spurious_loss(acked.number, next);
+                news.late += 1;
+                if packet.is_in_flight && !packet.is_mtu_probe {
+                    controller.on_spurious_loss(ack.now, &packet.as_congestion());
+                }
+                return;
+            }
+            news.ect0 += u64::from(packet.ecn == EcnCodepoint::Ect0);
+            news.has_ack_eliciting |= packet.is_ack_eliciting;
+            if acked.number == largest {
+                news.largest_sent_at = Some(packet.sent_at);
+            }
+            if packet.is_in_flight {
+                *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
+                controller.on_packet_acked(ack.now, &packet.as_congestion());
+                if news
+                    .largest_order
+                    .is_none_or(|order| packet.controller.order >= order)
+                {
+                    news.largest_order = Some(packet.controller.order);
+                    news.largest_receipt = Some(packet.controller);
+                }
+            }
+        };
+        for range in ack.frame.ranges() {
+            sent.acknowledge(range.start().get(), range.end().get(), &mut on_packet)?;
+        }
+        Ok(news)
+    }
+
+    // ---- losses ---------------------------------------------------------------------------------------------------
+
+    /// Declares packets of a space lost, tells rooms and controller of each, and arms the timer for those that may yet
+    /// come. Returns how many there were, and the number of the newest.
+    fn detect_losses(
+        &mut self,
+        now: Time,
+        space: Space,
+        sink: &mut impl ReceiptSink,
+    ) -> (u64, Option<u64>) {
+        let delay = self.thresholds.delay(&self.rtt);
+        let thresholds = self.thresholds;
+        let [initial, handshake, data] = &mut self.spaces;
+        let sent = match space {
+            Space::Initial => initial,
+            Space::Handshake => handshake,
+            Space::Data => data,
+        };
+        let Some(largest_acked) = sent.largest_acked() else {
+            return (0, None);
+        };
+        let (controller, statistics, ecn) =
+            (&mut self.controller, &mut self.statistics, &mut self.ecn);
+        let in_flight = &mut self.in_flight;
+        let mut next_loss: Option<Time> = None;
+        let mut lost_by_time = 0;
+        let (mut count, mut newest) = (0, None);
+        sent.declare_lost(
+            |number, packet| match judge(
+                number,
+                packet.sent_at,
+                largest_acked,
+                now,
+                delay,
+                &thresholds,
+            ) {
+                Verdict::LostByPackets => true,
+                Verdict::LostByTime => {
+                    lost_by_time += 1;
+                    true
+                }
+                Verdict::Until(at) => {
+                    next_loss = Some(next_loss.map_or(at, |earliest| earliest.min(at)));
+                    false
+                }
+            },
+            &mut |number, packet, receipts| {
+                count += 1;
+                newest = Some(number);
+                statistics.packets_lost += 1;
+                statistics.bytes_lost += u64::from(packet.bytes);
+                if packet.ecn == EcnCodepoint::Ect0 {
+                    ecn.on_marked_lost();
+                }
+                if packet.is_in_flight {
+                    *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
+                    if !packet.is_mtu_probe {
+                        controller.on_packet_lost(now, &packet.as_congestion());
+                    }
+                }
+                receipts.for_each(|receipt| sink.lost(space, receipt));
+            },
+        );
+        self.statistics.packets_lost_by_time += lost_by_time;
+        self.timer.set_loss_time(space, next_loss);
+        (count, newest)
+    }
+
+    /// Closes a batch of losses towards the controller, with the verdict on persistent congestion (RFC 9002 §7.6).
+    fn close_losses(
+        &mut self,
+        now: Time,
+        space: Space,
+        newest: Option<u64>,
+        max_ack_delay: Duration,
+    ) {
+        let Some(newest) = newest else {
+            return;
+        };
+        let persistent = self.is_persistent(space, newest, max_ack_delay);
+        self.controller.on_lost(&Loss {
+            now,
+            in_flight: self.in_flight,
+            rtt: &self.rtt,
+            persistent,
+        });
+        if persistent {
+            self.rtt.reset_min(); // RFC 9002 §5.2
+        }
+    }
+
+    fn is_persistent(&self, space: Space, newest: u64, max_ack_delay: Duration) -> bool {
+        let Some(since) = self.rtt.first_sample_at() else {
+            return false;
+        };
+        let Some((earliest, latest)) = self.sent(space).lost_run(newest, since) else {
+            return false;
+        };
+        latest.since(earliest) > self.rtt.persistent_congestion_duration(max_ack_delay)
+            && !Space::ALL
+                .iter()
+                .any(|other| self.sent(*other).has_acked_between(earliest, latest))
+    }
+
+    // ---- the timer ------------------------------------------------------------------------------------------------
+
+    /// When [`Recovery::on_timeout`] wants to be called (RFC 9002 §A.8).
+    #[must_use]
+    pub fn deadline(&self, context: &TimerContext) -> Option<Time> {
+        let has_ack_eliciting = Space::ALL.map(|space| self.sent(space).has_ack_eliciting());
+        self.timer
+            .deadline(&self.rtt, has_ack_eliciting, context)
+            .map(|(at, _)| at)
+    }
+
+    /// The timer expired (RFC 9002 §A.9).
+    pub fn on_timeout(
+        &mut self,
+        now: Time,
+        context: &TimerContext,
+        sink: &mut impl ReceiptSink,
+    ) -> Expired {
+        if let Some((at, space)) = self.timer.loss_time() {
+            if at > now {
+                return Expired::Nothing;
+            }
+            let (_, newest) = self.detect_losses(now, space, sink);
+            self.close_losses(now, space, newest, context.max_ack_delay);
+            return Expired::Lost;
+        }
+        let has_ack_eliciting = Space::ALL.map(|space| self.sent(space).has_ack_eliciting());
+        match self.timer.deadline(&self.rtt, has_ack_eliciting, context) {
+            Some((at, space)) if at <= now => {
+                self.timer.on_probe_timeout();
+                self.statistics.probe_timeouts += 1;
+                Expired::Probe(space)
+            }
+            _ => Expired::Nothing,
+        }
+    }
+
+    /// The keys of a space are gone (RFC 9002 §6.4): what was in flight is no more, and nothing is said of it.
+    pub fn discard_space(&mut self, now: Time, space: Space) {
+        let in_flight = &mut self.in_flight;
+        let [initial, handshake, data] = &mut self.spaces;
+        let sent = match space {
+            Space::Initial => initial,
+            Space::Handshake => handshake,
+            Space::Data => data,
+        };
+        sent.discard(&mut |packet| {
+            if packet.is_in_flight {
+                *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
+            }
+        });
+        self.timer.on_discarded(space, now);
+    }
+}
+
+/// What an ACK frame newly acknowledged.
+#[derive(Default)]
+struct News {
+    packets: u64,
+    ect0: u64,
+    has_ack_eliciting: bool,
+    largest_sent_at: Option<Time>,
+    largest_order: Option<u64>,
+    largest_receipt: Option<lastbyte_congestion::Receipt>,
+    late: u64,
+}
+
+/// Packets declared lost are remembered for so many probe timeouts.
+const LOST_KEPT_TIMEOUTS: u32 = 4;
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+//! The probe timeout and the loss timer: one timer for all spaces (RFC 9002 §6.2, §A.8).
+
+use core::time::Duration;
+
+use lastbyte_congestion::{Rtt, Time};
+
+use super::Space;
+
+/// What the timer has to know of the connection.
+#[derive(Clone, Copy, Debug)]
+pub struct TimerContext {
+    /// The peer's `max_ack_delay`; it counts in the Data space alone.
+    pub max_ack_delay: Duration,
+    /// Whether the handshake is confirmed: before, there are no probes in the Data space (RFC 9002 §6.2.1).
+    pub is_handshake_confirmed: bool,
+    /// Whether Handshake keys are there.
+    pub has_handshake_keys: bool,
+    /// Whether a server may send nothing until it hears more from the client (RFC 9000 §8.1): then no timer runs.
+    pub is_amplification_limited: bool,
+    /// Whether this is a client whose address the server may not have validated yet. It keeps a timer with nothing in
+    /// flight, or both sides could wait for ever (RFC 9002 §6.2.2.1).
+    pub must_keep_alive: bool,
+}
+
+/// The timer's state.
+#[derive(Clone, Debug)]
+pub struct ProbeTimer {
+    /// When the earliest packet of each space will be lost by time.
+    loss_times: [Option<Time>; 3],
+    /// When the last ack-eliciting packet of each space left.
+    last_sent: [Option<Time>; 3],
+    /// Probe timeouts in a row: `pto_count`.
+    backoff: u32,
+    /// From when a client with nothing in flight counts.
+    idle_since: Time,
+}
+
+impl ProbeTimer {
+    /// Nothing sent yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            loss_times: [None; 3],
+            last_sent: [None; 3],
+            backoff: 0,
+            idle_since: Time::ZERO,
+        }
+    }
+
+    /// An ack-eliciting packet left.
+    pub fn on_ack_eliciting_sent(&mut self, space: Space, now: Time) {
+        if let Some(last) = self.last_sent.get_mut(space.index()) {
+            *last = Some(now);
+        }
+        self.idle_since = now;
+    }
+
+    /// Something was newly acknowledged. (A client whose address may not be validated yet must not call this for Initial
+    /// packets: RFC 9002 §6.2.1.)
+    pub fn on_news(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// The earliest time at which a packet of the space is lost, if no news of it comes.
+    pub fn set_loss_time(&mut self, space: Space, at: Option<Time>) {
+        if let Some(loss_time) = self.loss_times.get_mut(space.index()) {
+            *loss_time = at;
+        }
+    }
+
+    /// The earliest loss time of all spaces.
+    #[must_use]
+    pub fn loss_time(&self) -> Option<(Time, Space)> {
+        Space::ALL
+            .into_iter()
+            .zip(self.loss_times)
+            .filter_map(|(space, at)| Some((at?, space)))
+            .min()
+    }
+
+    /// A probe timeout expired.
+    pub fn on_probe_timeout(&mut self) {
+        self.backoff = self.backoff.saturating_add(1);
+    }
+
+    /// The keys of a space are gone.
+    pub fn on_discarded(&mut self, space: Space, now: Time) {
+        self.set_loss_time(space, None);
+        if let Some(last) = self.last_sent.get_mut(space.index()) {
+            *last = None;
+        }
+        self.backoff = 0;
+        self.idle_since = now;
+    }
+
+    /// When the timer expires, and for which space.
+    #[must_use]
+    pub fn deadline(
+        &self,
+        rtt: &Rtt,
+        has_ack_eliciting: [bool; 3],
+        context: &TimerContext,
+    ) -> Option<(Time, Space)> {
+        if let Some(loss) = self.loss_time() {
+            return Some(loss);
+        }
+        if context.is_amplification_limited {
+            return None;
+        }
+        if !has_ack_eliciting.contains(&true) {
+            if !context.must_keep_alive {
+                return None;
+            }
+            let space = if context.has_handshake_keys {
+                Space::Handshake
+            } else {
+                Space::Initial
+            };
+            return Some((self.idle_since + self.timeout(rtt, Duration::ZERO), space));
+        }
+        Space::ALL
+            .into_iter()
+            .zip(has_ack_eliciting)
+            .filter(|(space, has)| {
+                *has && (*space != Space::Data || context.is_handshake_confirmed)
+            })
+            .filter_map(|(space, _)| {
+                let max_ack_delay = match space {
+                    Space::Data => context.max_ack_delay,
+                    Space::Initial | Space::Handshake => Duration::ZERO,
+                };
+                let last = (*self.last_sent.get(space.index())?)?;
+                Some((last + self.timeout(rtt, max_ack_delay), space))
+            })
+            .min()
+    }
+
+    /// RFC 9002 §6.2.1.
+    fn timeout(&self, rtt: &Rtt, max_ack_delay: Duration) -> Duration {
+        rtt.probe_timeout(max_ack_delay)
+            .saturating_mul(2_u32.saturating_pow(self.backoff))
+    }
+}
+
+impl Default for ProbeTimer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;
