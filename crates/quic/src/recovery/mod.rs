@@ -200,12 +200,7 @@ impl Recovery {
     }
 
     fn sent_mut(&mut self, space: Space) -> &mut SentPackets {
-        let [initial, handshake, data] = &mut self.spaces;
-        match space {
-            Space::Initial => initial,
-            Space::Handshake => handshake,
-            Space::Data => data,
-        }
+        of(&mut self.spaces, space)
     }
 
     /// The round-trip time.
@@ -430,12 +425,7 @@ impl Recovery {
         let space = ack.space;
         let largest = ack.frame.largest().get();
         let mut news = News::default();
-        let [initial, handshake, data] = &mut self.spaces;
-        let sent = match space {
-            Space::Initial => initial,
-            Space::Handshake => handshake,
-            Space::Data => data,
-        };
+        let sent = of(&mut self.spaces, space);
         let (controller, statistics, thresholds) = (
             &mut self.controller,
             &mut self.statistics,
@@ -493,12 +483,7 @@ impl Recovery {
     ) -> (u64, Option<u64>) {
         let delay = self.thresholds.delay(&self.rtt);
         let thresholds = self.thresholds;
-        let [initial, handshake, data] = &mut self.spaces;
-        let sent = match space {
-            Space::Initial => initial,
-            Space::Handshake => handshake,
-            Space::Data => data,
-        };
+        let sent = of(&mut self.spaces, space);
         let Some(largest_acked) = sent.largest_acked() else {
             return (0, None);
         };
@@ -625,18 +610,23 @@ impl Recovery {
     /// The keys of a space are gone (RFC 9002 §6.4): what was in flight is no more, and nothing is said of it.
     pub fn discard_space(&mut self, now: Time, space: Space) {
         let in_flight = &mut self.in_flight;
-        let [initial, handshake, data] = &mut self.spaces;
-        let sent = match space {
-            Space::Initial => initial,
-            Space::Handshake => handshake,
-            Space::Data => data,
-        };
+        let sent = of(&mut self.spaces, space);
         sent.discard(&mut |packet| {
             if packet.is_in_flight {
                 *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
             }
         });
         self.timer.on_discarded(space, now);
+    }
+}
+
+/// Borrows one space, and not all of [`Recovery`].
+const fn of(spaces: &mut [SentPackets; 3], space: Space) -> &mut SentPackets {
+    let [initial, handshake, data] = spaces;
+    match space {
+        Space::Initial => initial,
+        Space::Handshake => handshake,
+        Space::Data => data,
     }
 }
 
