@@ -3,5 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ack;
+pub mod cid;
+pub mod path;
 pub mod receipt;
 pub mod recovery;

@@ -117,12 +117,12 @@ fn lost_packets_are_known_when_they_come_late() {
     assert_eq!(acked(&mut sent, 5, 5), Ok(vec![5]));
     let mut lost = Vec::new();
     sent.declare_lost(|number, _| number <= 2, &mut |number, _, receipts| {
-        lost.push((number, receipts.count()))
+        lost.push((number, receipts.count()));
     });
     assert_eq!(lost, [(0, 0), (1, 1), (2, 2)]);
     let mut late = Vec::new();
     sent.acknowledge(1, 4, &mut |acked, _| {
-        late.push((acked.number, acked.was_lost))
+        late.push((acked.number, acked.was_lost));
     })
     .expect("all were sent");
     assert_eq!(late, [(1, true), (2, true), (3, false), (4, false)]);

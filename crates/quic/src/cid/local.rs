@@ -1,0 +1,183 @@
+//! The connection IDs that the peer may use for us (RFC 9000 §5.1.1).
+//!
+//! As many as the peer takes, and [`LocalIds::IDS_MAX`] at most, are issued ahead of need; for each one that the peer
+//! retires, another is issued.
+
+use std::collections::VecDeque;
+
+use lastbyte_wire::{BufferFull, ConnectionId, Encode, VarInt, Writer, frame::NewConnectionId};
+
+use super::ConnectionIdGenerator;
+use crate::receipt::Receipt;
+
+/// The IDs given to the peer.
+#[derive(Clone, Debug)]
+pub struct LocalIds {
+    ids: VecDeque<Issued>,
+    next_sequence: u64,
+    /// How many the peer keeps: its `active_connection_id_limit`.
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Issued {
+    sequence: u64,
+    id: ConnectionId,
+    /// Whether a `NEW_CONNECTION_ID` frame has yet to leave.
+    is_to_send: bool,
+}
+
+/// A `RETIRE_CONNECTION_ID` frame that the peer must not send (RFC 9000 §19.16): `PROTOCOL_VIOLATION`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetireError {
+    /// A sequence number that was never issued.
+    NeverIssued,
+    /// The ID that the frame's own packet was sent to.
+    InUse,
+}
+
+impl LocalIds {
+    /// No more are issued, whatever the peer takes.
+    pub const IDS_MAX: usize = 8;
+
+    /// The ID of the handshake, of sequence number 0.
+    #[must_use]
+    pub fn new(handshake: ConnectionId) -> Self {
+        let first = Issued {
+            sequence: 0,
+            id: handshake,
+            is_to_send: false,
+        };
+        Self {
+            ids: VecDeque::from([first]),
+            next_sequence: 1,
+            limit: 1,
+        }
+    }
+
+    /// The preferred address carried an ID, of sequence number 1 (RFC 9000 §5.1.1).
+    pub fn add_of_preferred_address(&mut self, id: ConnectionId) {
+        self.ids.push_back(Issued {
+            sequence: self.next_sequence,
+            id,
+            is_to_send: false,
+        });
+        self.next_sequence += 1;
+    }
+
+    /// The handshake is done, and the peer keeps so many IDs. `added` is told of each one issued now.
+    pub fn start(
+        &mut self,
+        active_connection_id_limit: u64,
+        generator: &mut impl ConnectionIdGenerator,
+        added: &mut impl FnMut(ConnectionId),
+    ) {
+        let limit = usize::try_from(active_connection_id_limit).unwrap_or(usize::MAX);
+        self.limit = limit.min(Self::IDS_MAX);
+        self.fill(generator, added);
+    }
+
+    fn fill(
+        &mut self,
+        generator: &mut impl ConnectionIdGenerator,
+        added: &mut impl FnMut(ConnectionId),
+    ) {
+        // An empty ID says that there are none to choose from (§5.1.1).
+        if self.ids.front().is_some_and(|issued| issued.id.is_empty()) {
+            return;
+        }
+        while self.ids.len() < self.limit {
+            let id = generator.generate();
+            self.ids.push_back(Issued {
+                sequence: self.next_sequence,
+                id,
+                is_to_send: true,
+            });
+            self.next_sequence += 1;
+            added(id);
+        }
+    }
+
+    /// The IDs that lead to this connection.
+    pub fn iter(&self) -> impl Iterator<Item = ConnectionId> + '_ {
+        self.ids.iter().map(|issued| issued.id)
+    }
+
+    /// The peer retires an ID, in a packet that was sent to `destination`. Another is issued in its place. Returns the
+    /// one that leads here no more; `None` for one retired before.
+    ///
+    /// # Errors
+    ///
+    /// The frame is one that the peer must not send.
+    pub fn on_retire(
+        &mut self,
+        sequence: u64,
+        destination: &ConnectionId,
+        generator: &mut impl ConnectionIdGenerator,
+        added: &mut impl FnMut(ConnectionId),
+    ) -> Result<Option<ConnectionId>, RetireError> {
+        if sequence >= self.next_sequence {
+            return Err(RetireError::NeverIssued);
+        }
+        let Some(at) = self
+            .ids
+            .iter()
+            .position(|issued| issued.sequence == sequence)
+        else {
+            return Ok(None);
+        };
+        if self
+            .ids
+            .get(at)
+            .is_some_and(|issued| issued.id == *destination)
+        {
+            return Err(RetireError::InUse);
+        }
+        let retired = self.ids.remove(at).map(|issued| issued.id);
+        self.fill(generator, added);
+        Ok(retired)
+    }
+
+    /// Whether `NEW_CONNECTION_ID` frames wait to be sent.
+    #[must_use]
+    pub fn wants_to_send(&self) -> bool {
+        self.ids.iter().any(|issued| issued.is_to_send)
+    }
+
+    /// Writes as many `NEW_CONNECTION_ID` frames as fit.
+    pub fn write_frames(
+        &mut self,
+        writer: &mut Writer<'_>,
+        generator: &impl ConnectionIdGenerator,
+        receipts: &mut impl FnMut(Receipt),
+    ) {
+        for issued in self.ids.iter_mut().filter(|issued| issued.is_to_send) {
+            let frame = NewConnectionId::new(
+                VarInt::saturating(issued.sequence),
+                VarInt::ZERO,
+                issued.id,
+                generator.reset_token(&issued.id),
+            );
+            let Some(frame) = frame else { continue };
+            if frame.encode(writer) == Err(BufferFull) {
+                return;
+            }
+            issued.is_to_send = false;
+            receipts(Receipt::NewConnectionId(issued.sequence));
+        }
+    }
+
+    /// A packet with the frame of this sequence number was lost.
+    pub fn on_lost(&mut self, sequence: u64) {
+        if let Some(issued) = self
+            .ids
+            .iter_mut()
+            .find(|issued| issued.sequence == sequence)
+        {
+            issued.is_to_send = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+use lastbyte_wire::{Reader, StatelessResetToken, frame::Frame};
+
+use super::*;
+
+/// IDs of four bytes that count up.
+struct Counter(u8);
+
+impl ConnectionIdGenerator for Counter {
+    fn generate(&mut self) -> ConnectionId {
+        self.0 += 1;
+        id(self.0)
+    }
+
+    fn reset_token(&self, id: &ConnectionId) -> StatelessResetToken {
+        StatelessResetToken::new([id.as_slice().last().copied().unwrap_or(0); 16])
+    }
+}
+
+fn id(last: u8) -> ConnectionId {
+    ConnectionId::new(&[9, 9, 9, last]).expect("short")
+}
+
+struct Issuer {
+    ids: LocalIds,
+    generator: Counter,
+    added: Vec<ConnectionId>,
+}
+
+impl Issuer {
+    fn started(limit: u64) -> Self {
+        let mut issuer = Self {
+            ids: LocalIds::new(id(0)),
+            generator: Counter(0),
+            added: Vec::new(),
+        };
+        issuer.ids.start(limit, &mut issuer.generator, &mut |id| {
+            issuer.added.push(id);
+        });
+        issuer
+    }
+
+    fn retire(
+        &mut self,
+        sequence: u64,
+        destination: u8,
+    ) -> Result<Option<ConnectionId>, RetireError> {
+        self.ids
+            .on_retire(sequence, &id(destination), &mut self.generator, &mut |id| {
+                self.added.push(id);
+            })
+    }
+
+    /// Sequence numbers and IDs of the frames written into so many bytes.
+    fn written(&mut self, room: usize) -> Vec<(u64, ConnectionId)> {
+        let mut buffer = vec![0; room];
+        let mut writer = Writer::new(&mut buffer);
+        let mut receipts = Vec::new();
+        self.ids
+            .write_frames(&mut writer, &self.generator, &mut |receipt| {
+                receipts.push(receipt);
+            });
+        let mut reader = Reader::new(writer.written());
+        let mut frames = Vec::new();
+        while let Ok(Frame::NewConnectionId(frame)) = Frame::decode(&mut reader) {
+            assert_eq!(
+                frame.reset_token(),
+                self.generator.reset_token(&frame.connection_id())
+            );
+            frames.push((frame.sequence().get(), frame.connection_id()));
+        }
+        let expected: Vec<Receipt> = frames
+            .iter()
+            .map(|(sequence, _)| Receipt::NewConnectionId(*sequence))
+            .collect();
+        assert_eq!(receipts, expected);
+        frames
+    }
+}
+
+#[test]
+fn rfc9000_5_1_1_as_many_as_the_peer_takes_and_eight_at_most() {
+    let mut issuer = Issuer::started(4);
+    assert_eq!(issuer.added, [id(1), id(2), id(3)]);
+    assert_eq!(issuer.written(1000), [(1, id(1)), (2, id(2)), (3, id(3))]);
+    assert!(!issuer.ids.wants_to_send());
+    assert_eq!(
+        Issuer::started(u64::MAX).ids.iter().count(),
+        LocalIds::IDS_MAX
+    );
+}
+
+#[test]
+fn rfc9000_5_1_1_a_retired_one_is_replaced() {
+    let mut issuer = Issuer::started(3);
+    issuer.written(1000);
+    assert_eq!(issuer.retire(1, 0), Ok(Some(id(1))));
+    assert_eq!(issuer.written(1000), [(3, id(3))]);
+    assert_eq!(issuer.retire(1, 0), Ok(None), "again");
+    assert_eq!(issuer.retire(0, 2), Ok(Some(id(0))));
+    assert_eq!(issuer.ids.iter().collect::<Vec<_>>(), [id(2), id(3), id(4)]);
+}
+
+#[test]
+fn rfc9000_19_16_what_was_never_issued_and_what_is_in_use_must_not_be_retired() {
+    let mut issuer = Issuer::started(3);
+    assert_eq!(issuer.retire(3, 0), Err(RetireError::NeverIssued));
+    assert_eq!(issuer.retire(2, 2), Err(RetireError::InUse));
+}
+
+#[test]
+fn what_does_not_fit_or_is_lost_goes_later() {
+    let mut issuer = Issuer::started(4);
+    assert_eq!(issuer.written(30), [(1, id(1))]); // 1 + 1 + 1 + 1 + 4 + 16 bytes a frame
+    assert!(issuer.ids.wants_to_send());
+    issuer.ids.on_lost(1);
+    issuer.ids.on_lost(77);
+    assert_eq!(issuer.written(1000).len(), 3);
+}
+
+#[test]
+fn rfc9000_5_1_1_an_empty_id_has_no_successors() {
+    let mut ids = LocalIds::new(ConnectionId::EMPTY);
+    ids.start(8, &mut Counter(0), &mut |_| panic!("issued"));
+    assert!(!ids.wants_to_send());
+}
+
+#[test]
+fn rfc9000_5_1_1_the_preferred_address_takes_number_one() {
+    let mut issuer = Issuer {
+        ids: LocalIds::new(id(0)),
+        generator: Counter(10),
+        added: Vec::new(),
+    };
+    issuer.ids.add_of_preferred_address(id(1));
+    issuer.ids.start(3, &mut issuer.generator, &mut |id| {
+        issuer.added.push(id);
+    });
+    assert_eq!(issuer.written(1000), [(2, id(11))]);
+}

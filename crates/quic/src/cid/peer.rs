@@ -1,0 +1,260 @@
+//! The connection IDs that the peer gave us to send to (RFC 9000 §5.1.2, §19.15).
+//!
+//! One is in use; others are spare, for new paths. What the peer wants retired, or is no longer used, is said in
+//! `RETIRE_CONNECTION_ID` frames, which wait in a bounded queue: a peer that makes us retire faster than it acknowledges is
+//! closed (§5.1.2).
+
+use std::collections::VecDeque;
+
+use lastbyte_wire::{
+    BufferFull, ConnectionId, Encode, StatelessResetToken, TransportError, VarInt, Writer,
+    frame::{NewConnectionId, RetireConnectionId},
+};
+
+use crate::receipt::Receipt;
+
+/// The IDs that the peer gave.
+#[derive(Clone, Debug)]
+pub struct PeerIds {
+    current: Known,
+    /// Ascending by sequence number.
+    spare: VecDeque<Known>,
+    retire_prior_to: u64,
+    /// Sequence numbers to be retired, and whether that was sent and waits for its acknowledgment.
+    to_retire: VecDeque<(u64, bool)>,
+    /// The `active_connection_id_limit` that was sent to the peer.
+    limit: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    sequence: u64,
+    id: ConnectionId,
+    reset_token: Option<StatelessResetToken>,
+}
+
+/// A `NEW_CONNECTION_ID` frame that the peer must not send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PeerIdError {
+    /// The connection ID of the handshake is empty, so there are none to change to (RFC 9000 §19.15).
+    Empty,
+    /// A sequence number came again with another ID, or an ID with another sequence number (§19.15).
+    Contradiction,
+    /// More than [`PeerIds`] was told to keep (§5.1.1).
+    TooMany,
+    /// More to be retired than is reasonable, with nothing acknowledged (§5.1.2).
+    TooManyToRetire,
+}
+
+impl PeerIdError {
+    /// The code to close with.
+    #[must_use]
+    pub const fn transport_error(self) -> TransportError {
+        match self {
+            Self::Empty | Self::Contradiction => TransportError::PROTOCOL_VIOLATION,
+            Self::TooMany | Self::TooManyToRetire => TransportError::CONNECTION_ID_LIMIT_ERROR,
+        }
+    }
+
+    /// The reason to give.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Empty => "NEW_CONNECTION_ID for a connection with an empty connection ID",
+            Self::Contradiction => "NEW_CONNECTION_ID contradicts an earlier one",
+            Self::TooMany => "more connection IDs than active_connection_id_limit",
+            Self::TooManyToRetire => "more connection IDs to retire than are acknowledged",
+        }
+    }
+}
+
+impl PeerIds {
+    /// The ID of the handshake, of sequence number 0; `limit` is our `active_connection_id_limit`, at least 2.
+    #[must_use]
+    pub fn new(handshake: ConnectionId, limit: usize) -> Self {
+        Self {
+            current: Known {
+                sequence: 0,
+                id: handshake,
+                reset_token: None,
+            },
+            spare: VecDeque::new(),
+            retire_prior_to: 0,
+            to_retire: VecDeque::new(),
+            limit: limit.max(2),
+        }
+    }
+
+    /// The ID to send to.
+    #[must_use]
+    pub const fn current(&self) -> ConnectionId {
+        self.current.id
+    }
+
+    /// A server chose its own ID in its first Initial or Retry packet (RFC 9000 §7.2).
+    pub fn replace_handshake_id(&mut self, id: ConnectionId) {
+        self.current.id = id;
+    }
+
+    /// The reset token of the handshake's ID: the transport parameter of a server.
+    pub fn set_reset_token(&mut self, token: StatelessResetToken) {
+        self.current.reset_token = Some(token);
+    }
+
+    /// Whether a datagram that ends so is a stateless reset (RFC 9000 §10.3.1). Compares in constant time.
+    #[must_use]
+    pub fn is_reset_token(&self, token: &StatelessResetToken) -> bool {
+        // Counted, not searched: the time must not tell which of them it was.
+        let matching = self
+            .spare
+            .iter()
+            .chain([&self.current])
+            .filter(|known| known.reset_token.is_some_and(|known| known == *token))
+            .count();
+        matching > 0
+    }
+
+    /// How many spare IDs there are.
+    #[must_use]
+    pub fn spare_count(&self) -> usize {
+        self.spare.len()
+    }
+
+    /// A `NEW_CONNECTION_ID` frame was received. Returns the ID to send to from now on, if the peer retires the one in
+    /// use.
+    ///
+    /// # Errors
+    ///
+    /// The frame is one that the peer must not send.
+    pub fn on_new(&mut self, frame: &NewConnectionId) -> Result<Option<ConnectionId>, PeerIdError> {
+        let new = Known {
+            sequence: frame.sequence().get(),
+            id: frame.connection_id(),
+            reset_token: Some(frame.reset_token()),
+        };
+        if self.current.id.is_empty() {
+            return Err(PeerIdError::Empty);
+        }
+        if self.check_known(&new)? {
+            return Ok(None);
+        }
+        let was_retired = new.sequence < self.retire_prior_to
+            || self
+                .to_retire
+                .iter()
+                .any(|(sequence, _)| *sequence == new.sequence);
+        if was_retired {
+            // §19.15: retired the moment it comes.
+            self.retire(new.sequence)?;
+        } else {
+            let at = self
+                .spare
+                .partition_point(|known| known.sequence < new.sequence);
+            self.spare.insert(at, new);
+        }
+        self.retire_prior_to = self.retire_prior_to.max(frame.retire_prior_to().get());
+        while let Some(known) = self.spare.front().copied()
+            && known.sequence < self.retire_prior_to
+        {
+            self.spare.pop_front();
+            self.retire(known.sequence)?;
+        }
+        let moved = if self.current.sequence < self.retire_prior_to {
+            self.move_on()?
+        } else {
+            None
+        };
+        if self.spare.len() + 1 > self.limit {
+            return Err(PeerIdError::TooMany);
+        }
+        Ok(moved)
+    }
+
+    /// Whether the frame says what is known already.
+    fn check_known(&self, new: &Known) -> Result<bool, PeerIdError> {
+        for known in self.spare.iter().chain([&self.current]) {
+            let is_same_id = known.id == new.id;
+            let is_same_sequence = known.sequence == new.sequence;
+            if is_same_id != is_same_sequence {
+                return Err(PeerIdError::Contradiction);
+            }
+            if is_same_id {
+                let has_other_token = known
+                    .reset_token
+                    .is_some_and(|token| Some(token) != new.reset_token);
+                return if has_other_token {
+                    Err(PeerIdError::Contradiction)
+                } else {
+                    Ok(true)
+                };
+            }
+        }
+        Ok(false)
+    }
+
+    /// Takes a spare ID into use, and retires the one that was: for a new path, or since the peer wants it (§9.5).
+    /// Returns the new one; `None` if there is none to spare.
+    ///
+    /// # Errors
+    ///
+    /// Too many wait to be retired.
+    pub fn move_on(&mut self) -> Result<Option<ConnectionId>, PeerIdError> {
+        let Some(next) = self.spare.pop_front() else {
+            return Ok(None);
+        };
+        self.retire(self.current.sequence)?;
+        self.current = next;
+        Ok(Some(next.id))
+    }
+
+    fn retire(&mut self, sequence: u64) -> Result<(), PeerIdError> {
+        if self.to_retire.iter().any(|(known, _)| *known == sequence) {
+            return Ok(());
+        }
+        // §5.1.2 asks for at least twice the limit.
+        if self.to_retire.len() >= self.limit * 3 {
+            return Err(PeerIdError::TooManyToRetire);
+        }
+        self.to_retire.push_back((sequence, false));
+        Ok(())
+    }
+
+    /// Whether `RETIRE_CONNECTION_ID` frames wait to be sent.
+    #[must_use]
+    pub fn wants_to_send(&self) -> bool {
+        self.to_retire.iter().any(|(_, is_sent)| !is_sent)
+    }
+
+    /// Writes as many `RETIRE_CONNECTION_ID` frames as fit.
+    pub fn write_frames(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
+        for (sequence, is_sent) in self.to_retire.iter_mut().filter(|(_, is_sent)| !*is_sent) {
+            let frame = RetireConnectionId {
+                sequence: VarInt::saturating(*sequence),
+            };
+            if frame.encode(writer) == Err(BufferFull) {
+                return;
+            }
+            *is_sent = true;
+            receipts(Receipt::RetireConnectionId(*sequence));
+        }
+    }
+
+    /// The frame for this sequence number was acknowledged.
+    pub fn on_acked(&mut self, sequence: u64) {
+        self.to_retire.retain(|(known, _)| *known != sequence);
+    }
+
+    /// A packet with the frame for this sequence number was lost.
+    pub fn on_lost(&mut self, sequence: u64) {
+        for (_, is_sent) in self
+            .to_retire
+            .iter_mut()
+            .filter(|(known, _)| *known == sequence)
+        {
+            *is_sent = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

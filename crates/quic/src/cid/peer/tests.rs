@@ -1,0 +1,150 @@
+use lastbyte_wire::{Reader, frame::Frame};
+
+use super::*;
+
+fn id(last: u8) -> ConnectionId {
+    ConnectionId::new(&[7, 7, 7, last]).expect("short")
+}
+
+fn token(last: u8) -> StatelessResetToken {
+    StatelessResetToken::new([last; 16])
+}
+
+fn new(sequence: u8, retire_prior_to: u8) -> NewConnectionId {
+    named(sequence, retire_prior_to, sequence)
+}
+
+fn named(sequence: u8, retire_prior_to: u8, name: u8) -> NewConnectionId {
+    NewConnectionId::new(
+        VarInt::from_u32(u32::from(sequence)),
+        VarInt::from_u32(u32::from(retire_prior_to)),
+        id(name),
+        token(name),
+    )
+    .expect("a legal frame")
+}
+
+fn ids(limit: usize) -> PeerIds {
+    PeerIds::new(id(0), limit)
+}
+
+fn retired(ids: &mut PeerIds) -> Vec<u64> {
+    let mut buffer = [0; 200];
+    let mut writer = Writer::new(&mut buffer);
+    ids.write_frames(&mut writer, &mut |_| {});
+    let mut reader = Reader::new(writer.written());
+    let mut sequences = Vec::new();
+    while let Ok(Frame::RetireConnectionId(frame)) = Frame::decode(&mut reader) {
+        sequences.push(frame.sequence.get());
+    }
+    sequences
+}
+
+#[test]
+fn rfc9000_5_1_2_moving_on_retires_the_one_in_use() {
+    let mut ids = ids(4);
+    assert_eq!(ids.on_new(&new(2, 0)), Ok(None));
+    assert_eq!(ids.on_new(&new(1, 0)), Ok(None));
+    assert_eq!((ids.current(), ids.spare_count()), (id(0), 2));
+    assert_eq!(ids.move_on(), Ok(Some(id(1))));
+    assert_eq!(retired(&mut ids), [0]);
+    assert_eq!(retired(&mut ids), [0; 0], "once");
+    ids.on_lost(0);
+    assert_eq!(retired(&mut ids), [0]);
+    ids.on_acked(0);
+    ids.on_lost(0);
+    assert!(!ids.wants_to_send());
+}
+
+#[test]
+fn without_a_spare_one_there_is_no_moving_on() {
+    assert_eq!(ids(4).move_on(), Ok(None));
+}
+
+#[test]
+fn rfc9000_5_1_2_retire_prior_to_moves_at_once() {
+    let mut ids = ids(4);
+    ids.on_new(&new(1, 0)).expect("legal");
+    ids.on_new(&new(2, 0)).expect("legal");
+    assert_eq!(ids.on_new(&new(3, 2)), Ok(Some(id(2))));
+    assert_eq!(retired(&mut ids), [1, 0]);
+    assert_eq!(ids.spare_count(), 1);
+}
+
+#[test]
+fn rfc9000_19_15_one_that_comes_after_it_was_to_be_retired() {
+    let mut ids = ids(4);
+    ids.on_new(&new(3, 2)).expect("legal");
+    assert_eq!(ids.current(), id(3));
+    assert_eq!(ids.on_new(&new(1, 0)), Ok(None));
+    assert_eq!((ids.current(), ids.spare_count()), (id(3), 0));
+    assert_eq!(retired(&mut ids), [0, 1]);
+}
+
+#[test]
+fn rfc9000_19_15_a_repeated_frame_is_no_news() {
+    let mut ids = ids(4);
+    ids.on_new(&new(1, 0)).expect("legal");
+    assert_eq!(ids.on_new(&new(1, 0)), Ok(None));
+    assert_eq!(ids.spare_count(), 1);
+}
+
+#[test]
+fn rfc9000_19_15_contradictions_are_violations() {
+    let mut known = ids(4);
+    known.on_new(&new(1, 0)).expect("legal");
+    assert_eq!(
+        known.clone().on_new(&named(1, 0, 9)),
+        Err(PeerIdError::Contradiction)
+    );
+    assert_eq!(
+        known.clone().on_new(&named(9, 0, 1)),
+        Err(PeerIdError::Contradiction)
+    );
+    let other_token = NewConnectionId::new(VarInt::from_u32(1), VarInt::ZERO, id(1), token(5));
+    assert_eq!(
+        known.on_new(&other_token.expect("a legal frame")),
+        Err(PeerIdError::Contradiction)
+    );
+    let mut without = PeerIds::new(ConnectionId::EMPTY, 4);
+    assert_eq!(without.on_new(&new(1, 0)), Err(PeerIdError::Empty));
+}
+
+#[test]
+fn rfc9000_5_1_1_more_than_the_limit_is_an_error() {
+    let mut ids = ids(3);
+    ids.on_new(&new(1, 0)).expect("legal");
+    ids.on_new(&new(2, 0)).expect("legal");
+    let error = ids.on_new(&new(3, 0)).expect_err("one too many");
+    assert_eq!(error, PeerIdError::TooMany);
+    assert_eq!(
+        error.transport_error(),
+        TransportError::CONNECTION_ID_LIMIT_ERROR
+    );
+}
+
+#[test]
+fn rfc9000_5_1_2_a_flood_of_retirements_is_bounded() {
+    let mut ids = ids(2);
+    let mut accepted = 0;
+    let error = loop {
+        accepted += 1;
+        if let Err(error) = ids.on_new(&new(accepted, accepted)) {
+            break error;
+        }
+        assert!(accepted < 100, "no end");
+    };
+    assert_eq!(error, PeerIdError::TooManyToRetire);
+    assert!(accepted >= 4, "twice the limit has to be taken: {accepted}");
+}
+
+#[test]
+fn rfc9000_10_3_1_reset_tokens_of_all_ids_in_use() {
+    let mut ids = ids(4);
+    assert!(!ids.is_reset_token(&token(0)));
+    ids.set_reset_token(token(0));
+    ids.on_new(&new(1, 0)).expect("legal");
+    assert!(ids.is_reset_token(&token(0)) && ids.is_reset_token(&token(1)));
+    ids.move_on().expect("spare");
+    assert!(!ids.is_reset_token(&token(0)), "retired");
+}

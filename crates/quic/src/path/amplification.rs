@@ -1,0 +1,60 @@
+//! The limit on what is sent to an address that has not been validated: three times what came from it
+//! (RFC 9000 §8.1).
+
+/// How many bytes may leave for each byte received, RFC 9000 §8.1.
+const FACTOR: u64 = 3;
+
+/// The anti-amplification limit of one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Amplification {
+    /// `None` once the address is validated.
+    credit: Option<u64>,
+}
+
+impl Amplification {
+    /// An address that may be forged: nothing may be sent before something was received.
+    #[must_use]
+    pub const fn limited() -> Self {
+        Self { credit: Some(0) }
+    }
+
+    /// An address that is known to be the peer's, as that of a server to its client, or one with a valid token.
+    #[must_use]
+    pub const fn unlimited() -> Self {
+        Self { credit: None }
+    }
+
+    /// A datagram came from the address. All of it counts, whatever is in it.
+    pub fn on_datagram_received(&mut self, bytes: u64) {
+        if let Some(credit) = &mut self.credit {
+            *credit = credit.saturating_add(bytes.saturating_mul(FACTOR));
+        }
+    }
+
+    /// A datagram left for the address.
+    pub fn on_datagram_sent(&mut self, bytes: u64) {
+        if let Some(credit) = &mut self.credit {
+            *credit = credit.saturating_sub(bytes);
+        }
+    }
+
+    /// The address is validated: by a Handshake packet from it, a token, or a response to a challenge.
+    pub fn validate(&mut self) {
+        self.credit = None;
+    }
+
+    /// Whether the address is validated.
+    #[must_use]
+    pub const fn is_validated(&self) -> bool {
+        self.credit.is_none()
+    }
+
+    /// How many bytes may leave.
+    #[must_use]
+    pub fn budget(&self) -> u64 {
+        self.credit.unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,16 @@
+//! What belongs to one path, a pair of addresses (RFC 9000 §8, §9, §14). Each room is complete in itself; the connection
+//! has one set of them for each path it knows.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `amplification.rs` | how much may be sent to an address that has not been validated (§8.1) |
+//! | `validation.rs` | challenges out, responses in, and the verdict (§8.2) |
+//! | `mtud.rs` | the datagram size (§14.3, RFC 8899) |
+
+mod amplification;
+mod mtud;
+mod validation;
+
+pub use amplification::Amplification;
+pub use mtud::{MtuConfig, MtuDiscovery};
+pub use validation::{ChallengeData, PathValidation, ValidationState};

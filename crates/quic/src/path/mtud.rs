@@ -1,0 +1,202 @@
+//! The largest datagram the path carries (RFC 9000 §14.3, RFC 8899: DPLPMTUD), and black holes.
+//!
+//! ```text
+//!   base ──── start ────▶ searching ──── nothing between found and refused ────▶ complete ──── 10 min ────▶ searching
+//!     ▲                                                                              │
+//!     └──── black hole: full-size packets are lost while small ones arrive ──────────┘
+//! ```
+//!
+//! The search tries the sizes that paths have, largest first where one is likely, then halves what is left. A size is
+//! refused after three lost probes (`MAX_PROBES`); the loss of a probe is no congestion. One probe is out at a time. QUIC
+//! acknowledges, so there is no confirmation timer, and loss detection stands for the probe timer (RFC 8899 §5.1.1).
+
+use core::time::Duration;
+
+use lastbyte_congestion::Time;
+
+/// `BASE_PLPMTU` for QUIC, RFC 9000 §14: what every path carries.
+const BASE: u16 = 1200;
+/// `MAX_PROBES`, RFC 8899 §5.1.2.
+const PROBES_MAX: u32 = 3;
+/// `PMTU_RAISE_TIMER`, RFC 8899 §5.1.1.
+const RAISE_AFTER: Duration = Duration::from_secs(600);
+/// The search is over when less than this is left to find: it would not pay for the probes.
+const STEP_MIN: u16 = 16;
+/// Lost in a row, of more than the base size, with none of that size acknowledged between: a black hole.
+const BLACK_HOLE_LOSSES: u32 = 4;
+/// UDP payloads of paths one meets: Ethernet under IPv4 and IPv6, and `PPPoE`; jumbo frames.
+const LIKELY: [u16; 5] = [8952, 8932, 1472, 1452, 1444];
+
+/// What is searched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MtuConfig {
+    /// The datagram size at the start, in bytes of UDP payload. 1200 is safe anywhere; more is a bet that loses
+    /// handshakes where it fails. Less than 1200 counts as 1200.
+    pub initial: u16,
+    /// The largest size to look for. Default: 1472, Ethernet under IPv4.
+    pub maximum: u16,
+}
+
+impl Default for MtuConfig {
+    fn default() -> Self {
+        Self {
+            initial: BASE,
+            maximum: 1472,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not started: the handshake is not done.
+    Base,
+    Searching,
+    /// Until then.
+    Complete(Time),
+}
+
+/// The datagram size of one path.
+#[derive(Clone, Debug)]
+pub struct MtuDiscovery {
+    phase: Phase,
+    current: u16,
+    maximum: u16,
+    /// The smallest size known not to pass, or one more than the maximum.
+    refused: u16,
+    /// The size being probed, and how often it was lost.
+    probe: Option<(u16, u32)>,
+    is_probe_out: bool,
+    large_losses: u32,
+}
+
+impl MtuDiscovery {
+    /// Starts from the configured size.
+    #[must_use]
+    pub fn new(config: MtuConfig) -> Self {
+        let current = config.initial.max(BASE);
+        Self {
+            phase: Phase::Base,
+            current,
+            maximum: config.maximum.max(current),
+            refused: config.maximum.max(current).saturating_add(1),
+            probe: None,
+            is_probe_out: false,
+            large_losses: 0,
+        }
+    }
+
+    /// The size of datagrams, in bytes of UDP payload.
+    #[must_use]
+    pub const fn current(&self) -> u16 {
+        self.current
+    }
+
+    /// The handshake is done, and the peer takes datagrams of `max_udp_payload_size` bytes: the search begins.
+    pub fn start(&mut self, max_udp_payload_size: u64) {
+        let limit = u16::try_from(max_udp_payload_size)
+            .unwrap_or(u16::MAX)
+            .max(BASE);
+        self.maximum = self.maximum.min(limit);
+        self.current = self.current.min(limit);
+        self.search();
+    }
+
+    fn search(&mut self) {
+        self.phase = Phase::Searching;
+        self.refused = self.maximum.saturating_add(1);
+        self.probe = None;
+    }
+
+    /// The size of the probe to send now, if any. It goes in a datagram of its own, not before one fits the window, and
+    /// not during a first flight.
+    pub fn next_probe(&mut self, now: Time) -> Option<u16> {
+        if let Phase::Complete(until) = self.phase
+            && until <= now
+            && self.current < self.maximum
+        {
+            self.search();
+        }
+        if self.phase != Phase::Searching || self.is_probe_out {
+            return None;
+        }
+        if self.probe.is_none() {
+            self.probe = self.candidate().map(|size| (size, 0));
+        }
+        if self.probe.is_none() {
+            self.phase = Phase::Complete(now + RAISE_AFTER);
+        }
+        self.probe.map(|(size, _)| size)
+    }
+
+    /// The next size to try, between what passes and what does not.
+    fn candidate(&self) -> Option<u16> {
+        let (above, below) = (self.current, self.refused);
+        if below.saturating_sub(above) <= STEP_MIN && below <= self.maximum {
+            return None;
+        }
+        if self.maximum > above && below > self.maximum {
+            // Nothing refused yet: the largest first. Most paths carry what their ends do.
+            return Some(self.maximum);
+        }
+        LIKELY
+            .into_iter()
+            .find(|size| (above + 1..below).contains(size))
+            .or_else(|| {
+                let middle = above + below.saturating_sub(above) / 2;
+                (middle > above && below.saturating_sub(above) > STEP_MIN).then_some(middle)
+            })
+    }
+
+    /// The probe left.
+    pub fn on_probe_sent(&mut self) {
+        self.is_probe_out = true;
+    }
+
+    /// The probe was acknowledged. Returns the new size.
+    pub fn on_probe_acked(&mut self) -> Option<u16> {
+        self.is_probe_out = false;
+        let (size, _) = self.probe.take()?;
+        self.large_losses = 0;
+        self.current = self.current.max(size);
+        Some(self.current)
+    }
+
+    /// The probe was lost.
+    pub fn on_probe_lost(&mut self) {
+        self.is_probe_out = false;
+        if let Some((size, losses)) = &mut self.probe {
+            *losses += 1;
+            if *losses >= PROBES_MAX {
+                self.refused = self.refused.min(*size);
+                self.probe = None;
+            }
+        }
+    }
+
+    /// A packet other than a probe was acknowledged.
+    pub fn on_packet_acked(&mut self, bytes: u16) {
+        if bytes > BASE {
+            self.large_losses = 0;
+        }
+    }
+
+    /// A packet other than a probe was lost. Returns the base size if that makes a black hole: the search starts anew
+    /// when the raise timer expires.
+    pub fn on_packet_lost(&mut self, now: Time, bytes: u16) -> Option<u16> {
+        if bytes <= BASE || self.current <= BASE {
+            return None;
+        }
+        self.large_losses += 1;
+        if self.large_losses < BLACK_HOLE_LOSSES {
+            return None;
+        }
+        self.large_losses = 0;
+        self.current = BASE;
+        self.probe = None;
+        self.phase = Phase::Complete(now + RAISE_AFTER);
+        Some(BASE)
+    }
+}
+
+#[cfg(test)]
+mod tests;

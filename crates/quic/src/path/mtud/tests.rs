@@ -1,0 +1,136 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Searches on a path that carries `carries`; returns the sizes probed and the size found.
+fn search(mtu: &mut MtuDiscovery, carries: u16, now: Time) -> Vec<u16> {
+    let mut probed = Vec::new();
+    while let Some(size) = mtu.next_probe(now) {
+        probed.push(size);
+        assert!(probed.len() < 100, "no end: {probed:?}");
+        mtu.on_probe_sent();
+        assert_eq!(mtu.next_probe(now), None, "one probe at a time");
+        if size <= carries {
+            assert_eq!(mtu.on_probe_acked(), Some(size));
+        } else {
+            mtu.on_probe_lost();
+        }
+    }
+    probed
+}
+
+fn started(maximum: u16) -> MtuDiscovery {
+    let mut mtu = MtuDiscovery::new(MtuConfig {
+        maximum,
+        ..MtuConfig::default()
+    });
+    assert_eq!(
+        mtu.next_probe(Time::ZERO),
+        None,
+        "not before the handshake is done"
+    );
+    mtu.start(65_527);
+    mtu
+}
+
+#[test]
+fn rfc8899_5_3_one_probe_is_enough_on_a_usual_path() {
+    let mut mtu = started(1472);
+    assert_eq!(search(&mut mtu, 1472, Time::ZERO), [1472]);
+    assert_eq!(mtu.current(), 1472);
+}
+
+#[test]
+fn rfc8899_5_1_2_a_size_is_refused_after_three_lost_probes() {
+    let mut mtu = started(1472);
+    let probed = search(&mut mtu, 1452, Time::ZERO);
+    assert_eq!(probed, [1472, 1472, 1472, 1452, 1462, 1462, 1462]);
+    assert_eq!(mtu.current(), 1452);
+}
+
+#[test]
+fn odd_sizes_are_found_to_within_a_step() {
+    for carries in [1200, 1201, 1280, 1337, 1400, 1443] {
+        let mut mtu = started(1472);
+        search(&mut mtu, carries, Time::ZERO);
+        let found = mtu.current();
+        assert!(
+            found <= carries && carries - found <= 16,
+            "{found} of {carries}"
+        );
+    }
+}
+
+#[test]
+fn jumbo_frames_are_tried_first_where_allowed() {
+    let mut mtu = started(8952);
+    assert_eq!(search(&mut mtu, 8952, Time::ZERO), [8952]);
+    let mut mtu = started(8952);
+    search(&mut mtu, 1472, Time::ZERO);
+    assert_eq!(mtu.current(), 1472);
+}
+
+#[test]
+fn rfc9000_18_2_max_udp_payload_size_of_the_peer_is_a_bound() {
+    let mut mtu = MtuDiscovery::new(MtuConfig {
+        initial: 1400,
+        maximum: 1472,
+    });
+    mtu.start(1300);
+    assert_eq!(mtu.current(), 1300);
+    assert_eq!(mtu.next_probe(Time::ZERO), None);
+}
+
+#[test]
+fn rfc8899_5_1_1_searches_again_after_ten_minutes() {
+    let mut mtu = started(1472);
+    search(&mut mtu, 1300, Time::ZERO);
+    let found = mtu.current();
+    let later = Time::ZERO + RAISE_AFTER;
+    assert_eq!(mtu.next_probe(Time::from_nanos(later.as_nanos() - 1)), None);
+    search(&mut mtu, 1472, later);
+    assert!(found <= 1300);
+    assert_eq!(mtu.current(), 1472);
+}
+
+#[test]
+fn rfc8899_4_3_a_black_hole_leads_back_to_the_base() {
+    let mut mtu = started(1472);
+    search(&mut mtu, 1472, Time::ZERO);
+    let now = Time::from_nanos(5);
+    for _ in 0..3 {
+        assert_eq!(mtu.on_packet_lost(now, 1472), None);
+    }
+    mtu.on_packet_acked(1472); // it was only loss
+    for _ in 0..3 {
+        assert_eq!(mtu.on_packet_lost(now, 1472), None);
+    }
+    mtu.on_packet_acked(60); // says nothing of large ones
+    assert_eq!(
+        mtu.on_packet_lost(now, 100),
+        None,
+        "small ones do not count"
+    );
+    assert_eq!(mtu.on_packet_lost(now, 1472), Some(1200));
+    assert_eq!(mtu.current(), 1200);
+    assert_eq!(mtu.next_probe(now), None);
+    search(&mut mtu, 1472, now + RAISE_AFTER);
+    assert_eq!(mtu.current(), 1472);
+}
+
+proptest! {
+    #[test]
+    fn never_more_than_the_path_carries_and_close_to_it(
+        carries in 1200_u16..9500,
+        initial in 0_u16..1300,
+        maximum in 1000_u16..9500,
+    ) {
+        let mut mtu = MtuDiscovery::new(MtuConfig { initial, maximum });
+        mtu.start(65_527);
+        let start = mtu.current();
+        search(&mut mtu, carries, Time::ZERO);
+        let best = carries.min(maximum).max(start);
+        prop_assert!(mtu.current() <= best, "{} of {}", mtu.current(), best);
+        prop_assert!(best - mtu.current() <= STEP_MIN, "{} of {}", mtu.current(), best);
+    }
+}

@@ -1,0 +1,164 @@
+//! Whether the peer is at an address: `PATH_CHALLENGE` out, `PATH_RESPONSE` back (RFC 9000 §8.2).
+//!
+//! ```text
+//!   idle ──── start ────▶ validating ──── a response with the data of any challenge ────▶ validated
+//!                             └────────── 3 × PTO without one ───────────────────────────▶ failed
+//! ```
+//!
+//! Each challenge carries data of its own, and any of them may be answered. The first goes at once, further ones with
+//! doubling pauses. Nothing but a response validates: an acknowledgment of the challenge proves nothing (§8.2.2).
+//!
+//! The other direction, the challenges that the peer sends, is a short queue: each is answered once, on its path, and
+//! what does not fit the queue is dropped, the oldest first, so that a flood costs no memory.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use lastbyte_congestion::{INITIAL_RTT, Rtt, Time};
+
+/// The data of a challenge: unpredictable bytes (RFC 9000 §8.2.1), made by the caller.
+pub type ChallengeData = [u8; 8];
+
+/// Where validation stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValidationState {
+    /// Not asked for.
+    Idle,
+    /// Challenges are out.
+    Validating,
+    /// The peer is there.
+    Validated,
+    /// No response came in time (RFC 9000 §8.2.4). A new start is possible.
+    Failed,
+}
+
+/// The validation of one path.
+#[derive(Clone, Debug)]
+pub struct PathValidation {
+    state: ValidationState,
+    /// The data of the challenges sent, of which any may come back.
+    sent: VecDeque<ChallengeData>,
+    next_challenge_at: Option<Time>,
+    pause: Duration,
+    abandon_at: Option<Time>,
+    /// The peer's challenges, yet to be answered.
+    to_answer: VecDeque<ChallengeData>,
+}
+
+impl PathValidation {
+    /// Challenges sent in one validation at most.
+    const CHALLENGES_MAX: usize = 5;
+    /// The peer's challenges that wait for an answer at most.
+    const ANSWERS_MAX: usize = 4;
+
+    /// Nothing asked, nothing known.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            state: ValidationState::Idle,
+            sent: VecDeque::new(),
+            next_challenge_at: None,
+            pause: Duration::ZERO,
+            abandon_at: None,
+            to_answer: VecDeque::new(),
+        }
+    }
+
+    /// Where validation stands.
+    #[must_use]
+    pub const fn state(&self) -> ValidationState {
+        self.state
+    }
+
+    /// Starts validating, or starts again.
+    pub fn start(&mut self, now: Time, rtt: &Rtt, max_ack_delay: Duration) {
+        // §8.2.4: three times the larger of the PTO and that of a path of which nothing is known. (Not `rtt` alone: the
+        // new path may be longer.)
+        let unknown = Rtt::new(INITIAL_RTT);
+        let timeout = rtt
+            .probe_timeout(max_ack_delay)
+            .max(unknown.probe_timeout(max_ack_delay));
+        self.state = ValidationState::Validating;
+        self.sent.clear();
+        self.next_challenge_at = Some(now);
+        self.pause = rtt.probe_timeout(Duration::ZERO);
+        self.abandon_at = Some(now + timeout.saturating_mul(3));
+    }
+
+    /// Whether a challenge is to be sent now.
+    #[must_use]
+    pub fn wants_challenge(&self, now: Time) -> bool {
+        self.state == ValidationState::Validating
+            && self.next_challenge_at.is_some_and(|at| at <= now)
+    }
+
+    /// A challenge with this data leaves.
+    pub fn on_challenge_sent(&mut self, now: Time, data: ChallengeData) {
+        self.sent.push_back(data);
+        self.next_challenge_at = (self.sent.len() < Self::CHALLENGES_MAX).then(|| now + self.pause);
+        self.pause = self.pause.saturating_mul(2);
+    }
+
+    /// A response came, on whatever path (RFC 9000 §8.2.3). Returns whether it validated this one.
+    pub fn on_response(&mut self, data: &ChallengeData) -> bool {
+        let is_ours = self.state == ValidationState::Validating && self.sent.contains(data);
+        if is_ours {
+            self.end(ValidationState::Validated);
+        }
+        is_ours
+    }
+
+    /// When [`PathValidation::on_timeout`] wants to be called.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        [self.next_challenge_at, self.abandon_at]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Gives up if it is time. Returns whether it is.
+    pub fn on_timeout(&mut self, now: Time) -> bool {
+        let is_over = self.state == ValidationState::Validating
+            && self.abandon_at.is_some_and(|at| at <= now);
+        if is_over {
+            self.end(ValidationState::Failed);
+        }
+        is_over
+    }
+
+    fn end(&mut self, state: ValidationState) {
+        self.state = state;
+        self.sent.clear();
+        self.next_challenge_at = None;
+        self.abandon_at = None;
+    }
+
+    /// The peer challenges this path.
+    pub fn on_challenge(&mut self, data: ChallengeData) {
+        if self.to_answer.len() >= Self::ANSWERS_MAX {
+            self.to_answer.pop_front();
+        }
+        self.to_answer.push_back(data);
+    }
+
+    /// The next challenge to answer. Each is answered once (RFC 9000 §8.2.2).
+    pub fn take_answer(&mut self) -> Option<ChallengeData> {
+        self.to_answer.pop_front()
+    }
+
+    /// Whether a challenge waits for its answer.
+    #[must_use]
+    pub fn has_answer(&self) -> bool {
+        !self.to_answer.is_empty()
+    }
+}
+
+impl Default for PathValidation {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+use super::*;
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + ms(millis)
+}
+
+fn started() -> PathValidation {
+    let mut rtt = Rtt::default();
+    rtt.update(Time::ZERO, ms(100), Duration::ZERO, None);
+    let mut validation = PathValidation::new();
+    validation.start(at(1000), &rtt, ms(25));
+    validation
+}
+
+#[test]
+fn rfc9000_8_2_1_challenges_with_doubling_pauses_and_an_end() {
+    let mut validation = started();
+    let mut times = Vec::new();
+    let end = loop {
+        let now = validation.deadline().expect("a deadline");
+        if !validation.wants_challenge(now) {
+            break now;
+        }
+        validation.on_challenge_sent(now, [times.len() as u8; 8]);
+        assert!(!validation.wants_challenge(now));
+        times.push(now.since(Time::ZERO).as_millis());
+    };
+    // PTO without delay: 300 ms. Giving up: 3 × (333 + 4 × 166.5 + 25) ms after the start.
+    assert_eq!(times, [1000, 1300, 1900, 3100]);
+    assert_eq!(end, at(4072));
+}
+
+#[test]
+fn challenges_are_bounded_in_number_on_a_short_path() {
+    let mut rtt = Rtt::default();
+    rtt.update(Time::ZERO, ms(1), Duration::ZERO, None);
+    let mut validation = PathValidation::new();
+    validation.start(at(0), &rtt, ms(25));
+    let mut sent = 0;
+    while let Some(now) = validation.deadline()
+        && validation.wants_challenge(now)
+    {
+        validation.on_challenge_sent(now, [sent; 8]);
+        sent += 1;
+    }
+    assert_eq!(usize::from(sent), PathValidation::CHALLENGES_MAX);
+}
+
+#[test]
+fn rfc9000_8_2_3_any_challenge_may_be_answered() {
+    let mut validation = started();
+    validation.on_challenge_sent(at(1000), [1; 8]);
+    validation.on_challenge_sent(at(1300), [2; 8]);
+    assert!(!validation.on_response(&[3; 8]));
+    assert_eq!(validation.state(), ValidationState::Validating);
+    assert!(validation.on_response(&[1; 8]));
+    assert_eq!(
+        (validation.state(), validation.deadline()),
+        (ValidationState::Validated, None)
+    );
+    assert!(!validation.on_response(&[2; 8]), "it is over");
+}
+
+#[test]
+fn rfc9000_8_2_4_gives_up_after_three_timeouts_of_the_longer_kind() {
+    let mut validation = started();
+    let end = at(1000) + ms(3 * (333 + 666 + 25));
+    assert!(!validation.on_timeout(Time::from_nanos(end.as_nanos() - 3_000_001)));
+    assert!(validation.on_timeout(end));
+    assert_eq!(validation.state(), ValidationState::Failed);
+    assert!(!validation.on_timeout(end), "once");
+}
+
+#[test]
+fn a_response_without_a_challenge_validates_nothing() {
+    let mut validation = PathValidation::new();
+    assert!(!validation.on_response(&[0; 8]));
+    assert_eq!(validation.state(), ValidationState::Idle);
+}
+
+#[test]
+fn rfc9000_8_2_2_each_challenge_is_answered_once_and_a_flood_is_bounded() {
+    let mut validation = PathValidation::new();
+    for data in 0..100 {
+        validation.on_challenge([data; 8]);
+    }
+    let answers: Vec<_> = std::iter::from_fn(|| validation.take_answer()).collect();
+    assert_eq!(answers, [[96; 8], [97; 8], [98; 8], [99; 8]]);
+    assert!(!validation.has_answer());
+}
