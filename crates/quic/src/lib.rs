@@ -4,6 +4,8 @@
 
 pub mod ack;
 pub mod cid;
+pub mod close;
+pub mod idle;
 pub mod path;
 pub mod receipt;
 pub mod recovery;

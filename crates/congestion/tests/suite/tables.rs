@@ -508,11 +508,11 @@ fn initial_window_follows_the_datagram_size_until_it_is_used() {
     );
 }
 
-#[test]
-fn idle_keep() {
+/// Two round trips, a pause of one second, and a long one.
+fn idle(name: &str, policy: &str) {
     table(
-        "idle_keep",
-        "slow-start:initial-window=20p,idle=keep",
+        name,
+        &format!("slow-start:initial-window=20p,idle={policy}"),
         "+40ms
          send 20
          +40ms
@@ -523,57 +523,26 @@ fn idle_keep() {
          idle 1s
          idle 700s",
     );
+}
+
+#[test]
+fn idle_keep() {
+    idle("idle_keep", "keep");
 }
 
 #[test]
 fn idle_rfc9002() {
-    table(
-        "idle_rfc9002",
-        "slow-start:initial-window=20p,idle=rfc9002",
-        "+40ms
-         send 20
-         +40ms
-         ack 0-19
-         send 40
-         +40ms
-         ack 20-59
-         idle 1s
-         idle 700s",
-    );
+    idle("idle_rfc9002", "rfc9002");
 }
 
 #[test]
 fn idle_rfc5681() {
-    table(
-        "idle_rfc5681",
-        "slow-start:initial-window=20p,idle=rfc5681",
-        "+40ms
-         send 20
-         +40ms
-         ack 0-19
-         send 40
-         +40ms
-         ack 20-59
-         idle 1s
-         idle 700s",
-    );
+    idle("idle_rfc5681", "rfc5681");
 }
 
 #[test]
 fn idle_rfc2861() {
-    table(
-        "idle_rfc2861",
-        "slow-start:initial-window=20p,idle=rfc2861",
-        "+40ms
-         send 20
-         +40ms
-         ack 0-19
-         send 40
-         +40ms
-         ack 20-59
-         idle 1s
-         idle 700s",
-    );
+    idle("idle_rfc2861", "rfc2861");
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! The idle timeout and keeping alive (RFC 9000 §10.1).
+//!
+//! The timeout is the smaller of what both sides advertise, but never less than three probe timeouts, so that a few lost
+//! packets do not end a connection. It starts anew with each packet received, and with the first ack-eliciting packet
+//! sent since (§10.1), no matter how many follow: a peer that is gone must be noticed.
+
+use core::time::Duration;
+
+use lastbyte_congestion::Time;
+
+/// The idle timer of a connection.
+#[derive(Clone, Debug)]
+pub struct IdleTimer {
+    /// `None` for no timeout.
+    timeout: Option<Duration>,
+    keep_alive: Option<Duration>,
+    restarted_at: Time,
+    /// Whether an ack-eliciting packet was sent since the last one received.
+    has_sent: bool,
+}
+
+impl IdleTimer {
+    /// A connection that begins now. `local` is our `max_idle_timeout`, zero for none; `keep_alive` how long nothing may
+    /// happen before a PING is sent, less than the timeout to be of use.
+    #[must_use]
+    pub fn new(now: Time, local: Duration, keep_alive: Option<Duration>) -> Self {
+        Self {
+            timeout: (!local.is_zero()).then_some(local),
+            keep_alive,
+            restarted_at: now,
+            has_sent: false,
+        }
+    }
+
+    /// The peer's `max_idle_timeout`, zero for none, is known.
+    pub fn on_peer_timeout(&mut self, peer: Duration) {
+        if !peer.is_zero() {
+            self.timeout = Some(self.timeout.map_or(peer, |local| local.min(peer)));
+        }
+    }
+
+    /// A packet was received and processed.
+    pub fn on_received(&mut self, now: Time) {
+        self.restarted_at = now;
+        self.has_sent = false;
+    }
+
+    /// An ack-eliciting packet left.
+    pub fn on_ack_eliciting_sent(&mut self, now: Time) {
+        if !self.has_sent {
+            self.has_sent = true;
+            self.restarted_at = now;
+        }
+    }
+
+    /// When the connection is over, without a word (RFC 9000 §10.1); `None` for never. `probe_timeout` is the present
+    /// one.
+    #[must_use]
+    pub fn deadline(&self, probe_timeout: Duration) -> Option<Time> {
+        let timeout = self.timeout?.max(probe_timeout.saturating_mul(3));
+        Some(self.restarted_at + timeout)
+    }
+
+    /// When a PING is to be sent to keep the connection alive (RFC 9000 §10.1.2); `None` for never.
+    #[must_use]
+    pub fn keep_alive_at(&self) -> Option<Time> {
+        // Once something that elicits an acknowledgment is out, that does it.
+        self.keep_alive
+            .filter(|_| !self.has_sent)
+            .map(|pause| self.restarted_at + pause)
+    }
+}
+
+#[cfg(test)]
+mod tests;
