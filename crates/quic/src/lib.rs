@@ -1,11 +1,31 @@
-//! A QUIC transport as a pure state machine: bytes and time in, bytes and deadlines out. (Header to come.)
+//! A QUIC transport as a pure state machine: bytes and time in, bytes and deadlines out.
+//!
+//! So far its rooms stand, each complete and tested alone; the connection that joins them is to come.
+//!
+//! | room | owns |
+//! |---|---|
+//! | [`ack`] | what was received, and when to say so (RFC 9000 §13) |
+//! | [`recovery`] | what is in flight, losses, probes, ECN; congestion control and pacing (RFC 9002) |
+//! | [`cid`] | connection IDs, ours and the peer's (RFC 9000 §5.1) |
+//! | [`path`] | anti-amplification, path validation, datagram size (RFC 9000 §8, §14) |
+//! | [`crypto_stream`] | CRYPTO data of one space (RFC 9000 §7.5) |
+//! | [`idle`], [`close`] | the idle timeout; closing and draining (RFC 9000 §10) |
+//! | [`space`], [`receipt`] | what the rooms share |
+//!
+//! Every room speaks one dialect: it takes `now`, writes its own frames, leaves a [`receipt::Receipt`] with the packet for
+//! each, is told by it whether the packet was acknowledged or lost, and names its own deadline.
+//!
+//! No room reads a clock, opens a socket or draws a random number: time and randomness are arguments. Bytes off the wire
+//! never make one panic, and each queue and buffer has a bound.
 
 #![forbid(unsafe_code)]
 
 pub mod ack;
 pub mod cid;
 pub mod close;
+pub mod crypto_stream;
 pub mod idle;
 pub mod path;
 pub mod receipt;
 pub mod recovery;
+pub mod space;

@@ -32,29 +32,11 @@ pub use loss::{LossThresholds, PACKET_THRESHOLD, Verdict, judge};
 pub use probe::{ProbeTimer, TimerContext};
 pub use sent::{AckedUnsent, Fate, NewlyAcked, SentPacket, SentPackets};
 
-use crate::{ack::EcnCodepoint, receipt::Receipt};
-
-/// A packet number space (RFC 9000 §12.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Space {
-    /// Initial packets.
-    Initial,
-    /// Handshake packets.
-    Handshake,
-    /// 0-RTT and 1-RTT packets.
-    Data,
-}
-
-impl Space {
-    /// All of them, in the order of the handshake.
-    pub const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Data];
-
-    /// 0, 1 or 2.
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-}
+use crate::{
+    ack::EcnCodepoint,
+    receipt::Receipt,
+    space::{PerSpace, Space},
+};
 
 /// What becomes of receipts.
 pub trait ReceiptSink {
@@ -149,7 +131,7 @@ pub enum Expired {
 /// Loss detection and congestion control of one path.
 #[derive(Debug)]
 pub struct Recovery {
-    spaces: [SentPackets; 3],
+    spaces: PerSpace<SentPackets>,
     rtt: Rtt,
     controller: Box<dyn Controller>,
     pacer: Pacer,
@@ -172,7 +154,7 @@ impl Recovery {
         ecn: EcnValidation,
     ) -> Self {
         Self {
-            spaces: [SentPackets::new(), SentPackets::new(), SentPackets::new()],
+            spaces: PerSpace::default(),
             rtt,
             controller,
             pacer: Pacer::new(),
@@ -190,17 +172,8 @@ impl Recovery {
 
     /// The packets sent in a space.
     #[must_use]
-    pub fn sent(&self, space: Space) -> &SentPackets {
-        let [initial, handshake, data] = &self.spaces;
-        match space {
-            Space::Initial => initial,
-            Space::Handshake => handshake,
-            Space::Data => data,
-        }
-    }
-
-    fn sent_mut(&mut self, space: Space) -> &mut SentPackets {
-        of(&mut self.spaces, space)
+    pub const fn sent(&self, space: Space) -> &SentPackets {
+        self.spaces.get(space)
     }
 
     /// The round-trip time.
@@ -295,7 +268,7 @@ impl Recovery {
         if outgoing.is_ack_eliciting {
             self.timer.on_ack_eliciting_sent(outgoing.space, now);
         }
-        let sent = self.sent_mut(outgoing.space);
+        let sent = self.spaces.get_mut(outgoing.space);
         sent.push(
             SentPacket {
                 sent_at: now,
@@ -328,7 +301,7 @@ impl Recovery {
 
     /// Skips a packet number (RFC 9000 §21.4).
     pub fn skip_number(&mut self, now: Time, space: Space) {
-        self.sent_mut(space).skip(now);
+        self.spaces.get_mut(space).skip(now);
     }
 
     /// Nothing is left to send, though window and pacer would allow it.
@@ -407,7 +380,7 @@ impl Recovery {
             .probe_timeout(ack.max_ack_delay.unwrap_or_default())
             * LOST_KEPT_TIMEOUTS;
         let before = Time::from_nanos(now.as_nanos().saturating_sub(nanos(horizon)));
-        self.sent_mut(space).expire(before);
+        self.spaces.get_mut(space).expire(before);
         Ok(AckOutcome {
             newly_acked: news.packets,
             late: news.late,
@@ -425,7 +398,7 @@ impl Recovery {
         let space = ack.space;
         let largest = ack.frame.largest().get();
         let mut news = News::default();
-        let sent = of(&mut self.spaces, space);
+        let sent = self.spaces.get_mut(space);
         let (controller, statistics, thresholds) = (
             &mut self.controller,
             &mut self.statistics,
@@ -483,7 +456,7 @@ impl Recovery {
     ) -> (u64, Option<u64>) {
         let delay = self.thresholds.delay(&self.rtt);
         let thresholds = self.thresholds;
-        let sent = of(&mut self.spaces, space);
+        let sent = self.spaces.get_mut(space);
         let Some(largest_acked) = sent.largest_acked() else {
             return (0, None);
         };
@@ -610,23 +583,13 @@ impl Recovery {
     /// The keys of a space are gone (RFC 9002 §6.4): what was in flight is no more, and nothing is said of it.
     pub fn discard_space(&mut self, now: Time, space: Space) {
         let in_flight = &mut self.in_flight;
-        let sent = of(&mut self.spaces, space);
+        let sent = self.spaces.get_mut(space);
         sent.discard(&mut |packet| {
             if packet.is_in_flight {
                 *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
             }
         });
         self.timer.on_discarded(space, now);
-    }
-}
-
-/// Borrows one space, and not all of [`Recovery`].
-const fn of(spaces: &mut [SentPackets; 3], space: Space) -> &mut SentPackets {
-    let [initial, handshake, data] = spaces;
-    match space {
-        Space::Initial => initial,
-        Space::Handshake => handshake,
-        Space::Data => data,
     }
 }
 

@@ -4,14 +4,14 @@ use core::time::Duration;
 
 use lastbyte_congestion::{Rtt, Time};
 
-use super::Space;
+use crate::space::Space;
 
 /// What the timer has to know of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct TimerContext {
-    /// The peer's `max_ack_delay`; it counts in the Data space alone.
+    /// The peer's `max_ack_delay`; it counts in the application space alone.
     pub max_ack_delay: Duration,
-    /// Whether the handshake is confirmed: before, there are no probes in the Data space (RFC 9002 §6.2.1).
+    /// Whether the handshake is confirmed: before, there are no probes in the application space (RFC 9002 §6.2.1).
     pub is_handshake_confirmed: bool,
     /// Whether Handshake keys are there.
     pub has_handshake_keys: bool,
@@ -122,11 +122,11 @@ impl ProbeTimer {
             .into_iter()
             .zip(has_ack_eliciting)
             .filter(|(space, has)| {
-                *has && (*space != Space::Data || context.is_handshake_confirmed)
+                *has && (*space != Space::Application || context.is_handshake_confirmed)
             })
             .filter_map(|(space, _)| {
                 let max_ack_delay = match space {
-                    Space::Data => context.max_ack_delay,
+                    Space::Application => context.max_ack_delay,
                     Space::Initial | Space::Handshake => Duration::ZERO,
                 };
                 let last = (*self.last_sent.get(space.index())?)?;

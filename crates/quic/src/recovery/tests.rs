@@ -92,12 +92,12 @@ impl Path {
     }
 
     fn send_many(&mut self, count: usize) {
-        (0..count).for_each(|_| self.send(Space::Data));
+        (0..count).for_each(|_| self.send(Space::Application));
     }
 
     /// An ACK frame of these ranges, the largest first.
     fn ack(&mut self, ranges: &[RangeInclusive<u32>]) -> Result<AckOutcome, AckedUnsent> {
-        self.ack_in(Space::Data, ranges, None)
+        self.ack_in(Space::Application, ranges, None)
     }
 
     fn ack_in(
@@ -198,7 +198,7 @@ fn rfc9002_6_2_4_a_probe_timeout_declares_nothing_lost() {
     // 100 + 4 × 50 + 25
     assert_eq!(path.deadline(), Some(ms(325)));
     path.pass(ms(325));
-    assert_eq!(path.time_out(), Expired::Probe(Space::Data));
+    assert_eq!(path.time_out(), Expired::Probe(Space::Application));
     assert_eq!(path.recovery.in_flight(), 2400);
     assert!(path.fates.lost.is_empty());
     path.send_many(1);
@@ -284,7 +284,7 @@ fn rfc9002_7_1_a_rise_of_the_ce_count_is_congestion() {
     };
     let one_to_four: RangeInclusive<u32> = 0..=3;
     let outcome = path
-        .ack_in(Space::Data, &[one_to_four], counts(3, 1))
+        .ack_in(Space::Application, &[one_to_four], counts(3, 1))
         .expect("sent");
     assert_eq!(outcome.newly_marked, 1);
     assert_eq!(path.recovery.congestion().window, 6000);
@@ -292,7 +292,7 @@ fn rfc9002_7_1_a_rise_of_the_ce_count_is_congestion() {
     assert_eq!(path.recovery.ecn().state(), EcnState::Capable);
     // More marks of the same flight change nothing.
     let up_to_nine: RangeInclusive<u32> = 0..=9;
-    path.ack_in(Space::Data, &[up_to_nine], counts(6, 4))
+    path.ack_in(Space::Application, &[up_to_nine], counts(6, 4))
         .expect("sent");
     assert_eq!(path.recovery.congestion().window, 6000);
 }
@@ -300,7 +300,7 @@ fn rfc9002_7_1_a_rise_of_the_ce_count_is_congestion() {
 #[test]
 fn rfc9000_14_4_a_lost_mtu_probe_is_no_congestion() {
     let mut path = Path::new("newreno:initial-window=20p");
-    path.send_as(Space::Data, true);
+    path.send_as(Space::Application, true);
     path.send_many(5);
     path.pass(ms(100));
     let outcome = path.ack(&[1..=5]).expect("sent");
@@ -339,7 +339,7 @@ fn spaces_share_the_window_and_not_the_numbers() {
     let mut path = Path::new("newreno:initial-window=10p");
     path.send(Space::Initial);
     path.send(Space::Handshake);
-    path.send(Space::Data);
+    path.send(Space::Application);
     assert_eq!(path.recovery.in_flight(), 3600);
     path.pass(ms(50));
     for space in Space::ALL {
@@ -372,6 +372,6 @@ fn steady_traffic_keeps_the_ring_as_small_as_the_flight() {
         path.ack(&[round..=round]).expect("sent");
         path.send_many(1);
     }
-    assert_eq!(path.recovery.sent(Space::Data).len(), 100);
+    assert_eq!(path.recovery.sent(Space::Application).len(), 100);
     assert_eq!(path.recovery.statistics().ring_max, 101 - 1);
 }

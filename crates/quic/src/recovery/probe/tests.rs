@@ -28,10 +28,10 @@ const DATA: [bool; 3] = [false, false, true];
 #[test]
 fn rfc9002_6_2_1_timeout_counts_max_ack_delay_in_the_data_space_alone() {
     let mut timer = ProbeTimer::new();
-    timer.on_ack_eliciting_sent(Space::Data, at(1000));
+    timer.on_ack_eliciting_sent(Space::Application, at(1000));
     timer.on_ack_eliciting_sent(Space::Handshake, at(1010));
     let deadline = |has| timer.deadline(&rtt(), has, &CONFIRMED);
-    assert_eq!(deadline(DATA), Some((at(1325), Space::Data)));
+    assert_eq!(deadline(DATA), Some((at(1325), Space::Application)));
     assert_eq!(
         deadline([false, true, false]),
         Some((at(1310), Space::Handshake))
@@ -46,25 +46,25 @@ fn rfc9002_6_2_1_timeout_counts_max_ack_delay_in_the_data_space_alone() {
 #[test]
 fn rfc9002_6_2_1_backs_off_twofold_and_ends_with_news() {
     let mut timer = ProbeTimer::new();
-    timer.on_ack_eliciting_sent(Space::Data, at(1000));
+    timer.on_ack_eliciting_sent(Space::Application, at(1000));
     for expected in [1325, 1650, 2300, 3600] {
         assert_eq!(
             timer.deadline(&rtt(), DATA, &CONFIRMED),
-            Some((at(expected), Space::Data))
+            Some((at(expected), Space::Application))
         );
         timer.on_probe_timeout();
     }
     timer.on_news();
     assert_eq!(
         timer.deadline(&rtt(), DATA, &CONFIRMED),
-        Some((at(1325), Space::Data))
+        Some((at(1325), Space::Application))
     );
 }
 
 #[test]
 fn rfc9002_6_2_1_no_probes_in_the_data_space_before_confirmation() {
     let mut timer = ProbeTimer::new();
-    timer.on_ack_eliciting_sent(Space::Data, at(1000));
+    timer.on_ack_eliciting_sent(Space::Application, at(1000));
     let context = TimerContext {
         is_handshake_confirmed: false,
         ..CONFIRMED
@@ -75,11 +75,11 @@ fn rfc9002_6_2_1_no_probes_in_the_data_space_before_confirmation() {
 #[test]
 fn rfc9002_6_2_1_a_loss_timer_goes_first() {
     let mut timer = ProbeTimer::new();
-    timer.on_ack_eliciting_sent(Space::Data, at(1000));
-    timer.set_loss_time(Space::Data, Some(at(1100)));
+    timer.on_ack_eliciting_sent(Space::Application, at(1000));
+    timer.set_loss_time(Space::Application, Some(at(1100)));
     assert_eq!(
         timer.deadline(&rtt(), DATA, &CONFIRMED),
-        Some((at(1100), Space::Data))
+        Some((at(1100), Space::Application))
     );
 }
 
@@ -128,7 +128,7 @@ fn rfc9002_6_2_2_discarding_keys_ends_the_back_off() {
 #[test]
 fn a_back_off_without_end_does_not_overflow() {
     let mut timer = ProbeTimer::new();
-    timer.on_ack_eliciting_sent(Space::Data, at(1000));
+    timer.on_ack_eliciting_sent(Space::Application, at(1000));
     for _ in 0..200 {
         timer.on_probe_timeout();
     }

@@ -1,0 +1,204 @@
+//! The CRYPTO data of one packet number space, both ways (RFC 9000 §7.5, §19.6).
+//!
+//! What is sent is kept until it is acknowledged, and is never much: a handshake. What is received out of order is kept
+//! up to [`RECEIVE_MAX`] bytes; a peer that sends more is closed with `CRYPTO_BUFFER_EXCEEDED`.
+
+use std::collections::BTreeMap;
+
+use lastbyte_wire::{BufferFull, Encode, VarInt, Writer, frame::Crypto};
+
+use crate::receipt::Receipt;
+
+/// How far ahead of what was read the peer's data may be: RFC 9000 §7.5 asks for 4096 at least; a certificate chain in
+/// reordered packets wants more.
+pub const RECEIVE_MAX: u64 = 64 * 1024;
+
+/// The CRYPTO data of one space.
+#[derive(Clone, Debug, Default)]
+pub struct CryptoStream {
+    /// All that was ever to be sent.
+    to_send: Vec<u8>,
+    /// How much of it has been sent at least once.
+    sent: usize,
+    /// What was lost and has to be sent again, ascending: start and end.
+    lost: BTreeMap<u64, u64>,
+    /// What was acknowledged ahead of `acked_up_to`: start and end.
+    acked: BTreeMap<u64, u64>,
+    acked_up_to: u64,
+    /// Received ahead of `read`.
+    received: BTreeMap<u64, Vec<u8>>,
+    read: u64,
+}
+
+/// More data ahead of what can be read than is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CryptoBufferExceeded;
+
+impl CryptoStream {
+    // ---- sending --------------------------------------------------------------------------------------------------
+
+    /// Where the handshake appends what is to be sent.
+    pub fn outgoing(&mut self) -> &mut Vec<u8> {
+        &mut self.to_send
+    }
+
+    /// Whether there is something to write.
+    #[must_use]
+    pub fn wants_to_send(&self) -> bool {
+        self.sent < self.to_send.len() || !self.lost.is_empty()
+    }
+
+    /// Sends again all that was not acknowledged: a probe has to carry something (RFC 9002 §6.2.4).
+    pub fn send_again(&mut self) {
+        let sent = self.sent as u64;
+        if self.acked_up_to < sent {
+            self.on_lost(self.acked_up_to, sent - self.acked_up_to);
+        }
+    }
+
+    /// Writes CRYPTO frames while there is room: what was lost first.
+    pub fn write_frames(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
+        while let Some((start, end)) = self.next_to_send() {
+            let offset = VarInt::saturating(start);
+            let Some(room) = Crypto::data_len_max(offset, writer.remaining()) else {
+                return;
+            };
+            let len = room.min(usize::try_from(end - start).unwrap_or(room));
+            let from = usize::try_from(start).unwrap_or(usize::MAX);
+            let Some(data) = self.to_send.get(from..from + len) else {
+                return;
+            };
+            if (Crypto { offset, data }).encode(writer) == Err(BufferFull) {
+                return;
+            }
+            self.on_written(start, end, len as u64);
+            receipts(Receipt::Crypto {
+                offset: start,
+                len: len as u16,
+            });
+        }
+    }
+
+    fn next_to_send(&self) -> Option<(u64, u64)> {
+        if let Some((start, end)) = self.lost.first_key_value() {
+            return Some((*start, *end));
+        }
+        let (sent, len) = (self.sent as u64, self.to_send.len() as u64);
+        (sent < len).then_some((sent, len))
+    }
+
+    fn on_written(&mut self, start: u64, end: u64, len: u64) {
+        if self.lost.remove(&start).is_some() {
+            if start + len < end {
+                self.lost.insert(start + len, end);
+            }
+        } else {
+            self.sent += usize::try_from(len).unwrap_or(0);
+        }
+    }
+
+    /// Data was acknowledged.
+    pub fn on_acked(&mut self, offset: u64, len: u64) {
+        insert_range(&mut self.acked, offset, offset + len);
+        while let Some((start, end)) = self.acked.first_key_value().map(|(s, e)| (*s, *e))
+            && start <= self.acked_up_to
+        {
+            self.acked_up_to = self.acked_up_to.max(end);
+            self.acked.remove(&start);
+        }
+    }
+
+    /// Data was lost: it is sent again, but for what was acknowledged meanwhile.
+    pub fn on_lost(&mut self, offset: u64, len: u64) {
+        let end = offset + len;
+        let mut start = offset.max(self.acked_up_to);
+        let acked: Vec<(u64, u64)> = self.acked.range(..end).map(|(s, e)| (*s, *e)).collect();
+        for (acked_start, acked_end) in acked {
+            if start < acked_start {
+                insert_range(&mut self.lost, start, acked_start);
+            }
+            start = start.max(acked_end);
+        }
+        if start < end {
+            insert_range(&mut self.lost, start, end);
+        }
+    }
+
+    // ---- receiving ------------------------------------------------------------------------------------------------
+
+    /// Data came. `read` gets what is now in order, each byte once.
+    ///
+    /// # Errors
+    ///
+    /// It is too far ahead. Or what `read` says.
+    pub fn on_received<E: From<CryptoBufferExceeded>>(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        read: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let end = offset.saturating_add(data.len() as u64);
+        if end <= self.read {
+            return Ok(());
+        }
+        if end > self.read + RECEIVE_MAX {
+            return Err(CryptoBufferExceeded.into());
+        }
+        if offset > self.read {
+            // Of two pieces at one offset the longer one is kept. Pieces may overlap: their sum is bounded by the square
+            // of a small number, since there are few of them.
+            let is_longer = self
+                .received
+                .get(&offset)
+                .is_none_or(|known| known.len() < data.len());
+            if is_longer {
+                if self.received.len() >= PIECES_MAX {
+                    return Err(CryptoBufferExceeded.into());
+                }
+                self.received.insert(offset, data.to_vec());
+            }
+            return Ok(());
+        }
+        self.take(offset, data, read)?;
+        while let Some(entry) = self.received.first_entry()
+            && *entry.key() <= self.read
+        {
+            let (offset, data) = entry.remove_entry();
+            self.take(offset, &data, read)?;
+        }
+        Ok(())
+    }
+
+    fn take<E>(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        read: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let known = usize::try_from(self.read - offset).unwrap_or(usize::MAX);
+        if let Some(news) = data.get(known..).filter(|news| !news.is_empty()) {
+            self.read += news.len() as u64;
+            read(news)?;
+        }
+        Ok(())
+    }
+}
+
+/// Pieces out of order: a handshake has a dozen.
+const PIECES_MAX: usize = 128;
+
+/// Adds `start..end` to a set of ranges, joining those that touch.
+fn insert_range(ranges: &mut BTreeMap<u64, u64>, mut start: u64, mut end: u64) {
+    while let Some((other_start, other_end)) =
+        ranges.range(..=end).next_back().map(|(s, e)| (*s, *e))
+        && other_end >= start
+    {
+        ranges.remove(&other_start);
+        start = start.min(other_start);
+        end = end.max(other_end);
+    }
+    ranges.insert(start, end);
+}
+
+#[cfg(test)]
+mod tests;
