@@ -24,6 +24,7 @@ pub mod ack;
 pub mod cid;
 pub mod close;
 pub mod crypto_stream;
+pub mod flow;
 pub mod idle;
 pub mod path;
 pub mod receipt;
