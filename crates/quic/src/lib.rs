@@ -30,3 +30,4 @@ pub mod path;
 pub mod receipt;
 pub mod recovery;
 pub mod space;
+pub mod stream;

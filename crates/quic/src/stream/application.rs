@@ -1,0 +1,240 @@
+//! What the application asks of streams (RFC 9000 §2.4).
+//!
+//! Owns the calls that open, write, read and give up streams, and how events are told. None of them waits: what cannot be
+//! done now is said, and an event follows when it can.
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{Direction, StreamId, VarInt};
+
+use super::{
+    ControlSet, Priority, ReadError, Source, StreamEvent, Streams, UnknownStream, WriteError,
+    event::EventSet, send::SendPart, state::ReceiveState,
+};
+
+/// What a read came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// How many bytes were taken.
+    pub bytes: usize,
+    /// Whether they were the last: the stream was read to its end.
+    pub end: bool,
+}
+
+impl Streams {
+    /// Opens a stream. `None` if the peer does not permit one more: it is told that we are blocked, and an event follows
+    /// when it permits (RFC 9000 §4.6).
+    pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
+        let index = self.local.get_mut(direction).open()?;
+        let id = StreamId::new(self.side, direction, index)?;
+        self.create(id);
+        Some(id)
+    }
+
+    /// The next stream that the peer opened. Streams that are over by now, their data having been taken by a sink, are
+    /// left out.
+    pub fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+        loop {
+            let index = self.peer.get_mut(direction).accept()?;
+            let id = StreamId::new(self.side.peer(), direction, index)?;
+            if self.live.contains_key(&id) {
+                return Some(id);
+            }
+        }
+    }
+
+    /// Appends bytes, as many as the send buffer has room for. If not all, an event follows when there is room.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be written any more.
+    pub fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, WriteError> {
+        let buffer_max = self.config.send_buffer.max(1);
+        let send = self.open_send(id)?;
+        let room = buffer_max.saturating_sub(send.body.written());
+        let room = if send.body.has_room_for_part() {
+            room
+        } else {
+            0
+        };
+        let accepted = bytes.get(..room).unwrap_or(bytes);
+        fits(send, accepted.len() as u64)?;
+        send.wants_room = accepted.len() < bytes.len();
+        send.body.write(accepted);
+        self.settle(id);
+        Ok(accepted.len())
+    }
+
+    /// Appends all of a source. It is read when packets are filled, and dropped when all of it is acknowledged.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be written any more, or too many parts wait.
+    pub fn send_source(&mut self, id: StreamId, source: Box<dyn Source>) -> Result<(), WriteError> {
+        let send = self.open_send(id)?;
+        if !send.body.has_room_for_part() {
+            send.wants_room = true;
+            return Err(WriteError::Blocked);
+        }
+        fits(send, source.len())?;
+        send.body.push(source);
+        self.settle(id);
+        Ok(())
+    }
+
+    /// Ends the stream behind what was written. An event follows when all is acknowledged.
+    ///
+    /// # Errors
+    ///
+    /// It was ended before.
+    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.open_send(id)?.finish();
+        self.settle(id);
+        Ok(())
+    }
+
+    /// Gives our part of the stream up: nothing more is sent, and the peer is told `code`. Does nothing if it is over.
+    ///
+    /// # Errors
+    ///
+    /// There is no such part.
+    pub fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), UnknownStream> {
+        let stream = self.live.get_mut(&id).ok_or(UnknownStream)?;
+        let send = stream.send.as_mut().ok_or(UnknownStream)?;
+        if send.reset(code) {
+            stream.control.insert(ControlSet::RESET_STREAM);
+            stream.events.remove(EventSet::WRITABLE);
+        }
+        self.settle(id);
+        Ok(())
+    }
+
+    /// Asks the peer to send no more: what arrives is thrown away (RFC 9000 §3.5).
+    ///
+    /// # Errors
+    ///
+    /// There is no such part.
+    pub fn stop_sending(
+        &mut self,
+        id: StreamId,
+        code: VarInt,
+        now: Time,
+    ) -> Result<(), UnknownStream> {
+        let stream = self.live.get_mut(&id).ok_or(UnknownStream)?;
+        let receive = stream.receive.as_mut().ok_or(UnknownStream)?;
+        if receive.stop(code, &mut self.rings) {
+            stream.control.insert(ControlSet::STOP_SENDING);
+        }
+        stream.events.remove(EventSet::READABLE);
+        self.release_and_settle(id, now);
+        Ok(())
+    }
+
+    /// Hands out data in order, slice by slice, until `read` takes less than it is given.
+    ///
+    /// # Errors
+    ///
+    /// There is nothing to be read any more.
+    pub fn read(
+        &mut self,
+        id: StreamId,
+        now: Time,
+        read: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Result<Read, ReadError> {
+        let stream = self.live.get_mut(&id).ok_or(ReadError::UnknownStream)?;
+        let receive = stream.receive.as_mut().ok_or(ReadError::UnknownStream)?;
+        if receive.is_stopped() {
+            return Err(ReadError::Stopped);
+        }
+        let outcome = match receive.state() {
+            ReceiveState::ResetRecvd | ReceiveState::ResetRead => {
+                receive.on_reset_told();
+                stream.events.remove(EventSet::RESET);
+                Err(ReadError::Reset(receive.reset_code()))
+            }
+            _ => {
+                let (bytes, end) = receive.read(read, &mut self.rings);
+                Ok(Read { bytes, end })
+            }
+        };
+        stream.events.remove(EventSet::READABLE);
+        self.release_and_settle(id, now);
+        outcome
+    }
+
+    /// Sets how important the stream is to others, now and from now on (RFC 9218). By default urgency 3, not incremental.
+    ///
+    /// # Errors
+    ///
+    /// There is no such stream.
+    pub fn set_priority(&mut self, id: StreamId, priority: Priority) -> Result<(), UnknownStream> {
+        let stream = self.live.get_mut(&id).ok_or(UnknownStream)?;
+        stream.priority = priority;
+        self.settle(id);
+        Ok(())
+    }
+
+    /// The next thing that happened. A stream whose events are not asked for stays in memory.
+    pub fn poll_event(&mut self) -> Option<StreamEvent> {
+        if let Some(event) = self.events.pop_general() {
+            return Some(event);
+        }
+        while let Some(id) = self.events.streams.front().copied() {
+            let event = self.pop_event(id);
+            if event.is_some() {
+                return event;
+            }
+        }
+        None
+    }
+
+    /// The next event of the first stream in the queue. Takes the stream off the queue with its last.
+    fn pop_event(&mut self, id: StreamId) -> Option<StreamEvent> {
+        let mut event = None;
+        if let Some(stream) = self.live.get_mut(&id) {
+            let (send, receive) = (&stream.send, &mut stream.receive);
+            event = stream.events.pop().and_then(|happened| {
+                Some(match happened {
+                    EventSet::READABLE => StreamEvent::Readable(id),
+                    EventSet::RESET => {
+                        let receive = receive.as_mut()?;
+                        receive.on_reset_told();
+                        let code = receive.reset_code();
+                        StreamEvent::Reset { id, code }
+                    }
+                    EventSet::STOPPED => StreamEvent::Stopped {
+                        id,
+                        code: send.as_ref()?.stopped()?,
+                    },
+                    EventSet::SOURCE_FAILED => StreamEvent::SourceFailed {
+                        id,
+                        code: send.as_ref()?.reset_code(),
+                    },
+                    EventSet::WRITABLE => StreamEvent::Writable(id),
+                    _ => StreamEvent::Finished(id),
+                })
+            });
+            if !stream.events.is_empty() {
+                return event;
+            }
+            stream.events_queued = false;
+        }
+        self.events.streams.pop_front();
+        self.settle(id);
+        event
+    }
+
+    fn open_send(&mut self, id: StreamId) -> Result<&mut SendPart, WriteError> {
+        let send = self.send_mut(id).ok_or(WriteError::UnknownStream)?;
+        match send.stopped() {
+            Some(code) => Err(WriteError::Stopped(code)),
+            None if send.is_open() => Ok(send),
+            None => Err(WriteError::Finished),
+        }
+    }
+}
+
+/// Whether the stream's offsets have room for so much more (RFC 9000 §4.5).
+fn fits(send: &SendPart, bytes: u64) -> Result<(), WriteError> {
+    let end = VarInt::saturating(send.body.end()).checked_add(bytes);
+    end.map(|_| ()).ok_or(WriteError::TooLong)
+}

@@ -1,0 +1,211 @@
+//! Puts received stream data in order (RFC 9000 §2.2).
+//!
+//! Owns the bytes that cannot be handed on yet, in one ring buffer per stream that is there only while such bytes are;
+//! rings go back to a pool. It must never hand a byte on twice, out of order, or after it was discarded.
+//!
+//! Bounded: by flow control, as the ring spans from what was read to the highest offset received, and flow control counts
+//! just that (§4.1); and by a maximum number of gaps, as each costs memory and time of its own (§21.7). A byte that
+//! arrives twice may differ, and either is fine (§2.2): the last one stays, unless it was handed on.
+
+use std::fmt;
+
+use super::ranges::RangeSet;
+
+#[cfg(test)]
+mod tests;
+
+/// The smallest ring, in bytes.
+const RING_MIN: usize = 4096;
+
+/// Rings that are not in use.
+#[derive(Default)]
+pub(super) struct RingPool {
+    free: Vec<Box<[u8]>>,
+    bytes: usize,
+}
+
+impl RingPool {
+    /// How many bytes are kept for the next stream that needs them. Larger rings go back to the system.
+    const BYTES_MAX: usize = 1 << 20;
+
+    fn take(&mut self, len: usize) -> Box<[u8]> {
+        match self.free.iter().position(|ring| ring.len() >= len) {
+            Some(index) => {
+                let ring = self.free.swap_remove(index);
+                self.bytes -= ring.len();
+                ring
+            }
+            None => vec![0; len].into_boxed_slice(),
+        }
+    }
+
+    fn give(&mut self, ring: Box<[u8]>) {
+        if !ring.is_empty() && self.bytes + ring.len() <= Self::BYTES_MAX {
+            self.bytes += ring.len();
+            self.free.push(ring);
+        }
+    }
+}
+
+impl fmt::Debug for RingPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RingPool({} bytes)", self.bytes)
+    }
+}
+
+/// More gaps than are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooManyGaps;
+
+#[derive(Default)]
+pub(super) struct Assembler {
+    /// All bytes before this offset have been read or discarded.
+    read: u64,
+    /// What was received from `read` on.
+    held: RangeSet,
+    /// The byte at `offset` is at `offset % ring.len()`. The length is a power of two, or 0.
+    ring: Box<[u8]>,
+    /// Only `held` is kept up, for nobody will read.
+    discards: bool,
+}
+
+impl Assembler {
+    pub(super) const fn read_offset(&self) -> u64 {
+        self.read
+    }
+
+    /// Up to where all bytes have been received.
+    pub(super) fn received_to(&self) -> u64 {
+        match self.held.first() {
+            Some(first) if first.start == self.read => first.end,
+            _ => self.read,
+        }
+    }
+
+    /// How much memory the ring takes, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// Takes data that arrived. What was read before is left out.
+    pub(super) fn insert(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        gaps_max: usize,
+        pool: &mut RingPool,
+    ) -> Result<(), TooManyGaps> {
+        let end = offset.saturating_add(data.len() as u64);
+        let start = offset.max(self.read);
+        let fresh = usize::try_from(start - offset)
+            .ok()
+            .and_then(|read| data.get(read..))
+            .unwrap_or_default();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        if !self.discards {
+            self.reach(end, pool);
+            put(&mut self.ring, start, fresh);
+        }
+        self.held.insert(start..end);
+        if self.discards {
+            self.advance_to(self.received_to());
+        }
+        // The first range follows what was read, or a gap; each other follows a gap.
+        if self.held.len() > gaps_max {
+            return Err(TooManyGaps);
+        }
+        Ok(())
+    }
+
+    /// The next bytes in order, or some of them: up to where the ring wraps around.
+    pub(super) fn peek(&self) -> &[u8] {
+        let ready = self.received_to() - self.read;
+        if ready == 0 || self.ring.is_empty() {
+            return &[];
+        }
+        let at = place(self.ring.len(), self.read);
+        let tail = self.ring.get(at..).unwrap_or_default();
+        let len = usize::try_from(ready).map_or(tail.len(), |ready| ready.min(tail.len()));
+        tail.get(..len).unwrap_or_default()
+    }
+
+    /// So many bytes more have been read: those of [`Assembler::peek`], or in-order data that never was in the ring.
+    pub(super) fn consume(&mut self, bytes: usize, pool: &mut RingPool) {
+        self.advance_to(self.read.saturating_add(bytes as u64));
+        self.release_if_empty(pool);
+    }
+
+    /// Nobody will read: bytes are dropped, only what was received is still known.
+    pub(super) fn discard(&mut self, pool: &mut RingPool) {
+        self.discards = true;
+        self.advance_to(self.received_to());
+        pool.give(std::mem::take(&mut self.ring));
+    }
+
+    fn advance_to(&mut self, offset: u64) {
+        self.held.remove(0..offset);
+        self.read = self.read.max(offset);
+    }
+
+    fn release_if_empty(&mut self, pool: &mut RingPool) {
+        if self.held.is_empty() && !self.ring.is_empty() {
+            pool.give(std::mem::take(&mut self.ring));
+        }
+    }
+
+    /// Makes the ring long enough to hold everything from what was read to `end`.
+    fn reach(&mut self, end: u64, pool: &mut RingPool) {
+        let end = self.held.end().unwrap_or(end).max(end);
+        let span = usize::try_from(end - self.read).unwrap_or(usize::MAX);
+        if span <= self.ring.len() {
+            return;
+        }
+        let len = span.checked_next_power_of_two().unwrap_or(span);
+        let mut ring = pool.take(len.max(RING_MIN));
+        for range in self.held.iter() {
+            let mut offset = range.start;
+            while offset < range.end {
+                let at = place(self.ring.len(), offset);
+                let tail = self.ring.get(at..).unwrap_or_default();
+                let len =
+                    usize::try_from(range.end - offset).map_or(tail.len(), |l| l.min(tail.len()));
+                let Some(piece) = tail.get(..len).filter(|piece| !piece.is_empty()) else {
+                    break;
+                };
+                put(&mut ring, offset, piece);
+                offset += len as u64;
+            }
+        }
+        pool.give(std::mem::replace(&mut self.ring, ring));
+    }
+}
+
+impl fmt::Debug for Assembler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Assembler")
+            .field("read", &self.read)
+            .field("held", &self.held)
+            .field("memory", &self.ring.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where in a ring of `len` bytes the byte at `offset` is.
+fn place(len: usize, offset: u64) -> usize {
+    // A ring is never as long as 2^64 bytes, so the remainder fits.
+    offset.checked_rem(len as u64).unwrap_or_default() as usize
+}
+
+/// Copies `data`, which is not longer than the ring, to its place.
+fn put(ring: &mut [u8], offset: u64, data: &[u8]) {
+    let at = place(ring.len(), offset);
+    let (head, tail) = data.split_at(data.len().min(ring.len() - at));
+    if let Some(slot) = ring.get_mut(at..at + head.len()) {
+        slot.copy_from_slice(head);
+    }
+    if let Some(slot) = ring.get_mut(..tail.len()) {
+        slot.copy_from_slice(tail);
+    }
+}

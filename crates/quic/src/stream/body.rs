@@ -1,0 +1,176 @@
+//! What a stream has to say: written bytes and sources, one behind the other.
+//!
+//! Owns the data from the first byte that is not acknowledged to the last that is known. So a response is a written
+//! header, a file, and written trailers, and only the written parts take memory. Bytes are released in order, as soon as
+//! all before them are acknowledged; sources likewise, as wholes.
+//!
+//! Bounded: written bytes by the send buffer, parts by [`PARTS_MAX`].
+
+use std::{collections::VecDeque, fmt, ops::Range};
+
+use super::source::{Source, SourceError};
+
+#[cfg(test)]
+mod tests;
+
+/// How many parts can wait to be acknowledged.
+pub(super) const PARTS_MAX: usize = 64;
+
+enum Part {
+    Written(VecDeque<u8>),
+    Source(Box<dyn Source>, u64),
+}
+
+impl Part {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Written(bytes) => bytes.len() as u64,
+            // Asked once: a source whose length changes must not shift what follows it.
+            Self::Source(_, len) => *len,
+        }
+    }
+
+    /// Fills `buffer` from `offset` within the part.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        match self {
+            Self::Written(bytes) => {
+                let from = usize::try_from(offset)
+                    .unwrap_or(usize::MAX)
+                    .min(bytes.len());
+                let (front, back) = bytes.as_slices();
+                let front = front.get(from..).unwrap_or_default();
+                let back = back
+                    .get(from.saturating_sub(bytes.as_slices().0.len())..)
+                    .unwrap_or_default();
+                let (head, tail) = buffer.split_at_mut(front.len().min(buffer.len()));
+                for (slot, piece) in [(head, front), (tail, back)] {
+                    let len = slot.len();
+                    if let Some(piece) = piece.get(..len) {
+                        slot.copy_from_slice(piece);
+                    }
+                }
+                Ok(())
+            }
+            Self::Source(source, _) => source.read_at(offset, buffer),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Body {
+    /// The offset of the first byte of the first part.
+    start: u64,
+    end: u64,
+    parts: VecDeque<Part>,
+    /// Bytes in the written parts.
+    written: usize,
+}
+
+impl Body {
+    /// Where the data known so far ends.
+    pub(super) const fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// How many written bytes are kept.
+    pub(super) const fn written(&self) -> usize {
+        self.written
+    }
+
+    pub(super) fn has_room_for_part(&self) -> bool {
+        self.parts.len() < PARTS_MAX
+    }
+
+    /// Appends bytes. The caller has seen to it that there is room.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        match self.parts.back_mut() {
+            Some(Part::Written(last)) => last.extend(bytes),
+            _ => self
+                .parts
+                .push_back(Part::Written(bytes.iter().copied().collect())),
+        }
+        self.written += bytes.len();
+        self.end = self.end.saturating_add(bytes.len() as u64);
+    }
+
+    pub(super) fn push(&mut self, source: Box<dyn Source>) {
+        let len = source.len();
+        if len > 0 {
+            self.end = self.end.saturating_add(len);
+            self.parts.push_back(Part::Source(source, len));
+        }
+    }
+
+    /// Fills `buffer` with the bytes from `offset` on, which must be there.
+    pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        let mut part_start = self.start;
+        let mut wanted = Range {
+            start: offset,
+            end: offset.saturating_add(buffer.len() as u64),
+        };
+        debug_assert!(
+            self.start <= wanted.start && wanted.end <= self.end,
+            "no such data"
+        );
+        let mut rest = buffer;
+        for part in &self.parts {
+            let part_end = part_start.saturating_add(part.len());
+            if wanted.start < part_end {
+                let len = wanted.end.min(part_end).saturating_sub(wanted.start);
+                let len = usize::try_from(len).map_or(rest.len(), |len| len.min(rest.len()));
+                let (piece, behind) = rest.split_at_mut(len);
+                part.read_at(wanted.start.saturating_sub(part_start), piece)?;
+                wanted.start = part_end;
+                rest = behind;
+                if rest.is_empty() {
+                    break;
+                }
+            }
+            part_start = part_end;
+        }
+        Ok(())
+    }
+
+    /// All before `offset` is acknowledged.
+    pub(super) fn release(&mut self, offset: u64) {
+        while let Some(part) = self.parts.front_mut() {
+            let done = offset.saturating_sub(self.start);
+            let len = part.len();
+            match part {
+                Part::Written(bytes) => {
+                    let gone = usize::try_from(done).map_or(bytes.len(), |d| d.min(bytes.len()));
+                    bytes.drain(..gone);
+                    self.written = self.written.saturating_sub(gone);
+                    self.start += gone as u64;
+                    // The last one stays, for its memory is used by the next write.
+                    if done < len || self.parts.len() == 1 {
+                        return;
+                    }
+                }
+                Part::Source(..) if done < len => return,
+                Part::Source(..) => self.start += len,
+            }
+            self.parts.pop_front();
+        }
+    }
+
+    /// Nothing will be sent any more: frees all memory.
+    pub(super) fn clear(&mut self) {
+        *self = Self {
+            start: self.end,
+            end: self.end,
+            ..Self::default()
+        };
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body")
+            .field("start", &self.start)
+            .field("end", &self.end)
+            .field("parts", &self.parts.len())
+            .field("written", &self.written)
+            .finish()
+    }
+}

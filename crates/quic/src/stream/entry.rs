@@ -1,0 +1,182 @@
+//! One stream: its parts, and what is to be done for it (RFC 9000 §3).
+//!
+//! Owns the frames about the stream other than its data: which are due, which are still of use, what they say. It must
+//! never decide what a frame says before it is written.
+
+use lastbyte_wire::{
+    BufferFull, Encode, StreamId, VarInt, Writer,
+    frame::{MaxStreamData, ResetStream, StopSending, StreamDataBlocked},
+};
+
+use super::{
+    event::EventSet,
+    receive::ReceivePart,
+    scheduler::{Place, Priority},
+    send::SendPart,
+    state::SendState,
+};
+use crate::receipt::Receipt;
+
+/// A set of frames that are to be written for a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ControlSet(u8);
+
+impl ControlSet {
+    pub(super) const RESET_STREAM: Self = Self(1);
+    pub(super) const STOP_SENDING: Self = Self(1 << 1);
+    pub(super) const MAX_STREAM_DATA: Self = Self(1 << 2);
+    pub(super) const STREAM_DATA_BLOCKED: Self = Self(1 << 3);
+
+    pub(super) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(super) const fn insert(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    pub(super) const fn remove(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) send: Option<SendPart>,
+    pub(super) receive: Option<ReceivePart>,
+    pub(super) priority: Priority,
+    /// Where the scheduler has it.
+    pub(super) place: Option<Place>,
+    pub(super) control: ControlSet,
+    pub(super) control_queued: bool,
+    pub(super) events: EventSet,
+    pub(super) events_queued: bool,
+}
+
+impl Stream {
+    pub(super) fn new(send: Option<SendPart>, receive: Option<ReceivePart>) -> Self {
+        Self {
+            send,
+            receive,
+            priority: Priority::default(),
+            place: None,
+            control: ControlSet::default(),
+            control_queued: false,
+            events: EventSet::default(),
+            events_queued: false,
+        }
+    }
+
+    /// Whether nothing can happen to it any more, and nothing is left to tell.
+    pub(super) fn is_over(&self) -> bool {
+        let sends = self
+            .send
+            .as_ref()
+            .is_some_and(|send| !send.state().is_terminal());
+        let receives = self
+            .receive
+            .as_ref()
+            .is_some_and(|receive| !receive.state().is_terminal());
+        !sends && !receives && !self.control_queued && !self.events_queued
+    }
+
+    /// Notes which frames follow from its state.
+    pub(super) fn note_control(&mut self) {
+        if self
+            .send
+            .as_ref()
+            .is_some_and(|send| send.blocked_to_tell().is_some())
+        {
+            self.control.insert(ControlSet::STREAM_DATA_BLOCKED);
+        }
+        if self
+            .receive
+            .as_ref()
+            .is_some_and(|receive| receive.window.is_due() && receive.wants_more())
+        {
+            self.control.insert(ControlSet::MAX_STREAM_DATA);
+        }
+    }
+
+    /// Whether a frame still says something.
+    pub(super) fn is_of_use(&self, control: ControlSet) -> bool {
+        let (send, receive) = (self.send.as_ref(), self.receive.as_ref());
+        if control == ControlSet::RESET_STREAM {
+            send.is_some_and(|send| send.state() == SendState::ResetSent)
+        } else if control == ControlSet::STOP_SENDING {
+            receive.is_some_and(|receive| receive.stop_to_send().is_some())
+        } else if control == ControlSet::MAX_STREAM_DATA {
+            receive.is_some_and(ReceivePart::wants_more)
+        } else {
+            send.is_some_and(|send| send.blocked_to_tell().is_some())
+        }
+    }
+
+    /// Writes the frames that are due and of use. Those that do not fit stay due.
+    pub(super) fn write_control(
+        &mut self,
+        stream_id: StreamId,
+        writer: &mut Writer<'_>,
+        receipts: &mut impl FnMut(Receipt),
+    ) -> Result<(), BufferFull> {
+        for control in [
+            ControlSet::RESET_STREAM,
+            ControlSet::STOP_SENDING,
+            ControlSet::MAX_STREAM_DATA,
+            ControlSet::STREAM_DATA_BLOCKED,
+        ] {
+            if self.control.contains(control) {
+                if self.is_of_use(control) {
+                    receipts(self.write_one(control, stream_id, writer)?);
+                }
+                self.control.remove(control);
+            }
+        }
+        Ok(())
+    }
+
+    fn write_one(
+        &mut self,
+        control: ControlSet,
+        stream_id: StreamId,
+        writer: &mut Writer<'_>,
+    ) -> Result<Receipt, BufferFull> {
+        match (&mut self.send, &mut self.receive) {
+            (Some(send), _) if control == ControlSet::RESET_STREAM => {
+                let frame = ResetStream {
+                    stream_id,
+                    error_code: send.reset_code(),
+                    final_size: VarInt::saturating(send.final_size()),
+                };
+                frame.encode(writer)?;
+                Ok(Receipt::ResetStream(stream_id))
+            }
+            (Some(send), _) if control == ControlSet::STREAM_DATA_BLOCKED => {
+                let limit = VarInt::saturating(send.credit.limit());
+                StreamDataBlocked { stream_id, limit }.encode(writer)?;
+                send.on_blocked_told();
+                Ok(Receipt::StreamDataBlocked(stream_id))
+            }
+            (_, Some(receive)) if control == ControlSet::STOP_SENDING => {
+                let error_code = receive.stop_to_send().unwrap_or_default();
+                let frame = StopSending {
+                    stream_id,
+                    error_code,
+                };
+                frame.encode(writer)?;
+                Ok(Receipt::StopSending(stream_id))
+            }
+            (_, Some(receive)) => {
+                let maximum = receive.window.next_limit();
+                MaxStreamData { stream_id, maximum }.encode(writer)?;
+                receive.window.on_told();
+                Ok(Receipt::MaxStreamData(stream_id))
+            }
+            _ => Err(BufferFull),
+        }
+    }
+}

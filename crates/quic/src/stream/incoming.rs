@@ -1,0 +1,234 @@
+//! What the peer's frames do to streams (RFC 9000 §3, §4, §19.4, §19.5, §19.8 to §19.14).
+//!
+//! Owns the rules of who may send which frame for which stream. Whatever breaks one is a [`StreamError`], with which the
+//! connection is to be closed; frames for finished streams are ignored, for they can be late.
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::frame::FrameType;
+use lastbyte_wire::{Direction, StreamId, TransportError, frame};
+
+use super::{
+    ControlSet, StreamError, StreamSink, Streams, error::Violation, event::EventSet,
+    receive::Buffers, send::StopEffect,
+};
+
+/// The part of a stream that a frame is about, as seen from here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Sending,
+    Receiving,
+}
+
+impl Streams {
+    /// STREAM: in-order data goes to the sink right away, if it takes it (RFC 9000 §19.8).
+    ///
+    /// # Errors
+    ///
+    /// The stream may not be, or not yet; a limit is exceeded; the final size changes; there are too many gaps.
+    pub fn on_stream(
+        &mut self,
+        frame: &frame::Stream<'_>,
+        now: Time,
+        sink: &mut dyn StreamSink,
+    ) -> Result<(), StreamError> {
+        self.take_stream(frame, now, sink)
+            .map_err(|violation| violation.in_frame(FrameType::STREAM))
+    }
+
+    fn take_stream(
+        &mut self,
+        frame: &frame::Stream<'_>,
+        now: Time,
+        sink: &mut dyn StreamSink,
+    ) -> Result<(), Violation> {
+        let id = frame.header.id;
+        self.open_by_peer(id, Part::Receiving)?;
+        let Some(stream) = self.live.get_mut(&id) else {
+            return Ok(());
+        };
+        let Some(receive) = &mut stream.receive else {
+            return Ok(());
+        };
+        let offset = frame.header.offset.get();
+        let end = offset.saturating_add(frame.data.len() as u64);
+        let new = receive.admit(end, frame.header.fin, now)?;
+        self.window
+            .on_received(new, now)
+            .map_err(|_| Violation::flow_control("data beyond the connection's limit"))?;
+        let mut buffers = Buffers {
+            pool: &mut self.rings,
+            gaps_max: self.config.gaps_max,
+        };
+        if receive.on_data(id, offset, frame.data, sink, &mut buffers)? {
+            stream.events.insert(EventSet::READABLE);
+        }
+        self.release_and_settle(id, now);
+        Ok(())
+    }
+
+    /// `RESET_STREAM`: the peer gives its part up (RFC 9000 §19.4).
+    ///
+    /// # Errors
+    ///
+    /// The stream may not be, or not yet; a limit is exceeded; the final size changes.
+    pub fn on_reset_stream(
+        &mut self,
+        frame: &frame::ResetStream,
+        now: Time,
+    ) -> Result<(), StreamError> {
+        self.take_reset_stream(frame, now)
+            .map_err(|violation| violation.in_frame(FrameType::RESET_STREAM))
+    }
+
+    fn take_reset_stream(
+        &mut self,
+        frame: &frame::ResetStream,
+        now: Time,
+    ) -> Result<(), Violation> {
+        let id = frame.stream_id;
+        self.open_by_peer(id, Part::Receiving)?;
+        let Some(stream) = self.live.get_mut(&id) else {
+            return Ok(());
+        };
+        let Some(receive) = &mut stream.receive else {
+            return Ok(());
+        };
+        let (new, is_news) = receive.on_reset(
+            frame.final_size.get(),
+            frame.error_code,
+            now,
+            &mut self.rings,
+        )?;
+        self.window
+            .on_received(new, now)
+            .map_err(|_| Violation::flow_control("final size beyond the connection's limit"))?;
+        if is_news {
+            stream.events.remove(EventSet::READABLE);
+            stream.events.insert(EventSet::RESET);
+        }
+        self.release_and_settle(id, now);
+        Ok(())
+    }
+
+    /// `STOP_SENDING`: the peer wants no more of our part, which is reset with its code (RFC 9000 §3.5, §19.5).
+    ///
+    /// # Errors
+    ///
+    /// The stream may not be, or not yet.
+    pub fn on_stop_sending(&mut self, frame: &frame::StopSending) -> Result<(), StreamError> {
+        let id = frame.stream_id;
+        self.open_by_peer(id, Part::Sending)
+            .map_err(|violation| violation.in_frame(FrameType::STOP_SENDING))?;
+        if let Some(stream) = self.live.get_mut(&id)
+            && let Some(send) = &mut stream.send
+        {
+            let effect = send.on_stop_sending(frame.error_code);
+            if effect != StopEffect::None {
+                stream.events.insert(EventSet::STOPPED);
+            }
+            if effect == StopEffect::Reset && send.reset(frame.error_code) {
+                stream.control.insert(ControlSet::RESET_STREAM);
+            }
+            self.settle(id);
+        }
+        Ok(())
+    }
+
+    /// `MAX_DATA` (RFC 9000 §19.9).
+    pub fn on_max_data(&mut self, frame: &frame::MaxData) {
+        self.credit.raise(frame.maximum.get());
+    }
+
+    /// `MAX_STREAM_DATA` (RFC 9000 §19.10).
+    ///
+    /// # Errors
+    ///
+    /// The stream may not be, or not yet.
+    pub fn on_max_stream_data(&mut self, frame: &frame::MaxStreamData) -> Result<(), StreamError> {
+        let id = frame.stream_id;
+        self.open_by_peer(id, Part::Sending)
+            .map_err(|violation| violation.in_frame(FrameType::MAX_STREAM_DATA))?;
+        if let Some(send) = self.send_mut(id)
+            && send.credit.raise(frame.maximum.get())
+        {
+            self.settle(id);
+        }
+        Ok(())
+    }
+
+    /// `MAX_STREAMS` (RFC 9000 §19.11).
+    pub fn on_max_streams(&mut self, frame: &frame::MaxStreams) {
+        let direction = frame.direction;
+        let local = self.local.get_mut(direction);
+        let (before, opened) = (local.limit(), local.opened());
+        if local.raise(frame.maximum) {
+            *self.events.available.get_mut(direction) = true;
+        }
+        // Streams opened in a 0-RTT that was rejected can have waited for this.
+        for index in before..opened.min(frame.maximum.get()) {
+            if let Some(id) = StreamId::new(self.side, direction, index) {
+                self.settle(id);
+            }
+        }
+    }
+
+    /// `DATA_BLOCKED`: of no consequence, as limits are raised without being asked for (RFC 9000 §4.1, §19.12).
+    pub fn on_data_blocked(&mut self, frame: &frame::DataBlocked) {
+        let _ = (&self, frame);
+    }
+
+    /// `STREAM_DATA_BLOCKED`: opens the stream, else of no consequence (RFC 9000 §3.2, §19.13).
+    ///
+    /// # Errors
+    ///
+    /// The stream may not be, or not yet.
+    pub fn on_stream_data_blocked(
+        &mut self,
+        frame: &frame::StreamDataBlocked,
+    ) -> Result<(), StreamError> {
+        self.open_by_peer(frame.stream_id, Part::Receiving)
+            .map_err(|violation| violation.in_frame(FrameType::STREAM_DATA_BLOCKED))
+    }
+
+    /// `STREAMS_BLOCKED`: of no consequence (RFC 9000 §4.6, §19.14).
+    pub fn on_streams_blocked(&mut self, frame: &frame::StreamsBlocked) {
+        let _ = (&self, frame);
+    }
+
+    /// Checks that the peer may name the stream in a frame about that part, and opens the peer's streams up to it (§3.2).
+    fn open_by_peer(&mut self, id: StreamId, part: Part) -> Result<(), Violation> {
+        let direction = id.direction();
+        let is_local = self.is_local(id);
+        match (direction, part, is_local) {
+            (Direction::Unidirectional, Part::Receiving, true) => {
+                return Err(Violation::state("the peer cannot send on this stream"));
+            }
+            (Direction::Unidirectional, Part::Sending, false) => {
+                return Err(Violation::state("only the peer sends on this stream"));
+            }
+            _ => {}
+        }
+        if is_local {
+            return if id.index() < self.local.get(direction).opened() {
+                Ok(())
+            } else {
+                Err(Violation::state("a stream that this endpoint did not open"))
+            };
+        }
+        let opened = self
+            .peer
+            .get_mut(direction)
+            .open_to(id.index())
+            .map_err(|_| Violation {
+                code: TransportError::STREAM_LIMIT_ERROR,
+                reason: "a stream beyond the limit",
+            })?;
+        for index in opened {
+            *self.events.opened.get_mut(direction) = true;
+            if let Some(id) = StreamId::new(self.side.peer(), direction, index) {
+                self.create(id);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,350 @@
+//! The streams of a connection (RFC 9000 §2, §3, §4).
+//!
+//! [`Streams`] is the set of all of them. Start here: the fields say which rooms there are, `settle` what keeps them in
+//! step.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `incoming` | what the peer's frames do |
+//! | `outgoing` | which frames are written, and in which order |
+//! | `fate` | what follows when they are acknowledged or lost |
+//! | `entry` | one stream: both parts, and what is to be done for it |
+//! | `application` | what the application asks for |
+//! | `send`, `body`, `source` | the sending part of a stream, its data, where that comes from |
+//! | `receive`, `assembler` | the receiving part, and data out of order |
+//! | `state` | the states of both parts, as tables |
+//! | `ids` | how many streams there are and may be |
+//! | `scheduler` | who sends next |
+//! | `event`, `error`, `config` | what is told, what goes wrong, what can be set |
+//!
+//! It must never know packets, keys or timers; read a clock; panic for what a peer sends; hold a queue without a bound.
+//!
+//! Decisions:
+//!
+//! - Live streams are in one ordered map, so that looking one up is O(log n) and the order the same in each run. A stream
+//!   is there until both parts are in a terminal state (§3.1, §3.2), and its events are told. Of finished ones nothing is
+//!   kept: an identifier that was opened and is not in the map is finished, and frames for it are ignored.
+//! - `MAX_STREAMS` rises as streams leave the map, so that a peer that opens and resets streams faster than the
+//!   application takes note is held up by its own limit.
+//! - Each frame is a thing to be done for a stream, a bit in a set; a stream with such bits is in a queue once. What a
+//!   frame says is decided when it is written, never before: so lost frames need no thought, the bit is set again.
+
+#![expect(
+    private_interfaces,
+    private_bounds,
+    reason = "receipts are the crate's own; the hub that hands them back is too"
+)]
+
+mod application;
+mod assembler;
+mod body;
+mod config;
+mod entry;
+mod error;
+mod event;
+mod fate;
+mod ids;
+mod incoming;
+mod outgoing;
+mod ranges;
+mod receive;
+mod scheduler;
+mod send;
+mod source;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{Direction, Side, StreamId, transport_parameters::TransportParameters};
+
+use crate::flow::{ReceiveWindow, SendCredit};
+
+pub use application::Read;
+pub use config::{Config, Statistics};
+pub use error::{ReadError, StreamError, UnknownStream, WriteError};
+pub use event::StreamEvent;
+pub use receive::{KeepAll, StreamSink};
+pub use scheduler::Priority;
+pub use source::{Source, SourceError};
+pub use state::{ReceiveState, SendState};
+
+use assembler::RingPool;
+use entry::{ControlSet, Stream};
+use event::EventQueue;
+use ids::{LocalStreams, PeerStreams, PerDirection};
+use receive::ReceivePart;
+use scheduler::Scheduler;
+use send::SendPart;
+
+/// Until a round trip was measured (RFC 9002 §6.2.2).
+const RTT_INITIAL: Duration = Duration::from_millis(333);
+
+/// How much the peer lets us send on a new stream, by its transport parameters (RFC 9000 §18.2).
+#[derive(Clone, Copy, Debug, Default)]
+struct InitialLimits {
+    /// On a bidirectional stream that the peer opens.
+    peer_bidirectional: u64,
+    /// On a bidirectional stream that we open.
+    local_bidirectional: u64,
+    /// On a unidirectional stream that we open.
+    unidirectional: u64,
+}
+
+/// All streams of a connection.
+#[derive(Debug)]
+pub struct Streams {
+    side: Side,
+    config: Config,
+    live: BTreeMap<StreamId, Box<Stream>>,
+    local: PerDirection<LocalStreams>,
+    peer: PerDirection<PeerStreams>,
+    initial_limits: InitialLimits,
+    /// How much we may send on all streams.
+    credit: SendCredit,
+    /// How much the peer may send on all streams.
+    window: ReceiveWindow,
+    scheduler: Scheduler,
+    /// Streams with frames to be written, each once.
+    control: VecDeque<StreamId>,
+    events: EventQueue,
+    rings: RingPool,
+    rtt: Duration,
+    statistics: Statistics,
+}
+
+impl Streams {
+    /// No streams, and no permission to open one until the peer's transport parameters are known.
+    #[must_use]
+    pub fn new(side: Side, config: Config) -> Self {
+        let bidirectional = config.bidirectional_streams.min(Config::STREAMS_MAX);
+        let unidirectional = config.unidirectional_streams.min(Config::STREAMS_MAX);
+        Self {
+            side,
+            live: BTreeMap::new(),
+            local: PerDirection::default(),
+            peer: PerDirection::new(
+                PeerStreams::new(bidirectional),
+                PeerStreams::new(unidirectional),
+            ),
+            initial_limits: InitialLimits::default(),
+            credit: SendCredit::new(0),
+            window: ReceiveWindow::new(config.connection_window),
+            scheduler: Scheduler::default(),
+            control: VecDeque::new(),
+            events: EventQueue::default(),
+            rings: RingPool::default(),
+            rtt: RTT_INITIAL,
+            statistics: Statistics::default(),
+            config,
+        }
+    }
+
+    /// The path's round trip, which tunes the windows. Before the first call 333 ms.
+    pub fn set_rtt(&mut self, rtt: Duration) {
+        self.rtt = rtt;
+    }
+
+    /// The peer's transport parameters: remembered ones, to send 0-RTT by (RFC 9000 §7.4.1), or those of the handshake.
+    /// Limits only rise. After [`Streams::on_zero_rtt_rejected`] the new ones are to be told.
+    pub fn on_peer_parameters(&mut self, parameters: &TransportParameters) {
+        let limits = &mut self.initial_limits;
+        let raise = |limit: &mut u64, to: u64| *limit = to.max(*limit);
+        raise(
+            &mut limits.peer_bidirectional,
+            parameters.initial_max_stream_data_bidi_local.get(),
+        );
+        raise(
+            &mut limits.local_bidirectional,
+            parameters.initial_max_stream_data_bidi_remote.get(),
+        );
+        raise(
+            &mut limits.unidirectional,
+            parameters.initial_max_stream_data_uni.get(),
+        );
+        self.credit.raise(parameters.initial_max_data.get());
+        for (direction, limit) in [
+            (
+                Direction::Bidirectional,
+                parameters.initial_max_streams_bidi,
+            ),
+            (
+                Direction::Unidirectional,
+                parameters.initial_max_streams_uni,
+            ),
+        ] {
+            if self.local.get_mut(direction).raise(limit) {
+                *self.events.available.get_mut(direction) = true;
+            }
+        }
+        self.for_all_live(|streams, id| {
+            let limit = streams.initial_limit(id);
+            if let Some(send) = streams.send_mut(id) {
+                send.credit.raise(limit);
+            }
+        });
+    }
+
+    /// The server rejected 0-RTT: nothing of what was sent is known to it (RFC 9001 §4.6.2). All is sent again as far as
+    /// the new limits permit, which [`Streams::on_peer_parameters`] must tell next. Receipts of 0-RTT packets are void.
+    pub fn on_zero_rtt_rejected(&mut self) {
+        self.initial_limits = InitialLimits::default();
+        self.credit.restart();
+        for direction in ids::DIRECTIONS {
+            self.local.get_mut(direction).on_zero_rtt_rejected();
+        }
+        self.for_all_live(|streams, id| {
+            let Some(stream) = streams.live.get_mut(&id) else {
+                return;
+            };
+            if let Some(send) = &mut stream.send {
+                send.on_zero_rtt_rejected();
+                if send.state() == SendState::ResetSent {
+                    stream.control.insert(ControlSet::RESET_STREAM);
+                }
+            }
+            if let Some(receive) = &stream.receive
+                && receive.stop_to_send().is_some()
+            {
+                stream.control.insert(ControlSet::STOP_SENDING);
+            }
+        });
+    }
+
+    /// What was sent.
+    #[must_use]
+    pub const fn statistics(&self) -> Statistics {
+        self.statistics
+    }
+
+    /// How many streams are open, or not yet told to be over.
+    #[must_use]
+    pub fn live(&self) -> usize {
+        self.live.len()
+    }
+
+    /// How many bytes of stream data are kept: written and not acknowledged, or received and not read.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        let of = |stream: &Stream| {
+            let sent = stream.send.as_ref().map_or(0, |send| send.body.written());
+            let received = stream.receive.as_ref();
+            sent + received.map_or(0, |receive| receive.assembler.memory())
+        };
+        self.live.values().map(|stream| of(stream)).sum()
+    }
+
+    /// How much we may send on all streams: for logs.
+    #[must_use]
+    pub const fn credit(&self) -> &SendCredit {
+        &self.credit
+    }
+
+    /// How much the peer may send on all streams: for logs.
+    #[must_use]
+    pub const fn window(&self) -> &ReceiveWindow {
+        &self.window
+    }
+
+    /// The states of both parts of a stream, as far as it has them; `None` if it is unknown or over.
+    #[must_use]
+    pub fn states(&self, id: StreamId) -> Option<(Option<SendState>, Option<ReceiveState>)> {
+        let stream = self.live.get(&id)?;
+        Some((
+            stream.send.as_ref().map(SendPart::state),
+            stream.receive.as_ref().map(ReceivePart::state),
+        ))
+    }
+
+    fn send_mut(&mut self, id: StreamId) -> Option<&mut SendPart> {
+        self.live.get_mut(&id)?.send.as_mut()
+    }
+
+    fn is_local(&self, id: StreamId) -> bool {
+        id.initiator() == self.side
+    }
+
+    /// How much we may send on a stream before the peer raises it.
+    fn initial_limit(&self, id: StreamId) -> u64 {
+        match (id.direction(), self.is_local(id)) {
+            (Direction::Unidirectional, _) => self.initial_limits.unidirectional,
+            (Direction::Bidirectional, true) => self.initial_limits.local_bidirectional,
+            (Direction::Bidirectional, false) => self.initial_limits.peer_bidirectional,
+        }
+    }
+
+    /// Whether the peer lets us use the stream: it can take that back by rejecting 0-RTT.
+    fn is_permitted(&self, id: StreamId) -> bool {
+        !self.is_local(id) || id.index() < self.local.get(id.direction()).limit()
+    }
+
+    fn create(&mut self, id: StreamId) {
+        let is_bidirectional = id.direction() == Direction::Bidirectional;
+        let is_local = self.is_local(id);
+        let sends = is_bidirectional || is_local;
+        let receives = is_bidirectional || !is_local;
+        let stream = Stream::new(
+            sends.then(|| SendPart::new(self.initial_limit(id))),
+            receives.then(|| ReceivePart::new(self.config.stream_window)),
+        );
+        self.live.insert(id, Box::new(stream));
+    }
+
+    /// Does something for each live stream, one that may settle it.
+    fn for_all_live(&mut self, mut act: impl FnMut(&mut Self, StreamId)) {
+        let mut next = self.live.first_key_value().map(|(id, _)| *id);
+        while let Some(id) = next {
+            act(self, id);
+            self.settle(id);
+            let after = (std::ops::Bound::Excluded(id), std::ops::Bound::Unbounded);
+            next = self.live.range(after).next().map(|(id, _)| *id);
+        }
+    }
+
+    /// Brings all queues in step with a stream to which something happened.
+    fn settle(&mut self, id: StreamId) {
+        let is_permitted = self.is_permitted(id);
+        let Some(stream) = self.live.get_mut(&id) else {
+            return;
+        };
+        let class = stream.send.as_ref().and_then(SendPart::class);
+        let wanted = class
+            .filter(|_| is_permitted)
+            .map(|class| (stream.priority, class));
+        self.scheduler.place(id, &mut stream.place, wanted);
+        stream.note_control();
+        if is_permitted && !stream.control.is_empty() && !stream.control_queued {
+            stream.control_queued = true;
+            self.control.push_back(id);
+        }
+        if !stream.events.is_empty() && !stream.events_queued {
+            stream.events_queued = true;
+            self.events.streams.push_back(id);
+        }
+        if stream.is_over() {
+            self.live.remove(&id);
+            if !self.is_local(id) {
+                self.peer.get_mut(id.direction()).on_finished();
+            }
+        }
+    }
+
+    /// Gives the connection's window what a stream released, and brings the queues in step.
+    fn release_and_settle(&mut self, id: StreamId, now: Time) {
+        let rtt = self.rtt;
+        if let Some(receive) = self
+            .live
+            .get_mut(&id)
+            .and_then(|stream| stream.receive.as_mut())
+        {
+            let released = receive.release(now, rtt);
+            self.window.on_consumed(released, now, rtt);
+        }
+        self.settle(id);
+    }
+}

@@ -1,0 +1,229 @@
+//! What of streams goes into packets (RFC 9000 §2.3, §4.1, §12.4).
+//!
+//! Owns the order: frames that keep the connection going first, as they are small and others wait for them, then data in
+//! the scheduler's order. Each frame leaves a receipt. All of them are ack-eliciting and count as in flight.
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{
+    BufferFull, Encode, StreamId, VarInt, Writer,
+    frame::{DataBlocked, LengthField, MaxData, MaxStreams, StreamHeader, StreamsBlocked},
+};
+
+use super::{
+    ControlSet, Streams,
+    event::EventSet,
+    ids::{DIRECTIONS, PeerStreams},
+    send::Chunk,
+};
+use crate::receipt::Receipt;
+
+/// The most data in a frame: what a receipt can tell.
+const FRAME_DATA_MAX: usize = u16::MAX as usize;
+
+/// How a frame fills its packet.
+struct Fit {
+    /// PADDING before the frame.
+    padding: usize,
+    len: usize,
+    length_field: LengthField,
+}
+
+impl Streams {
+    /// Whether there is something to write, as far as flow control permits. O(1).
+    ///
+    /// A stream that has been reset, or a limit that has risen, can make it say yes once too often:
+    /// [`Streams::write_frames`] then writes nothing, and it says no.
+    #[must_use]
+    pub fn wants_to_send(&self) -> bool {
+        !self.control.is_empty()
+            || self.window.is_due()
+            || self.peer.any(PeerStreams::is_due)
+            || self.local.any(|local| local.blocked_to_tell().is_some())
+            || self.wants_to_send_data()
+    }
+
+    /// Whether there is stream data, or a stream's end, to write: what makes a sender limited by its window and not by
+    /// the application. O(1).
+    #[must_use]
+    pub fn wants_to_send_data(&self) -> bool {
+        let credit = &self.credit;
+        self.scheduler.has_unmetered()
+            || (self.scheduler.has_fresh()
+                && (credit.available() > 0 || credit.blocked_to_tell().is_some()))
+    }
+
+    /// Writes what fits into the packet. A STREAM frame that fills it has no length, so nothing may be written behind
+    /// once the writer is full. Returns whether anything was written; all of it is ack-eliciting.
+    pub fn write_frames(
+        &mut self,
+        writer: &mut Writer<'_>,
+        now: Time,
+        receipts: &mut impl FnMut(Receipt),
+    ) -> bool {
+        let _ = now;
+        let before = writer.position();
+        // Whoever finds the packet full leaves the rest for the next.
+        let _ = self
+            .write_limits(writer, receipts)
+            .and_then(|()| self.write_control(writer, receipts));
+        self.write_data(writer, receipts);
+        writer.position() > before
+    }
+
+    /// Frames about the connection as a whole.
+    fn write_limits(
+        &mut self,
+        writer: &mut Writer<'_>,
+        receipts: &mut impl FnMut(Receipt),
+    ) -> Result<(), BufferFull> {
+        if self.window.is_due() {
+            let maximum = self.window.next_limit();
+            MaxData { maximum }.encode(writer)?;
+            self.window.on_told();
+            receipts(Receipt::MaxData);
+        }
+        for direction in DIRECTIONS {
+            let peer = self.peer.get_mut(direction);
+            if peer.is_due() {
+                let maximum = peer.next_limit();
+                MaxStreams { direction, maximum }.encode(writer)?;
+                peer.on_told();
+                receipts(Receipt::MaxStreams(direction));
+            }
+            let local = self.local.get_mut(direction);
+            if let Some(limit) = local.blocked_to_tell() {
+                StreamsBlocked { direction, limit }.encode(writer)?;
+                local.on_blocked_told();
+                receipts(Receipt::StreamsBlocked(direction));
+            }
+        }
+        let limit = self.credit.blocked_to_tell();
+        if self.scheduler.has_fresh()
+            && let Some(limit) = limit
+        {
+            let limit = VarInt::saturating(limit);
+            DataBlocked { limit }.encode(writer)?;
+            self.credit.on_blocked_told();
+            receipts(Receipt::DataBlocked);
+        }
+        Ok(())
+    }
+
+    /// Frames about single streams, but their data.
+    fn write_control(
+        &mut self,
+        writer: &mut Writer<'_>,
+        receipts: &mut impl FnMut(Receipt),
+    ) -> Result<(), BufferFull> {
+        while let Some(id) = self.control.front().copied() {
+            let is_permitted = self.is_permitted(id);
+            if let Some(stream) = self.live.get_mut(&id) {
+                if is_permitted {
+                    stream.write_control(id, writer, receipts)?;
+                }
+                stream.control_queued = false;
+            }
+            self.control.pop_front();
+            self.settle(id);
+        }
+        Ok(())
+    }
+
+    fn write_data(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
+        while writer.remaining() > 0 {
+            let credit = self.credit.available();
+            let Some(id) = self.scheduler.next(credit > 0) else {
+                return;
+            };
+            if self.write_stream(id, credit, writer, receipts).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Writes one STREAM frame.
+    fn write_stream(
+        &mut self,
+        id: StreamId,
+        credit: u64,
+        writer: &mut Writer<'_>,
+        receipts: &mut impl FnMut(Receipt),
+    ) -> Result<(), BufferFull> {
+        let Some(stream) = self.live.get_mut(&id) else {
+            return Err(BufferFull);
+        };
+        let Some(send) = &mut stream.send else {
+            return Err(BufferFull);
+        };
+        let chunk = send.next_chunk(credit).ok_or(BufferFull)?;
+        let mut header = StreamHeader {
+            id,
+            offset: VarInt::saturating(chunk.offset),
+            fin: false,
+        };
+        let fit = fit(&header, &chunk, writer.remaining()).ok_or(BufferFull)?;
+        header.fin = send.is_end(chunk.offset + fit.len as u64);
+        let before = writer.position();
+        writer.zeros(fit.padding)?;
+        let place = header.begin(writer, fit.len, fit.length_field)?;
+        if let Err(error) = send.body.read_at(chunk.offset, place) {
+            writer.rewind(before);
+            if send.reset(error.code) {
+                stream.control.insert(ControlSet::RESET_STREAM);
+            }
+            stream.events.insert(EventSet::SOURCE_FAILED);
+            self.settle(id);
+            return Ok(());
+        }
+        let len = fit.len as u64;
+        let new = send.on_sent(chunk.offset, len, header.fin);
+        self.credit.consume(new);
+        self.statistics.data_sent += len;
+        self.statistics.data_resent += len - new;
+        if !chunk.repeated {
+            self.scheduler.on_sent(id, &mut stream.place);
+        }
+        receipts(Receipt::Stream {
+            id,
+            offset: chunk.offset,
+            len: u16::try_from(fit.len).unwrap_or(u16::MAX),
+            fin: header.fin,
+        });
+        self.settle(id);
+        Ok(())
+    }
+}
+
+/// How to put a chunk into `space` bytes: without a length, if that fills it. A frame that a length field would not let
+/// end where the packet does is moved to its end by PADDING, rather than be split for a byte or two.
+fn fit(header: &StreamHeader, chunk: &Chunk, space: usize) -> Option<Fit> {
+    let wanted = usize::try_from(chunk.len).map_or(FRAME_DATA_MAX, |len| len.min(FRAME_DATA_MAX));
+    let without = header.data_len_max(space, LengthField::Absent)?;
+    let with = header.data_len_max(space, LengthField::Present);
+    if let Some(with) = with
+        && wanted <= with
+        && wanted < without
+    {
+        return Some(Fit {
+            padding: 0,
+            len: wanted,
+            length_field: LengthField::Present,
+        });
+    }
+    let len = wanted.min(without);
+    // More than a frame can hold: another follows.
+    let is_split_by_receipt = len == FRAME_DATA_MAX && without - len > 8;
+    (len > 0 || wanted == 0).then_some(Fit {
+        padding: if is_split_by_receipt {
+            0
+        } else {
+            without - len
+        },
+        len,
+        length_field: if is_split_by_receipt {
+            LengthField::Present
+        } else {
+            LengthField::Absent
+        },
+    })
+}

@@ -1,0 +1,333 @@
+//! The receiving part of a stream (RFC 9000 §3.2, §4.1, §4.5).
+//!
+//! Owns the data on its way to the application, the final size, and the state that follows. It must never hand on data
+//! beyond the limit or the final size, let the final size change, or hand on a byte twice.
+//!
+//! In-order data goes right from the packet to the sink; only what the sink does not take is copied. Once nobody will
+//! read, data is counted as consumed when it arrives, so that it does not hold up other streams; what the final size says
+//! beyond it likewise.
+
+use std::time::Duration;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{StreamId, VarInt};
+
+use super::{
+    assembler::{Assembler, RingPool},
+    config::LOCAL_LIMIT,
+    error::Violation,
+    state::{ReceiveInput, ReceiveState},
+};
+use crate::flow::{ReceiveWindow, WindowSize};
+
+/// Where received data goes while its packet is still at hand.
+pub trait StreamSink {
+    /// Takes the next bytes of a stream, in order, each byte once; `fin` tells that the stream ends behind them, and can
+    /// come without bytes. Returns how many bytes were taken: the rest is kept, to be read later. If all are, the end is
+    /// taken too.
+    fn data(&mut self, id: StreamId, offset: u64, data: &[u8], fin: bool) -> usize;
+
+    /// Whether the stream's data is to go here at all. If not, it is kept to be read later.
+    fn takes(&self, id: StreamId) -> bool {
+        let _ = id;
+        true
+    }
+}
+
+/// The sink of an application that reads when it likes: takes nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeepAll;
+
+impl StreamSink for KeepAll {
+    fn data(&mut self, _: StreamId, _: u64, _: &[u8], _: bool) -> usize {
+        0
+    }
+
+    fn takes(&self, _: StreamId) -> bool {
+        false
+    }
+}
+
+/// What keeps the buffers in bounds.
+pub(super) struct Buffers<'a> {
+    pub(super) pool: &'a mut RingPool,
+    pub(super) gaps_max: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct ReceivePart {
+    state: ReceiveState,
+    pub(super) assembler: Assembler,
+    pub(super) window: ReceiveWindow,
+    /// Behind the highest byte received; the final size, once it is known.
+    highest: u64,
+    final_size: Option<u64>,
+    /// How many bytes were given back to the connection's window.
+    released: u64,
+    /// The application got the end.
+    end_told: bool,
+    reset_code: VarInt,
+    /// We asked the peer to stop.
+    stop_code: Option<VarInt>,
+}
+
+impl ReceivePart {
+    pub(super) fn new(window: WindowSize) -> Self {
+        Self {
+            state: ReceiveState::Recv,
+            assembler: Assembler::default(),
+            window: ReceiveWindow::new(window),
+            highest: 0,
+            final_size: None,
+            released: 0,
+            end_told: false,
+            reset_code: VarInt::ZERO,
+            stop_code: None,
+        }
+    }
+
+    pub(super) const fn state(&self) -> ReceiveState {
+        self.state
+    }
+
+    pub(super) const fn reset_code(&self) -> VarInt {
+        self.reset_code
+    }
+
+    /// The code of `STOP_SENDING`, as long as it is of use (§3.5).
+    pub(super) fn stop_to_send(&self) -> Option<VarInt> {
+        self.stop_code.filter(|_| self.state.lacks_data())
+    }
+
+    pub(super) const fn is_stopped(&self) -> bool {
+        self.stop_code.is_some()
+    }
+
+    /// Whether a `MAX_STREAM_DATA` frame is of use: the peer may have data that we would read.
+    pub(super) fn wants_more(&self) -> bool {
+        self.state == ReceiveState::Recv && !self.is_stopped()
+    }
+
+    /// Whether there is something to read.
+    pub(super) fn is_readable(&self) -> bool {
+        !self.is_stopped()
+            && match self.state {
+                ReceiveState::DataRecvd => true,
+                state => state.lacks_data() && !self.assembler.peek().is_empty(),
+            }
+    }
+
+    /// Checks where a STREAM frame ends. Returns how many bytes of credit it takes (§4.1).
+    pub(super) fn admit(&mut self, end: u64, fin: bool, now: Time) -> Result<u64, Violation> {
+        match self.final_size {
+            Some(size) if end > size => {
+                return Err(Violation::final_size("data beyond the final size"));
+            }
+            Some(size) if fin && end != size => {
+                return Err(Violation::final_size("FIN changes the final size"));
+            }
+            None if fin && end < self.highest => {
+                return Err(Violation::final_size("FIN below data received before"));
+            }
+            _ => {}
+        }
+        let new = self.take_credit(end, now)?;
+        if fin && self.final_size.is_none() {
+            self.final_size = Some(end);
+            self.step(ReceiveInput::Fin);
+        }
+        Ok(new)
+    }
+
+    fn take_credit(&mut self, end: u64, now: Time) -> Result<u64, Violation> {
+        let new = end.saturating_sub(self.highest);
+        self.window
+            .on_received(new, now)
+            .map_err(|_| Violation::flow_control("data beyond the stream's limit"))?;
+        self.highest = self.highest.max(end);
+        Ok(new)
+    }
+
+    /// Hands on the data of a frame that was admitted, or keeps it. Returns whether there is more to read than before.
+    pub(super) fn on_data(
+        &mut self,
+        id: StreamId,
+        offset: u64,
+        data: &[u8],
+        sink: &mut dyn StreamSink,
+        buffers: &mut Buffers<'_>,
+    ) -> Result<bool, Violation> {
+        if !self.state.lacks_data() {
+            return Ok(false);
+        }
+        let takes = !self.is_stopped() && sink.takes(id);
+        let before = self.assembler.received_to();
+        let (offset, data) = if takes {
+            self.hand_on(id, offset, data, sink, buffers.pool)
+        } else {
+            (offset, data)
+        };
+        let is_declined = !data.is_empty() && offset == self.assembler.received_to();
+        self.assembler
+            .insert(offset, data, buffers.gaps_max, buffers.pool)
+            .map_err(|_| Violation {
+                code: LOCAL_LIMIT,
+                reason: "more gaps in a stream than this endpoint keeps",
+            })?;
+        let is_complete = self.final_size == Some(self.assembler.received_to());
+        if is_complete {
+            self.step(ReceiveInput::AllData);
+        }
+        if takes && !is_declined {
+            let mut read = |at, bytes: &[u8], fin| sink.data(id, at, bytes, fin);
+            self.drain(&mut read, buffers.pool);
+        }
+        if is_complete && self.is_stopped() {
+            self.on_read_to_end();
+        }
+        let has_more = is_complete || self.assembler.received_to() > before;
+        Ok(has_more && self.is_readable())
+    }
+
+    /// Gives the sink what of a frame comes next in order. Returns what is left of the frame.
+    fn hand_on<'d>(
+        &mut self,
+        id: StreamId,
+        offset: u64,
+        data: &'d [u8],
+        sink: &mut dyn StreamSink,
+        pool: &mut RingPool,
+    ) -> (u64, &'d [u8]) {
+        let read = self.assembler.read_offset();
+        let fresh = usize::try_from(read.saturating_sub(offset))
+            .ok()
+            .and_then(|known| data.get(known..))
+            .unwrap_or_default();
+        let is_next = offset <= read && self.assembler.peek().is_empty() && !fresh.is_empty();
+        if !is_next {
+            return (offset, data);
+        }
+        let fin = self.final_size == Some(read + fresh.len() as u64);
+        let taken = sink.data(id, read, fresh, fin).min(fresh.len());
+        self.assembler.consume(taken, pool);
+        self.end_told = fin && taken == fresh.len();
+        (read + taken as u64, fresh.get(taken..).unwrap_or_default())
+    }
+
+    /// Lets `read` have what is in order, until it takes less than it is offered.
+    fn drain(
+        &mut self,
+        read: &mut dyn FnMut(u64, &[u8], bool) -> usize,
+        pool: &mut RingPool,
+    ) -> usize {
+        let mut total = 0;
+        loop {
+            let at = self.assembler.read_offset();
+            let piece = self.assembler.peek();
+            let fin = self.final_size == Some(at + piece.len() as u64);
+            if self.end_told || (piece.is_empty() && !fin) {
+                break;
+            }
+            let len = piece.len();
+            let taken = read(at, piece, fin).min(len);
+            self.assembler.consume(taken, pool);
+            total += taken;
+            if taken < len {
+                break;
+            }
+            self.end_told = fin;
+        }
+        if self.end_told && self.state == ReceiveState::DataRecvd {
+            self.on_read_to_end();
+        }
+        total
+    }
+
+    /// The application reads. Returns how many bytes it took, and whether that was the end.
+    pub(super) fn read(
+        &mut self,
+        read: &mut dyn FnMut(&[u8]) -> usize,
+        pool: &mut RingPool,
+    ) -> (usize, bool) {
+        // An end without data takes no call: the caller learns of it from what is returned.
+        let mut read = |_, bytes: &[u8], _| if bytes.is_empty() { 0 } else { read(bytes) };
+        let bytes = self.drain(&mut read, pool);
+        (bytes, self.end_told)
+    }
+
+    fn on_read_to_end(&mut self) {
+        self.end_told = true;
+        self.step(ReceiveInput::Read);
+    }
+
+    /// The peer gives the stream up (§3.2). Returns how many bytes of credit that takes, and whether it is news.
+    pub(super) fn on_reset(
+        &mut self,
+        final_size: u64,
+        code: VarInt,
+        now: Time,
+        pool: &mut RingPool,
+    ) -> Result<(u64, bool), Violation> {
+        if self.final_size.is_some_and(|size| size != final_size) {
+            return Err(Violation::final_size("RESET_STREAM changes the final size"));
+        }
+        if final_size < self.highest {
+            return Err(Violation::final_size(
+                "RESET_STREAM below data received before",
+            ));
+        }
+        let new = self.take_credit(final_size, now)?;
+        self.final_size = Some(final_size);
+        let is_news = self.state.lacks_data();
+        self.step(ReceiveInput::Reset);
+        if is_news {
+            self.reset_code = code;
+            self.assembler.discard(pool);
+        }
+        Ok((new, is_news))
+    }
+
+    /// The application knows of the reset.
+    pub(super) fn on_reset_told(&mut self) {
+        if self.state == ReceiveState::ResetRecvd {
+            self.step(ReceiveInput::ResetTold);
+        }
+    }
+
+    /// The application wants no more. Returns whether `STOP_SENDING` is to be sent.
+    pub(super) fn stop(&mut self, code: VarInt, pool: &mut RingPool) -> bool {
+        if self.is_stopped() || self.state.is_terminal() {
+            return false;
+        }
+        self.stop_code = Some(code);
+        self.assembler.discard(pool);
+        match self.state {
+            ReceiveState::DataRecvd => self.on_read_to_end(),
+            ReceiveState::ResetRecvd => self.on_reset_told(),
+            _ => {}
+        }
+        self.state.lacks_data()
+    }
+
+    /// How many bytes are to be given back to the connection's window since the last time. Tells `window` too.
+    pub(super) fn release(&mut self, now: Time, rtt: Duration) -> u64 {
+        let is_given_up = self.is_stopped()
+            || matches!(
+                self.state,
+                ReceiveState::ResetRecvd | ReceiveState::ResetRead
+            );
+        let consumed = if is_given_up {
+            self.highest
+        } else {
+            self.assembler.read_offset()
+        };
+        let bytes = consumed.saturating_sub(self.released);
+        self.released = self.released.max(consumed);
+        self.window.on_consumed(bytes, now, rtt);
+        bytes
+    }
+
+    fn step(&mut self, input: ReceiveInput) {
+        self.state = self.state.after(input).unwrap_or(self.state);
+    }
+}

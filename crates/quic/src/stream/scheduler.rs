@@ -1,0 +1,204 @@
+//! Which stream sends next (RFC 9000 §2.3, RFC 9218 §10).
+//!
+//! Owns the order of the streams that have something to send, and nothing else of them. Lower urgency goes first, always.
+//! Within an urgency:
+//!
+//! 1. what needs no connection credit goes first, in the order of identifiers: data sent again, and ends of streams. It
+//!    is bounded by what was lost, so it cannot starve others, and none of it waits behind a stream without an end;
+//! 2. streams that are not incremental go one after the other, in the order of identifiers;
+//! 3. incremental streams take turns, a frame each;
+//! 4. if both kinds wait, they alternate, so that neither starves (RFC 9218 leaves it open).
+//!
+//! Every question is a look at the front of ordered sets: O(log n) to change, O(1) to ask whether anything waits.
+
+use std::collections::BTreeSet;
+
+use lastbyte_wire::StreamId;
+
+#[cfg(test)]
+mod tests;
+
+/// How important a stream is (RFC 9218 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Priority {
+    level: u8,
+    incremental: bool,
+}
+
+impl Priority {
+    /// Before all that an application can ask for by number: for streams that others depend on, such as the control and
+    /// QPACK streams of HTTP/3.
+    pub const CRITICAL: Self = Self {
+        level: 0,
+        incremental: false,
+    };
+    /// The lowest there is.
+    pub const URGENCY_MAX: u8 = 7;
+    /// What holds if nothing is said (RFC 9218 §4.1).
+    pub const URGENCY_DEFAULT: u8 = 3;
+
+    /// `urgency` is 0 (first) to 7 (last); above it counts as 7. Incremental streams share, others go one by one.
+    #[must_use]
+    pub const fn new(urgency: u8, incremental: bool) -> Self {
+        let urgency = if urgency > Self::URGENCY_MAX {
+            Self::URGENCY_MAX
+        } else {
+            urgency
+        };
+        Self {
+            level: urgency + 1,
+            incremental,
+        }
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::new(Self::URGENCY_DEFAULT, false)
+    }
+}
+
+/// What a stream has to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Something that takes no credit of the connection: data sent again, or an end without data.
+    Unmetered,
+    /// New data, which the stream's own limit permits.
+    Fresh,
+}
+
+/// Where a stream waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    priority: Priority,
+    class: Class,
+    /// The turn of an incremental stream, else 0.
+    turn: u64,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    unmetered: BTreeSet<StreamId>,
+    sequential: BTreeSet<StreamId>,
+    incremental: BTreeSet<(u64, StreamId)>,
+    is_turn_of_incremental: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Scheduler {
+    levels: [Level; Priority::URGENCY_MAX as usize + 2],
+    unmetered: usize,
+    fresh: usize,
+    next_turn: u64,
+}
+
+impl Scheduler {
+    pub(super) const fn has_unmetered(&self) -> bool {
+        self.unmetered > 0
+    }
+
+    pub(super) const fn has_fresh(&self) -> bool {
+        self.fresh > 0
+    }
+
+    /// The stream whose frame is next.
+    pub(super) fn next(&self, has_credit: bool) -> Option<StreamId> {
+        self.levels.iter().find_map(|level| {
+            if let Some(id) = level.unmetered.first() {
+                return Some(*id);
+            }
+            if !has_credit {
+                return None;
+            }
+            let sequential = level.sequential.first().copied();
+            let incremental = level.incremental.first().map(|(_, id)| *id);
+            if level.is_turn_of_incremental {
+                incremental.or(sequential)
+            } else {
+                sequential.or(incremental)
+            }
+        })
+    }
+
+    /// Puts a stream where it belongs, or nowhere. `at` is where it is.
+    pub(super) fn place(
+        &mut self,
+        id: StreamId,
+        at: &mut Option<Place>,
+        wanted: Option<(Priority, Class)>,
+    ) {
+        if at.map(|place| (place.priority, place.class)) == wanted {
+            return;
+        }
+        if let Some(place) = at.take() {
+            self.remove(id, place);
+        }
+        if let Some((priority, class)) = wanted {
+            let place = Place {
+                priority,
+                class,
+                turn: self.next_turn,
+            };
+            *at = Some(place);
+            self.insert(id, place);
+        }
+    }
+
+    /// The stream sent new data: others have their turn.
+    pub(super) fn on_sent(&mut self, id: StreamId, at: &mut Option<Place>) {
+        let Some(place) = at.filter(|place| place.class == Class::Fresh) else {
+            return;
+        };
+        if let Some(level) = self.levels.get_mut(usize::from(place.priority.level)) {
+            level.is_turn_of_incremental = !place.priority.incremental;
+        }
+        if place.priority.incremental {
+            self.remove(id, place);
+            let place = Place {
+                turn: self.next_turn,
+                ..place
+            };
+            *at = Some(place);
+            self.insert(id, place);
+        }
+    }
+
+    fn insert(&mut self, id: StreamId, place: Place) {
+        let Some(level) = self.levels.get_mut(usize::from(place.priority.level)) else {
+            return;
+        };
+        match place.class {
+            Class::Unmetered => {
+                level.unmetered.insert(id);
+                self.unmetered += 1;
+                return;
+            }
+            Class::Fresh if place.priority.incremental => {
+                level.incremental.insert((place.turn, id));
+                self.next_turn += 1;
+            }
+            Class::Fresh => {
+                level.sequential.insert(id);
+            }
+        }
+        self.fresh += 1;
+    }
+
+    fn remove(&mut self, id: StreamId, place: Place) {
+        let Some(level) = self.levels.get_mut(usize::from(place.priority.level)) else {
+            return;
+        };
+        let was_there = match place.class {
+            Class::Unmetered => level.unmetered.remove(&id),
+            Class::Fresh if place.priority.incremental => {
+                level.incremental.remove(&(place.turn, id))
+            }
+            Class::Fresh => level.sequential.remove(&id),
+        };
+        debug_assert!(was_there, "a stream is where its place says");
+        match place.class {
+            Class::Unmetered => self.unmetered -= 1,
+            Class::Fresh => self.fresh -= 1,
+        }
+    }
+}

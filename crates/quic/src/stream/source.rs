@@ -1,0 +1,88 @@
+//! Where stream data comes from, if it need not be kept: a source can be read again at any offset.
+//!
+//! Owns the trait and its use for bytes in memory. Files and generated data implement it where they live. A stream reads
+//! a source right into the packet, and reads it again if the packet is lost, so nothing is buffered (RFC 9000 §13.3 asks
+//! that data sent again be the same).
+
+use std::{fmt, sync::Arc};
+
+use lastbyte_wire::VarInt;
+
+/// Data of known length that can be read again at an offset.
+///
+/// Reading must not wait: a file is to be in memory, or fast. The bytes at an offset must stay the same (RFC 9000 §2.2).
+pub trait Source: Send {
+    /// How many bytes there are. It must not change.
+    fn len(&self) -> u64;
+
+    /// Fills all of `buffer` with the bytes from `offset` on; `offset` + `buffer.len()` is at most [`Source::len`].
+    ///
+    /// # Errors
+    ///
+    /// The bytes cannot be read. The stream is then reset with the code.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError>;
+
+    /// Whether there are no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A source cannot be read, for instance as the file was truncated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceError {
+    /// The application's error code to reset the stream with.
+    pub code: VarInt,
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the source cannot be read (code {:#x})", self.code.get())
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+    let from = usize::try_from(offset).ok();
+    let found = from
+        .and_then(|from| bytes.get(from..))
+        .and_then(|rest| rest.get(..buffer.len()));
+    match found {
+        Some(found) => {
+            buffer.copy_from_slice(found);
+            Ok(())
+        }
+        None => Err(SourceError { code: VarInt::ZERO }),
+    }
+}
+
+impl Source for Arc<[u8]> {
+    fn len(&self) -> u64 {
+        (**self).len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        copy(self, offset, buffer)
+    }
+}
+
+impl Source for Vec<u8> {
+    fn len(&self) -> u64 {
+        self.as_slice().len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        copy(self, offset, buffer)
+    }
+}
+
+impl Source for &'static [u8] {
+    fn len(&self) -> u64 {
+        (**self).len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        copy(self, offset, buffer)
+    }
+}

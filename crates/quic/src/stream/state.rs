@@ -1,0 +1,131 @@
+//! The states of the two parts of a stream (RFC 9000 §3.1, §3.2), as tables.
+//!
+//! Owns which state follows which, and nothing of the data. `None` in the table is what cannot happen: the parts ask only
+//! for transitions that are there, and the whole table is a test.
+
+#[cfg(test)]
+mod tests;
+
+/// The state of a sending part (RFC 9000 §3.1, figure 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SendState {
+    /// Open; nothing was sent.
+    Ready,
+    /// Data is being sent.
+    Send,
+    /// All data and the end of the stream were sent once.
+    DataSent,
+    /// The stream was given up; `RESET_STREAM` is sent or about to be.
+    ResetSent,
+    /// Terminal: all data was acknowledged.
+    DataRecvd,
+    /// Terminal: `RESET_STREAM` was acknowledged.
+    ResetRecvd,
+}
+
+/// What happens to a sending part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum SendInput {
+    /// STREAM without FIN, or `STREAM_DATA_BLOCKED`, is sent.
+    Data,
+    /// STREAM with FIN is sent.
+    Fin,
+    /// `RESET_STREAM` is sent.
+    Reset,
+    /// The last of the data and the FIN are acknowledged.
+    AllAcked,
+    /// `RESET_STREAM` is acknowledged.
+    ResetAcked,
+}
+
+impl SendState {
+    pub(super) const fn after(self, input: SendInput) -> Option<Self> {
+        use SendInput as I;
+        Some(match (self, input) {
+            (Self::Ready | Self::Send, I::Data) => Self::Send,
+            (Self::Ready | Self::Send, I::Fin) | (Self::DataSent, I::Data | I::Fin) => {
+                Self::DataSent
+            }
+            (Self::Ready | Self::Send | Self::DataSent, I::Reset) => Self::ResetSent,
+            (Self::DataSent, I::AllAcked) => Self::DataRecvd,
+            (Self::ResetSent, I::ResetAcked) => Self::ResetRecvd,
+            _ => return None,
+        })
+    }
+
+    /// Whether nothing more will be sent or acknowledged.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::DataRecvd | Self::ResetRecvd)
+    }
+
+    /// Whether data may be sent, for the first time or again.
+    #[must_use]
+    pub const fn sends_data(self) -> bool {
+        matches!(self, Self::Ready | Self::Send | Self::DataSent)
+    }
+}
+
+/// The state of a receiving part (RFC 9000 §3.2, figure 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReceiveState {
+    /// Data is expected.
+    Recv,
+    /// The end of the stream is known; data is missing.
+    SizeKnown,
+    /// All data is here; the application has not read all of it.
+    DataRecvd,
+    /// The peer gave the stream up; the application does not know yet.
+    ResetRecvd,
+    /// Terminal: the application read all data.
+    DataRead,
+    /// Terminal: the application knows that the peer gave the stream up.
+    ResetRead,
+}
+
+/// What happens to a receiving part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ReceiveInput {
+    /// The end of the stream becomes known by a FIN.
+    Fin,
+    /// The last missing data is here.
+    AllData,
+    /// `RESET_STREAM` is received.
+    Reset,
+    /// The application has read all data.
+    Read,
+    /// The application was told of the reset.
+    ResetTold,
+}
+
+impl ReceiveState {
+    pub(super) const fn after(self, input: ReceiveInput) -> Option<Self> {
+        use ReceiveInput as I;
+        Some(match (self, input) {
+            (Self::Recv | Self::SizeKnown, I::Fin) => Self::SizeKnown,
+            // Both optional transitions of figure 3 are declined: once all data is here a reset changes nothing, and
+            // after a reset data is thrown away.
+            (Self::SizeKnown, I::AllData) | (Self::DataRecvd, I::Fin | I::Reset) => Self::DataRecvd,
+            (Self::Recv | Self::SizeKnown, I::Reset) | (Self::ResetRecvd, I::Fin | I::Reset) => {
+                Self::ResetRecvd
+            }
+            (Self::DataRecvd, I::Read) | (Self::DataRead, I::Fin | I::Reset) => Self::DataRead,
+            (Self::ResetRecvd, I::ResetTold) | (Self::ResetRead, I::Fin | I::Reset) => {
+                Self::ResetRead
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether nothing more will be handed to the application.
+    #[must_use]
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::DataRead | Self::ResetRead)
+    }
+
+    /// Whether data is missing: only then is it of use, and only then are `STOP_SENDING` and `MAX_STREAM_DATA` (§3.5).
+    #[must_use]
+    pub const fn lacks_data(self) -> bool {
+        matches!(self, Self::Recv | Self::SizeKnown)
+    }
+}

@@ -1,0 +1,296 @@
+//! What goes into packets, in which order, and what the application hears.
+
+use lastbyte_wire::frame;
+
+use super::*;
+
+/// The stream and length of each STREAM frame of a packet.
+fn data(payload: &[u8]) -> Vec<(u64, usize)> {
+    let stream = |frame: Frame<'_>| match frame {
+        Frame::Stream(frame) => Some((frame.header.id.get(), frame.data.len())),
+        _ => None,
+    };
+    frames(payload).into_iter().filter_map(stream).collect()
+}
+
+fn open(streams: &mut Streams, len: usize, priority: Priority) -> StreamId {
+    let id = streams.open(Direction::Bidirectional).expect("permitted");
+    streams.set_priority(id, priority).expect("live");
+    streams
+        .send_source(id, Box::new(vec![7; len]))
+        .expect("open");
+    streams.finish(id).expect("open");
+    id
+}
+
+fn roomy() -> Config {
+    let size = WindowSize {
+        initial: 1 << 20,
+        maximum: 1 << 20,
+    };
+    Config {
+        connection_window: size,
+        stream_window: size,
+        ..small()
+    }
+}
+
+#[test]
+fn rfc9000_12_4_a_frame_that_fills_the_packet_has_no_length() {
+    let header = 4;
+    for len in 1150..1250 {
+        let mut client = client(&roomy());
+        open(&mut client, len, Priority::default());
+        let (payload, _) = packet(&mut client, 1200);
+        let fits = 1200 - header + 2;
+        assert_eq!(data(&payload), [(0, len.min(fits))]);
+        if len >= fits - 1 {
+            assert_eq!(payload.len(), 1200);
+        }
+        assert_eq!(client.wants_to_send(), len > fits);
+    }
+}
+
+#[test]
+fn frames_of_many_streams_share_a_packet() {
+    let mut client = client(&roomy());
+    for len in [100, 200, 2000] {
+        open(&mut client, len, Priority::default());
+    }
+    let (payload, _) = packet(&mut client, 1200);
+    assert_eq!(payload.len(), 1200);
+    let written = data(&payload);
+    assert_eq!(written[..2], [(0, 100), (4, 200)]);
+    assert_eq!(written[2].0, 8);
+}
+
+#[test]
+fn rfc9218_10_streams_share_packets_by_priority() {
+    let mut client = client(&roomy());
+    open(&mut client, 3000, Priority::new(5, false));
+    open(&mut client, 3000, Priority::new(1, true));
+    let last = open(&mut client, 3000, Priority::new(1, true));
+    let mut order = Vec::new();
+    for step in 0..8 {
+        if step == 4 {
+            client
+                .set_priority(last, Priority::new(7, false))
+                .expect("live");
+        }
+        let (payload, _) = packet(&mut client, 1200);
+        order.extend(data(&payload).iter().map(|(id, _)| *id));
+    }
+    assert_eq!(order, [4, 8, 4, 8, 4, 0, 0, 0, 0, 8]);
+}
+
+#[test]
+fn rfc9000_4_1_a_blocked_sender_says_so_once() {
+    let mut client = client(&small());
+    for len in [5000, 5000, 5000] {
+        open(&mut client, len, Priority::default());
+    }
+    let mut seen = Vec::new();
+    let mut all = Vec::new();
+    while client.wants_to_send() {
+        let (payload, receipts) = packet(&mut client, 1200);
+        seen.extend(
+            frames(&payload)
+                .into_iter()
+                .filter_map(|frame| match frame {
+                    Frame::DataBlocked(frame) => Some((u64::MAX, frame.limit.get())),
+                    Frame::StreamDataBlocked(frame) => {
+                        Some((frame.stream_id.get(), frame.limit.get()))
+                    }
+                    _ => None,
+                }),
+        );
+        all.extend(receipts);
+    }
+    assert_eq!(seen, [(0, 4000), (4, 4000), (u64::MAX, 10_000)]);
+    assert_eq!(client.statistics().data_sent, 10_000);
+    // Lost ones are said again while they hold.
+    let maximum = varint(20_000);
+    client.on_max_data(&frame::MaxData { maximum });
+    lose(&mut client, &all);
+    let (payload, _) = packet(&mut client, 1200);
+    assert!(
+        frames(&payload)
+            .iter()
+            .any(|frame| matches!(frame, Frame::StreamDataBlocked(_)))
+    );
+    assert!(
+        !frames(&payload)
+            .iter()
+            .any(|frame| matches!(frame, Frame::DataBlocked(_)))
+    );
+    while client.wants_to_send() {
+        packet(&mut client, 1200);
+    }
+    assert_eq!(client.statistics().data_resent, 10_000);
+    assert_eq!(client.statistics().data_sent, 22_000);
+}
+
+#[test]
+fn rfc9000_13_3_repeats_need_no_credit() {
+    let mut client = client(&small());
+    open(&mut client, 4000, Priority::default());
+    open(&mut client, 4000, Priority::default());
+    open(&mut client, 4000, Priority::default());
+    let mut receipts = Vec::new();
+    while client.wants_to_send() {
+        receipts.extend(packet(&mut client, 1200).1);
+    }
+    assert_eq!(client.credit().available(), 0);
+    assert!(!client.wants_to_send_data());
+    client.lost(&receipts[0]);
+    assert!(client.wants_to_send_data());
+    let (payload, _) = packet(&mut client, 1300);
+    assert_eq!(data(&payload).len(), 1);
+    assert!(!client.wants_to_send());
+}
+
+#[test]
+fn rfc9000_4_6_streams_blocked_is_told_and_more_become_available() {
+    let mut client = client(&small());
+    while client.open(Direction::Unidirectional).is_some() {}
+    assert_eq!(client.live(), 3);
+    let (payload, receipts) = packet(&mut client, 1200);
+    let [Frame::StreamsBlocked(blocked)] = frames(&payload)[..] else {
+        panic!("{:?}", frames(&payload));
+    };
+    assert_eq!(blocked.limit.get(), 3);
+    assert_eq!(client.open(Direction::Unidirectional), None);
+    assert!(!client.wants_to_send());
+    lose(&mut client, &receipts);
+    assert_eq!(packet(&mut client, 1200).0, payload);
+    client.on_max_streams(&frame::MaxStreams {
+        direction: Direction::Unidirectional,
+        maximum: lastbyte_wire::StreamCount::new(4).expect("small"),
+    });
+    let available = StreamEvent::Available(Direction::Unidirectional);
+    assert_eq!(events(&mut client), [available]);
+    assert_eq!(client.open(Direction::Unidirectional), Some(id(14)));
+}
+
+#[test]
+fn writes_are_bounded_and_room_is_told() {
+    let mut client = client(&roomy());
+    let id = client.open(Direction::Unidirectional).expect("permitted");
+    assert_eq!(client.write(id, &[1; 4000]), Ok(4000));
+    assert_eq!(client.write(id, &[1; 4000]), Ok(1000));
+    assert_eq!(client.write(id, &[1; 4000]), Ok(0));
+    assert_eq!(client.buffered(), 5000);
+    let mut heard = Vec::new();
+    while client.wants_to_send() {
+        let (_, receipts) = packet(&mut client, 600);
+        acknowledge(&mut client, &receipts);
+        heard.push((client.buffered(), events(&mut client)));
+    }
+    assert!(heard[0].1.is_empty());
+    let told: Vec<_> = heard
+        .iter()
+        .filter(|(_, events)| !events.is_empty())
+        .collect();
+    assert_eq!(told.len(), 1, "once, when a quarter of the buffer is free");
+    assert!((3000..=3750).contains(&told[0].0));
+    assert_eq!(told[0].1, [StreamEvent::Writable(id)]);
+    assert_eq!(client.buffered(), 0);
+    client.finish(id).expect("open");
+    assert_eq!(client.write(id, b"x"), Err(WriteError::Finished));
+    let (_, receipts) = packet(&mut client, 600);
+    acknowledge(&mut client, &receipts);
+    assert_eq!(events(&mut client), [StreamEvent::Finished(id)]);
+    assert_eq!(client.live(), 0);
+    assert_eq!(client.write(id, b"x"), Err(WriteError::UnknownStream));
+}
+
+struct Broken;
+
+impl Source for Broken {
+    fn len(&self) -> u64 {
+        5000
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        buffer.fill(0);
+        match offset {
+            0 => Ok(()),
+            _ => Err(SourceError { code: varint(77) }),
+        }
+    }
+}
+
+#[test]
+fn a_source_that_fails_resets_its_stream() {
+    let mut client = client(&roomy());
+    let id = client.open(Direction::Unidirectional).expect("permitted");
+    client.send_source(id, Box::new(Broken)).expect("open");
+    packet(&mut client, 1200);
+    assert_eq!(packet(&mut client, 1200).0, b"");
+    let code = varint(77);
+    assert_eq!(
+        events(&mut client),
+        [StreamEvent::SourceFailed { id, code }]
+    );
+    let (payload, _) = packet(&mut client, 1200);
+    assert!(
+        matches!(frames(&payload)[..], [Frame::ResetStream(frame)] if frame.error_code == code)
+    );
+}
+
+#[test]
+fn rfc9001_4_6_2_rejected_0rtt_is_sent_again_within_the_new_limits() {
+    let mut client = client(&small());
+    let mut ids = Vec::new();
+    while let Some(id) = client.open(Direction::Bidirectional) {
+        client.write(id, &[id.get() as u8; 1000]).expect("open");
+        client.finish(id).expect("open");
+        ids.push(id);
+    }
+    client.reset(ids[3], varint(5)).expect("live");
+    while client.wants_to_send() {
+        packet(&mut client, 1200);
+    }
+    client.on_zero_rtt_rejected();
+    assert!(!client.wants_to_send_data());
+    let mut less = small();
+    less.bidirectional_streams = 2;
+    less.connection_window.initial = 1500;
+    client.on_peer_parameters(&parameters(&less));
+    let (payload, receipts) = packet(&mut client, 3000);
+    assert_eq!(data(&payload), [(0, 1000), (4, 500)]);
+    acknowledge(&mut client, &receipts);
+    client.on_max_data(&frame::MaxData {
+        maximum: varint(10_000),
+    });
+    let (payload, _) = packet(&mut client, 3000);
+    assert_eq!(data(&payload), [(4, 500)]);
+    client.on_max_streams(&frame::MaxStreams {
+        direction: Direction::Bidirectional,
+        maximum: lastbyte_wire::StreamCount::new(4).expect("small"),
+    });
+    let (payload, _) = packet(&mut client, 3000);
+    assert_eq!(data(&payload), [(8, 1000)]);
+    assert!(
+        frames(&payload)
+            .iter()
+            .any(|frame| matches!(frame, Frame::ResetStream(frame) if frame.final_size.get() == 0))
+    );
+}
+
+#[test]
+fn limits_remembered_for_0rtt_only_rise() {
+    let mut client = client(&small());
+    let id = client.open(Direction::Bidirectional).expect("permitted");
+    client
+        .send_source(id, Box::new(vec![1; 9000]))
+        .expect("open");
+    let mut more = small();
+    more.stream_window.initial = 6000;
+    client.on_peer_parameters(&parameters(&more));
+    client.on_peer_parameters(&parameters(&small()));
+    while client.wants_to_send() {
+        packet(&mut client, 1200);
+    }
+    assert_eq!(client.credit().used(), 6000);
+}
