@@ -61,6 +61,9 @@ impl Streams {
         };
         if receive.on_data(id, offset, frame.data, sink, &mut buffers)? {
             stream.events.insert(EventSet::READABLE);
+        } else if !receive.is_readable() {
+            // The sink took what it had left before.
+            stream.events.remove(EventSet::READABLE);
         }
         self.release_and_settle(id, now);
         Ok(())

@@ -162,12 +162,12 @@ impl ReceivePart {
         }
         let takes = !self.is_stopped() && sink.takes(id);
         let before = self.assembler.received_to();
-        let (offset, data) = if takes {
-            self.hand_on(id, offset, data, sink, buffers.pool)
-        } else {
-            (offset, data)
-        };
-        let is_declined = !data.is_empty() && offset == self.assembler.received_to();
+        let mut is_declined = false;
+        let (mut offset, mut data) = (offset, data);
+        if takes && let Some(rest) = self.hand_on(id, offset, data, sink, buffers.pool) {
+            (offset, data) = (self.assembler.read_offset(), rest);
+            is_declined = !rest.is_empty();
+        }
         self.assembler
             .insert(offset, data, buffers.gaps_max, buffers.pool)
             .map_err(|_| Violation {
@@ -189,7 +189,7 @@ impl ReceivePart {
         Ok(has_more && self.is_readable())
     }
 
-    /// Gives the sink what of a frame comes next in order. Returns what is left of the frame.
+    /// Gives the sink what of a frame comes next in order, if that is in it. Returns what the sink left.
     fn hand_on<'d>(
         &mut self,
         id: StreamId,
@@ -197,7 +197,7 @@ impl ReceivePart {
         data: &'d [u8],
         sink: &mut dyn StreamSink,
         pool: &mut RingPool,
-    ) -> (u64, &'d [u8]) {
+    ) -> Option<&'d [u8]> {
         let read = self.assembler.read_offset();
         let fresh = usize::try_from(read.saturating_sub(offset))
             .ok()
@@ -205,13 +205,13 @@ impl ReceivePart {
             .unwrap_or_default();
         let is_next = offset <= read && self.assembler.peek().is_empty() && !fresh.is_empty();
         if !is_next {
-            return (offset, data);
+            return None;
         }
         let fin = self.final_size == Some(read + fresh.len() as u64);
         let taken = sink.data(id, read, fresh, fin).min(fresh.len());
         self.assembler.consume(taken, pool);
         self.end_told = fin && taken == fresh.len();
-        (read + taken as u64, fresh.get(taken..).unwrap_or_default())
+        Some(fresh.get(taken..).unwrap_or_default())
     }
 
     /// Lets `read` have what is in order, until it takes less than it is offered.

@@ -346,3 +346,29 @@ fn rfc9000_21_7_too_many_gaps_close_the_connection() {
     }
     assert_eq!(last, Err(TransportError::INTERNAL_ERROR));
 }
+
+/// Takes nothing at first, then all.
+struct Hesitant(bool);
+
+impl StreamSink for Hesitant {
+    fn data(&mut self, _: StreamId, _: u64, data: &[u8], _: bool) -> usize {
+        if std::mem::replace(&mut self.0, true) {
+            data.len()
+        } else {
+            0
+        }
+    }
+}
+
+#[test]
+fn readable_is_not_told_when_the_sink_took_the_rest_meanwhile() {
+    let mut server = server();
+    let mut sink = Hesitant(false);
+    dispatch(&mut server, &stream(2, 0, b"hel", false), &mut sink).expect("legal");
+    assert_eq!(server.buffered(), 4096);
+    dispatch(&mut server, &stream(2, 3, b"lo", true), &mut sink).expect("legal");
+    assert_eq!(server.buffered(), 0);
+    let opened = StreamEvent::Opened(Direction::Unidirectional);
+    assert_eq!(events(&mut server), [opened]);
+    assert_eq!(server.live(), 0);
+}
