@@ -336,7 +336,7 @@ fn check(ends: &[End; 2]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn every_byte_arrives_over_a_bad_path(seed in any::<u64>()) {
