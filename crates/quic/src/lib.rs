@@ -9,6 +9,7 @@
 //! | [`cid`] | connection IDs, ours and the peer's (RFC 9000 §5.1) |
 //! | [`path`] | anti-amplification, path validation, datagram size (RFC 9000 §8, §14) |
 //! | [`crypto_stream`] | CRYPTO data of one space (RFC 9000 §7.5) |
+//! | [`stream`], [`flow`] | streams, their data and states; flow control both ways (RFC 9000 §2 to §4; priorities of RFC 9218) |
 //! | [`idle`], [`close`] | the idle timeout; closing and draining (RFC 9000 §10) |
 //! | [`space`], [`receipt`] | what the rooms share |
 //!

@@ -29,12 +29,6 @@
 //! - Each frame is a thing to be done for a stream, a bit in a set; a stream with such bits is in a queue once. What a
 //!   frame says is decided when it is written, never before: so lost frames need no thought, the bit is set again.
 
-#![expect(
-    private_interfaces,
-    private_bounds,
-    reason = "receipts are the crate's own; the hub that hands them back is too"
-)]
-
 mod application;
 mod assembler;
 mod body;

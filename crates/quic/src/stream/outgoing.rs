@@ -3,7 +3,6 @@
 //! Owns the order: frames that keep the connection going first, as they are small and others wait for them, then data in
 //! the scheduler's order. Each frame leaves a receipt. All of them are ack-eliciting and count as in flight.
 
-use lastbyte_congestion::Time;
 use lastbyte_wire::{
     BufferFull, Encode, StreamId, VarInt, Writer,
     frame::{DataBlocked, LengthField, MaxData, MaxStreams, StreamHeader, StreamsBlocked},
@@ -57,10 +56,8 @@ impl Streams {
     pub fn write_frames(
         &mut self,
         writer: &mut Writer<'_>,
-        now: Time,
         receipts: &mut impl FnMut(Receipt),
     ) -> bool {
-        let _ = now;
         let before = writer.position();
         // Whoever finds the packet full leaves the rest for the next.
         let _ = self

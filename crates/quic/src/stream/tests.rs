@@ -59,7 +59,7 @@ fn packet(streams: &mut Streams, len: usize) -> (Vec<u8>, Vec<Receipt>) {
     let mut buffer = vec![0xff; len];
     let mut writer = Writer::new(&mut buffer);
     let mut receipts = Vec::new();
-    let wrote = streams.write_frames(&mut writer, NOW, &mut |receipt| receipts.push(receipt));
+    let wrote = streams.write_frames(&mut writer, &mut |receipt| receipts.push(receipt));
     let written = writer.position();
     assert_eq!(wrote, written > 0);
     assert_eq!(wrote, !receipts.is_empty());
