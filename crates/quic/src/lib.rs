@@ -8,6 +8,7 @@
 //! | [`recovery`] | what is in flight, losses, probes, ECN; congestion control and pacing (RFC 9002) |
 //! | [`cid`] | connection IDs, ours and the peer's (RFC 9000 §5.1) |
 //! | [`path`] | anti-amplification, path validation, datagram size (RFC 9000 §8, §14) |
+//! | [`crypto`] | keys and packet protection, TLS, key update; a plaintext twin for simulators (RFC 9001, 9369) |
 //! | [`crypto_stream`] | CRYPTO data of one space (RFC 9000 §7.5) |
 //! | [`stream`], [`flow`] | streams, their data and states; flow control both ways (RFC 9000 §2 to §4; priorities of RFC 9218) |
 //! | [`idle`], [`close`] | the idle timeout; closing and draining (RFC 9000 §10) |
@@ -24,6 +25,7 @@
 pub mod ack;
 pub mod cid;
 pub mod close;
+pub mod crypto;
 pub mod crypto_stream;
 pub mod flow;
 pub mod idle;

@@ -1,0 +1,147 @@
+//! RFC 9001 Appendix A.1 to A.3, and the same of RFC 9369.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
+
+use aws_lc_rs::hkdf;
+use lastbyte_wire::{
+    Writer,
+    packet::{LongHeader, LongKind, PacketNumber, PacketNumberLen, PacketType},
+};
+
+use super::*;
+use crate::crypto::{
+    TAG_LEN,
+    testing::first,
+    vectors::{DESTINATION, V1, V2, Vectors, hex},
+};
+
+/// A length for HKDF-Expand.
+struct Len(usize);
+
+impl hkdf::KeyType for Len {
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// HKDF-Expand-Label of RFC 8446 §7.1, with an empty context.
+pub(crate) fn expand_label(secret: &hkdf::Prk, label: &[u8], len: usize) -> Vec<u8> {
+    let label = [b"tls13 ", label].concat();
+    let info = [
+        &(len as u16).to_be_bytes(),
+        &[label.len() as u8][..],
+        &label,
+        &[0],
+    ];
+    let mut out = vec![0; len];
+    secret
+        .expand(&info, Len(len))
+        .unwrap()
+        .fill(&mut out)
+        .unwrap();
+    out
+}
+
+fn destination() -> ConnectionId {
+    ConnectionId::new(&hex(DESTINATION)).unwrap()
+}
+
+#[test]
+fn salts_and_labels_of_the_codec_derive_what_the_rfcs_print() {
+    for vectors in [&V1, &V2] {
+        let labels = vectors.version.labels();
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, vectors.version.initial_salt());
+        let initial = salt.extract(destination().as_slice());
+        for (label, expected) in [
+            (&b"client in"[..], vectors.client),
+            (b"server in", vectors.server),
+        ] {
+            let secret = expand_label(&initial, label, 32);
+            let prk = hkdf::Prk::new_less_safe(hkdf::HKDF_SHA256, &secret);
+            let key = expand_label(&prk, labels.key, 16);
+            let iv = expand_label(&prk, labels.iv, 12);
+            let hp = expand_label(&prk, labels.hp, 16);
+            assert_eq!([secret, key, iv, hp], expected.map(hex));
+        }
+    }
+}
+
+/// Writes, seals and masks a packet, and compares; opens the packet of the RFC, and compares.
+fn check(
+    vectors: &Vectors,
+    side: Side,
+    (number, len): (u32, PacketNumberLen),
+    [header, payload, packet]: [&str; 3],
+    padding: usize,
+) {
+    let number = PacketNumber::from(number);
+    let source = ConnectionId::new(&hex("f067a5502a4262b5")).unwrap();
+    let (from, to) = match side {
+        Side::Client => (ConnectionId::EMPTY, destination()),
+        Side::Server => (source, ConnectionId::EMPTY),
+    };
+    let long_header = LongHeader {
+        kind: LongKind::Initial { token: &[] },
+        version: vectors.version,
+        destination: to,
+        source: from,
+        number: number.truncate_to(len),
+        fixed_bit: true,
+    };
+    let mut payload = hex(payload);
+    payload.resize(payload.len() + padding, 0);
+
+    let mut buffer = [0; 1500];
+    let mut writer = Writer::new(&mut buffer);
+    let open = long_header.begin(&mut writer).unwrap();
+    writer.bytes(&payload).unwrap();
+    let finished = open.finish(&mut writer, TAG_LEN).unwrap();
+    assert_eq!(writer.written()[..finished.payload_offset], hex(header));
+    keys(side, vectors.version, &destination())
+        .seal
+        .protect(number, &finished, writer.written_mut())
+        .unwrap();
+    assert_eq!(writer.written(), hex(packet));
+
+    let mut packet = hex(packet);
+    let packet = first(&mut packet, 0).unwrap();
+    assert_eq!(packet.packet_type(), PacketType::Initial);
+    let opened = keys(side.peer(), vectors.version, &destination())
+        .open
+        .unprotect(packet, None)
+        .unwrap();
+    assert_eq!(opened.number, number);
+    assert_eq!(opened.payload(), payload);
+    assert_eq!(opened.packet.check_reserved_bits(), Ok(()));
+}
+
+#[test]
+fn the_clients_initial_packet_is_that_of_the_rfcs() {
+    for vectors in [&V1, &V2] {
+        let number = (2, PacketNumberLen::Four);
+        check(vectors, Side::Client, number, vectors.client_initial, 917);
+    }
+}
+
+#[test]
+fn the_servers_initial_packet_is_that_of_the_rfcs() {
+    for vectors in [&V1, &V2] {
+        let number = (1, PacketNumberLen::Two);
+        check(vectors, Side::Server, number, vectors.server_initial, 0);
+    }
+}
+
+#[test]
+fn keys_of_another_version_or_connection_id_open_nothing() {
+    let other = ConnectionId::new(b"another").unwrap();
+    for (version, destination) in [
+        (Version::V2, destination()),
+        (Version::V1, other),
+        (Version::V1, ConnectionId::EMPTY),
+    ] {
+        let mut packet = hex(V1.client_initial[2]);
+        let packet = first(&mut packet, 0).unwrap();
+        let keys = keys(Side::Server, version, &destination);
+        assert!(keys.open.unprotect(packet, None).is_err());
+    }
+}

@@ -1,0 +1,447 @@
+//! The 1-RTT keys over their generations (RFC 9001 §6).
+//!
+//! Owns: the current keys, the next ones, the old key for opening what was on its way; the key phase bit; the rules of
+//! when an update may be; the counts against the limits of the AEAD (§6.6). Never: reads a clock, or decides that a
+//! connection updates its keys but for the limits' sake.
+//!
+//! # Which key opens a packet
+//!
+//! Exactly one is tried, so that a forged packet costs the same whatever its key phase bit (§6.3, §9.5):
+//!
+//! | phase bit | packet number | key | if it opens |
+//! |---|---|---|---|
+//! | the current one | any | current | |
+//! | the other | below the largest opened with the current key, or none was opened yet, and the old key is there | old | and the number is above one opened with the current key: error (§6.4) |
+//! | the other | else | next | the peer updated; error if it did so before, without an acknowledgment between (§6.2) |
+//!
+//! Old packets with numbers above all new ones are tried with the next key, and thus dropped: a peer that follows the
+//! rules sends none.
+//!
+//! # Decisions
+//!
+//! - *Next keys are made ahead* ([`OneRttKeys::prepare`]), after the datagram that brought an update has been answered,
+//!   so that an update takes no more time than any packet (§6.3).
+//! - *The old key lives three PTO* from the first packet opened with its successor (§6.5).
+//! - *We update at half of the confidentiality limit*, long before a peer that acknowledges late could make us stop.
+//! - *The next update waits* three PTO from the acknowledgment of the last one, as §6.5 advises.
+
+use std::{fmt, time::Duration};
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::packet::{FinishedPacket, PacketNumber, Protected};
+use rustls::quic;
+
+use super::{HeaderKey, Keys, OpenError, Opened, PacketKey, SealError, plain};
+
+#[cfg(test)]
+mod tests;
+
+/// The keys of 1-RTT packets.
+#[derive(Debug)]
+pub struct OneRttKeys {
+    seal_header: HeaderKey,
+    open_header: HeaderKey,
+    seal: PacketKey,
+    open: PacketKey,
+    /// The key before `open`.
+    old: Option<OldKey>,
+    /// What comes after `seal` and `open`.
+    next: Option<NextKeys>,
+    updates: KeyUpdates,
+    /// How many updates there have been: its lowest bit is the key phase.
+    generation: u64,
+    /// Numbers of the packets of this generation.
+    numbers: GenerationNumbers,
+    /// Packets sealed with `seal`.
+    sealed: u64,
+    /// Packets that failed to be opened, over all generations.
+    forged: u64,
+    handshake_confirmed: bool,
+    /// When we may update at the earliest; `None` until a packet of this generation has been acknowledged.
+    may_update_from: Option<Time>,
+}
+
+#[derive(Debug)]
+struct OldKey {
+    open: PacketKey,
+    /// When to forget it; `None` as long as the peer uses it, for all we know.
+    until: Option<Time>,
+}
+
+/// The keys of the generation to come.
+#[derive(Debug)]
+pub struct NextKeys {
+    /// For what is sent.
+    pub seal: PacketKey,
+    /// For what is received.
+    pub open: PacketKey,
+}
+
+/// The packet numbers seen of the current generation.
+#[derive(Debug, Default)]
+struct GenerationNumbers {
+    first_sealed: Option<PacketNumber>,
+    smallest_opened: Option<PacketNumber>,
+    largest_opened: Option<PacketNumber>,
+    /// A packet of this generation acknowledged one of the peer's of this generation.
+    acknowledged_peer: bool,
+}
+
+/// How the peer broke the rules of key updates (RFC 9001 §6): a `KEY_UPDATE_ERROR`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyUpdateFault {
+    /// It updated again before it could know that we followed (§6.2).
+    Consecutive,
+    /// It used old keys in a packet after one with newer keys (§6.4).
+    OldKeys,
+    /// It acknowledged a packet with newer keys in one with old keys (§6.2).
+    AcknowledgedWithOldKeys,
+}
+
+impl fmt::Display for KeyUpdateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Consecutive => "the peer updated keys twice without awaiting confirmation",
+            Self::OldKeys => "the peer used old keys in a packet after one with newer keys",
+            Self::AcknowledgedWithOldKeys => {
+                "the peer acknowledged a packet with newer keys in one with old keys"
+            }
+        })
+    }
+}
+
+impl std::error::Error for KeyUpdateFault {}
+
+/// Why keys cannot be updated now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoUpdate {
+    /// The handshake is not confirmed (RFC 9001 §6).
+    Unconfirmed,
+    /// No packet of this generation has been acknowledged (§6.1).
+    Unacknowledged,
+    /// The last update was too short a time ago (§6.5).
+    TooSoon(Time),
+}
+
+impl fmt::Display for NoUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unconfirmed => f.write_str("the handshake is not confirmed"),
+            Self::Unacknowledged => f.write_str("no packet with these keys has been acknowledged"),
+            Self::TooSoon(until) => write!(f, "the last key update is too recent, until {until:?}"),
+        }
+    }
+}
+
+impl std::error::Error for NoUpdate {}
+
+/// An authentic 1-RTT packet.
+#[derive(Debug)]
+pub struct OneRttOpened<'a> {
+    /// The packet.
+    pub packet: Opened<'a>,
+    /// The generation of its keys, to be handed to [`OneRttKeys::on_ack`] with an ACK frame in it.
+    pub generation: u64,
+    /// It is the first that shows an update by the peer. Ours has followed.
+    pub updated: bool,
+}
+
+/// Which key to try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Candidate {
+    Old,
+    Current,
+    Next,
+}
+
+impl OneRttKeys {
+    /// The first generation.
+    #[must_use]
+    pub fn new(keys: Keys, mut updates: KeyUpdates) -> Self {
+        Self {
+            seal_header: keys.seal.header,
+            open_header: keys.open.header,
+            seal: keys.seal.packet,
+            open: keys.open.packet,
+            old: None,
+            next: Some(updates.next()),
+            updates,
+            generation: 0,
+            numbers: GenerationNumbers::default(),
+            sealed: 0,
+            forged: 0,
+            handshake_confirmed: false,
+            may_update_from: None,
+        }
+    }
+
+    /// The key phase bit of packets sealed now (RFC 9001 §6).
+    #[must_use]
+    pub const fn key_phase(&self) -> bool {
+        self.generation & 1 == 1
+    }
+
+    /// How many updates there have been.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Seals a finished packet, whose header has [`Self::key_phase`], and masks its header.
+    ///
+    /// # Errors
+    ///
+    /// The packet must not be sent. At [`SealError::LimitReached`] no further packet can be (RFC 9001 §6.6).
+    #[inline]
+    pub fn protect(
+        &mut self,
+        number: PacketNumber,
+        packet: &FinishedPacket,
+        written: &mut [u8],
+    ) -> Result<(), SealError> {
+        if self.sealed >= self.seal.confidentiality_limit() {
+            return Err(SealError::LimitReached);
+        }
+        self.seal_header
+            .protect(&self.seal, number, packet, written)?;
+        self.sealed += 1;
+        self.numbers.first_sealed.get_or_insert(number);
+        Ok(())
+    }
+
+    /// Unmasks a packet's header and opens it, following an update of the peer's. `probe_timeout` is how long the PTO
+    /// is now.
+    ///
+    /// # Errors
+    ///
+    /// It is not authentic; or it is, and the peer broke a rule.
+    #[inline]
+    pub fn unprotect<'a>(
+        &mut self,
+        packet: Protected<'a>,
+        largest_received: Option<PacketNumber>,
+        now: Time,
+        probe_timeout: Duration,
+    ) -> Result<OneRttOpened<'a>, OpenError> {
+        self.on_timeout(now);
+        let mask = self.open_header.mask(packet.sample());
+        let packet = packet.unmask(mask);
+        let number = packet.number().expand(largest_received);
+        let candidate = self.candidate(packet.key_phase(), number);
+        let opened = match candidate {
+            Candidate::Current => Some(&self.open),
+            Candidate::Old => self.old.as_ref().map(|old| &old.open),
+            Candidate::Next => self.next.as_ref().map(|next| &next.open),
+        }
+        .ok_or(OpenError::NotAuthentic)
+        .and_then(|key| key.open(number, packet.associated_data, packet.payload));
+        let Ok(len) = opened else {
+            return Err(self.on_forged());
+        };
+        let generation = self
+            .on_opened(candidate, number, now, probe_timeout)
+            .map_err(OpenError::KeyUpdate)?;
+        Ok(OneRttOpened {
+            packet: Opened::new(number, packet, len),
+            generation,
+            updated: candidate == Candidate::Next,
+        })
+    }
+
+    fn candidate(&self, key_phase: bool, number: PacketNumber) -> Candidate {
+        if key_phase == self.key_phase() {
+            Candidate::Current
+        } else if self.old.is_some() && self.numbers.largest_opened.is_none_or(|l| number < l) {
+            Candidate::Old
+        } else {
+            Candidate::Next
+        }
+    }
+
+    fn on_forged(&mut self) -> OpenError {
+        self.forged = self.forged.saturating_add(1);
+        if self.forged >= self.open.integrity_limit() {
+            OpenError::IntegrityLimitReached
+        } else {
+            OpenError::NotAuthentic
+        }
+    }
+
+    /// The generation of the packet's keys.
+    fn on_opened(
+        &mut self,
+        candidate: Candidate,
+        number: PacketNumber,
+        now: Time,
+        probe_timeout: Duration,
+    ) -> Result<u64, KeyUpdateFault> {
+        match candidate {
+            Candidate::Old => {
+                if self.numbers.smallest_opened.is_some_and(|s| number > s) {
+                    return Err(KeyUpdateFault::OldKeys);
+                }
+                return Ok(self.generation.saturating_sub(1));
+            }
+            Candidate::Next => {
+                // The first update needs a confirmed handshake only (§6), which is for the peer to know.
+                if self.generation > 0 && !self.numbers.acknowledged_peer {
+                    return Err(KeyUpdateFault::Consecutive);
+                }
+                self.advance();
+            }
+            Candidate::Current => {}
+        }
+        if self.numbers.smallest_opened.is_none()
+            && let Some(old) = &mut self.old
+        {
+            old.until = Some(now + probe_timeout * 3);
+        }
+        let numbers = &mut self.numbers;
+        numbers.smallest_opened = Some(numbers.smallest_opened.map_or(number, |s| s.min(number)));
+        numbers.largest_opened = numbers.largest_opened.max(Some(number));
+        Ok(self.generation)
+    }
+
+    /// The handshake is confirmed (RFC 9001 §4.1.2): from now on we may update.
+    pub const fn on_handshake_confirmed(&mut self) {
+        self.handshake_confirmed = true;
+    }
+
+    /// A packet has been sent that acknowledges the peer's packets up to `largest`. From then on the peer may update
+    /// again, if one of this generation is among them.
+    pub fn on_ack_sent(&mut self, largest: PacketNumber) {
+        if self.numbers.smallest_opened.is_some_and(|s| largest >= s) {
+            self.numbers.acknowledged_peer = true;
+        }
+    }
+
+    /// An ACK frame newly acknowledged our packets up to `largest`, in a packet of this generation.
+    ///
+    /// # Errors
+    ///
+    /// The peer broke a rule.
+    pub fn on_ack(
+        &mut self,
+        largest: PacketNumber,
+        generation: u64,
+        now: Time,
+        probe_timeout: Duration,
+    ) -> Result<(), KeyUpdateFault> {
+        if self.numbers.first_sealed.is_none_or(|f| largest < f) {
+            return Ok(());
+        }
+        if generation < self.generation {
+            return Err(KeyUpdateFault::AcknowledgedWithOldKeys);
+        }
+        if self.may_update_from.is_none() {
+            let pause = if self.generation == 0 {
+                Duration::ZERO
+            } else {
+                probe_timeout * 3
+            };
+            self.may_update_from = Some(now + pause);
+        }
+        Ok(())
+    }
+
+    /// Updates the keys: packets from now on are sealed with the next ones, and the peer will follow.
+    ///
+    /// # Errors
+    ///
+    /// It may not be done now.
+    pub fn update(&mut self, now: Time) -> Result<(), NoUpdate> {
+        if !self.handshake_confirmed {
+            return Err(NoUpdate::Unconfirmed);
+        }
+        match self.may_update_from {
+            None => Err(NoUpdate::Unacknowledged),
+            Some(from) if now < from => Err(NoUpdate::TooSoon(from)),
+            Some(_) => {
+                self.advance();
+                Ok(())
+            }
+        }
+    }
+
+    /// Updates the keys if so many packets have been sealed with them that it is time, and if it may be done. To be
+    /// called before a packet is begun; says whether there was an update.
+    pub fn update_if_due(&mut self, now: Time) -> bool {
+        self.sealed >= self.seal.confidentiality_limit() / 2 && self.update(now).is_ok()
+    }
+
+    fn advance(&mut self) {
+        let next = match self.next.take() {
+            Some(next) => next,
+            None => self.updates.next(),
+        };
+        self.seal = next.seal;
+        let old = std::mem::replace(&mut self.open, next.open);
+        self.old = Some(OldKey {
+            open: old,
+            until: None,
+        });
+        self.generation += 1;
+        self.numbers = GenerationNumbers::default();
+        self.sealed = 0;
+        self.may_update_from = None;
+    }
+
+    /// Makes the next keys if they are not there. To be called when a datagram has been dealt with, not while: making
+    /// them takes time, which would tell an observer of the update (RFC 9001 §6.3).
+    pub fn prepare(&mut self) {
+        if self.next.is_none() {
+            self.next = Some(self.updates.next());
+        }
+    }
+
+    /// When to call [`Self::on_timeout`].
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.old.as_ref()?.until
+    }
+
+    /// Forgets the old key when its time has come.
+    pub fn on_timeout(&mut self, now: Time) {
+        if self.next_timeout().is_some_and(|until| now >= until) {
+            self.old = None;
+        }
+    }
+}
+
+/// Where the keys of each next generation come from.
+pub struct KeyUpdates(Source);
+
+enum Source {
+    Tls(Box<quic::Secrets>),
+    Plain(plain::KeyUpdates),
+}
+
+impl KeyUpdates {
+    pub(super) fn tls(secrets: quic::Secrets) -> Self {
+        Self(Source::Tls(Box::new(secrets)))
+    }
+
+    pub(super) const fn plain(updates: plain::KeyUpdates) -> Self {
+        Self(Source::Plain(updates))
+    }
+
+    /// The keys of one generation more.
+    fn next(&mut self) -> NextKeys {
+        match &mut self.0 {
+            Source::Tls(secrets) => {
+                let keys = secrets.next_packet_keys();
+                NextKeys {
+                    seal: keys.local.into(),
+                    open: keys.remote.into(),
+                }
+            }
+            Source::Plain(updates) => updates.next(),
+        }
+    }
+}
+
+impl fmt::Debug for KeyUpdates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyUpdates(..)")
+    }
+}

@@ -1,0 +1,351 @@
+//! Packet protection keys: one direction of one level (RFC 9001 §5).
+//!
+//! Owns: sealing and opening in place, header protection masks, and the two put together over the packets of
+//! `lastbyte_wire`. Never: allocates for a packet, or keeps count of what was sealed ([`super::key_update`] does).
+//!
+//! Decision: of the mask's first byte only the five bits that any header can use (RFC 9001 §5.4.1) are given out; the
+//! TLS library's keys apply masks rather than show them, and these are the bits that can be read back.
+
+use std::fmt;
+
+use lastbyte_wire::{
+    TransportError,
+    packet::{FinishedPacket, HeaderMask, PacketNumber, Protected, SAMPLE_LEN, Unmasked},
+};
+use rustls::quic;
+
+use super::{KeyUpdateFault, plain};
+
+#[cfg(test)]
+mod tests;
+
+/// How many bytes sealing adds: the same for each AEAD of TLS 1.3 that QUIC uses (RFC 9001 §5.3).
+pub const TAG_LEN: usize = 16;
+
+/// A key that seals or opens payloads.
+pub struct PacketKey(PacketKeyKind);
+
+enum PacketKeyKind {
+    Aead(Box<dyn quic::PacketKey>),
+    Plain(plain::PacketKey),
+}
+
+/// A key that makes header protection masks.
+pub struct HeaderKey(HeaderKeyKind);
+
+enum HeaderKeyKind {
+    Cipher(Box<dyn quic::HeaderProtectionKey>),
+    Plain,
+}
+
+/// The keys of one direction.
+#[derive(Debug)]
+pub struct DirectionalKeys {
+    /// For payloads.
+    pub packet: PacketKey,
+    /// For headers.
+    pub header: HeaderKey,
+}
+
+/// The keys of a level.
+#[derive(Debug)]
+pub struct Keys {
+    /// For what is sent.
+    pub seal: DirectionalKeys,
+    /// For what is received.
+    pub open: DirectionalKeys,
+}
+
+/// An authentic packet.
+#[derive(Debug)]
+pub struct Opened<'a> {
+    /// Its number, whole.
+    pub number: PacketNumber,
+    /// Its header, with reserved bits still to be checked ([`Unmasked::check_reserved_bits`]).
+    pub packet: Unmasked<'a>,
+    len: usize,
+}
+
+impl Opened<'_> {
+    pub(crate) const fn new(number: PacketNumber, packet: Unmasked<'_>, len: usize) -> Opened<'_> {
+        Opened {
+            number,
+            packet,
+            len,
+        }
+    }
+
+    /// The frames.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        self.packet.payload.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// Why a packet was not sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SealError {
+    /// The buffer does not have the packet, with room for its tag and a sample. Nothing was done.
+    Malformed,
+    /// The payload is longer than the AEAD takes.
+    TooLong,
+    /// As many packets have been sealed as may be with these keys (RFC 9001 §6.6). Nothing was done.
+    LimitReached,
+}
+
+impl SealError {
+    /// What to close the connection with.
+    #[must_use]
+    pub const fn transport_error(self) -> TransportError {
+        match self {
+            Self::Malformed | Self::TooLong => TransportError::INTERNAL_ERROR,
+            Self::LimitReached => TransportError::AEAD_LIMIT_REACHED,
+        }
+    }
+}
+
+impl fmt::Display for SealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "the buffer does not have the packet with room for its tag",
+            Self::TooLong => "the payload is too long to be sealed",
+            Self::LimitReached => "no more packets may be sealed with these keys",
+        })
+    }
+}
+
+impl std::error::Error for SealError {}
+
+/// Why a packet was not opened. What its buffer then holds is nothing to rely on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// It is not authentic: to be dropped, as if it had not come (RFC 9001 §5.5, §9.5).
+    NotAuthentic,
+    /// It is not, and was one too many (RFC 9001 §6.6).
+    IntegrityLimitReached,
+    /// It is, and proves that the peer broke the rules of key updates (RFC 9001 §6).
+    KeyUpdate(KeyUpdateFault),
+}
+
+impl OpenError {
+    /// What to close the connection with; `None` if the packet is just to be dropped.
+    #[must_use]
+    pub const fn transport_error(self) -> Option<TransportError> {
+        match self {
+            Self::NotAuthentic => None,
+            Self::IntegrityLimitReached => Some(TransportError::AEAD_LIMIT_REACHED),
+            Self::KeyUpdate(_) => Some(TransportError::KEY_UPDATE_ERROR),
+        }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAuthentic => f.write_str("the packet is not authentic"),
+            Self::IntegrityLimitReached => f.write_str("too many packets were not authentic"),
+            Self::KeyUpdate(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl PacketKey {
+    pub(super) const fn plain(key: plain::PacketKey) -> Self {
+        Self(PacketKeyKind::Plain(key))
+    }
+
+    /// Seals a payload in place: its last [`TAG_LEN`] bytes are room for the tag, whatever they hold (RFC 9001 §5.3).
+    /// No two packets may be sealed with one number.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for the tag, or the AEAD does not take as much.
+    #[inline]
+    pub fn seal(
+        &self,
+        number: PacketNumber,
+        header: &[u8],
+        payload: &mut [u8],
+    ) -> Result<(), SealError> {
+        let (plaintext, tag) = payload
+            .split_last_chunk_mut::<TAG_LEN>()
+            .ok_or(SealError::Malformed)?;
+        match &self.0 {
+            PacketKeyKind::Aead(key) => {
+                let sealed = key
+                    .encrypt_in_place(number.get(), header, plaintext)
+                    .map_err(|_| SealError::TooLong)?;
+                let sealed = sealed.as_ref().first_chunk().ok_or(SealError::Malformed)?;
+                *tag = *sealed;
+            }
+            PacketKeyKind::Plain(key) => *tag = key.tag(number, header, plaintext),
+        }
+        Ok(())
+    }
+
+    /// Opens a payload in place, and says how many bytes of it are plaintext: all but the tag.
+    ///
+    /// # Errors
+    ///
+    /// It is not what this key sealed, with this header and number.
+    #[inline]
+    pub fn open(
+        &self,
+        number: PacketNumber,
+        header: &[u8],
+        payload: &mut [u8],
+    ) -> Result<usize, OpenError> {
+        match &self.0 {
+            PacketKeyKind::Aead(key) => key
+                .decrypt_in_place(number.get(), header, payload)
+                .map(<[u8]>::len)
+                .map_err(|_| OpenError::NotAuthentic),
+            PacketKeyKind::Plain(key) => payload
+                .split_last_chunk()
+                .filter(|(plaintext, tag)| key.tag(number, header, plaintext) == **tag)
+                .map(|(plaintext, _)| plaintext.len())
+                .ok_or(OpenError::NotAuthentic),
+        }
+    }
+
+    /// How many packets may be sealed with it (RFC 9001 §6.6).
+    #[must_use]
+    pub fn confidentiality_limit(&self) -> u64 {
+        match &self.0 {
+            PacketKeyKind::Aead(key) => key.confidentiality_limit(),
+            PacketKeyKind::Plain(key) => key.confidentiality_limit(),
+        }
+    }
+
+    /// How many packets may fail to be opened, with this key and all before and after it (RFC 9001 §6.6).
+    #[must_use]
+    pub fn integrity_limit(&self) -> u64 {
+        match &self.0 {
+            PacketKeyKind::Aead(key) => key.integrity_limit(),
+            PacketKeyKind::Plain(key) => key.integrity_limit(),
+        }
+    }
+}
+
+impl HeaderKey {
+    pub(super) const PLAIN: Self = Self(HeaderKeyKind::Plain);
+
+    /// The mask for a packet with this sample (RFC 9001 §5.4.1).
+    #[must_use]
+    #[inline]
+    pub fn mask(&self, sample: &[u8; SAMPLE_LEN]) -> HeaderMask {
+        /// Of a short header, so that five bits are masked, with a packet number of four bytes.
+        const FIRST_BYTE: u8 = 0x03;
+        match &self.0 {
+            HeaderKeyKind::Cipher(key) => {
+                let mut first = FIRST_BYTE;
+                let mut number = [0; 4];
+                // Fails for samples and numbers of other lengths, which these are not.
+                let masked = key.encrypt_in_place(sample, &mut first, &mut number);
+                debug_assert!(masked.is_ok(), "16 bytes are a sample");
+                let [a, b, c, d] = number;
+                [first ^ FIRST_BYTE, a, b, c, d]
+            }
+            HeaderKeyKind::Plain => [0; 5],
+        }
+    }
+
+    /// Seals a packet and masks its header.
+    #[inline]
+    pub(super) fn protect(
+        &self,
+        packet_key: &PacketKey,
+        number: PacketNumber,
+        packet: &FinishedPacket,
+        written: &mut [u8],
+    ) -> Result<(), SealError> {
+        let (header, payload) = written
+            .get_mut(packet.start..packet.end)
+            .and_then(|bytes| {
+                bytes.split_at_mut_checked(packet.payload_offset.checked_sub(packet.start)?)
+            })
+            .ok_or(SealError::Malformed)?;
+        packet_key.seal(number, header, payload)?;
+        packet
+            .sample(written)
+            .and_then(|sample| packet.mask(written, self.mask(&sample)))
+            .ok_or(SealError::Malformed)
+    }
+}
+
+impl DirectionalKeys {
+    /// Seals a finished packet of this number in the buffer it was written to, and masks its header (RFC 9001 §5.3,
+    /// §5.4).
+    ///
+    /// # Errors
+    ///
+    /// See [`PacketKey::seal`]. The packet must not be sent.
+    #[inline]
+    pub fn protect(
+        &self,
+        number: PacketNumber,
+        packet: &FinishedPacket,
+        written: &mut [u8],
+    ) -> Result<(), SealError> {
+        self.header.protect(&self.packet, number, packet, written)
+    }
+
+    /// Unmasks a packet's header and opens it. `largest_received` is that of the packet's space, which its number is
+    /// told from.
+    ///
+    /// # Errors
+    ///
+    /// It is not authentic.
+    #[inline]
+    pub fn unprotect<'a>(
+        &self,
+        packet: Protected<'a>,
+        largest_received: Option<PacketNumber>,
+    ) -> Result<Opened<'a>, OpenError> {
+        let mask = self.header.mask(packet.sample());
+        let packet = packet.unmask(mask);
+        let number = packet.number().expand(largest_received);
+        let len = self
+            .packet
+            .open(number, packet.associated_data, packet.payload)?;
+        Ok(Opened::new(number, packet, len))
+    }
+}
+
+impl From<Box<dyn quic::PacketKey>> for PacketKey {
+    fn from(key: Box<dyn quic::PacketKey>) -> Self {
+        Self(PacketKeyKind::Aead(key))
+    }
+}
+
+impl From<quic::DirectionalKeys> for DirectionalKeys {
+    fn from(keys: quic::DirectionalKeys) -> Self {
+        Self {
+            packet: keys.packet.into(),
+            header: HeaderKey(HeaderKeyKind::Cipher(keys.header)),
+        }
+    }
+}
+
+impl From<quic::Keys> for Keys {
+    fn from(keys: quic::Keys) -> Self {
+        Self {
+            seal: keys.local.into(),
+            open: keys.remote.into(),
+        }
+    }
+}
+
+impl fmt::Debug for PacketKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PacketKey(..)")
+    }
+}
+
+impl fmt::Debug for HeaderKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HeaderKey(..)")
+    }
+}

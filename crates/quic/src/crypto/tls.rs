@@ -1,0 +1,400 @@
+//! The TLS 1.3 handshake (RFC 9001 §4, §8), by rustls.
+//!
+//! Owns: what of rustls' behaviour a QUIC connection has to know, said in the words of [`Session`]; which space data may
+//! come in; what an error is called on the wire. Never: reads the environment or a clock itself, or keeps tickets, which
+//! are for the configuration's stores. rustls draws randomness inside, and asks the configuration's `time_provider`.
+//!
+//! Decisions:
+//!
+//! - *Configurations are rustls' own*, checked when they are wrapped: certificates, verifiers, tickets and the key log
+//!   ([`super::key_log`]) are rustls' business, and hiding them would only rename them.
+//! - *A session fails once and for all*: rustls must not be asked again after an error.
+//! - *rustls knows no encryption levels when it reads*, so this file does (RFC 9001 §4.1.3).
+//! - *A client's version is settled when it starts*: rustls derives all keys for the version it began with, so a client
+//!   cannot take the server's choice of another, compatible version (RFC 9368 §2.3). A server can choose.
+
+use std::{collections::VecDeque, fmt, sync::Arc};
+
+use lastbyte_wire::{ConnectionId, Side, TransportError, packet::Version};
+use rustls::{
+    CipherSuite, Error, HandshakeKind,
+    quic::{self, Connection, KeyChange},
+};
+
+use super::{
+    CRYPTO_OUT_MAX, ClientCrypto, EarlyData, ExportError, Keys, NewKeys, OneRttKeys, PerSpace,
+    ServerCrypto, Session, SessionError, Space, StartError, initial, key_update::KeyUpdates,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Where a client's TLS sessions come from.
+#[derive(Clone, Debug)]
+pub struct TlsClient {
+    config: Arc<rustls::ClientConfig>,
+}
+
+/// Where a server's TLS sessions come from.
+#[derive(Clone, Debug)]
+pub struct TlsServer {
+    config: Arc<rustls::ServerConfig>,
+}
+
+/// Why a TLS configuration is not one for QUIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// No application protocol is named in `alpn_protocols` (RFC 9001 §8.1).
+    NoApplicationProtocol,
+    /// There is no cipher suite of TLS 1.3 for QUIC (RFC 9001 §4.2).
+    NoCipherSuite,
+    /// `max_early_data_size` is neither 0 nor 2^32 − 1 (RFC 9001 §4.6.1).
+    EarlyDataSize,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoApplicationProtocol => {
+                "QUIC needs an application protocol: set `alpn_protocols`"
+            }
+            Self::NoCipherSuite => "QUIC needs a cipher suite of TLS 1.3 that knows of it",
+            Self::EarlyDataSize => "in QUIC `max_early_data_size` is 0 or 0xffff_ffff",
+        })
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl TlsClient {
+    /// Wraps a configuration. To offer 0-RTT set its `enable_early_data`; to log secrets, its `key_log`.
+    ///
+    /// # Errors
+    ///
+    /// It is not one for QUIC.
+    pub fn new(config: impl Into<Arc<rustls::ClientConfig>>) -> Result<Self, ConfigError> {
+        let config = config.into();
+        check(&config.alpn_protocols, config.crypto_provider())?;
+        Ok(Self { config })
+    }
+}
+
+impl TlsServer {
+    /// Wraps a configuration. To accept 0-RTT set its `max_early_data_size`; to log secrets, its `key_log`.
+    ///
+    /// # Errors
+    ///
+    /// It is not one for QUIC.
+    pub fn new(config: impl Into<Arc<rustls::ServerConfig>>) -> Result<Self, ConfigError> {
+        let config = config.into();
+        check(&config.alpn_protocols, config.crypto_provider())?;
+        if ![0, u32::MAX].contains(&config.max_early_data_size) {
+            return Err(ConfigError::EarlyDataSize);
+        }
+        Ok(Self { config })
+    }
+}
+
+fn check(
+    protocols: &[Vec<u8>],
+    provider: &rustls::crypto::CryptoProvider,
+) -> Result<(), ConfigError> {
+    if protocols.is_empty() {
+        return Err(ConfigError::NoApplicationProtocol);
+    }
+    let mut suites = provider.cipher_suites.iter();
+    if suites.all(|suite| suite.tls13().is_none_or(|suite| suite.quic.is_none())) {
+        return Err(ConfigError::NoCipherSuite);
+    }
+    Ok(())
+}
+
+impl ClientCrypto for TlsClient {
+    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
+        initial::keys(Side::Client, version, destination)
+    }
+
+    fn start(
+        &self,
+        version: Version,
+        server_name: &str,
+        parameters: &[u8],
+    ) -> Result<Box<dyn Session>, StartError> {
+        let name = rustls::pki_types::ServerName::try_from(server_name)
+            .map_err(|_| StartError::ServerName(server_name.to_owned()))?
+            .to_owned();
+        let config = Arc::clone(&self.config);
+        let version = self::version(version);
+        let connection = quic::ClientConnection::new(config, version, name, parameters.to_vec())
+            .map_err(|error| StartError::Configuration(error.to_string()))?;
+        let mut session = TlsSession::new(connection.into());
+        session.server_name = Some(server_name.to_owned());
+        if let Some(keys) = session.connection.zero_rtt_keys() {
+            let remembered = session.connection.quic_transport_parameters();
+            session.remembered = remembered.map(<[u8]>::to_vec);
+            session.offered = true;
+            session.keys.push_back(NewKeys::ZeroRtt(keys.into()));
+        }
+        session
+            .pump()
+            .map_err(|error| StartError::Configuration(error.to_string()))?;
+        Ok(Box::new(session))
+    }
+}
+
+impl ServerCrypto for TlsServer {
+    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
+        initial::keys(Side::Server, version, destination)
+    }
+
+    fn start(&self, version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
+        let config = Arc::clone(&self.config);
+        let version = self::version(version);
+        let connection = quic::ServerConnection::new(config, version, parameters.to_vec())
+            .map_err(|error| StartError::Configuration(error.to_string()))?;
+        Ok(Box::new(TlsSession::new(connection.into())))
+    }
+}
+
+/// The same version in rustls' words.
+pub(super) const fn version(version: Version) -> quic::Version {
+    match version {
+        Version::V1 => quic::Version::V1,
+        Version::V2 => quic::Version::V2,
+    }
+}
+
+/// A handshake by rustls.
+struct TlsSession {
+    connection: Connection,
+    /// Data to be sent. [`CRYPTO_OUT_MAX`] bytes a space at most.
+    outgoing: PerSpace<Vec<u8>>,
+    /// The space that what rustls writes next belongs to.
+    writing: Space,
+    /// Keys not taken yet: three at most.
+    keys: VecDeque<NewKeys>,
+    /// The client offered 0-RTT; at a server: it is accepted.
+    offered: bool,
+    /// A server asked a client for another `ClientHello`, which rules 0-RTT out (RFC 8446 §4.2.10).
+    retried: bool,
+    has_one_rtt_keys: bool,
+    server_name: Option<String>,
+    remembered: Option<Vec<u8>>,
+    failed: Option<SessionError>,
+}
+
+impl TlsSession {
+    fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            outgoing: PerSpace::default(),
+            writing: Space::Initial,
+            keys: VecDeque::new(),
+            offered: false,
+            retried: false,
+            has_one_rtt_keys: false,
+            server_name: None,
+            remembered: None,
+            failed: None,
+        }
+    }
+
+    /// The only space that data may come in now (RFC 9001 §4.1.3). Before Handshake keys are there, Initial; then
+    /// Handshake until the handshake is complete.
+    fn reading(&self) -> Space {
+        if self.writing == Space::Initial {
+            Space::Initial
+        } else if self.connection.is_handshaking() {
+            Space::Handshake
+        } else {
+            Space::Application
+        }
+    }
+
+    fn read(&mut self, space: Space, data: &[u8]) -> Result<(), SessionError> {
+        let expected = self.reading();
+        if space != expected {
+            return Err(SessionError::misplaced(space, expected));
+        }
+        if let Err(error) = self.connection.read_hs(data) {
+            return Err(self.describe(&error));
+        }
+        if !self.is_client()
+            && expected == Space::Initial
+            && let Some(keys) = self.connection.zero_rtt_keys()
+        {
+            self.offered = true;
+            self.keys.push_back(NewKeys::ZeroRtt(keys.into()));
+        }
+        let said = self.outgoing.get_mut(Space::Initial).len();
+        self.pump()?;
+        if self.is_client() && self.outgoing.get_mut(Space::Initial).len() > said {
+            self.retried = true;
+        }
+        Ok(())
+    }
+
+    /// Takes from rustls what it has to say, and keys.
+    fn pump(&mut self) -> Result<(), SessionError> {
+        loop {
+            let out = self.outgoing.get_mut(self.writing);
+            let change = self.connection.write_hs(out);
+            if out.len() > CRYPTO_OUT_MAX {
+                return Err(SessionError::new(
+                    TransportError::INTERNAL_ERROR,
+                    "the handshake takes more bytes than are held for a packet number space",
+                ));
+            }
+            match change {
+                Some(KeyChange::Handshake { keys }) => {
+                    self.writing = Space::Handshake;
+                    self.keys.push_back(NewKeys::Handshake(keys.into()));
+                }
+                Some(KeyChange::OneRtt { keys, next }) => {
+                    self.writing = Space::Application;
+                    self.has_one_rtt_keys = true;
+                    let keys = OneRttKeys::new(keys.into(), KeyUpdates::tls(next));
+                    self.keys.push_back(NewKeys::OneRtt(Box::new(keys)));
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// What an error is called on the wire: the alert that TLS raised (RFC 9001 §4.8). Without one it is ours, unless
+    /// rustls blames the peer.
+    fn describe(&self, error: &Error) -> SessionError {
+        let code = match (self.connection.alert(), error) {
+            (Some(alert), _) => TransportError::from_tls_alert(alert.into()),
+            (
+                None,
+                Error::InappropriateMessage { .. }
+                | Error::InappropriateHandshakeMessage { .. }
+                | Error::InvalidMessage(_)
+                | Error::PeerIncompatible(_)
+                | Error::PeerMisbehaved(_)
+                | Error::InvalidCertificate(_),
+            ) => TransportError::PROTOCOL_VIOLATION,
+            (None, _) => TransportError::INTERNAL_ERROR,
+        };
+        SessionError {
+            code,
+            reason: error.to_string().into(),
+        }
+    }
+
+    const fn is_client(&self) -> bool {
+        matches!(self.connection, Connection::Client(_))
+    }
+}
+
+impl Session for TlsSession {
+    fn read_crypto(&mut self, space: Space, data: &[u8]) -> Result<(), SessionError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let result = self.read(space, data);
+        self.failed = result.clone().err();
+        result
+    }
+
+    fn write_crypto(&mut self, space: Space, out: &mut Vec<u8>) -> usize {
+        let data = self.outgoing.get_mut(space);
+        let len = data.len();
+        out.append(data);
+        len
+    }
+
+    fn next_keys(&mut self) -> Option<NewKeys> {
+        self.keys.pop_front()
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    fn peer_parameters(&self) -> Option<&[u8]> {
+        // Until then a client's may be those it remembers.
+        if self.is_client() && !self.has_one_rtt_keys {
+            return None;
+        }
+        self.connection.quic_transport_parameters()
+    }
+
+    fn remembered_parameters(&self) -> Option<&[u8]> {
+        self.remembered.as_deref()
+    }
+
+    fn alpn(&self) -> Option<&[u8]> {
+        self.connection.alpn_protocol()
+    }
+
+    fn server_name(&self) -> Option<&str> {
+        match &self.connection {
+            Connection::Client(_) => self.server_name.as_deref(),
+            Connection::Server(connection) => connection.server_name(),
+        }
+    }
+
+    fn early_data(&self) -> EarlyData {
+        if !self.offered {
+            return EarlyData::Unavailable;
+        }
+        match &self.connection {
+            Connection::Server(_) => EarlyData::Accepted,
+            Connection::Client(_) if self.retried => EarlyData::Rejected,
+            Connection::Client(client) if client.is_early_data_accepted() => EarlyData::Accepted,
+            Connection::Client(_) if self.has_one_rtt_keys => EarlyData::Rejected,
+            Connection::Client(_) => EarlyData::Offered,
+        }
+    }
+
+    fn is_resumed(&self) -> Option<bool> {
+        let kind = self.connection.handshake_kind()?;
+        Some(kind == HandshakeKind::Resumed)
+    }
+
+    fn tickets_received(&self) -> u32 {
+        match &self.connection {
+            Connection::Client(connection) => connection.tls13_tickets_received(),
+            Connection::Server(_) => 0,
+        }
+    }
+
+    fn cipher_suite(&self) -> Option<&'static str> {
+        let suite = self.connection.negotiated_cipher_suite()?;
+        Some(match suite.suite() {
+            CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+            CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+            CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+            _ => "another",
+        })
+    }
+
+    fn peer_certificate(&self) -> Option<&[u8]> {
+        let certificates = self.connection.peer_certificates()?;
+        certificates.first().map(AsRef::as_ref)
+    }
+
+    fn export_keying_material(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        out: &mut [u8],
+    ) -> Result<(), ExportError> {
+        self.connection
+            .export_keying_material(out, label, context)
+            .map(drop)
+            .map_err(|_| ExportError)
+    }
+}
+
+impl fmt::Debug for TlsSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsSession")
+            .field("connection", &self.connection)
+            .field("reading", &self.reading())
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
+}

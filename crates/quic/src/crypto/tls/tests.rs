@@ -1,0 +1,474 @@
+//! Whole handshakes of rustls in memory, through the trait.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
+
+use std::sync::Mutex;
+
+use lastbyte_congestion::Time;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::{
+    RootCertStore, SupportedCipherSuite,
+    crypto::{
+        CryptoProvider, SupportedKxGroup,
+        aws_lc_rs::{self, cipher_suite, kx_group},
+    },
+    pki_types::{CertificateDer, PrivateKeyDer},
+};
+
+use super::*;
+use crate::crypto::{
+    key_log::KeyLogLines,
+    testing::{End, drive, first, handshake_packet, passes},
+};
+
+const SUITES: [(SupportedCipherSuite, &str); 3] = [
+    (
+        cipher_suite::TLS13_AES_128_GCM_SHA256,
+        "TLS_AES_128_GCM_SHA256",
+    ),
+    (
+        cipher_suite::TLS13_AES_256_GCM_SHA384,
+        "TLS_AES_256_GCM_SHA384",
+    ),
+    (
+        cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
+        "TLS_CHACHA20_POLY1305_SHA256",
+    ),
+];
+
+/// A certificate for `localhost`, its key, and who vouches for it.
+struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    roots: Arc<RootCertStore>,
+}
+
+fn identity() -> Identity {
+    identity_of("Some Authority")
+}
+
+fn identity_of(authority: &str) -> Identity {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params
+        .distinguished_name
+        .push(DnType::CommonName, authority);
+    let ca_key = KeyPair::generate().unwrap();
+    let ca = params.self_signed(&ca_key).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots.add(ca.der().clone()).unwrap();
+    let issuer = Issuer::new(params, ca_key);
+
+    let key = KeyPair::generate().unwrap();
+    let names = vec!["localhost".to_owned()];
+    let certificate = CertificateParams::new(names)
+        .unwrap()
+        .signed_by(&key, &issuer)
+        .unwrap();
+    Identity {
+        chain: vec![certificate.der().clone()],
+        key: key.into(),
+        roots: Arc::new(roots),
+    }
+}
+
+/// A provider with these cipher suites, and X25519, which keeps messages short.
+fn provider(suites: &[SupportedCipherSuite]) -> Arc<CryptoProvider> {
+    Arc::new(CryptoProvider {
+        cipher_suites: suites.to_vec(),
+        kx_groups: vec![kx_group::X25519, kx_group::SECP256R1],
+        ..aws_lc_rs::default_provider()
+    })
+}
+
+fn all_suites() -> Arc<CryptoProvider> {
+    provider(&SUITES.map(|(suite, _)| suite))
+}
+
+fn client_config(
+    provider: Arc<CryptoProvider>,
+    roots: &Arc<RootCertStore>,
+) -> rustls::ClientConfig {
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(Arc::clone(roots))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h3".to_vec()];
+    config.enable_early_data = true;
+    config
+}
+
+fn server_config(provider: Arc<CryptoProvider>, identity: &Identity) -> rustls::ServerConfig {
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(identity.chain.clone(), identity.key.clone_key())
+        .unwrap();
+    config.alpn_protocols = vec![b"hq-interop".to_vec(), b"h3".to_vec()];
+    config.max_early_data_size = u32::MAX;
+    config
+}
+
+fn ends(client: &TlsClient, server: &TlsServer, version: Version) -> (End, End) {
+    let client = client.start(version, "localhost", b"client").unwrap();
+    let server = server.start(version, b"server").unwrap();
+    (End::new(client), End::new(server))
+}
+
+fn pair() -> (TlsClient, TlsServer) {
+    let identity = identity();
+    (
+        TlsClient::new(client_config(all_suites(), &identity.roots)).unwrap(),
+        TlsServer::new(server_config(all_suites(), &identity)).unwrap(),
+    )
+}
+
+/// What a handshake fails with, and whether it is the client that says so.
+fn failure(client: rustls::ClientConfig, server: rustls::ServerConfig) -> (bool, TransportError) {
+    let client = TlsClient::new(client).unwrap();
+    let server = TlsServer::new(server).unwrap();
+    let (mut client, mut server) = ends(&client, &server, Version::V1);
+    let (by_client, error) = drive(&mut client, &mut server, usize::MAX).unwrap_err();
+    let end = if by_client { &mut client } else { &mut server };
+    // It fails once and for all.
+    let again = end.session.read_crypto(Space::Handshake, b"more");
+    assert_eq!(again, Err(error.clone()));
+    assert!(end.session.is_handshaking());
+    (by_client, error.code)
+}
+
+#[test]
+fn all_cipher_suites_carry_packets_both_ways_in_both_versions() {
+    let identity = identity();
+    for (suite, name) in SUITES {
+        for (version, chunk) in [(Version::V1, usize::MAX), (Version::V2, 7)] {
+            let provider = provider(&[suite]);
+            let client = client_config(Arc::clone(&provider), &identity.roots);
+            let client = TlsClient::new(client).unwrap();
+            let server = TlsServer::new(server_config(provider, &identity)).unwrap();
+            let (mut client, mut server) = ends(&client, &server, version);
+            assert_eq!(client.session.alpn(), None);
+            assert_eq!(client.session.cipher_suite(), None);
+            drive(&mut client, &mut server, chunk).unwrap();
+
+            for end in [&client, &server] {
+                assert!(!end.session.is_handshaking());
+                assert_eq!(end.session.alpn(), Some(&b"h3"[..]));
+                assert_eq!(end.session.server_name(), Some("localhost"));
+                assert_eq!(end.session.cipher_suite(), Some(name));
+                assert_eq!(end.session.is_resumed(), Some(false));
+                assert_eq!(end.session.early_data(), EarlyData::Unavailable);
+            }
+            assert_eq!(client.session.peer_parameters(), Some(&b"server"[..]));
+            assert_eq!(server.session.peer_parameters(), Some(&b"client"[..]));
+            assert_eq!(
+                client.session.peer_certificate(),
+                Some(identity.chain[0].as_ref())
+            );
+            assert_eq!(server.session.peer_certificate(), None);
+            assert_eq!(client.session.tickets_received(), 2);
+
+            let (c, s) = (
+                client.handshake.take().unwrap(),
+                server.handshake.take().unwrap(),
+            );
+            for (seal, open) in [(&c.seal, &s.open), (&s.seal, &c.open)] {
+                let mut packet = handshake_packet(seal, 3, b"frames");
+                let opened = open
+                    .unprotect(first(&mut packet, 8).unwrap(), None)
+                    .unwrap();
+                assert_eq!(opened.payload(), b"frames");
+            }
+            for number in 0..3 {
+                passes(client.keys(), server.keys(), number);
+                passes(server.keys(), client.keys(), number);
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_are_updated_both_ways_and_by_both_at_once() {
+    let (client, server) = pair();
+    let (mut client, mut server) = ends(&client, &server, Version::V1);
+    drive(&mut client, &mut server, usize::MAX).unwrap();
+    let (client, server) = (client.keys(), server.keys());
+    client.on_handshake_confirmed();
+    server.on_handshake_confirmed();
+    let exchange = |client: &mut OneRttKeys, server: &mut OneRttKeys, n: u32| {
+        passes(client, server, n);
+        passes(server, client, n);
+        for keys in [client, server] {
+            keys.prepare();
+            let number = crate::crypto::testing::number(n);
+            keys.on_ack_sent(number);
+            let generation = keys.generation();
+            keys.on_ack(number, generation, Time::ZERO, std::time::Duration::ZERO)
+                .unwrap();
+        }
+    };
+    exchange(client, server, 0);
+    for round in 1..10 {
+        match round % 3 {
+            0 => client.update(Time::ZERO).unwrap(),
+            1 => server.update(Time::ZERO).unwrap(),
+            _ => {
+                client.update(Time::ZERO).unwrap();
+                server.update(Time::ZERO).unwrap();
+            }
+        }
+        if round % 3 == 1 {
+            passes(server, client, 10 * round);
+            client.prepare();
+        }
+        exchange(client, server, 10 * round + 1);
+        assert_eq!(client.generation(), u64::from(round));
+        assert_eq!(server.generation(), u64::from(round));
+        assert_eq!(client.key_phase(), round % 2 == 1);
+    }
+}
+
+#[test]
+fn a_client_resumes_with_early_data() {
+    let (client, server) = pair();
+    let (mut first_client, mut first_server) = ends(&client, &server, Version::V1);
+    drive(&mut first_client, &mut first_server, usize::MAX).unwrap();
+
+    let (mut c, mut s) = ends(&client, &server, Version::V1);
+    assert_eq!(c.session.early_data(), EarlyData::Offered);
+    assert_eq!(c.session.remembered_parameters(), Some(&b"server"[..]));
+    assert_eq!(c.session.peer_parameters(), None);
+    let hello = c.speak();
+    assert!(c.early.is_some(), "0-RTT keys before any answer");
+    s.listen(&hello, 50).unwrap();
+    let flight = s.speak();
+    assert!(s.session.is_handshaking());
+    let mut packet = handshake_packet(c.early.as_ref().unwrap(), 0, b"early");
+    let early = s.early.as_ref().unwrap();
+    let packet = first(&mut packet, 8).unwrap();
+    assert_eq!(early.unprotect(packet, None).unwrap().payload(), b"early");
+    c.listen(&flight, usize::MAX).unwrap();
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    for end in [&c, &s] {
+        assert_eq!(end.session.early_data(), EarlyData::Accepted);
+        assert_eq!(end.session.is_resumed(), Some(true));
+    }
+    passes(c.keys(), s.keys(), 1);
+}
+
+#[test]
+fn early_data_is_refused_by_another_server_and_by_a_hello_retry_request() {
+    let identity = identity();
+    let client = TlsClient::new(client_config(all_suites(), &identity.roots)).unwrap();
+    let with_groups = |groups: Vec<&'static dyn SupportedKxGroup>| {
+        let provider = CryptoProvider {
+            kx_groups: groups,
+            ..(*all_suites()).clone()
+        };
+        TlsServer::new(server_config(Arc::new(provider), &identity)).unwrap()
+    };
+    let server = with_groups(vec![kx_group::X25519]);
+    // It knows neither the tickets of `server` nor the key share that comes first.
+    let other = with_groups(vec![kx_group::SECP256R1]);
+
+    let (mut c, mut s) = ends(&client, &server, Version::V1);
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    let (mut c, mut s) = ends(&client, &other, Version::V1);
+    let hello = c.speak();
+    s.listen(&hello, usize::MAX).unwrap();
+    let retry_request = s.speak();
+    assert_eq!(c.session.early_data(), EarlyData::Offered);
+    c.listen(&retry_request, usize::MAX).unwrap();
+    assert_eq!(c.session.early_data(), EarlyData::Rejected);
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    assert_eq!(c.session.is_resumed(), Some(false));
+    passes(c.keys(), s.keys(), 0);
+
+    // One with the same group, and no tickets of the first.
+    let (mut c, mut s) = ends(&client, &server, Version::V1);
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    let stranger = with_groups(vec![kx_group::X25519]);
+    let (mut c, mut s) = ends(&client, &stranger, Version::V1);
+    let offered = c.session.early_data();
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    assert_eq!(offered, EarlyData::Offered);
+    assert_eq!(c.session.early_data(), EarlyData::Rejected);
+    assert_eq!(s.session.early_data(), EarlyData::Unavailable);
+}
+
+#[test]
+fn failures_have_the_codes_of_their_alerts() {
+    let alert = TransportError::from_tls_alert;
+    let ours = identity();
+    let client = || client_config(all_suites(), &ours.roots);
+    let server = || server_config(all_suites(), &ours);
+
+    let mut stranger = client();
+    stranger.alpn_protocols = vec![b"smtp".to_vec()];
+    // no_application_protocol (RFC 9001 §8.1).
+    assert_eq!(failure(stranger, server()), (false, alert(120)));
+
+    let distrustful = client_config(all_suites(), &identity_of("Another").roots);
+    // unknown_ca.
+    assert_eq!(failure(distrustful, server()), (true, alert(48)));
+
+    let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+        Arc::clone(&ours.roots),
+        all_suites(),
+    )
+    .build()
+    .unwrap();
+    let mut wary = rustls::ServerConfig::builder_with_provider(all_suites())
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .unwrap()
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(ours.chain.clone(), ours.key.clone_key())
+        .unwrap();
+    wary.alpn_protocols = vec![b"h3".to_vec()];
+    // certificate_required.
+    assert_eq!(failure(client(), wary), (false, alert(116)));
+
+    let aes = client_config(provider(&[SUITES[0].0]), &ours.roots);
+    let chacha20 = server_config(provider(&[SUITES[2].0]), &ours);
+    // handshake_failure.
+    assert_eq!(failure(aes, chacha20), (false, alert(40)));
+}
+
+#[test]
+fn the_wrong_name_is_a_bad_certificate() {
+    let (client, server) = pair();
+    let session = client.start(Version::V1, "example.org", b"").unwrap();
+    let mut client_end = End::new(session);
+    let mut server_end = End::new(server.start(Version::V1, b"").unwrap());
+    let (by_client, error) = drive(&mut client_end, &mut server_end, usize::MAX).unwrap_err();
+    assert!(by_client);
+    assert_eq!(error.code, TransportError::from_tls_alert(42));
+
+    let error = client.start(Version::V1, "not a name", b"").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`not a name` is neither a domain name nor an IP address"
+    );
+    assert!(client.start(Version::V1, "192.0.2.1", b"").is_ok());
+}
+
+#[test]
+fn data_in_the_wrong_space_is_a_protocol_violation() {
+    let (client, server) = pair();
+    let (mut c, mut s) = ends(&client, &server, Version::V1);
+    let hello = c.speak();
+    for space in [Space::Handshake, Space::Application] {
+        let (_, mut early) = ends(&client, &server, Version::V1);
+        let error = early.session.read_crypto(space, &hello[0].1).unwrap_err();
+        assert_eq!(error.code, TransportError::PROTOCOL_VIOLATION);
+    }
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    // The hello went with the first `speak`, so the server has not seen it: give it now.
+    s.listen(&hello, usize::MAX).unwrap();
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    let error = s.session.read_crypto(Space::Initial, b"late").unwrap_err();
+    assert_eq!(error.code, TransportError::PROTOCOL_VIOLATION);
+    assert_eq!(
+        error.reason,
+        "handshake data in a packet number space that is done with"
+    );
+}
+
+#[test]
+fn messages_that_quic_forbids_are_unexpected() {
+    let unexpected_message = TransportError::from_tls_alert(10);
+    // KeyUpdate of TLS (RFC 9001 §6).
+    let (client, server) = pair();
+    let (mut c, mut s) = ends(&client, &server, Version::V1);
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    let key_update = [24, 0, 0, 1, 0];
+    for end in [&mut c, &mut s] {
+        let error = end
+            .session
+            .read_crypto(Space::Application, &key_update)
+            .unwrap_err();
+        assert_eq!(error.code, unexpected_message);
+    }
+    // Data of the Handshake space behind the ServerHello, in the Initial space (RFC 9001 §4.1.3).
+    let (mut c, mut s) = ends(&client, &server, Version::V1);
+    s.listen(&c.speak(), usize::MAX).unwrap();
+    let mut flight = s.speak();
+    let rest = flight.remove(1).1;
+    flight[0].1.extend_from_slice(&rest);
+    let error = c.listen(&flight, usize::MAX).unwrap_err();
+    assert_eq!(error.code, unexpected_message);
+}
+
+#[test]
+fn keying_material_is_the_same_at_both_ends_once_complete() {
+    let (client, server) = pair();
+    let (mut c, mut s) = ends(&client, &server, Version::V1);
+    let export = |end: &End, context| {
+        let mut out = [0; 40];
+        end.session
+            .export_keying_material(b"label", context, &mut out)
+            .map(|()| out)
+    };
+    assert_eq!(export(&c, None), Err(ExportError));
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    let ours = export(&c, Some(b"context")).unwrap();
+    assert_eq!(export(&s, Some(b"context")), Ok(ours));
+    assert_ne!(export(&s, Some(b"other")), Ok(ours));
+}
+
+#[test]
+fn secrets_go_to_the_key_log_of_the_configuration() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let identity = identity();
+    let mut config = client_config(all_suites(), &identity.roots);
+    let log = Arc::clone(&lines);
+    config.key_log = Arc::new(KeyLogLines(move |line: &str| {
+        log.lock().unwrap().push(line.to_owned());
+    }));
+    let client = TlsClient::new(config).unwrap();
+    let server = TlsServer::new(server_config(all_suites(), &identity)).unwrap();
+    let (mut c, mut s) = ends(&client, &server, Version::V1);
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    let lines = lines.lock().unwrap();
+    let labels: Vec<_> = lines
+        .iter()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    for label in [
+        "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+        "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+        "CLIENT_TRAFFIC_SECRET_0",
+        "SERVER_TRAFFIC_SECRET_0",
+    ] {
+        assert!(labels.contains(&label), "{labels:?}");
+    }
+}
+
+#[test]
+fn configurations_that_are_not_for_quic_are_refused() {
+    let identity = identity();
+    let mut config = client_config(all_suites(), &identity.roots);
+    config.alpn_protocols.clear();
+    assert_eq!(
+        TlsClient::new(config).unwrap_err(),
+        ConfigError::NoApplicationProtocol
+    );
+    let mut config = server_config(all_suites(), &identity);
+    config.max_early_data_size = 1000;
+    assert_eq!(
+        TlsServer::new(config).unwrap_err(),
+        ConfigError::EarlyDataSize
+    );
+}
+
+#[test]
+fn garbage_is_an_error_of_the_peers() {
+    let (_, server) = pair();
+    for garbage in [&[0xff; 100][..], &[1, 0, 0, 2, 3, 3], &[1, 255, 255, 255]] {
+        let mut session = server.start(Version::V1, b"").unwrap();
+        let error = session.read_crypto(Space::Initial, garbage).unwrap_err();
+        assert_ne!(error.code, TransportError::INTERNAL_ERROR, "{error}");
+    }
+}
