@@ -25,6 +25,7 @@
 pub mod ack;
 pub mod cid;
 pub mod close;
+pub mod connection;
 pub mod crypto;
 pub mod crypto_stream;
 pub mod flow;

@@ -66,9 +66,9 @@ pub struct Opened<'a> {
     len: usize,
 }
 
-impl Opened<'_> {
-    pub(crate) const fn new(number: PacketNumber, packet: Unmasked<'_>, len: usize) -> Opened<'_> {
-        Opened {
+impl<'a> Opened<'a> {
+    pub(crate) const fn new(number: PacketNumber, packet: Unmasked<'a>, len: usize) -> Self {
+        Self {
             number,
             packet,
             len,
@@ -79,6 +79,14 @@ impl Opened<'_> {
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         self.packet.payload.get(..self.len).unwrap_or_default()
+    }
+
+    /// The frames, for as long as the datagram is there.
+    #[must_use]
+    pub fn into_payload(self) -> &'a [u8] {
+        let len = self.len;
+        let payload: &'a [u8] = self.packet.payload;
+        payload.get(..len).unwrap_or_default()
     }
 }
 
