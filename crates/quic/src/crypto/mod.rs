@@ -44,9 +44,12 @@ pub mod key_log;
 pub mod key_update;
 pub mod keys;
 pub mod plain;
+pub mod reset;
+pub mod retry;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tls;
+pub mod token;
 #[cfg(test)]
 pub(crate) mod vectors;
 

@@ -1,1 +1,349 @@
-//! x
+//! Address validation tokens (RFC 9000 §8.1): what a server tells itself through a client.
+//!
+//! Owns: tokens of Retry packets and of `NEW_TOKEN` frames, sealed so that only servers with the key can make or read
+//! them; the two keys that are good at a time. Never: reads a clock or draws a nonce, both are arguments; remembers which
+//! tokens it has seen; decides which bytes of an address count. For a Retry token that is address and port (§8.1.2), for
+//! a later connection the address alone (§8.1.3).
+//!
+//! # Layout
+//!
+//! | bytes | |
+//! |---|---|
+//! | 4 | key, by its identity |
+//! | 12 | nonce |
+//! | | sealed, with the key's identity authenticated too: |
+//! | 1 | kind: 1 Retry, 2 `NEW_TOKEN` |
+//! | 8 | when it was issued, in milliseconds since the Unix epoch |
+//! | 1 + n | address |
+//! | 2 + n | of Retry only: original destination and retry source connection ID, each after its length |
+//! | n | extra data, to the end |
+//! | 16 | tag |
+//!
+//! # Decisions
+//!
+//! - *AES-256-GCM-SIV*, since nonces are random and many servers share a key: a nonce that comes twice shows only whether
+//!   two tokens are the same.
+//! - *The kind is inside*, so that both look alike to observers, and a token of one kind does not pass for the other
+//!   (§8.1.1).
+//! - *A token from the future* is taken up to [`CLOCK_SKEW`], as servers' clocks differ.
+
+use std::{fmt, time::Duration};
+
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use lastbyte_wire::{BufferFull, ConnectionId, Reader, UnexpectedEnd, Writer};
+
+use super::TAG_LEN;
+
+#[cfg(test)]
+mod tests;
+
+/// The most bytes an address may have: 16 of IPv6 and 2 of the port.
+pub const ADDRESS_MAX: usize = 18;
+/// The most bytes of extra data.
+pub const EXTRA_MAX: usize = 64;
+/// What a token takes beyond kind, time and fields.
+pub const OVERHEAD: usize = KEY_ID_LEN + NONCE_LEN + TAG_LEN;
+/// The longest token: what is longer is not one.
+pub const TOKEN_MAX: usize =
+    OVERHEAD + 1 + 8 + 1 + ADDRESS_MAX + 2 * (1 + ConnectionId::MAX_LEN) + EXTRA_MAX;
+/// How far the clock of another server may be ahead.
+pub const CLOCK_SKEW: Duration = Duration::from_secs(10);
+
+const KEY_ID_LEN: usize = 4;
+
+/// What a token says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Where it was sent, and what goes with that.
+    pub kind: TokenKind,
+    /// When it was issued, since the Unix epoch, in whole milliseconds.
+    pub issued: Duration,
+    /// What else the server wants to know again, of [`EXTRA_MAX`] bytes at most, such as a window (RFC 9000 §8.1.3).
+    pub extra: Vec<u8>,
+}
+
+/// Where a token was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// In a Retry packet (RFC 9000 §8.1.2).
+    Retry {
+        /// The destination connection ID of the client's first Initial packet: the server has to send it back in its
+        /// transport parameters (RFC 9000 §7.3).
+        original_destination: ConnectionId,
+        /// The source connection ID of the Retry packet, to be sent back likewise.
+        retry_source: ConnectionId,
+    },
+    /// In a `NEW_TOKEN` frame, for a later connection (RFC 9000 §8.1.3).
+    NewToken,
+}
+
+/// How long tokens are good for, from when they are issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lifetimes {
+    /// Of Retry tokens: a few round trips (RFC 9000 §8.1.3). Default: 15 seconds.
+    pub retry: Duration,
+    /// Of `NEW_TOKEN` tokens. Default: 7 days.
+    pub new_token: Duration,
+}
+
+impl Default for Lifetimes {
+    fn default() -> Self {
+        Self {
+            retry: Duration::from_secs(15),
+            new_token: Duration::from_secs(7 * 24 * 60 * 60),
+        }
+    }
+}
+
+/// What a token is held against: who sent it, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim<'a> {
+    /// The client's address for each kind of token.
+    pub address: Address<'a>,
+    /// The time since the Unix epoch.
+    pub now: Duration,
+    /// How long tokens are good for.
+    pub lifetimes: Lifetimes,
+}
+
+/// A client's address, in bytes of the caller's choosing, [`ADDRESS_MAX`] at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address<'a> {
+    /// What Retry tokens are bound to: address and port.
+    pub for_retry: &'a [u8],
+    /// What `NEW_TOKEN` tokens are bound to: the address.
+    pub for_new_token: &'a [u8],
+}
+
+impl<'a> Address<'a> {
+    const fn of(self, kind: &TokenKind) -> &'a [u8] {
+        match kind {
+            TokenKind::Retry { .. } => self.for_retry,
+            TokenKind::NewToken => self.for_new_token,
+        }
+    }
+}
+
+/// Why a token is not taken.
+///
+/// A client with a Retry token that is [`Self::Expired`], or of another address, may be told `INVALID_TOKEN`; all else is
+/// as if there were no token, since it may be another server's (RFC 9000 §8.1.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenError {
+    /// It is too short, too long, or does not say what a token says.
+    Malformed,
+    /// It was not sealed with a key that is still known. It may never have been ours.
+    UnknownKey,
+    /// It names a known key, and was not sealed with it.
+    Forged,
+    /// It is of this kind, and past its time.
+    Expired(TokenKind),
+    /// It is of this kind, and was issued in the future.
+    NotYetValid(TokenKind),
+    /// It is of this kind, and was sent to another address.
+    OtherAddress(TokenKind),
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "the token is malformed",
+            Self::UnknownKey => "the token was sealed with an unknown key",
+            Self::Forged => "the token was not sealed with the key it names",
+            Self::Expired(_) => "the token has expired",
+            Self::NotYetValid(_) => "the token was issued in the future",
+            Self::OtherAddress(_) => "the token was sent to another address",
+        })
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+/// A token cannot be made: the address or the extra data are too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenTooLong;
+
+impl fmt::Display for TokenTooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the address or the extra data of the token are too long")
+    }
+}
+
+impl std::error::Error for TokenTooLong {}
+
+/// A key that seals tokens, with the identity that tells it from others.
+pub struct TokenKey {
+    id: [u8; KEY_ID_LEN],
+    key: LessSafeKey,
+}
+
+impl TokenKey {
+    /// How many bytes a key has.
+    pub const LEN: usize = 32;
+
+    /// A key of these bytes: random, secret, and for nothing else. No two keys in use may have one identity. `None` if
+    /// the AEAD refuses, which it has no reason to.
+    #[must_use]
+    pub fn new(id: u32, key: &[u8; Self::LEN]) -> Option<Self> {
+        Some(Self {
+            id: id.to_be_bytes(),
+            key: LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, key).ok()?),
+        })
+    }
+}
+
+/// The keys that are good now.
+#[derive(Debug)]
+pub struct TokenKeys {
+    /// Seals, and opens.
+    current: TokenKey,
+    /// Opens only.
+    previous: Option<TokenKey>,
+}
+
+impl TokenKeys {
+    /// Just one key.
+    #[must_use]
+    pub const fn new(current: TokenKey) -> Self {
+        Self {
+            current,
+            previous: None,
+        }
+    }
+
+    /// From now on seals with another key, and forgets the key before the last.
+    pub fn rotate(&mut self, next: TokenKey) {
+        self.previous = Some(std::mem::replace(&mut self.current, next));
+    }
+
+    /// Makes a token. `address` is what this kind of token is bound to, and `nonce` random.
+    ///
+    /// # Errors
+    ///
+    /// The address or the extra data are too long.
+    pub fn seal(
+        &self,
+        token: &Token,
+        address: &[u8],
+        nonce: [u8; NONCE_LEN],
+    ) -> Result<Vec<u8>, TokenTooLong> {
+        if address.len() > ADDRESS_MAX || token.extra.len() > EXTRA_MAX {
+            return Err(TokenTooLong);
+        }
+        let mut buffer = [0; TOKEN_MAX];
+        let mut writer = Writer::new(&mut buffer);
+        encode(token, address, &mut writer).map_err(|_| TokenTooLong)?;
+        let sealed_nonce = Nonce::assume_unique_for_key(nonce);
+        let tag = self
+            .current
+            .key
+            .seal_in_place_separate_tag(
+                sealed_nonce,
+                Aad::from(self.current.id),
+                writer.written_mut(),
+            )
+            .map_err(|_| TokenTooLong)?;
+        Ok([
+            &self.current.id[..],
+            &nonce[..],
+            writer.written(),
+            tag.as_ref(),
+        ]
+        .concat())
+    }
+
+    /// Reads a token, and holds it against who sent it and when.
+    ///
+    /// # Errors
+    ///
+    /// It is not a token of ours, or not good for this client now.
+    pub fn open(&self, token: &[u8], claim: &Claim<'_>) -> Result<Token, TokenError> {
+        let (id, rest) = token.split_first_chunk().ok_or(TokenError::Malformed)?;
+        let (nonce, sealed) = rest.split_first_chunk().ok_or(TokenError::Malformed)?;
+        let key = [Some(&self.current), self.previous.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|key| key.id == *id)
+            .ok_or(TokenError::UnknownKey)?;
+        let mut buffer = [0; TOKEN_MAX];
+        let sealed_copy = buffer.get_mut(..sealed.len());
+        let sealed_copy = sealed_copy.ok_or(TokenError::Malformed)?;
+        sealed_copy.copy_from_slice(sealed);
+        let nonce = Nonce::assume_unique_for_key(*nonce);
+        let opened = key
+            .key
+            .open_in_place(nonce, Aad::from(key.id), sealed_copy)
+            .map_err(|_| TokenError::Forged)?;
+        let (token, address) = decode(opened)?;
+        let kind = token.kind;
+        if claim.address.of(&kind) != address {
+            return Err(TokenError::OtherAddress(kind));
+        }
+        if token.issued > claim.now.saturating_add(CLOCK_SKEW) {
+            return Err(TokenError::NotYetValid(kind));
+        }
+        let lifetime = match kind {
+            TokenKind::Retry { .. } => claim.lifetimes.retry,
+            TokenKind::NewToken => claim.lifetimes.new_token,
+        };
+        if claim.now.saturating_sub(token.issued) > lifetime {
+            return Err(TokenError::Expired(kind));
+        }
+        Ok(token)
+    }
+}
+
+const RETRY: u8 = 1;
+const NEW_TOKEN: u8 = 2;
+
+fn encode(token: &Token, address: &[u8], writer: &mut Writer<'_>) -> Result<(), BufferFull> {
+    let issued = u64::try_from(token.issued.as_millis()).unwrap_or(u64::MAX);
+    writer.u8(match token.kind {
+        TokenKind::Retry { .. } => RETRY,
+        TokenKind::NewToken => NEW_TOKEN,
+    })?;
+    writer.bytes(&issued.to_be_bytes())?;
+    writer.varint_prefixed(address)?;
+    if let TokenKind::Retry {
+        original_destination,
+        retry_source,
+    } = &token.kind
+    {
+        writer.varint_prefixed(original_destination.as_slice())?;
+        writer.varint_prefixed(retry_source.as_slice())?;
+    }
+    writer.bytes(&token.extra)
+}
+
+/// What we sealed ourselves decodes; but a later version of this program may have sealed it.
+fn decode(bytes: &[u8]) -> Result<(Token, &[u8]), TokenError> {
+    let malformed = |_: UnexpectedEnd| TokenError::Malformed;
+    let mut reader = Reader::new(bytes);
+    let kind = reader.u8().map_err(malformed)?;
+    let issued = u64::from_be_bytes(reader.array().map_err(malformed)?);
+    let address = reader.varint_prefixed().map_err(malformed)?;
+    let mut connection_id = || {
+        let id = reader.varint_prefixed().map_err(malformed)?;
+        ConnectionId::new(id).ok_or(TokenError::Malformed)
+    };
+    let kind = match kind {
+        RETRY => TokenKind::Retry {
+            original_destination: connection_id()?,
+            retry_source: connection_id()?,
+        },
+        NEW_TOKEN => TokenKind::NewToken,
+        _ => return Err(TokenError::Malformed),
+    };
+    let token = Token {
+        kind,
+        issued: Duration::from_millis(issued),
+        extra: reader.take_rest().to_vec(),
+    };
+    Ok((token, address))
+}
+
+impl fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenKey({:08x}, ..)", u32::from_be_bytes(self.id))
+    }
+}

@@ -1,0 +1,188 @@
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: Duration = Duration::from_millis(1_800_000_000_123);
+
+fn key(id: u32) -> TokenKey {
+    TokenKey::new(id, &[id as u8; 32]).unwrap()
+}
+
+fn id(bytes: &[u8]) -> ConnectionId {
+    ConnectionId::new(bytes).unwrap()
+}
+
+fn retry() -> Token {
+    Token {
+        kind: TokenKind::Retry {
+            original_destination: id(b"original"),
+            retry_source: id(b"retry source"),
+        },
+        issued: NOW,
+        extra: Vec::new(),
+    }
+}
+
+fn new_token() -> Token {
+    Token {
+        kind: TokenKind::NewToken,
+        issued: NOW,
+        extra: b"window".to_vec(),
+    }
+}
+
+fn claim(now: Duration) -> Claim<'static> {
+    Claim {
+        address: Address {
+            for_retry: b"address and port",
+            for_new_token: b"address",
+        },
+        now,
+        lifetimes: Lifetimes::default(),
+    }
+}
+
+fn seal(keys: &TokenKeys, token: &Token) -> Vec<u8> {
+    let address = claim(NOW).address.of(&token.kind);
+    keys.seal(token, address, [9; NONCE_LEN]).unwrap()
+}
+
+#[test]
+fn what_is_sealed_is_opened() {
+    let keys = TokenKeys::new(key(1));
+    for token in [retry(), new_token()] {
+        let sealed = seal(&keys, &token);
+        assert_eq!(keys.open(&sealed, &claim(NOW)), Ok(token));
+    }
+    assert_eq!(
+        seal(&keys, &new_token()).len(),
+        OVERHEAD + 1 + 8 + 1 + b"address".len() + b"window".len()
+    );
+}
+
+#[test]
+fn keys_rotate_by_one() {
+    let mut keys = TokenKeys::new(key(1));
+    let sealed = seal(&keys, &retry());
+    keys.rotate(key(2));
+    assert_eq!(keys.open(&sealed, &claim(NOW)), Ok(retry()));
+    assert_ne!(seal(&keys, &retry())[..4], sealed[..4]);
+    keys.rotate(key(3));
+    assert_eq!(keys.open(&sealed, &claim(NOW)), Err(TokenError::UnknownKey));
+    // Another key of the same identity.
+    let other = TokenKeys::new(TokenKey::new(1, &[0xff; 32]).unwrap());
+    assert_eq!(other.open(&sealed, &claim(NOW)), Err(TokenError::Forged));
+}
+
+#[test]
+fn tokens_are_good_for_their_lifetime_and_little_before() {
+    let keys = TokenKeys::new(key(1));
+    let millisecond = Duration::from_millis(1);
+    for (token, lifetime) in [
+        (retry(), Lifetimes::default().retry),
+        (new_token(), Lifetimes::default().new_token),
+    ] {
+        let sealed = seal(&keys, &token);
+        let open = |now| keys.open(&sealed, &claim(now)).map(|token| token.kind);
+        let kind = token.kind;
+        assert_eq!(open(NOW + lifetime), Ok(kind));
+        assert_eq!(
+            open(NOW + lifetime + millisecond),
+            Err(TokenError::Expired(kind))
+        );
+        assert_eq!(open(NOW.saturating_sub(CLOCK_SKEW)), Ok(kind));
+        assert_eq!(
+            open(NOW.saturating_sub(CLOCK_SKEW + millisecond)),
+            Err(TokenError::NotYetValid(kind))
+        );
+        assert_eq!(open(Duration::MAX), Err(TokenError::Expired(kind)));
+    }
+}
+
+#[test]
+fn a_token_is_good_for_its_address_only_and_its_kind() {
+    let keys = TokenKeys::new(key(1));
+    for token in [retry(), new_token()] {
+        let sealed = seal(&keys, &token);
+        for (for_retry, for_new_token) in [(&b"address"[..], &b"address and port"[..]), (b"", b"")]
+        {
+            let claim = Claim {
+                address: Address {
+                    for_retry,
+                    for_new_token,
+                },
+                ..claim(NOW)
+            };
+            assert_eq!(
+                keys.open(&sealed, &claim),
+                Err(TokenError::OtherAddress(token.kind))
+            );
+        }
+    }
+}
+
+#[test]
+fn any_changed_byte_and_any_cut_is_noticed() {
+    let keys = TokenKeys::new(key(1));
+    for token in [retry(), new_token()] {
+        let sealed = seal(&keys, &token);
+        for at in 0..sealed.len() {
+            for bit in 0..8 {
+                let mut changed = sealed.clone();
+                changed[at] ^= 1 << bit;
+                let expected = if at < KEY_ID_LEN {
+                    TokenError::UnknownKey
+                } else {
+                    TokenError::Forged
+                };
+                assert_eq!(keys.open(&changed, &claim(NOW)), Err(expected), "{at}");
+            }
+            let error = keys.open(&sealed[..at], &claim(NOW)).unwrap_err();
+            let too_short = at < KEY_ID_LEN + NONCE_LEN;
+            assert_eq!(error == TokenError::Malformed, too_short, "{at}");
+        }
+    }
+}
+
+#[test]
+fn what_is_too_long_is_not_sealed() {
+    let keys = TokenKeys::new(key(1));
+    let mut token = new_token();
+    token.extra = vec![0; EXTRA_MAX];
+    let longest = keys.seal(&token, &[0; ADDRESS_MAX], [0; NONCE_LEN]);
+    assert!(longest.is_ok_and(|token| token.len() <= TOKEN_MAX));
+    assert_eq!(
+        keys.seal(&token, &[0; ADDRESS_MAX + 1], [0; NONCE_LEN]),
+        Err(TokenTooLong)
+    );
+    token.extra.push(0);
+    assert_eq!(keys.seal(&token, &[], [0; NONCE_LEN]), Err(TokenTooLong));
+    let mut retry = retry();
+    retry.kind = TokenKind::Retry {
+        original_destination: id(&[1; 20]),
+        retry_source: id(&[2; 20]),
+    };
+    retry.extra = vec![0; EXTRA_MAX];
+    let longest = keys.seal(&retry, &[0; ADDRESS_MAX], [0; NONCE_LEN]);
+    assert_eq!(longest.map(|token| token.len()), Ok(TOKEN_MAX));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_refused_without_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..TOKEN_MAX + 50),
+        known in any::<bool>(),
+    ) {
+        let mut bytes = bytes;
+        if known {
+            for (to, from) in bytes.iter_mut().zip(1_u32.to_be_bytes()) {
+                *to = from;
+            }
+        }
+        prop_assert!(TokenKeys::new(key(1)).open(&bytes, &claim(NOW)).is_err());
+        // What is under the seal does not decode to something that cannot be.
+        let _ = decode(&bytes);
+    }
+}
