@@ -13,10 +13,11 @@ const ODD: [u64; 4] = [
     0x3c6e_f372_fe94_f82b,
 ];
 
-/// A bijection of either argument, the other given.
+/// A bijection of either argument, the other given. The state is stirred first, so that the two cannot cancel out.
 #[inline]
 pub(super) const fn mix(state: u64, word: u64) -> u64 {
-    let mixed = (state ^ word).wrapping_mul(ODD[0]);
+    let stirred = state.wrapping_mul(ODD[2]).rotate_left(23);
+    let mixed = (stirred ^ word).wrapping_mul(ODD[0]);
     (mixed ^ mixed >> 29).wrapping_add(ODD[1])
 }
 
