@@ -25,16 +25,20 @@
 //! - *We update at half of the confidentiality limit*, long before a peer that acknowledges late could make us stop.
 //! - *The next update waits* three PTO from the acknowledgment of the last one, as §6.5 advises.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::packet::{FinishedPacket, PacketNumber, Protected};
-use rustls::quic;
 
-use super::{HeaderKey, Keys, OpenError, Opened, PacketKey, SealError, plain};
+use super::{HeaderKey, Keys, OpenError, Opened, PacketKey, SealError};
 
+mod fault;
+mod next;
 #[cfg(test)]
 mod tests;
+
+pub use fault::{KeyUpdateFault, NoUpdate};
+pub use next::{KeyUpdates, NextKeys};
 
 /// The keys of 1-RTT packets.
 #[derive(Debug)]
@@ -68,15 +72,6 @@ struct OldKey {
     until: Option<Time>,
 }
 
-/// The keys of the generation to come.
-#[derive(Debug)]
-pub struct NextKeys {
-    /// For what is sent.
-    pub seal: PacketKey,
-    /// For what is received.
-    pub open: PacketKey,
-}
-
 /// The packet numbers seen of the current generation.
 #[derive(Debug, Default)]
 struct GenerationNumbers {
@@ -86,54 +81,6 @@ struct GenerationNumbers {
     /// A packet of this generation acknowledged one of the peer's of this generation.
     acknowledged_peer: bool,
 }
-
-/// How the peer broke the rules of key updates (RFC 9001 §6): a `KEY_UPDATE_ERROR`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyUpdateFault {
-    /// It updated again before it could know that we followed (§6.2).
-    Consecutive,
-    /// It used old keys in a packet after one with newer keys (§6.4).
-    OldKeys,
-    /// It acknowledged a packet with newer keys in one with old keys (§6.2).
-    AcknowledgedWithOldKeys,
-}
-
-impl fmt::Display for KeyUpdateFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Consecutive => "the peer updated keys twice without awaiting confirmation",
-            Self::OldKeys => "the peer used old keys in a packet after one with newer keys",
-            Self::AcknowledgedWithOldKeys => {
-                "the peer acknowledged a packet with newer keys in one with old keys"
-            }
-        })
-    }
-}
-
-impl std::error::Error for KeyUpdateFault {}
-
-/// Why keys cannot be updated now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoUpdate {
-    /// The handshake is not confirmed (RFC 9001 §6).
-    Unconfirmed,
-    /// No packet of this generation has been acknowledged (§6.1).
-    Unacknowledged,
-    /// The last update was too short a time ago (§6.5).
-    TooSoon(Time),
-}
-
-impl fmt::Display for NoUpdate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unconfirmed => f.write_str("the handshake is not confirmed"),
-            Self::Unacknowledged => f.write_str("no packet with these keys has been acknowledged"),
-            Self::TooSoon(until) => write!(f, "the last key update is too recent, until {until:?}"),
-        }
-    }
-}
-
-impl std::error::Error for NoUpdate {}
 
 /// An authentic 1-RTT packet.
 #[derive(Debug)]
@@ -405,43 +352,5 @@ impl OneRttKeys {
         if self.next_timeout().is_some_and(|until| now >= until) {
             self.old = None;
         }
-    }
-}
-
-/// Where the keys of each next generation come from.
-pub struct KeyUpdates(Source);
-
-enum Source {
-    Tls(Box<quic::Secrets>),
-    Plain(plain::KeyUpdates),
-}
-
-impl KeyUpdates {
-    pub(super) fn tls(secrets: quic::Secrets) -> Self {
-        Self(Source::Tls(Box::new(secrets)))
-    }
-
-    pub(super) const fn plain(updates: plain::KeyUpdates) -> Self {
-        Self(Source::Plain(updates))
-    }
-
-    /// The keys of one generation more.
-    fn next(&mut self) -> NextKeys {
-        match &mut self.0 {
-            Source::Tls(secrets) => {
-                let keys = secrets.next_packet_keys();
-                NextKeys {
-                    seal: keys.local.into(),
-                    open: keys.remote.into(),
-                }
-            }
-            Source::Plain(updates) => updates.next(),
-        }
-    }
-}
-
-impl fmt::Debug for KeyUpdates {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyUpdates(..)")
     }
 }

@@ -1,7 +1,7 @@
 //! Packet protection and handshakes without cryptography, for simulators: the same sizes, the same round trips, and one
 //! seed gives the same bytes.
 //!
-//! Owns: keys whose tag is a checksum ([`PacketKey`]); their generations; in [`handshake`] a handshake of the shape of
+//! Owns: keys whose tag is a checksum ([`PacketKey`]); their generations; in `handshake` a handshake of the shape of
 //! TLS 1.3. **Never to be used on a network**: payloads are readable, and tags can be computed by anyone.
 //!
 //! Decisions:
@@ -21,14 +21,16 @@ use super::{
     DirectionalKeys, HeaderKey, Keys, PacketKey as AnyPacketKey, TAG_LEN, key_update::NextKeys,
 };
 
-pub mod handshake;
+mod config;
+mod handshake;
 mod hash;
 mod messages;
 #[cfg(test)]
 mod tests;
 
-pub use handshake::{PlainClient, PlainServer, Resumption, Sizes};
+pub use config::{PlainClient, PlainServer, Resumption};
 use hash::{Checksum, mix};
+pub use messages::Sizes;
 
 /// How often keys may be used (RFC 9001 §6.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,148 +13,26 @@
 //! - *A client's version is settled when it starts*: rustls derives all keys for the version it began with, so a client
 //!   cannot take the server's choice of another, compatible version (RFC 9368 §2.3). A server can choose.
 
-use std::{collections::VecDeque, fmt, sync::Arc};
+use std::{collections::VecDeque, fmt};
 
-use lastbyte_wire::{ConnectionId, Side, TransportError, packet::Version};
+use lastbyte_wire::{TransportError, packet::Version};
 use rustls::{
     CipherSuite, Error, HandshakeKind,
     quic::{self, Connection, KeyChange},
 };
 
 use super::{
-    CRYPTO_OUT_MAX, ClientCrypto, EarlyData, ExportError, Keys, NewKeys, OneRttKeys, PerSpace,
-    ServerCrypto, Session, SessionError, Space, StartError, initial, key_update::KeyUpdates,
+    CRYPTO_OUT_MAX, EarlyData, ExportError, NewKeys, OneRttKeys, PerSpace, Session, SessionError,
+    Space, key_update::KeyUpdates,
 };
 
+mod config;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 
-/// Where a client's TLS sessions come from.
-#[derive(Clone, Debug)]
-pub struct TlsClient {
-    config: Arc<rustls::ClientConfig>,
-}
-
-/// Where a server's TLS sessions come from.
-#[derive(Clone, Debug)]
-pub struct TlsServer {
-    config: Arc<rustls::ServerConfig>,
-}
-
-/// Why a TLS configuration is not one for QUIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigError {
-    /// No application protocol is named in `alpn_protocols` (RFC 9001 §8.1).
-    NoApplicationProtocol,
-    /// There is no cipher suite of TLS 1.3 for QUIC (RFC 9001 §4.2).
-    NoCipherSuite,
-    /// `max_early_data_size` is neither 0 nor 2^32 − 1 (RFC 9001 §4.6.1).
-    EarlyDataSize,
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoApplicationProtocol => {
-                "QUIC needs an application protocol: set `alpn_protocols`"
-            }
-            Self::NoCipherSuite => "QUIC needs a cipher suite of TLS 1.3 that knows of it",
-            Self::EarlyDataSize => "in QUIC `max_early_data_size` is 0 or 0xffff_ffff",
-        })
-    }
-}
-
-impl std::error::Error for ConfigError {}
-
-impl TlsClient {
-    /// Wraps a configuration. To offer 0-RTT set its `enable_early_data`; to log secrets, its `key_log`.
-    ///
-    /// # Errors
-    ///
-    /// It is not one for QUIC.
-    pub fn new(config: impl Into<Arc<rustls::ClientConfig>>) -> Result<Self, ConfigError> {
-        let config = config.into();
-        check(&config.alpn_protocols, config.crypto_provider())?;
-        Ok(Self { config })
-    }
-}
-
-impl TlsServer {
-    /// Wraps a configuration. To accept 0-RTT set its `max_early_data_size`; to log secrets, its `key_log`.
-    ///
-    /// # Errors
-    ///
-    /// It is not one for QUIC.
-    pub fn new(config: impl Into<Arc<rustls::ServerConfig>>) -> Result<Self, ConfigError> {
-        let config = config.into();
-        check(&config.alpn_protocols, config.crypto_provider())?;
-        if ![0, u32::MAX].contains(&config.max_early_data_size) {
-            return Err(ConfigError::EarlyDataSize);
-        }
-        Ok(Self { config })
-    }
-}
-
-fn check(
-    protocols: &[Vec<u8>],
-    provider: &rustls::crypto::CryptoProvider,
-) -> Result<(), ConfigError> {
-    if protocols.is_empty() {
-        return Err(ConfigError::NoApplicationProtocol);
-    }
-    let mut suites = provider.cipher_suites.iter();
-    if suites.all(|suite| suite.tls13().is_none_or(|suite| suite.quic.is_none())) {
-        return Err(ConfigError::NoCipherSuite);
-    }
-    Ok(())
-}
-
-impl ClientCrypto for TlsClient {
-    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
-        initial::keys(Side::Client, version, destination)
-    }
-
-    fn start(
-        &self,
-        version: Version,
-        server_name: &str,
-        parameters: &[u8],
-    ) -> Result<Box<dyn Session>, StartError> {
-        let name = rustls::pki_types::ServerName::try_from(server_name)
-            .map_err(|_| StartError::ServerName(server_name.to_owned()))?
-            .to_owned();
-        let config = Arc::clone(&self.config);
-        let version = self::version(version);
-        let connection = quic::ClientConnection::new(config, version, name, parameters.to_vec())
-            .map_err(|error| StartError::Configuration(error.to_string()))?;
-        let mut session = TlsSession::new(connection.into());
-        session.server_name = Some(server_name.to_owned());
-        if let Some(keys) = session.connection.zero_rtt_keys() {
-            let remembered = session.connection.quic_transport_parameters();
-            session.remembered = remembered.map(<[u8]>::to_vec);
-            session.offered = true;
-            session.keys.push_back(NewKeys::ZeroRtt(keys.into()));
-        }
-        session
-            .pump()
-            .map_err(|error| StartError::Configuration(error.to_string()))?;
-        Ok(Box::new(session))
-    }
-}
-
-impl ServerCrypto for TlsServer {
-    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
-        initial::keys(Side::Server, version, destination)
-    }
-
-    fn start(&self, version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        let config = Arc::clone(&self.config);
-        let version = self::version(version);
-        let connection = quic::ServerConnection::new(config, version, parameters.to_vec())
-            .map_err(|error| StartError::Configuration(error.to_string()))?;
-        Ok(Box::new(TlsSession::new(connection.into())))
-    }
-}
+pub use config::{ConfigError, TlsClient, TlsServer};
 
 /// The same version in rustls' words.
 pub(super) const fn version(version: Version) -> quic::Version {
@@ -197,6 +75,20 @@ impl TlsSession {
             remembered: None,
             failed: None,
         }
+    }
+
+    /// A client, with its `ClientHello` said.
+    fn client(connection: quic::ClientConnection, server_name: &str) -> Result<Self, SessionError> {
+        let mut session = Self::new(connection.into());
+        session.server_name = Some(server_name.to_owned());
+        if let Some(keys) = session.connection.zero_rtt_keys() {
+            let remembered = session.connection.quic_transport_parameters();
+            session.remembered = remembered.map(<[u8]>::to_vec);
+            session.offered = true;
+            session.keys.push_back(NewKeys::ZeroRtt(keys.into()));
+        }
+        session.pump()?;
+        Ok(session)
     }
 
     /// The only space that data may come in now (RFC 9001 §4.1.3). Before Handshake keys are there, Initial; then

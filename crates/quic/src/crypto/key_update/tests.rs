@@ -5,7 +5,7 @@ use lastbyte_wire::{Side, packet::PacketType};
 
 use super::*;
 use crate::crypto::{
-    plain::{Limits, Secret},
+    plain::{self, Limits, Secret},
     testing::{PTO, number, open_short, short_packet},
 };
 

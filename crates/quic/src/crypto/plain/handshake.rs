@@ -10,146 +10,34 @@
 //! Decision: *resumption is a flag with the remembered parameters*, not a store of tickets, so that a simulation says
 //! which of its connections resume.
 
-use std::{collections::VecDeque, fmt};
+use std::collections::VecDeque;
 
-use lastbyte_wire::{ConnectionId, Side, TransportError, packet::PacketType, packet::Version};
+use lastbyte_wire::{Side, TransportError, packet::PacketType};
 
 use super::{
     KeyUpdates, Limits, Secret,
+    config::{PlainServer, Resumption},
     hash::{Checksum, mix},
-    initial_keys,
-    messages::{self, ClientHello, EncryptedExtensions, HEADER_LEN, MessageType, ServerHello},
+    messages::{
+        self, ClientHello, EncryptedExtensions, HEADER_LEN, MessageType, ServerHello, Sizes,
+    },
 };
 use crate::crypto::{
-    CRYPTO_OUT_MAX, ClientCrypto, EarlyData, ExportError, Keys, NewKeys, OneRttKeys, PerSpace,
-    ServerCrypto, Session, SessionError, Space, StartError, key_update,
+    CRYPTO_OUT_MAX, EarlyData, NewKeys, OneRttKeys, PerSpace, SessionError, Space, key_update,
 };
-
-pub use messages::Sizes;
 
 mod client;
 mod server;
-
-/// Where a client's sessions come from.
-#[derive(Clone, Debug)]
-pub struct PlainClient {
-    /// All bytes follow from it.
-    pub seed: u64,
-    /// The application protocols offered, by preference, of 255 bytes each at most.
-    pub alpn: Vec<Vec<u8>>,
-    /// How long messages are.
-    pub sizes: Sizes,
-    /// How often keys may be used.
-    pub limits: Limits,
-    /// An earlier connection to be resumed.
-    pub resumption: Option<Resumption>,
-}
-
-/// What a client remembers of an earlier connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resumption {
-    /// The server's transport parameters (RFC 9000 §7.4.1).
-    pub parameters: Vec<u8>,
-    /// Whether 0-RTT is offered.
-    pub early_data: bool,
-}
-
-/// Where a server's sessions come from.
-#[derive(Clone, Debug)]
-pub struct PlainServer {
-    /// All bytes follow from it.
-    pub seed: u64,
-    /// The application protocols, by preference.
-    pub alpn: Vec<Vec<u8>>,
-    /// How long messages are.
-    pub sizes: Sizes,
-    /// How often keys may be used.
-    pub limits: Limits,
-    /// Whether earlier connections are resumed. Default: true.
-    pub resumes: bool,
-    /// Whether 0-RTT of resumed connections is accepted. Default: true.
-    pub accepts_early_data: bool,
-}
-
-impl PlainClient {
-    /// A client that resumes nothing.
-    #[must_use]
-    pub fn new(seed: u64, alpn: Vec<Vec<u8>>) -> Self {
-        Self {
-            seed,
-            alpn,
-            sizes: Sizes::default(),
-            limits: Limits::default(),
-            resumption: None,
-        }
-    }
-}
-
-impl PlainServer {
-    /// A server that resumes and accepts 0-RTT.
-    #[must_use]
-    pub fn new(seed: u64, alpn: Vec<Vec<u8>>) -> Self {
-        Self {
-            seed,
-            alpn,
-            sizes: Sizes::default(),
-            limits: Limits::default(),
-            resumes: true,
-            accepts_early_data: true,
-        }
-    }
-}
-
-impl ClientCrypto for PlainClient {
-    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
-        initial_keys(Side::Client, version, destination)
-    }
-
-    fn start(
-        &self,
-        _version: Version,
-        server_name: &str,
-        parameters: &[u8],
-    ) -> Result<Box<dyn Session>, StartError> {
-        let mut session = PlainSession::new(
-            Role::Client(self.resumption.clone()),
-            self.seed,
-            self.sizes,
-            self.limits,
-            parameters,
-        );
-        session.server_name = Some(server_name.to_owned());
-        session
-            .say_client_hello(&self.alpn)
-            .map_err(|error| StartError::Configuration(error.to_string()))?;
-        Ok(Box::new(session))
-    }
-}
-
-impl ServerCrypto for PlainServer {
-    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
-        initial_keys(Side::Server, version, destination)
-    }
-
-    fn start(&self, _version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        Ok(Box::new(PlainSession::new(
-            Role::Server(self.clone()),
-            self.seed,
-            self.sizes,
-            self.limits,
-            parameters,
-        )))
-    }
-}
+mod session;
 
 /// What the two sides know that the other does not.
-enum Role {
+pub(super) enum Role {
     Client(Option<Resumption>),
     Server(PlainServer),
 }
 
 /// A handshake without cryptography.
-struct PlainSession {
+pub(super) struct PlainSession {
     role: Role,
     seed: u64,
     sizes: Sizes,
@@ -207,7 +95,13 @@ fn unexpected() -> SessionError {
 }
 
 impl PlainSession {
-    fn new(role: Role, seed: u64, sizes: Sizes, limits: Limits, parameters: &[u8]) -> Self {
+    pub(super) fn new(
+        role: Role,
+        seed: u64,
+        sizes: Sizes,
+        limits: Limits,
+        parameters: &[u8],
+    ) -> Self {
         let expected = match role {
             Role::Client(_) => MessageType::ServerHello,
             Role::Server(_) => MessageType::ClientHello,
@@ -403,104 +297,5 @@ impl PlainSession {
             key_update::KeyUpdates::plain(updates),
         );
         self.keys.push_back(NewKeys::OneRtt(Box::new(keys)));
-    }
-}
-
-impl Session for PlainSession {
-    fn read_crypto(&mut self, space: Space, data: &[u8]) -> Result<(), SessionError> {
-        if let Some(error) = &self.failed {
-            return Err(error.clone());
-        }
-        let result = self.read(space, data);
-        self.failed = result.clone().err();
-        result
-    }
-
-    fn write_crypto(&mut self, space: Space, out: &mut Vec<u8>) -> usize {
-        let data = self.outgoing.get_mut(space);
-        let len = data.len();
-        out.append(data);
-        len
-    }
-
-    fn next_keys(&mut self) -> Option<NewKeys> {
-        self.keys.pop_front()
-    }
-
-    fn is_handshaking(&self) -> bool {
-        self.expected.is_some()
-    }
-
-    fn peer_parameters(&self) -> Option<&[u8]> {
-        if self.side() == Side::Client && self.is_handshaking() {
-            return None;
-        }
-        self.peer_parameters.as_deref()
-    }
-
-    fn remembered_parameters(&self) -> Option<&[u8]> {
-        match &self.role {
-            Role::Client(Some(resumption)) => Some(&resumption.parameters),
-            Role::Client(None) | Role::Server(_) => None,
-        }
-    }
-
-    fn alpn(&self) -> Option<&[u8]> {
-        self.alpn.as_deref()
-    }
-
-    fn server_name(&self) -> Option<&str> {
-        self.server_name.as_deref()
-    }
-
-    fn early_data(&self) -> EarlyData {
-        self.early_data
-    }
-
-    fn is_resumed(&self) -> Option<bool> {
-        self.resumed
-    }
-
-    fn tickets_received(&self) -> u32 {
-        self.tickets_received
-    }
-
-    fn cipher_suite(&self) -> Option<&'static str> {
-        self.resumed.map(|_| "plain")
-    }
-
-    fn peer_certificate(&self) -> Option<&[u8]> {
-        None
-    }
-
-    fn export_keying_material(
-        &self,
-        label: &[u8],
-        context: Option<&[u8]>,
-        out: &mut [u8],
-    ) -> Result<(), ExportError> {
-        if self.is_handshaking() {
-            return Err(ExportError);
-        }
-        let mut checksum = Checksum::new(self.exporter, out.len() as u64);
-        checksum.add(label);
-        checksum.add(context.unwrap_or_default());
-        for (number, chunk) in (0..).zip(out.chunks_mut(8)) {
-            let word = mix(checksum.word(), number).to_be_bytes();
-            for (to, from) in chunk.iter_mut().zip(word) {
-                *to = from;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Debug for PlainSession {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PlainSession")
-            .field("side", &self.side())
-            .field("expected", &self.expected)
-            .field("failed", &self.failed)
-            .finish_non_exhaustive()
     }
 }

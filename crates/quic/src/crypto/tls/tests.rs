@@ -2,128 +2,23 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use lastbyte_congestion::Time;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
-use rustls::{
-    RootCertStore, SupportedCipherSuite,
-    crypto::{
-        CryptoProvider, SupportedKxGroup,
-        aws_lc_rs::{self, cipher_suite, kx_group},
-    },
-    pki_types::{CertificateDer, PrivateKeyDer},
-};
+use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs::kx_group};
 
-use super::*;
+use super::{
+    testing::{
+        SUITES, all_suites, client_config, ends, identity, identity_of, pair, provider,
+        server_config,
+    },
+    *,
+};
 use crate::crypto::{
+    ClientCrypto as _, ServerCrypto as _,
     key_log::KeyLogLines,
     testing::{End, drive, first, handshake_packet, passes},
 };
-
-const SUITES: [(SupportedCipherSuite, &str); 3] = [
-    (
-        cipher_suite::TLS13_AES_128_GCM_SHA256,
-        "TLS_AES_128_GCM_SHA256",
-    ),
-    (
-        cipher_suite::TLS13_AES_256_GCM_SHA384,
-        "TLS_AES_256_GCM_SHA384",
-    ),
-    (
-        cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
-        "TLS_CHACHA20_POLY1305_SHA256",
-    ),
-];
-
-/// A certificate for `localhost`, its key, and who vouches for it.
-struct Identity {
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-    roots: Arc<RootCertStore>,
-}
-
-fn identity() -> Identity {
-    identity_of("Some Authority")
-}
-
-fn identity_of(authority: &str) -> Identity {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params
-        .distinguished_name
-        .push(DnType::CommonName, authority);
-    let ca_key = KeyPair::generate().unwrap();
-    let ca = params.self_signed(&ca_key).unwrap();
-    let mut roots = RootCertStore::empty();
-    roots.add(ca.der().clone()).unwrap();
-    let issuer = Issuer::new(params, ca_key);
-
-    let key = KeyPair::generate().unwrap();
-    let names = vec!["localhost".to_owned()];
-    let certificate = CertificateParams::new(names)
-        .unwrap()
-        .signed_by(&key, &issuer)
-        .unwrap();
-    Identity {
-        chain: vec![certificate.der().clone()],
-        key: key.into(),
-        roots: Arc::new(roots),
-    }
-}
-
-/// A provider with these cipher suites, and X25519, which keeps messages short.
-fn provider(suites: &[SupportedCipherSuite]) -> Arc<CryptoProvider> {
-    Arc::new(CryptoProvider {
-        cipher_suites: suites.to_vec(),
-        kx_groups: vec![kx_group::X25519, kx_group::SECP256R1],
-        ..aws_lc_rs::default_provider()
-    })
-}
-
-fn all_suites() -> Arc<CryptoProvider> {
-    provider(&SUITES.map(|(suite, _)| suite))
-}
-
-fn client_config(
-    provider: Arc<CryptoProvider>,
-    roots: &Arc<RootCertStore>,
-) -> rustls::ClientConfig {
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_root_certificates(Arc::clone(roots))
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"h3".to_vec()];
-    config.enable_early_data = true;
-    config
-}
-
-fn server_config(provider: Arc<CryptoProvider>, identity: &Identity) -> rustls::ServerConfig {
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(identity.chain.clone(), identity.key.clone_key())
-        .unwrap();
-    config.alpn_protocols = vec![b"hq-interop".to_vec(), b"h3".to_vec()];
-    config.max_early_data_size = u32::MAX;
-    config
-}
-
-fn ends(client: &TlsClient, server: &TlsServer, version: Version) -> (End, End) {
-    let client = client.start(version, "localhost", b"client").unwrap();
-    let server = server.start(version, b"server").unwrap();
-    (End::new(client), End::new(server))
-}
-
-fn pair() -> (TlsClient, TlsServer) {
-    let identity = identity();
-    (
-        TlsClient::new(client_config(all_suites(), &identity.roots)).unwrap(),
-        TlsServer::new(server_config(all_suites(), &identity)).unwrap(),
-    )
-}
 
 /// What a handshake fails with, and whether it is the client that says so.
 fn failure(client: rustls::ClientConfig, server: rustls::ServerConfig) -> (bool, TransportError) {

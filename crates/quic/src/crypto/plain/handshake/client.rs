@@ -4,9 +4,23 @@ use super::{
     ClientHello, EarlyData, EncryptedExtensions, MessageType, NewKeys, PacketType, PlainSession,
     Role, ServerHello, SessionError, Side, Space, decode_error, too_long, unexpected,
 };
+use crate::crypto::plain::PlainClient;
 
 impl PlainSession {
-    pub(super) fn say_client_hello(&mut self, alpn: &[Vec<u8>]) -> Result<(), SessionError> {
+    /// A client, with its `ClientHello` said.
+    pub(in crate::crypto::plain) fn client(
+        config: &PlainClient,
+        server_name: &str,
+        parameters: &[u8],
+    ) -> Result<Self, SessionError> {
+        let role = Role::Client(config.resumption.clone());
+        let mut session = Self::new(role, config.seed, config.sizes, config.limits, parameters);
+        session.server_name = Some(server_name.to_owned());
+        session.say_client_hello(&config.alpn)?;
+        Ok(session)
+    }
+
+    fn say_client_hello(&mut self, alpn: &[Vec<u8>]) -> Result<(), SessionError> {
         let mut protocols = Vec::new();
         for protocol in alpn {
             protocols.push(u8::try_from(protocol.len()).map_err(too_long)?);

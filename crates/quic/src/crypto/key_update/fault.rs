@@ -1,0 +1,53 @@
+//! What can be wrong with a key update: the peer's, or one of ours (RFC 9001 §6).
+
+use std::fmt;
+
+use lastbyte_congestion::Time;
+
+/// How the peer broke the rules of key updates (RFC 9001 §6): a `KEY_UPDATE_ERROR`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyUpdateFault {
+    /// It updated again before it could know that we followed (§6.2).
+    Consecutive,
+    /// It used old keys in a packet after one with newer keys (§6.4).
+    OldKeys,
+    /// It acknowledged a packet with newer keys in one with old keys (§6.2).
+    AcknowledgedWithOldKeys,
+}
+
+impl fmt::Display for KeyUpdateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Consecutive => "the peer updated keys twice without awaiting confirmation",
+            Self::OldKeys => "the peer used old keys in a packet after one with newer keys",
+            Self::AcknowledgedWithOldKeys => {
+                "the peer acknowledged a packet with newer keys in one with old keys"
+            }
+        })
+    }
+}
+
+impl std::error::Error for KeyUpdateFault {}
+
+/// Why keys cannot be updated now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoUpdate {
+    /// The handshake is not confirmed (RFC 9001 §6).
+    Unconfirmed,
+    /// No packet of this generation has been acknowledged (§6.1).
+    Unacknowledged,
+    /// The last update was too short a time ago (§6.5).
+    TooSoon(Time),
+}
+
+impl fmt::Display for NoUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unconfirmed => f.write_str("the handshake is not confirmed"),
+            Self::Unacknowledged => f.write_str("no packet with these keys has been acknowledged"),
+            Self::TooSoon(until) => write!(f, "the last key update is too recent, until {until:?}"),
+        }
+    }
+}
+
+impl std::error::Error for NoUpdate {}

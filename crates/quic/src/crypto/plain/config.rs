@@ -1,0 +1,114 @@
+//! Where sessions without cryptography come from, and what is to be set about them.
+
+use lastbyte_wire::{ConnectionId, Side, packet::Version};
+
+use super::{
+    Limits,
+    handshake::{PlainSession, Role},
+    initial_keys,
+    messages::Sizes,
+};
+use crate::crypto::{ClientCrypto, Keys, ServerCrypto, Session, StartError};
+
+/// Where a client's sessions come from.
+#[derive(Clone, Debug)]
+pub struct PlainClient {
+    /// All bytes follow from it.
+    pub seed: u64,
+    /// The application protocols offered, by preference, of 255 bytes each at most.
+    pub alpn: Vec<Vec<u8>>,
+    /// How long messages are.
+    pub sizes: Sizes,
+    /// How often keys may be used.
+    pub limits: Limits,
+    /// An earlier connection to be resumed.
+    pub resumption: Option<Resumption>,
+}
+
+/// What a client remembers of an earlier connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumption {
+    /// The server's transport parameters (RFC 9000 §7.4.1).
+    pub parameters: Vec<u8>,
+    /// Whether 0-RTT is offered.
+    pub early_data: bool,
+}
+
+/// Where a server's sessions come from.
+#[derive(Clone, Debug)]
+pub struct PlainServer {
+    /// All bytes follow from it.
+    pub seed: u64,
+    /// The application protocols, by preference.
+    pub alpn: Vec<Vec<u8>>,
+    /// How long messages are.
+    pub sizes: Sizes,
+    /// How often keys may be used.
+    pub limits: Limits,
+    /// Whether earlier connections are resumed. Default: true.
+    pub resumes: bool,
+    /// Whether 0-RTT of resumed connections is accepted. Default: true.
+    pub accepts_early_data: bool,
+}
+
+impl PlainClient {
+    /// A client that resumes nothing.
+    #[must_use]
+    pub fn new(seed: u64, alpn: Vec<Vec<u8>>) -> Self {
+        Self {
+            seed,
+            alpn,
+            sizes: Sizes::default(),
+            limits: Limits::default(),
+            resumption: None,
+        }
+    }
+}
+
+impl PlainServer {
+    /// A server that resumes and accepts 0-RTT.
+    #[must_use]
+    pub fn new(seed: u64, alpn: Vec<Vec<u8>>) -> Self {
+        Self {
+            seed,
+            alpn,
+            sizes: Sizes::default(),
+            limits: Limits::default(),
+            resumes: true,
+            accepts_early_data: true,
+        }
+    }
+}
+
+impl ClientCrypto for PlainClient {
+    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
+        initial_keys(Side::Client, version, destination)
+    }
+
+    fn start(
+        &self,
+        _version: Version,
+        server_name: &str,
+        parameters: &[u8],
+    ) -> Result<Box<dyn Session>, StartError> {
+        PlainSession::client(self, server_name, parameters)
+            .map(|session| Box::new(session) as Box<dyn Session>)
+            .map_err(|error| StartError::Configuration(error.to_string()))
+    }
+}
+
+impl ServerCrypto for PlainServer {
+    fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
+        initial_keys(Side::Server, version, destination)
+    }
+
+    fn start(&self, _version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
+        Ok(Box::new(PlainSession::new(
+            Role::Server(self.clone()),
+            self.seed,
+            self.sizes,
+            self.limits,
+            parameters,
+        )))
+    }
+}

@@ -1,0 +1,107 @@
+//! What a handshake without cryptography has to say of itself.
+
+use std::fmt;
+
+use lastbyte_wire::Side;
+
+use super::{Checksum, EarlyData, NewKeys, PlainSession, Role, SessionError, Space, mix};
+use crate::crypto::{ExportError, Session};
+
+impl Session for PlainSession {
+    fn read_crypto(&mut self, space: Space, data: &[u8]) -> Result<(), SessionError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let result = self.read(space, data);
+        self.failed = result.clone().err();
+        result
+    }
+
+    fn write_crypto(&mut self, space: Space, out: &mut Vec<u8>) -> usize {
+        let data = self.outgoing.get_mut(space);
+        let len = data.len();
+        out.append(data);
+        len
+    }
+
+    fn next_keys(&mut self) -> Option<NewKeys> {
+        self.keys.pop_front()
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.expected.is_some()
+    }
+
+    fn peer_parameters(&self) -> Option<&[u8]> {
+        if self.side() == Side::Client && self.is_handshaking() {
+            return None;
+        }
+        self.peer_parameters.as_deref()
+    }
+
+    fn remembered_parameters(&self) -> Option<&[u8]> {
+        match &self.role {
+            Role::Client(Some(resumption)) => Some(&resumption.parameters),
+            Role::Client(None) | Role::Server(_) => None,
+        }
+    }
+
+    fn alpn(&self) -> Option<&[u8]> {
+        self.alpn.as_deref()
+    }
+
+    fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+
+    fn early_data(&self) -> EarlyData {
+        self.early_data
+    }
+
+    fn is_resumed(&self) -> Option<bool> {
+        self.resumed
+    }
+
+    fn tickets_received(&self) -> u32 {
+        self.tickets_received
+    }
+
+    fn cipher_suite(&self) -> Option<&'static str> {
+        self.resumed.map(|_| "plain")
+    }
+
+    fn peer_certificate(&self) -> Option<&[u8]> {
+        None
+    }
+
+    fn export_keying_material(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        out: &mut [u8],
+    ) -> Result<(), ExportError> {
+        if self.is_handshaking() {
+            return Err(ExportError);
+        }
+        let mut checksum = Checksum::new(self.exporter, out.len() as u64);
+        checksum.add(label);
+        checksum.add(context.unwrap_or_default());
+        for (number, chunk) in (0..).zip(out.chunks_mut(8)) {
+            let word = mix(checksum.word(), number).to_be_bytes();
+            for (to, from) in chunk.iter_mut().zip(word) {
+                *to = from;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for PlainSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PlainSession")
+            .field("side", &self.side())
+            .field("expected", &self.expected)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
+}
