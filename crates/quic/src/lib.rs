@@ -1,9 +1,12 @@
 //! A QUIC transport as a pure state machine: bytes and time in, bytes and deadlines out.
 //!
-//! So far its rooms stand, each complete and tested alone; the connection that joins them is to come.
+//! [`connection::Connection`] joins the rooms; each is complete and tested alone. Not joined yet: 0-RTT, Retry and tokens,
+//! version negotiation, migration, path MTU discovery, ECN marking, stateless reset; and there is no endpoint yet, which
+//! would lead datagrams to their connections.
 //!
 //! | room | owns |
 //! |---|---|
+//! | [`connection`] | the switchboard: datagrams in and out, the handshake, timers |
 //! | [`ack`] | what was received, and when to say so (RFC 9000 §13) |
 //! | [`recovery`] | what is in flight, losses, probes, ECN; congestion control and pacing (RFC 9002) |
 //! | [`cid`] | connection IDs, ours and the peer's (RFC 9000 §5.1) |

@@ -155,6 +155,10 @@ impl Connection {
     /// # Errors
     ///
     /// The handshake cannot begin.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an endpoint will hold most of them"
+    )]
     pub fn client(
         now: Time,
         config: Config,
@@ -388,8 +392,20 @@ impl Connection {
         }
         let context = self.timer_context();
         if let Expired::Probe(space) = self.recovery.on_timeout(now, &context, &mut self.rooms) {
-            *self.probes.get_mut(space) = PROBES;
+            self.probe(space);
+        }
+    }
+
+    /// Probes a space, and with it those that have something to say that the peer waits for (RFC 9002 §6.2.4): what one
+    /// space lost can be what the peer needs to acknowledge another, and the window be full of that.
+    fn probe(&mut self, expired: Space) {
+        for space in Space::ALL {
             self.rooms.crypto.get_mut(space).send_again();
+            if space == expired
+                || (self.can_send_in(space) && self.rooms.crypto.get(space).wants_to_send())
+            {
+                *self.probes.get_mut(space) = PROBES;
+            }
         }
     }
 

@@ -54,6 +54,7 @@ struct Pair {
     sent: u64,
     faults: Faults,
     random: u64,
+    seed: u64,
     /// What arrived on each stream at the server and at the client.
     arrived: BTreeMap<(bool, StreamId), Vec<u8>>,
     ended: u64,
@@ -101,6 +102,7 @@ impl Pair {
             flying: BinaryHeap::new(),
             sent: 0,
             faults,
+            seed,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             arrived: BTreeMap::new(),
             ended: 0,
@@ -224,9 +226,11 @@ impl Pair {
             );
             assert!(
                 self.client.close_reason().is_none() && self.server.close_reason().is_none(),
-                "{what}: closed: {:?} {:?}",
+                "{what}: closed: {:?} {:?}, seed {}, {:?}",
                 self.client.close_reason(),
-                self.server.close_reason()
+                self.server.close_reason(),
+                self.seed,
+                self.faults
             );
         }
         panic!(
@@ -358,7 +362,7 @@ fn every_transfer_completes_over_a_bad_path() {
             flip: 20,
         },
         Faults {
-            lose: 3,
+            lose: 4,
             ..Faults::default()
         },
     ];
@@ -369,6 +373,17 @@ fn every_transfer_completes_over_a_bad_path() {
             transfer(&mut pair, &body(60_000, seed as u8), &body(90_000, 7));
         }
     }
+}
+
+/// A `ServerHello` was declared lost, and the window full of what the client could not acknowledge without it.
+#[test]
+fn rfc9002_6_2_4_probes_say_what_another_space_lost() {
+    let faults = Faults {
+        lose: 3,
+        ..Faults::default()
+    };
+    let mut pair = Pair::new(13_405, faults);
+    pair.shake_hands();
 }
 
 #[test]

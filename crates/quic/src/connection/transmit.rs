@@ -31,6 +31,14 @@ enum Permit {
     AcksAndProbes,
 }
 
+/// Whether a packet is padded to the end of its datagram (RFC 9000 §14.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Padding {
+    No,
+    Full,
+    FullIfAckEliciting,
+}
+
 /// A packet that was built.
 struct Built {
     len: usize,
@@ -82,20 +90,19 @@ impl Connection {
             return 0;
         };
         let mut written = 0;
-        let mut is_padded = false;
+        let mut is_initial_eliciting = false;
         for (space, _) in Space::ALL
             .into_iter()
             .zip(wants)
             .filter(|(_, wants)| *wants)
         {
-            // Padded to the end, so that the datagram has its size, whatever the packets before were.
-            is_padded |= space == Space::Initial;
-            let pads = is_padded && space == last.0;
+            let padding = self.padding(wants, is_initial_eliciting, space == last.0);
             let room = buffer.get_mut(written..).unwrap_or_default();
-            let Some(built) = self.write_packet(now, space, permit, pads, room) else {
+            let Some(built) = self.write_packet(now, space, permit, padding, room) else {
                 continue;
             };
             written += built.len;
+            is_initial_eliciting |= space == Space::Initial && built.is_ack_eliciting;
             if built.is_ack_eliciting {
                 self.idle.on_ack_eliciting_sent(now);
             }
@@ -104,6 +111,20 @@ impl Connection {
             }
         }
         written
+    }
+
+    /// The last packet of a datagram pads, so that the datagram has its size, whatever the packets before were. A server
+    /// need not for an Initial packet that only acknowledges, and must not want to: PADDING counts in flight, and nobody
+    /// would acknowledge it.
+    fn padding(&self, wants: [bool; 3], is_initial_eliciting: bool, is_last: bool) -> Padding {
+        let [has_initial, has_handshake, has_application] = wants;
+        match self.side {
+            _ if !has_initial || !is_last => Padding::No,
+            Side::Client => Padding::Full,
+            Side::Server if is_initial_eliciting => Padding::Full,
+            Side::Server if has_handshake || has_application => Padding::No,
+            Side::Server => Padding::FullIfAckEliciting,
+        }
     }
 
     /// Whether a packet of the space is worth sending.
@@ -124,7 +145,7 @@ impl Connection {
         now: Time,
         space: Space,
         permit: Permit,
-        pads: bool,
+        padding: Padding,
         room: &mut [u8],
     ) -> Option<Built> {
         let number = PacketNumber::new(self.recovery.sent(space).next_number())?;
@@ -138,6 +159,8 @@ impl Connection {
         if writer.position() == payload_start {
             return None;
         }
+        let pads = padding == Padding::Full
+            || (padding == Padding::FullIfAckEliciting && is_ack_eliciting);
         if pads {
             let rest = writer.remaining();
             writer.zeros(rest).ok()?;
