@@ -28,7 +28,7 @@ use super::{
 
 mod config;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 

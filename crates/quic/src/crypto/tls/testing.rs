@@ -116,7 +116,7 @@ pub(super) fn ends(client: &TlsClient, server: &TlsServer, version: Version) -> 
     (End::new(client), End::new(server))
 }
 
-pub(super) fn pair() -> (TlsClient, TlsServer) {
+pub(crate) fn pair() -> (TlsClient, TlsServer) {
     let identity = identity();
     (
         TlsClient::new(client_config(all_suites(), &identity.roots)).unwrap(),
