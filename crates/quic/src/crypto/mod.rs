@@ -29,7 +29,7 @@
 //! - *Sessions are trait objects, keys are values.* A handshake is some twenty calls, so dispatch costs nothing. A
 //!   packet is two calls: a key is a branch that predicts well and then one virtual call, where a trait object around
 //!   the TLS library's trait object would make two.
-//! - *Levels are [`PacketType`]s.* Each has its own keys, and there is no other level (RFC 9001 §4, Table 1).
+//! - *Levels are packet types* ([`lastbyte_wire::packet::PacketType`]). Each has its own keys, and there is no other level (RFC 9001 §4, Table 1).
 //! - *Output is pulled, never pushed*, so that a session needs no callbacks, and wrappers can look at what passes.
 
 use std::{borrow::Cow, fmt};
