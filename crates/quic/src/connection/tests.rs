@@ -520,3 +520,21 @@ fn keys_are_updated_in_the_middle_of_a_transfer() {
         assert_eq!(generations, [Some(3), Some(3)]);
     }
 }
+
+#[test]
+fn rfc9001_6_6_keys_are_updated_long_before_their_limit() {
+    let alpn = || vec![b"bulk".to_vec()];
+    let mut client = PlainClient::new(7, alpn());
+    let mut server = PlainServer::new(8, alpn());
+    client.limits.confidentiality = 2000;
+    server.limits.confidentiality = 2000;
+    let mut pair = Pair::with(&client, &server, Version::V1, 7, Faults::default());
+    pair.shake_hands();
+    // 2600 packets and more, which the first keys may not seal.
+    transfer(&mut pair, &body(3_000_000, 1), &body(1000, 2));
+    assert!(pair.client.statistics().packets_sent > 2000);
+    for end in [&pair.client, &pair.server] {
+        let generation = end.one_rtt.as_ref().map(|keys| keys.generation());
+        assert!(generation >= Some(1), "{generation:?}");
+    }
+}

@@ -9,7 +9,7 @@ use lastbyte_wire::{
     packet::{LongHeader, LongKind, OpenPacket, PacketNumber, ShortHeader},
 };
 
-use super::{Connection, Stage, handshake::ByRef};
+use super::{Connection, Fatal, Stage, handshake::ByRef};
 use crate::{
     ack::Urgency,
     close::{CloseReason, CloseState},
@@ -153,6 +153,11 @@ impl Connection {
         // Frames may fill all but the room of the tag.
         let frames_end = room.len().checked_sub(TAG_LEN)?;
         let mut writer = Writer::new(room.get_mut(..frames_end)?);
+        if space == Space::Application
+            && let Some(keys) = &mut self.one_rtt
+        {
+            keys.update_if_due(now); // RFC 9001 §6.6
+        }
         let packet = self.begin_packet(space, number, &mut writer)?;
         let payload_start = writer.position();
         let is_ack_eliciting = self.write_frames(now, space, permit, &mut writer);
@@ -166,7 +171,7 @@ impl Connection {
             writer.zeros(rest).ok()?;
         }
         let end = writer.position();
-        self.seal(space, number, packet, end, room).map(|len| {
+        self.seal(now, space, number, packet, end, room).map(|len| {
             let outgoing = Outgoing {
                 space,
                 bytes: u16::try_from(len).unwrap_or(u16::MAX),
@@ -285,9 +290,11 @@ impl Connection {
         rooms.streams.write_frames(writer, &mut push);
     }
 
-    /// Puts the tag behind what was written up to `end`, seals the packet and masks its header. Returns its length.
+    /// Puts the tag behind what was written up to `end`, seals the packet and masks its header. Returns its length. A
+    /// packet that cannot be sealed ends the connection, as the frames in it would be lost without a word.
     fn seal(
         &mut self,
+        now: Time,
         space: Space,
         number: PacketNumber,
         packet: OpenPacket,
@@ -307,8 +314,16 @@ impl Connection {
                 .protect(number, &finished, written),
             Space::Application => self.one_rtt.as_mut()?.protect(number, &finished, written),
         };
-        sealed.ok()?;
-        Some(finished.end)
+        match sealed {
+            Ok(()) => Some(finished.end),
+            Err(error) => {
+                self.fail(
+                    now,
+                    Fatal::new(error.transport_error(), "a packet could not be sealed"),
+                );
+                None
+            }
+        }
     }
 
     /// Says `CONNECTION_CLOSE` in every space that the peer may have keys for (RFC 9000 §10.2.3).
@@ -362,7 +377,7 @@ impl Connection {
         };
         close.fit(writer.remaining())?.encode(&mut writer).ok()?;
         let end = writer.position();
-        let len = self.seal(space, number, packet, end, room)?;
+        let len = self.seal(now, space, number, packet, end, room)?;
         let outgoing = Outgoing {
             space,
             bytes: u16::try_from(len).unwrap_or(u16::MAX),
