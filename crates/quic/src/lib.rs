@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ack;
+pub mod address_token;
 pub mod cid;
 pub mod close;
 pub mod connection;
@@ -34,6 +35,7 @@ pub mod crypto_stream;
 pub mod flow;
 pub mod idle;
 pub mod path;
+pub mod random;
 pub mod receipt;
 pub mod recovery;
 pub mod space;

@@ -17,6 +17,7 @@ pub struct LocalIds {
     next_sequence: u64,
     /// How many the peer keeps: its `active_connection_id_limit`.
     limit: usize,
+    changes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +53,7 @@ impl LocalIds {
             ids: VecDeque::from([first]),
             next_sequence: 1,
             limit: 1,
+            changes: 0,
         }
     }
 
@@ -63,6 +65,7 @@ impl LocalIds {
             is_to_send: false,
         });
         self.next_sequence += 1;
+        self.changes += 1;
     }
 
     /// The handshake is done, and the peer keeps so many IDs. `added` is told of each one issued now.
@@ -94,6 +97,7 @@ impl LocalIds {
                 is_to_send: true,
             });
             self.next_sequence += 1;
+            self.changes += 1;
             added(id);
         }
     }
@@ -101,6 +105,12 @@ impl LocalIds {
     /// The IDs that lead to this connection.
     pub fn iter(&self) -> impl Iterator<Item = ConnectionId> + '_ {
         self.ids.iter().map(|issued| issued.id)
+    }
+
+    /// How often the IDs have changed.
+    #[must_use]
+    pub const fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The peer retires an ID, in a packet that was sent to `destination`. Another is issued in its place. Returns the
@@ -134,6 +144,7 @@ impl LocalIds {
             return Err(RetireError::InUse);
         }
         let retired = self.ids.remove(at).map(|issued| issued.id);
+        self.changes += 1;
         self.fill(generator, added);
         Ok(retired)
     }

@@ -24,6 +24,7 @@ pub struct PeerIds {
     to_retire: VecDeque<(u64, bool)>,
     /// The `active_connection_id_limit` that was sent to the peer.
     limit: usize,
+    changes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +83,7 @@ impl PeerIds {
             retire_prior_to: 0,
             to_retire: VecDeque::new(),
             limit: limit.max(2),
+            changes: 0,
         }
     }
 
@@ -99,6 +101,19 @@ impl PeerIds {
     /// The reset token of the handshake's ID: the transport parameter of a server.
     pub fn set_reset_token(&mut self, token: StatelessResetToken) {
         self.current.reset_token = Some(token);
+        self.changes += 1;
+    }
+
+    /// The reset tokens of the IDs in use or to spare.
+    pub fn reset_tokens(&self) -> impl Iterator<Item = StatelessResetToken> + '_ {
+        let known = self.spare.iter().chain([&self.current]);
+        known.filter_map(|known| known.reset_token)
+    }
+
+    /// How often the tokens have changed.
+    #[must_use]
+    pub const fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Whether a datagram that ends so is a stateless reset (RFC 9000 §10.3.1). Compares in constant time.
@@ -151,6 +166,7 @@ impl PeerIds {
                 .spare
                 .partition_point(|known| known.sequence < new.sequence);
             self.spare.insert(at, new);
+            self.changes += 1;
         }
         self.retire_prior_to = self.retire_prior_to.max(frame.retire_prior_to().get());
         while let Some(known) = self.spare.front().copied()
@@ -216,6 +232,7 @@ impl PeerIds {
             return Err(PeerIdError::TooManyToRetire);
         }
         self.to_retire.push_back((sequence, false));
+        self.changes += 1;
         Ok(())
     }
 

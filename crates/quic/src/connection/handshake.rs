@@ -62,7 +62,9 @@ impl Connection {
         let peer = TransportParameters::decode(encoded, peer_side)
             .map_err(|error| Fatal::new(error.transport_error(), error.fault.reason()))?;
         let expected = self
-            .handshake_ids()
+            .opening
+            .as_ref()
+            .and_then(|opening| opening.expected_ids())
             .ok_or_else(|| refused("transport parameters before an Initial packet"))?;
         peer.authenticate(&expected)
             .map_err(|error| refused(error.fault.reason()))?;

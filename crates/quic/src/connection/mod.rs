@@ -5,98 +5,68 @@
 //! [`Connection::deadline`] and then says [`Connection::on_timeout`]. What the handshake needs is in `handshake.rs`, the
 //! streams behind [`Connection::streams`].
 //!
-//! What it cannot do yet: 0-RTT, Retry, version negotiation, migration, path MTU discovery, ECN marking, datagrams,
-//! tokens, stateless reset. The rooms for some of these stand, and are not joined yet.
+//! | file | holds |
+//! |---|---|
+//! | `start.rs`, `config.rs` | what a connection begins with |
+//! | `handshake.rs` | the session's part, and the end of old keys |
+//! | `receive.rs`, `transmit.rs` | datagrams in, datagrams out |
+//! | `rooms.rs` | those that write frames |
+//! | `network.rs`, `event.rs` | what callers are told |
 
+mod config;
+mod event;
 mod handshake;
+mod network;
 mod receive;
 mod rooms;
+mod start;
 mod transmit;
 
 use core::time::Duration;
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use lastbyte_congestion::{Environment, Rtt, Spec, Time};
+use lastbyte_congestion::{Environment, Rtt, Time};
 use lastbyte_wire::{
-    ConnectionId, Side, StatelessResetToken, TransportError, VarInt,
+    ConnectionId, Side, StatelessResetToken, TransportError,
     packet::Version,
-    transport_parameters::{HandshakeConnectionIds, TransportParameters},
+    transport_parameters::TransportParameters,
 };
 
-use self::rooms::Rooms;
+pub use self::{
+    config::{Config, PreferredAddresses},
+    event::Event,
+    network::{NetworkPath, Transmit},
+    start::{ClientStart, RetryIds, ServerStart},
+};
+use self::{
+    event::Events,
+    rooms::Rooms,
+    start::{ACTIVE_CONNECTION_ID_LIMIT, Opening},
+};
 use crate::{
     ack::{AckPolicy, ReceivedPackets},
     cid::{ConnectionIdGenerator, LocalIds, PeerIds},
     close::{Close, CloseReason, CloseState},
-    crypto::{ClientCrypto, Keys, OneRttKeys, ServerCrypto, Session, SessionError, StartError},
+    crypto::{Keys, OneRttKeys, Session, SessionError},
     idle::IdleTimer,
     path::{Amplification, PathValidation},
+    random::{Random, Seed},
     receipt::Receipt,
-    recovery::{
-        EcnValidation, Expired, LossThresholds, Recovery, RecoveryStatistics, TimerContext,
-    },
+    recovery::{EcnValidation, Expired, Recovery, RecoveryStatistics, TimerContext},
     space::{PerSpace, Space},
-    stream::{self, Streams},
+    stream::Streams,
 };
-
-/// What can be set for a connection.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Limits of its streams.
-    pub streams: stream::Config,
-    /// Its congestion control.
-    pub congestion: Spec,
-    /// How it judges losses.
-    pub thresholds: LossThresholds,
-    /// After how long without a packet it is over; zero for never. Default: 30 s.
-    pub max_idle_timeout: Duration,
-    /// How long nothing may happen before a PING keeps it alive. Default: never.
-    pub keep_alive: Option<Duration>,
-    /// How long an acknowledgment is held back at most: `max_ack_delay`. Default: 25 ms; below 2^14 ms.
-    pub max_ack_delay: Duration,
-    /// The UDP payload of its datagrams, in bytes, 1200 at least. Default: 1200.
-    pub datagram_size: u16,
-}
-
-impl Config {
-    /// The defaults, with this congestion control.
-    #[must_use]
-    pub fn new(congestion: Spec) -> Self {
-        Self {
-            streams: stream::Config::default(),
-            congestion,
-            thresholds: LossThresholds::fixed(),
-            max_idle_timeout: Duration::from_secs(30),
-            keep_alive: None,
-            max_ack_delay: Duration::from_millis(25),
-            datagram_size: 1200,
-        }
-    }
-}
-
-/// The connection IDs that a connection begins with.
-#[derive(Clone, Copy, Debug)]
-pub struct InitialIds {
-    /// What the peer is to send to.
-    pub local: ConnectionId,
-    /// What we send to: a client's guess, or what a client's first packet names as its source.
-    pub peer: ConnectionId,
-    /// The destination of the client's first packet. For a client the same as `peer`.
-    pub original_destination: ConnectionId,
-}
 
 /// A connection.
 pub struct Connection {
     side: Side,
     version: Version,
-    config: Config,
+    config: Arc<Config>,
     /// The length of the connection IDs that we issue.
     local_id_len: usize,
     /// The ID of the handshake, which long headers name as the source.
     local_id: ConnectionId,
-    original_destination: ConnectionId,
-    /// The peer's ID as its first packet named it, which its transport parameters have to confirm.
-    peer_handshake_id: Option<ConnectionId>,
+    opening: Option<Box<Opening>>,
     session: Box<dyn Session>,
     keys: PerSpace<Option<Keys>>,
     one_rtt: Option<Box<OneRttKeys>>,
@@ -104,6 +74,7 @@ pub struct Connection {
     received: PerSpace<ReceivedPackets>,
     recovery: Recovery,
     rooms: Rooms,
+    network: NetworkPath,
     amplification: Amplification,
     /// Of the one path there is; it answers the peer's challenges.
     validation: PathValidation,
@@ -117,6 +88,8 @@ pub struct Connection {
     release_at: Option<Time>,
     /// The receipts of the packet being built.
     receipts: Vec<Receipt>,
+    random: Random,
+    events: Events,
 }
 
 /// How far the handshake is (RFC 9001 §4.1).
@@ -150,95 +123,24 @@ impl From<SessionError> for Fatal {
 }
 
 impl Connection {
-    /// A client's connection to the server of this name.
-    ///
-    /// # Errors
-    ///
-    /// The handshake cannot begin.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an endpoint will hold most of them"
-    )]
-    pub fn client(
-        now: Time,
-        config: Config,
-        crypto: &dyn ClientCrypto,
-        server_name: &str,
-        version: Version,
-        initial: InitialIds,
-        ids: Box<dyn ConnectionIdGenerator + Send>,
-        seed: u64,
-    ) -> Result<Self, StartError> {
-        let parameters = parameters(&config, &initial, None);
-        let session = crypto.start(version, server_name, &parameters.to_vec())?;
-        let keys = crypto.initial_keys(version, &initial.original_destination);
-        let path = Amplification::unlimited();
-        Ok(Self::new(
-            now,
-            Side::Client,
-            config,
-            version,
-            initial,
-            session,
-            keys,
-            path,
-            ids,
-            seed,
-        ))
-    }
-
-    /// A server's connection, for a client's first datagram, which is then to be handed in.
-    ///
-    /// # Errors
-    ///
-    /// The handshake cannot begin.
-    pub fn server(
-        now: Time,
-        config: Config,
-        crypto: &dyn ServerCrypto,
-        version: Version,
-        initial: InitialIds,
-        ids: Box<dyn ConnectionIdGenerator + Send>,
-        seed: u64,
-    ) -> Result<Self, StartError> {
-        let token = ids.reset_token(&initial.local);
-        let parameters = parameters(&config, &initial, Some(token));
-        let session = crypto.start(version, &parameters.to_vec())?;
-        let keys = crypto.initial_keys(version, &initial.original_destination);
-        let path = Amplification::limited();
-        Ok(Self::new(
-            now,
-            Side::Server,
-            config,
-            version,
-            initial,
-            session,
-            keys,
-            path,
-            ids,
-            seed,
-        ))
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the two constructors come together here"
-    )]
+    /// What both sides' constructors come to. `path` is where the peer is and what may be sent there, `identity` the
+    /// peer's connection ID, the maker of ours, and the seed.
     fn new(
         now: Time,
-        side: Side,
-        config: Config,
-        version: Version,
-        initial: InitialIds,
+        config: &Arc<Config>,
+        opening: Opening,
         session: Box<dyn Session>,
         initial_keys: Keys,
-        amplification: Amplification,
-        ids: Box<dyn ConnectionIdGenerator + Send>,
-        seed: u64,
+        path: (NetworkPath, Amplification),
+        identity: (ConnectionId, Box<dyn ConnectionIdGenerator + Send>, Seed),
     ) -> Self {
+        let (peer_id, ids, seed) = identity;
+        let side = opening.offer.side;
+        let local_id = opening.offer.local_id;
+        let mut random = Random::new(seed);
         let controller = config.congestion.build(&Environment {
-            max_datagram_size: u64::from(config.datagram_size),
-            seed,
+            max_datagram_size: u64::from(config.mtu.initial),
+            seed: random.number(),
         });
         let recovery = Recovery::new(
             controller,
@@ -248,11 +150,10 @@ impl Connection {
         );
         let mut connection = Self {
             side,
-            version,
-            local_id_len: initial.local.len(),
-            local_id: initial.local,
-            original_destination: initial.original_destination,
-            peer_handshake_id: (side == Side::Server).then_some(initial.peer),
+            version: opening.offer.version,
+            local_id_len: local_id.len(),
+            local_id,
+            opening: Some(Box::new(opening)),
             session,
             keys: PerSpace::new(Some(initial_keys), None, None),
             one_rtt: None,
@@ -265,10 +166,11 @@ impl Connection {
             recovery,
             rooms: Rooms::new(
                 Streams::new(side, config.streams.clone()),
-                LocalIds::new(initial.local),
-                PeerIds::new(initial.peer, ACTIVE_CONNECTION_ID_LIMIT),
+                LocalIds::new(local_id),
+                PeerIds::new(peer_id, ACTIVE_CONNECTION_ID_LIMIT),
             ),
-            amplification,
+            network: path.0,
+            amplification: path.1,
             validation: PathValidation::new(),
             idle: IdleTimer::new(now, config.max_idle_timeout, config.keep_alive),
             close: Close::new(),
@@ -278,7 +180,9 @@ impl Connection {
             probes: PerSpace::default(),
             release_at: None,
             receipts: Vec::new(),
-            config,
+            random,
+            events: Events::default(),
+            config: Arc::clone(config),
         };
         connection.drive_handshake(now);
         connection
@@ -330,6 +234,45 @@ impl Connection {
     /// The connection IDs that lead here.
     pub fn local_ids(&self) -> impl Iterator<Item = ConnectionId> + '_ {
         self.rooms.local_ids.iter()
+    }
+
+    /// The tokens that end a stateless reset of this connection (RFC 9000 §10.3.1).
+    pub fn reset_tokens(&self) -> impl Iterator<Item = StatelessResetToken> + '_ {
+        self.rooms.peer_ids.reset_tokens()
+    }
+
+    /// A number that changes whenever [`Connection::local_ids`] or [`Connection::reset_tokens`] do.
+    #[must_use]
+    pub const fn ids_generation(&self) -> u64 {
+        self.rooms.local_ids.changes() + self.rooms.peer_ids.changes()
+    }
+
+    /// Where the peer is.
+    #[must_use]
+    pub const fn network(&self) -> NetworkPath {
+        self.network
+    }
+
+    /// What the application wants to know happened, in its order. What concerns streams comes from
+    /// [`Streams::poll_event`].
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.poll()
+    }
+
+    /// A server gives the client a token for its next connection (RFC 9000 §8.1.3). Of several that wait to be sent, the
+    /// last counts.
+    pub fn send_new_token(&mut self, token: Vec<u8>) {
+        if self.side == Side::Server && !token.is_empty() {
+            self.rooms.new_token.offer(token);
+        }
+    }
+
+    /// A datagram that led nowhere else ended with one of [`Connection::reset_tokens`]: the peer has lost the connection
+    /// (RFC 9000 §10.3.1).
+    pub fn on_stateless_reset(&mut self, now: Time) {
+        let probe_timeout = self.probe_timeout();
+        self.close
+            .begin(now, CloseReason::StatelessReset, probe_timeout);
     }
 
     /// Closes the connection with a code of the application's.
@@ -423,7 +366,7 @@ impl Connection {
 
     /// Whether the server has to hear more from the client before it may send another datagram (RFC 9000 §8.1).
     fn is_amplification_limited(&self) -> bool {
-        self.amplification.budget() < u64::from(self.config.datagram_size)
+        self.amplification.budget() < u64::from(self.config.mtu.initial)
     }
 
     /// Whether there are keys to send with, that the peer can be expected to have.
@@ -467,42 +410,8 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// What we tell the peer (RFC 9000 §18.2).
-fn parameters(
-    config: &Config,
-    initial: &InitialIds,
-    reset_token: Option<StatelessResetToken>,
-) -> TransportParameters {
-    let millis =
-        |span: Duration| VarInt::saturating(u64::try_from(span.as_millis()).unwrap_or(u64::MAX));
-    let mut parameters = TransportParameters {
-        initial_source_connection_id: Some(initial.local),
-        max_idle_timeout_ms: millis(config.max_idle_timeout),
-        max_ack_delay_ms: millis(config.max_ack_delay),
-        active_connection_id_limit: VarInt::from_u32(ACTIVE_CONNECTION_ID_LIMIT as u32),
-        stateless_reset_token: reset_token,
-        original_destination_connection_id: reset_token.map(|_| initial.original_destination),
-        ..TransportParameters::default()
-    };
-    config.streams.announce(&mut parameters);
-    parameters
-}
-
-/// How many of the peer's connection IDs are kept.
-const ACTIVE_CONNECTION_ID_LIMIT: usize = 4;
 /// Packets sent when the probe timeout expires (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;
-
-impl Connection {
-    /// What the peer's transport parameters have to confirm (RFC 9000 §7.3).
-    fn handshake_ids(&self) -> Option<HandshakeConnectionIds> {
-        Some(HandshakeConnectionIds {
-            initial_source: self.peer_handshake_id?,
-            original_destination: (self.side == Side::Client).then_some(self.original_destination),
-            retry_source: None,
-        })
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use lastbyte_wire::{
     packet::{Packet, PacketNumber, PacketType, Packets, Protected, Rules},
 };
 
-use super::{Connection, Fatal, Stage, handshake::ByRef};
+use super::{Connection, Fatal, NetworkPath, Stage, handshake::ByRef};
 use crate::{
     ack::{EcnCodepoint, Received},
     close::{CloseReason, CloseState},
@@ -51,10 +51,14 @@ impl Connection {
     pub fn handle_datagram(
         &mut self,
         now: Time,
-        datagram: &mut [u8],
+        path: &NetworkPath,
         ecn: EcnCodepoint,
+        datagram: &mut [u8],
         sink: &mut dyn StreamSink,
     ) {
+        if !self.network.is_same(path) {
+            return; // Migration is not joined yet.
+        }
         self.amplification
             .on_datagram_received(datagram.len() as u64);
         if self.close.state() != CloseState::Open {
@@ -179,9 +183,11 @@ impl Connection {
     fn on_first_packets(&mut self, now: Time, opened: &Opened<'_>) {
         match (self.side, opened.packet_type) {
             // RFC 9000 §7.2: the server's choice of connection ID.
-            (Side::Client, PacketType::Initial) if self.peer_handshake_id.is_none() => {
-                if let Some(source) = opened.source {
-                    self.peer_handshake_id = Some(source);
+            (Side::Client, PacketType::Initial) => {
+                if let (Some(source), Some(opening)) = (opened.source, &mut self.opening)
+                    && opening.peer_id.is_none()
+                {
+                    opening.peer_id = Some(source);
                     self.rooms.peer_ids.replace_handshake_id(source);
                 }
             }

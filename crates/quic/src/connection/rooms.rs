@@ -1,6 +1,7 @@
 //! The rooms that write frames, and get their receipts back.
 
 use crate::{
+    address_token::NewTokenOut,
     cid::{LocalIds, PeerIds},
     crypto_stream::CryptoStream,
     receipt::Receipt,
@@ -16,6 +17,7 @@ pub(super) struct Rooms {
     pub(super) streams: Streams,
     pub(super) local_ids: LocalIds,
     pub(super) peer_ids: PeerIds,
+    pub(super) new_token: NewTokenOut,
     /// A server has yet to say `HANDSHAKE_DONE`.
     pub(super) wants_handshake_done: bool,
     /// The largest number of each space that the peer knows we acknowledged, since the last look.
@@ -29,6 +31,7 @@ impl Rooms {
             streams,
             local_ids,
             peer_ids,
+            new_token: NewTokenOut::default(),
             wants_handshake_done: false,
             acks_known: PerSpace::default(),
         }

@@ -9,7 +9,7 @@ use lastbyte_wire::{
     packet::{LongHeader, LongKind, OpenPacket, PacketNumber, ShortHeader},
 };
 
-use super::{Connection, Fatal, Stage, handshake::ByRef};
+use super::{Connection, Fatal, Stage, Transmit, handshake::ByRef};
 use crate::{
     ack::Urgency,
     close::{CloseReason, CloseState},
@@ -46,11 +46,11 @@ struct Built {
 }
 
 impl Connection {
-    /// Writes the next datagram into `buffer`, which has room for [`super::Config::datagram_size`] bytes at least. Returns
-    /// its length; `None` if there is nothing to send now. To be called until it says so.
-    pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<usize> {
+    /// Writes the next datagrams into `buffer`, as many of one size as there are to send now and as fit: it has room for
+    /// 1500 bytes at least. Returns what is in it; `None` if there is nothing to send now. To be called until it says so.
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         let allowed = usize::try_from(self.amplification.budget()).unwrap_or(usize::MAX);
-        let size = usize::from(self.config.datagram_size).max(INITIAL_DATAGRAM_MIN);
+        let size = usize::from(self.config.mtu.initial).max(INITIAL_DATAGRAM_MIN);
         if allowed < size {
             return None;
         }
@@ -64,12 +64,17 @@ impl Connection {
             _ => 0,
         };
         self.amplification.on_datagram_sent(len as u64);
-        (len > 0).then_some(len)
+        (len > 0).then(|| Transmit {
+            path: self.network,
+            ecn: crate::ack::EcnCodepoint::NotEct,
+            len,
+            segment_len: len,
+        })
     }
 
     /// Congestion control, and pacing.
     fn permit(&mut self, now: Time) -> Permit {
-        let size = u64::from(self.config.datagram_size);
+        let size = u64::from(self.config.mtu.initial);
         if self.recovery.window_left() < size {
             return Permit::AcksAndProbes;
         }

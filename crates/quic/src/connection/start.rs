@@ -1,0 +1,277 @@
+//! The start of a connection: what it is given, and what it tells the peer about itself (RFC 9000 §7, §18.2).
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{
+    ConnectionId, Side, StatelessResetToken, VarInt,
+    packet::Version,
+    transport_parameters::{
+        HandshakeConnectionIds, PreferredAddress, TransportParameters, VersionInformation,
+    },
+};
+
+use super::{
+    Connection, Config, NetworkPath,
+};
+use crate::{
+    cid::ConnectionIdGenerator,
+    crypto::{ClientCrypto, ServerCrypto, StartError},
+    path::Amplification,
+    random::Seed,
+};
+
+/// What a client's connection begins with.
+pub struct ClientStart<'a> {
+    /// Where its keys and its session come from. Kept until the handshake is confirmed.
+    pub crypto: Arc<dyn ClientCrypto>,
+    /// The server's name: a domain name or an IP address.
+    pub server_name: &'a str,
+    /// Where it is.
+    pub path: NetworkPath,
+    /// The connection ID for the server to send to.
+    pub local_id: ConnectionId,
+    /// A guess at the server's connection ID: 8 random bytes at least (RFC 9000 §7.2).
+    pub destination: ConnectionId,
+    /// A token of an earlier connection to this server; empty for none (RFC 9000 §8.1.3).
+    pub token: Vec<u8>,
+    /// Makes further connection IDs.
+    pub ids: Box<dyn ConnectionIdGenerator + Send>,
+    /// What its random numbers come from.
+    pub seed: Seed,
+}
+
+/// What a server's connection begins with: what the client's first Initial packet says, and what the server made of it.
+pub struct ServerStart<'a> {
+    /// Where its session comes from.
+    pub crypto: &'a dyn ServerCrypto,
+    /// The version of the packet.
+    pub version: Version,
+    /// Where it came from, and to.
+    pub path: NetworkPath,
+    /// The connection ID for the client to send to: after a Retry that of the Retry, or another.
+    pub local_id: ConnectionId,
+    /// The source connection ID of the packet.
+    pub peer_id: ConnectionId,
+    /// The destination connection ID of the packet, from which the keys of Initial packets come.
+    pub destination: ConnectionId,
+    /// After a Retry, what its token says: the destination of the client's very first packet, and the source of the Retry
+    /// packet (RFC 9000 §7.3).
+    pub retry: Option<RetryIds>,
+    /// Whether a token showed that the client is where it says (RFC 9000 §8.1.2).
+    pub is_address_validated: bool,
+    /// Makes further connection IDs.
+    pub ids: Box<dyn ConnectionIdGenerator + Send>,
+    /// What its random numbers come from.
+    pub seed: Seed,
+}
+
+/// The connection IDs of a Retry (RFC 9000 §7.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryIds {
+    /// The destination of the client's first Initial packet.
+    pub original_destination: ConnectionId,
+    /// The source of the Retry packet.
+    pub retry_source: ConnectionId,
+}
+
+impl Connection {
+    /// A client's connection.
+    ///
+    /// # Errors
+    ///
+    /// The handshake cannot begin.
+    pub fn client(
+        now: Time,
+        config: &Arc<Config>,
+        start: ClientStart<'_>,
+    ) -> Result<Self, StartError> {
+        let version = config.versions.first().copied().unwrap_or(Version::V1);
+        let offer = Offer {
+            side: Side::Client,
+            version,
+            local_id: start.local_id,
+            reset_token: None,
+            original_destination: None,
+            retry_source: None,
+            preferred: None,
+        };
+        let parameters = offer.parameters(config).to_vec();
+        let session = start.crypto.start(version, start.server_name, &parameters)?;
+        let keys = start.crypto.initial_keys(version, &start.destination);
+        let opening = Opening {
+            client: Some(ClientOpening {
+                crypto: start.crypto,
+                server_name: start.server_name.to_owned(),
+                token: start.token,
+                has_heard: false,
+                retry_source: None,
+                was_negotiated: false,
+            }),
+            original_destination: start.destination,
+            peer_id: None,
+            offer,
+        };
+        Ok(Self::new(
+            now,
+            config,
+            opening,
+            session,
+            keys,
+            (start.path, Amplification::unlimited()),
+            (start.destination, start.ids, start.seed),
+        ))
+    }
+
+    /// A server's connection, for a client's first datagram, which is then to be handed in.
+    ///
+    /// # Errors
+    ///
+    /// The handshake cannot begin.
+    pub fn server(
+        now: Time,
+        config: &Arc<Config>,
+        start: ServerStart<'_>,
+    ) -> Result<Self, StartError> {
+        let mut ids = start.ids;
+        let preferred = preferred_address(config, &mut *ids);
+        let original_destination = start
+            .retry
+            .map_or(start.destination, |retry| retry.original_destination);
+        let offer = Offer {
+            side: Side::Server,
+            version: start.version,
+            local_id: start.local_id,
+            reset_token: Some(ids.reset_token(&start.local_id)),
+            original_destination: Some(original_destination),
+            retry_source: start.retry.map(|retry| retry.retry_source),
+            preferred,
+        };
+        let parameters = offer.parameters(config).to_vec();
+        let session = start.crypto.start(start.version, &parameters)?;
+        let keys = start.crypto.initial_keys(start.version, &start.destination);
+        let amplification = if start.is_address_validated {
+            Amplification::unlimited()
+        } else {
+            Amplification::limited()
+        };
+        let opening = Opening {
+            client: None,
+            original_destination,
+            peer_id: Some(start.peer_id),
+            offer,
+        };
+        Ok(Self::new(
+            now,
+            config,
+            opening,
+            session,
+            keys,
+            (start.path, amplification),
+            (start.peer_id, ids, start.seed),
+        ))
+    }
+}
+
+/// What is needed until the handshake is confirmed, and no longer.
+pub(super) struct Opening {
+    pub(super) offer: Offer,
+    /// The destination of the client's first packet.
+    pub(super) original_destination: ConnectionId,
+    /// The peer's ID as its first packet named it, which its transport parameters have to confirm.
+    pub(super) peer_id: Option<ConnectionId>,
+    pub(super) client: Option<ClientOpening>,
+}
+
+impl Opening {
+    /// What the peer's transport parameters have to confirm (RFC 9000 §7.3); `None` before its first packet.
+    pub(super) fn expected_ids(&self) -> Option<HandshakeConnectionIds> {
+        Some(HandshakeConnectionIds {
+            initial_source: self.peer_id?,
+            original_destination: self.client.as_ref().map(|_| self.original_destination),
+            retry_source: self.client.as_ref().and_then(|client| client.retry_source),
+        })
+    }
+}
+
+/// What only a client needs.
+pub(super) struct ClientOpening {
+    pub(super) crypto: Arc<dyn ClientCrypto>,
+    pub(super) server_name: String,
+    /// For all Initial packets: of an earlier connection, or of a Retry.
+    pub(super) token: Vec<u8>,
+    /// Whether a packet of the server's was processed: no Retry and no Version Negotiation is taken any more.
+    pub(super) has_heard: bool,
+    /// The source of the Retry packet.
+    pub(super) retry_source: Option<ConnectionId>,
+    /// Whether the version was changed after a Version Negotiation packet (RFC 9368 §4).
+    pub(super) was_negotiated: bool,
+}
+
+/// What our transport parameters say beside the configuration.
+pub(super) struct Offer {
+    pub(super) side: Side,
+    pub(super) version: Version,
+    pub(super) local_id: ConnectionId,
+    pub(super) reset_token: Option<StatelessResetToken>,
+    pub(super) original_destination: Option<ConnectionId>,
+    pub(super) retry_source: Option<ConnectionId>,
+    pub(super) preferred: Option<PreferredAddress>,
+}
+
+impl Offer {
+    /// Our transport parameters (RFC 9000 §18.2).
+    pub(super) fn parameters(&self, config: &Config) -> TransportParameters {
+        let millis = |span: Duration| {
+            VarInt::saturating(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+        };
+        let versions = config.versions.iter().map(|version| version.number());
+        let mut parameters = TransportParameters {
+            initial_source_connection_id: Some(self.local_id),
+            original_destination_connection_id: self.original_destination,
+            retry_source_connection_id: self.retry_source,
+            stateless_reset_token: self.reset_token,
+            max_idle_timeout_ms: millis(config.max_idle_timeout),
+            max_ack_delay_ms: millis(config.max_ack_delay),
+            active_connection_id_limit: VarInt::from_u32(ACTIVE_CONNECTION_ID_LIMIT as u32),
+            disable_active_migration: !config.allows_migration,
+            preferred_address: self.preferred,
+            max_datagram_frame_size: VarInt::from_u32(config.max_datagram_frame_size.into()),
+            grease_quic_bit: config.grease,
+            version_information: Some(VersionInformation {
+                chosen: self.version.number(),
+                available: versions.collect(),
+            }),
+            min_ack_delay_us: config
+                .ack_frequency
+                .then(|| MIN_ACK_DELAY.min(config.max_ack_delay))
+                .and_then(|delay| VarInt::new(u64::try_from(delay.as_micros()).ok()?)),
+            ..TransportParameters::default()
+        };
+        config.streams.announce(&mut parameters);
+        parameters
+    }
+}
+
+fn preferred_address(
+    config: &Config,
+    ids: &mut (dyn ConnectionIdGenerator + Send),
+) -> Option<PreferredAddress> {
+    let preferred = config.preferred_address;
+    if preferred.ipv4.is_none() && preferred.ipv6.is_none() {
+        return None;
+    }
+    let connection_id = ids.generate();
+    Some(PreferredAddress {
+        ipv4: preferred.ipv4,
+        ipv6: preferred.ipv6,
+        connection_id,
+        reset_token: ids.reset_token(&connection_id),
+    })
+}
+
+/// How many of the peer's connection IDs are kept.
+pub(super) const ACTIVE_CONNECTION_ID_LIMIT: usize = 4;
+/// The shortest delay of acknowledgments that we can be asked for: the granularity of our timers.
+const MIN_ACK_DELAY: Duration = Duration::from_millis(1);

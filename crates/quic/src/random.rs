@@ -1,0 +1,84 @@
+//! Random numbers of one connection, all from the seed it was given.
+//!
+//! What must not be guessed, such as the data of a `PATH_CHALLENGE`, is drawn with HMAC-SHA256, so that one number tells
+//! nothing of the next; what may be is a cheap generator's.
+
+use std::fmt;
+
+use aws_lc_rs::hmac;
+
+/// How many bytes a seed has.
+pub const SEED_LEN: usize = 32;
+
+/// A seed: random, secret, and for one connection.
+pub type Seed = [u8; SEED_LEN];
+
+/// The random numbers of one connection.
+#[derive(Clone)]
+pub(crate) struct Random {
+    seed: Seed,
+    drawn: u64,
+    cheap: u64,
+}
+
+impl Random {
+    pub(crate) fn new(seed: Seed) -> Self {
+        let mut random = Self {
+            seed,
+            drawn: 0,
+            cheap: 0,
+        };
+        random.cheap = random.number();
+        random
+    }
+
+    /// Bytes that nobody can guess.
+    pub(crate) fn bytes<const LEN: usize>(&mut self) -> [u8; LEN] {
+        const { assert!(LEN <= 32, "one block") };
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.seed);
+        let block = hmac::sign(&key, &self.drawn.to_be_bytes());
+        self.drawn = self.drawn.wrapping_add(1);
+        block.as_ref().first_chunk().copied().unwrap_or([0; LEN])
+    }
+
+    /// A number that nobody can guess.
+    pub(crate) fn number(&mut self) -> u64 {
+        u64::from_be_bytes(self.bytes())
+    }
+
+    /// Heads or tails, cheaply (`SplitMix64`).
+    pub(crate) const fn bit(&mut self) -> bool {
+        self.cheap = self.cheap.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.cheap ^ (self.cheap >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed >> 63 == 1
+    }
+}
+
+impl fmt::Debug for Random {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Random(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Random;
+
+    #[test]
+    fn same_seed_same_numbers_and_no_two_alike() {
+        let draw = |seed| {
+            let mut random = Random::new([seed; 32]);
+            let numbers: Vec<u64> = (0..100).map(|_| random.number()).collect();
+            let heads = (0..1000).filter(|_| random.bit()).count();
+            (numbers, heads)
+        };
+        let (mut numbers, heads) = draw(1);
+        assert_eq!((numbers.clone(), heads), draw(1));
+        assert!((400..600).contains(&heads), "{heads}");
+        numbers.extend(draw(2).0);
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 200);
+    }
+}
