@@ -42,6 +42,8 @@ pub enum CloseReason {
     StatelessReset,
     /// Nothing happened for too long (RFC 9000 §10.1). Nothing more is sent.
     IdleTimeout,
+    /// The server speaks none of the versions that we do (RFC 9000 §6.2).
+    NoCommonVersion,
 }
 
 impl CloseReason {
@@ -107,7 +109,9 @@ impl Close {
     /// The connection ends. `probe_timeout` is the present one: three of them later all state may go (RFC 9000 §10.2).
     pub fn begin(&mut self, now: Time, reason: CloseReason, probe_timeout: Duration) {
         match (self.state, reason) {
-            (CloseState::Open, CloseReason::IdleTimeout) => self.state = CloseState::Over,
+            (CloseState::Open, CloseReason::IdleTimeout | CloseReason::NoCommonVersion) => {
+                self.state = CloseState::Over;
+            }
             (CloseState::Open, reason) if reason.is_said() => {
                 self.state = CloseState::Closing;
                 self.is_to_send = true;

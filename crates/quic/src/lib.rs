@@ -26,12 +26,15 @@
 #![forbid(unsafe_code)]
 
 pub mod ack;
+pub mod ack_frequency;
 pub mod address_token;
 pub mod cid;
 pub mod close;
 pub mod connection;
 pub mod crypto;
 pub mod crypto_stream;
+pub mod datagram;
+pub mod flood;
 pub mod flow;
 pub mod idle;
 pub mod path;
@@ -39,4 +42,6 @@ pub mod random;
 pub mod receipt;
 pub mod recovery;
 pub mod space;
+pub mod statistics;
 pub mod stream;
+pub mod trace;

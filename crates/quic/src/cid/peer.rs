@@ -19,6 +19,8 @@ pub struct PeerIds {
     current: Known,
     /// Ascending by sequence number.
     spare: VecDeque<Known>,
+    /// In use on other paths than the current one.
+    lent: Vec<Known>,
     retire_prior_to: u64,
     /// Sequence numbers to be retired, and whether that was sent and waits for its acknowledgment.
     to_retire: VecDeque<(u64, bool)>,
@@ -80,6 +82,7 @@ impl PeerIds {
                 reset_token: None,
             },
             spare: VecDeque::new(),
+            lent: Vec::new(),
             retire_prior_to: 0,
             to_retire: VecDeque::new(),
             limit: limit.max(2),
@@ -106,8 +109,7 @@ impl PeerIds {
 
     /// The reset tokens of the IDs in use or to spare.
     pub fn reset_tokens(&self) -> impl Iterator<Item = StatelessResetToken> + '_ {
-        let known = self.spare.iter().chain([&self.current]);
-        known.filter_map(|known| known.reset_token)
+        self.all().filter_map(|known| known.reset_token)
     }
 
     /// How often the tokens have changed.
@@ -121,9 +123,7 @@ impl PeerIds {
     pub fn is_reset_token(&self, token: &StatelessResetToken) -> bool {
         // Counted, not searched: the time must not tell which of them it was.
         let matching = self
-            .spare
-            .iter()
-            .chain([&self.current])
+            .all()
             .filter(|known| known.reset_token.is_some_and(|known| known == *token))
             .count();
         matching > 0
@@ -175,12 +175,20 @@ impl PeerIds {
             self.spare.pop_front();
             self.retire(known.sequence)?;
         }
+        while let Some(at) = self
+            .lent
+            .iter()
+            .position(|known| known.sequence < self.retire_prior_to)
+        {
+            let known = self.lent.remove(at);
+            self.retire(known.sequence)?;
+        }
         let moved = if self.current.sequence < self.retire_prior_to {
             self.move_on()?
         } else {
             None
         };
-        if self.spare.len() + 1 > self.limit {
+        if self.spare.len() + self.lent.len() + 1 > self.limit {
             return Err(PeerIdError::TooMany);
         }
         Ok(moved)
@@ -188,7 +196,7 @@ impl PeerIds {
 
     /// Whether the frame says what is known already.
     fn check_known(&self, new: &Known) -> Result<bool, PeerIdError> {
-        for known in self.spare.iter().chain([&self.current]) {
+        for known in self.all() {
             let is_same_id = known.id == new.id;
             let is_same_sequence = known.sequence == new.sequence;
             if is_same_id != is_same_sequence {
@@ -221,6 +229,66 @@ impl PeerIds {
         self.retire(self.current.sequence)?;
         self.current = next;
         Ok(Some(next.id))
+    }
+
+    /// The preferred address came with an ID, of sequence number 1 (RFC 9000 §9.6.2).
+    pub fn add_of_preferred_address(&mut self, id: ConnectionId, token: StatelessResetToken) {
+        self.spare.push_front(Known {
+            sequence: 1,
+            id,
+            reset_token: Some(token),
+        });
+        self.changes += 1;
+    }
+
+    /// Lends an ID for another path, and says its sequence number (RFC 9000 §9.5). `None` if there is none to spare.
+    /// Where the peer does without IDs there is nothing to lend, and nothing needed.
+    pub fn lend(&mut self) -> Option<u64> {
+        if self.current.id.is_empty() {
+            return Some(self.current.sequence);
+        }
+        let known = self.spare.pop_front()?;
+        self.lent.push(known);
+        Some(known.sequence)
+    }
+
+    /// An ID that was lent, or the one in use; `None` if the peer has retired it since.
+    #[must_use]
+    pub fn lent(&self, sequence: u64) -> Option<ConnectionId> {
+        let in_use = self.lent.iter().chain([&self.current]);
+        let mut matching = in_use.filter(|known| known.sequence == sequence);
+        matching.next().map(|known| known.id)
+    }
+
+    /// The path of a lent ID becomes the current one; the ID in use till now is lent instead. Returns that one's sequence
+    /// number.
+    pub fn exchange(&mut self, sequence: u64) -> u64 {
+        let before = self.current.sequence;
+        if let Some(lent) = self.lent.iter_mut().find(|known| known.sequence == sequence) {
+            core::mem::swap(lent, &mut self.current);
+        }
+        before
+    }
+
+    /// The path of a lent ID is no more.
+    ///
+    /// # Errors
+    ///
+    /// Too many wait to be retired.
+    pub fn give_back(&mut self, sequence: u64) -> Result<(), PeerIdError> {
+        if let Some(at) = self
+            .lent
+            .iter()
+            .position(|known| known.sequence == sequence)
+        {
+            self.lent.remove(at);
+            self.retire(sequence)?;
+        }
+        Ok(())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Known> {
+        self.spare.iter().chain(&self.lent).chain([&self.current])
     }
 
     fn retire(&mut self, sequence: u64) -> Result<(), PeerIdError> {

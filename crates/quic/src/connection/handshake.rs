@@ -1,17 +1,22 @@
-//! The handshake's part of a connection (RFC 9001 §4): what the session has to say, new keys, transport parameters, and
-//! the end of old keys.
+//! The handshake's part of a connection (RFC 9001 §4): what the session has to say, new keys, transport parameters, 0-RTT,
+//! and the end of old keys.
 
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
-use lastbyte_wire::{Side, TransportError, transport_parameters::TransportParameters};
+use lastbyte_wire::{
+    Side, TransportError,
+    packet::{PacketType, Version},
+    transport_parameters::{TransportParameters, VersionInformation},
+};
 
-use super::{Connection, Fatal, Stage};
+use super::{Connection, Event, Fatal, Stage, rooms::Void};
 use crate::{
     ack::{AckPolicy, ReceivedPackets},
     cid::ConnectionIdGenerator,
-    crypto::NewKeys,
+    crypto::{EarlyData, NewKeys},
     space::Space,
+    trace,
 };
 
 impl Connection {
@@ -28,25 +33,92 @@ impl Connection {
                 .write_crypto(space, self.rooms.crypto.get_mut(space).outgoing());
         }
         while let Some(keys) = self.session.next_keys() {
-            match keys {
-                NewKeys::Handshake(keys) => *self.keys.get_mut(Space::Handshake) = Some(keys),
-                NewKeys::OneRtt(keys) => self.one_rtt = Some(keys),
-                NewKeys::ZeroRtt(_) => {} // not used yet
-            }
+            self.install(now, keys)?;
         }
-        self.take_peer_parameters()?;
+        self.take_zero_rtt_answer(now);
+        self.take_peer_parameters(now)?;
         if self.stage == Stage::Handshaking && !self.session.is_handshaking() {
-            self.stage = Stage::Complete;
+            self.reach(now, Stage::Complete);
+            self.has_new_keys = true;
             if self.side == Side::Server {
+                // Late 0-RTT packets are worth something for a while (RFC 9001 §4.9.3).
+                self.zero_rtt_until = Some(now + self.probe_timeout().saturating_mul(3));
                 self.rooms.wants_handshake_done = true;
                 self.confirm(now);
+            } else {
+                self.zero_rtt = None; // RFC 9001 §4.9.3
             }
         }
         Ok(())
     }
 
+    fn install(&mut self, now: Time, keys: NewKeys) -> Result<(), Fatal> {
+        let packet_type = match keys {
+            NewKeys::Handshake(keys) => {
+                *self.keys.get_mut(Space::Handshake) = Some(Box::new(keys));
+                PacketType::Handshake
+            }
+            NewKeys::OneRtt(keys) => {
+                self.one_rtt = Some(keys);
+                PacketType::OneRtt
+            }
+            NewKeys::ZeroRtt(keys) => {
+                self.zero_rtt = Some(Box::new(keys));
+                if self.side == Side::Client {
+                    self.recall_parameters()?;
+                }
+                PacketType::ZeroRtt
+            }
+        };
+        self.has_new_keys = true;
+        self.rooms
+            .trace(now, &trace::Event::KeysInstalled(packet_type));
+        Ok(())
+    }
+
+    /// A client that sends 0-RTT goes by what it remembers of the server (RFC 9000 §7.4.1).
+    fn recall_parameters(&mut self) -> Result<(), Fatal> {
+        let Some(encoded) = self.session.remembered_parameters() else {
+            return Ok(());
+        };
+        let remembered = TransportParameters::decode(encoded, Side::Server)
+            .map_err(|error| Fatal::new(error.transport_error(), error.fault.reason()))?
+            .remembered();
+        self.rooms.streams.on_peer_parameters(&remembered);
+        self.rooms
+            .datagrams
+            .on_peer_parameter(remembered.max_datagram_frame_size.get());
+        if let Some(opening) = &mut self.opening {
+            opening.remembered = Some(remembered);
+        }
+        Ok(())
+    }
+
+    /// A client learns whether its 0-RTT packets count (RFC 9001 §4.6.2).
+    fn take_zero_rtt_answer(&mut self, now: Time) {
+        if self.side != Side::Client || self.zero_rtt.is_none() {
+            return;
+        }
+        match self.session.early_data() {
+            EarlyData::Accepted => {
+                self.events.push(Event::ZeroRtt { is_accepted: true });
+                self.zero_rtt = None;
+            }
+            EarlyData::Rejected | EarlyData::Unavailable => {
+                self.events.push(Event::ZeroRtt { is_accepted: false });
+                self.zero_rtt = None;
+                self.recovery.give_up(now, Space::Application, &mut Void);
+                self.rooms.streams.on_zero_rtt_rejected();
+                if let Some(opening) = &mut self.opening {
+                    opening.remembered = None;
+                }
+            }
+            EarlyData::Offered => {}
+        }
+    }
+
     /// The peer's transport parameters, once they are there (RFC 9000 §7.4).
-    fn take_peer_parameters(&mut self) -> Result<(), Fatal> {
+    fn take_peer_parameters(&mut self, now: Time) -> Result<(), Fatal> {
         let Some(encoded) = self
             .session
             .peer_parameters()
@@ -61,21 +133,70 @@ impl Connection {
         let refused = |reason| Fatal::new(TransportError::TRANSPORT_PARAMETER_ERROR, reason);
         let peer = TransportParameters::decode(encoded, peer_side)
             .map_err(|error| Fatal::new(error.transport_error(), error.fault.reason()))?;
-        let expected = self
-            .opening
-            .as_ref()
+        let opening = self.opening.as_deref();
+        let expected = opening
             .and_then(|opening| opening.expected_ids())
             .ok_or_else(|| refused("transport parameters before an Initial packet"))?;
         peer.authenticate(&expected)
             .map_err(|error| refused(error.fault.reason()))?;
-        self.rooms.streams.on_peer_parameters(&peer);
+        let remembered = opening.and_then(|opening| opening.remembered.as_ref());
+        if let Some(remembered) = remembered
+            && remembered.check_not_reduced(&peer).is_err()
+        {
+            return Err(Fatal::new(
+                TransportError::PROTOCOL_VIOLATION,
+                "transport parameters below what 0-RTT was accepted with",
+            ));
+        }
+        let was_negotiated = opening
+            .and_then(|opening| opening.client.as_ref())
+            .is_some_and(|client| client.was_negotiated);
+        check_version(
+            self.version,
+            &self.config.versions,
+            peer.version_information.as_ref(),
+            self.side,
+            was_negotiated,
+        )?;
+        self.apply_peer_parameters(now, &peer);
+        self.peer_parameters = Some(Box::new(peer));
+        Ok(())
+    }
+
+    fn apply_peer_parameters(&mut self, now: Time, peer: &TransportParameters) {
+        self.rooms.streams.on_peer_parameters(peer);
+        self.rooms
+            .datagrams
+            .on_peer_parameter(peer.max_datagram_frame_size.get());
         self.idle
             .on_peer_timeout(Duration::from_millis(peer.max_idle_timeout_ms.get()));
         if let Some(token) = peer.stateless_reset_token {
             self.rooms.peer_ids.set_reset_token(token);
         }
-        self.peer_parameters = Some(peer);
-        Ok(())
+        if let Some(preferred) = &peer.preferred_address {
+            self.rooms
+                .peer_ids
+                .add_of_preferred_address(preferred.connection_id, preferred.reset_token);
+        }
+        self.rooms.ack_frequency.on_peer_parameters(
+            self.config.ack_frequency && peer.min_ack_delay_us.is_some(),
+            Duration::from_millis(peer.max_ack_delay_ms.get()),
+        );
+        self.max_udp_payload_size = peer.max_udp_payload_size.get();
+        self.rooms.mtu.limit(self.max_udp_payload_size);
+        self.recovery_follows_mtu(now);
+        self.may_grease = self.config.grease && peer.grease_quic_bit;
+    }
+
+    fn reach(&mut self, now: Time, stage: Stage) {
+        self.stage = stage;
+        let event = match stage {
+            Stage::Handshaking => return,
+            Stage::Complete => Event::HandshakeComplete,
+            Stage::Confirmed => Event::HandshakeConfirmed,
+        };
+        self.events.push(event);
+        self.rooms.trace(now, &trace::Event::Stage(stage));
     }
 
     /// The handshake is confirmed (RFC 9001 §4.1.2).
@@ -83,7 +204,8 @@ impl Connection {
         if self.stage == Stage::Confirmed {
             return;
         }
-        self.stage = Stage::Confirmed;
+        self.reach(now, Stage::Confirmed);
+        self.statistics.handshake_confirmed_after = Some(now.since(self.started_at));
         self.discard(now, Space::Handshake);
         if let Some(keys) = &mut self.one_rtt {
             keys.on_handshake_confirmed();
@@ -95,6 +217,8 @@ impl Connection {
         self.rooms
             .local_ids
             .start(limit, &mut ByRef(&mut *self.ids), &mut |_| {});
+        self.rooms.mtu.start(self.max_udp_payload_size);
+        self.follow_preferred_address(now);
     }
 
     /// The keys of a space are done with (RFC 9001 §4.9).
@@ -103,8 +227,45 @@ impl Connection {
             self.recovery.discard_space(now, space);
             *self.probes.get_mut(space) = 0;
             *self.received.get_mut(space) = ReceivedPackets::new(AckPolicy::immediate());
+            *self.rooms.crypto.get_mut(space) = crate::crypto_stream::CryptoStream::default();
+            let packet_type = match space {
+                Space::Initial => PacketType::Initial,
+                _ => PacketType::Handshake,
+            };
+            self.rooms
+                .trace(now, &trace::Event::KeysDiscarded(packet_type));
         }
     }
+}
+
+/// Whether the version in use is the one that both sides mean, so that nobody in between chose it (RFC 9368 §4).
+fn check_version(
+    version: Version,
+    versions: &[Version],
+    peer: Option<&VersionInformation>,
+    side: Side,
+    was_negotiated: bool,
+) -> Result<(), Fatal> {
+    let refused = |reason| Fatal::new(TransportError::VERSION_NEGOTIATION_ERROR, reason);
+    let Some(peer) = peer else {
+        return if was_negotiated {
+            Err(refused("no version information after a version negotiation"))
+        } else {
+            Ok(())
+        };
+    };
+    if peer.chosen != version.number() {
+        return Err(refused("the peer means another version"));
+    }
+    if side == Side::Client && was_negotiated {
+        let best = versions
+            .iter()
+            .find(|known| peer.available.contains(&known.number()));
+        if best != Some(&version) {
+            return Err(refused("the server would have spoken a better version"));
+        }
+    }
+    Ok(())
 }
 
 /// A generator behind a reference.

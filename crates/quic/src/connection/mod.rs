@@ -1,23 +1,31 @@
 //! The connection: a switchboard between rooms.
 //!
-//! Its fields are rooms, its methods forward. Datagrams come in at [`Connection::handle_datagram`] (`receive.rs`) and are
-//! asked for with [`Connection::poll_transmit`] (`transmit.rs`); between them, the caller waits until
-//! [`Connection::deadline`] and then says [`Connection::on_timeout`]. What the handshake needs is in `handshake.rs`, the
-//! streams behind [`Connection::streams`].
+//! Its fields are rooms, its methods forward. Datagrams come in at [`Connection::handle_datagram`] and are asked for with
+//! [`Connection::poll_transmit`]; between them, the caller waits until [`Connection::deadline`] and then says
+//! [`Connection::on_timeout`]. Streams are behind [`Connection::streams`]; what else an application wants to know comes
+//! from [`Connection::poll_event`].
 //!
 //! | file | holds |
 //! |---|---|
 //! | `start.rs`, `config.rs` | what a connection begins with |
-//! | `handshake.rs` | the session's part, and the end of old keys |
-//! | `receive.rs`, `transmit.rs` | datagrams in, datagrams out |
-//! | `rooms.rs` | those that write frames |
+//! | `handshake.rs` | the session's part, 0-RTT, transport parameters, the end of old keys |
+//! | `retry.rs` | a server that answers with Retry or Version Negotiation |
+//! | `receive.rs`, `frames.rs`, `early.rs` | datagrams in; what each frame does; packets that come before their keys |
+//! | `transmit.rs`, `closing.rs` | datagrams out; the last ones |
+//! | `migration.rs` | paths, and moving between them |
+//! | `rooms.rs` | the rooms that write frames |
 //! | `network.rs`, `event.rs` | what callers are told |
 
+mod closing;
 mod config;
+mod early;
 mod event;
+mod frames;
 mod handshake;
+mod migration;
 mod network;
 mod receive;
+mod retry;
 mod rooms;
 mod start;
 mod transmit;
@@ -35,11 +43,13 @@ use lastbyte_wire::{
 pub use self::{
     config::{Config, PreferredAddresses},
     event::Event,
+    migration::MigrateError,
     network::{NetworkPath, Transmit},
     start::{ClientStart, RetryIds, ServerStart},
 };
 use self::{
     event::Events,
+    migration::Path,
     rooms::Rooms,
     start::{ACTIVE_CONNECTION_ID_LIMIT, Opening},
 };
@@ -47,14 +57,18 @@ use crate::{
     ack::{AckPolicy, ReceivedPackets},
     cid::{ConnectionIdGenerator, LocalIds, PeerIds},
     close::{Close, CloseReason, CloseState},
-    crypto::{Keys, OneRttKeys, Session, SessionError},
+    crypto::{DirectionalKeys, Keys, OneRttKeys, Session, SessionError},
+    datagram::{DatagramError, Datagrams},
+    flood::FloodGuard,
     idle::IdleTimer,
-    path::{Amplification, PathValidation},
+    path::{Amplification, MtuDiscovery},
     random::{Random, Seed},
     receipt::Receipt,
     recovery::{EcnValidation, Expired, Recovery, RecoveryStatistics, TimerContext},
     space::{PerSpace, Space},
+    statistics::Statistics,
     stream::Streams,
+    trace::{self, Metrics, Trace},
 };
 
 /// A connection.
@@ -62,34 +76,55 @@ pub struct Connection {
     side: Side,
     version: Version,
     config: Arc<Config>,
+    started_at: Time,
     /// The length of the connection IDs that we issue.
-    local_id_len: usize,
+    local_id_len: u8,
     /// The ID of the handshake, which long headers name as the source.
     local_id: ConnectionId,
     opening: Option<Box<Opening>>,
     session: Box<dyn Session>,
-    keys: PerSpace<Option<Keys>>,
+    keys: PerSpace<Option<Box<Keys>>>,
+    /// A client seals with them, a server opens.
+    zero_rtt: Option<Box<DirectionalKeys>>,
+    /// Until when a server keeps them.
+    zero_rtt_until: Option<Time>,
     one_rtt: Option<Box<OneRttKeys>>,
+    /// Whether packets that waited for keys may be opened now.
+    has_new_keys: bool,
     ids: Box<dyn ConnectionIdGenerator + Send>,
     received: PerSpace<ReceivedPackets>,
     recovery: Recovery,
+    /// The datagram size that recovery was last told of.
+    datagram_size: u16,
     rooms: Rooms,
-    network: NetworkPath,
-    amplification: Amplification,
-    /// Of the one path there is; it answers the peer's challenges.
-    validation: PathValidation,
+    /// The path in use.
+    path: Path,
+    others: Vec<Path>,
+    /// Validations that failed.
+    paths_failed: u32,
+    /// Which of our connection IDs the peer uses on the path in use.
+    peer_uses: ConnectionId,
     idle: IdleTimer,
     close: Close,
+    close_phrase: Box<str>,
+    flood: FloodGuard,
     stage: Stage,
-    peer_parameters: Option<TransportParameters>,
+    peer_parameters: Option<Box<TransportParameters>>,
+    max_udp_payload_size: u64,
+    /// Whether the fixed bit may be 0 (RFC 9287).
+    may_grease: bool,
     /// Whether the peer has shown that it got our Handshake packets, so that its address is validated.
     has_handshake_ack: bool,
     probes: PerSpace<u8>,
     release_at: Option<Time>,
+    /// The packet number of the Application space to skip.
+    skip_at: u64,
     /// The receipts of the packet being built.
     receipts: Vec<Receipt>,
     random: Random,
     events: Events,
+    statistics: Statistics,
+    last_metrics: Option<Box<Metrics>>,
 }
 
 /// How far the handshake is (RFC 9001 §4.1).
@@ -142,21 +177,31 @@ impl Connection {
             max_datagram_size: u64::from(config.mtu.initial),
             seed: random.number(),
         });
-        let recovery = Recovery::new(
-            controller,
-            Rtt::default(),
-            config.thresholds,
-            EcnValidation::disabled(),
-        );
+        let ecn = if config.ecn {
+            EcnValidation::new()
+        } else {
+            EcnValidation::disabled()
+        };
+        let recovery = Recovery::new(controller, Rtt::default(), config.thresholds, ecn);
+        let mut local_ids = LocalIds::new(local_id);
+        if let Some(preferred) = &opening.offer.preferred {
+            local_ids.add_of_preferred_address(preferred.connection_id);
+        }
+        let mtu = MtuDiscovery::new(config.mtu);
+        let datagram_size = mtu.current();
         let mut connection = Self {
             side,
             version: opening.offer.version,
-            local_id_len: local_id.len(),
+            started_at: now,
+            local_id_len: local_id.len() as u8,
             local_id,
             opening: Some(Box::new(opening)),
             session,
-            keys: PerSpace::new(Some(initial_keys), None, None),
+            keys: PerSpace::new(Some(Box::new(initial_keys)), None, None),
+            zero_rtt: None,
+            zero_rtt_until: None,
             one_rtt: None,
+            has_new_keys: false,
             ids,
             received: PerSpace::new(
                 ReceivedPackets::new(AckPolicy::immediate()),
@@ -164,24 +209,34 @@ impl Connection {
                 ReceivedPackets::new(AckPolicy::delayed(config.max_ack_delay)),
             ),
             recovery,
+            datagram_size,
             rooms: Rooms::new(
                 Streams::new(side, config.streams.clone()),
-                LocalIds::new(local_id),
+                local_ids,
                 PeerIds::new(peer_id, ACTIVE_CONNECTION_ID_LIMIT),
+                mtu,
             ),
-            network: path.0,
-            amplification: path.1,
-            validation: PathValidation::new(),
+            path: Path::new(path.0, path.1),
+            others: Vec::new(),
+            paths_failed: 0,
+            peer_uses: local_id,
             idle: IdleTimer::new(now, config.max_idle_timeout, config.keep_alive),
             close: Close::new(),
+            close_phrase: Box::default(),
+            flood: FloodGuard::new(now),
             stage: Stage::Handshaking,
             peer_parameters: None,
+            max_udp_payload_size: TransportParameters::MAX_UDP_PAYLOAD_SIZE_MIN,
+            may_grease: false,
             has_handshake_ack: false,
             probes: PerSpace::default(),
             release_at: None,
+            skip_at: FIRST_SKIP_MIN + random.number() % FIRST_SKIP_SPREAD,
             receipts: Vec::new(),
             random,
             events: Events::default(),
+            statistics: Statistics::default(),
+            last_metrics: None,
             config: Arc::clone(config),
         };
         connection.drive_handshake(now);
@@ -219,10 +274,84 @@ impl Connection {
         &self.recovery
     }
 
-    /// Counters of packets and bytes.
+    /// Counters of packets, frames and paths.
     #[must_use]
-    pub const fn statistics(&self) -> &RecoveryStatistics {
+    pub const fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// Counters of packets and bytes sent, acknowledged and lost.
+    #[must_use]
+    pub const fn recovery_statistics(&self) -> &RecoveryStatistics {
         self.recovery.statistics()
+    }
+
+    /// The size of datagrams on the path in use, in bytes of UDP payload.
+    #[must_use]
+    pub const fn datagram_size(&self) -> u16 {
+        self.rooms.mtu.current()
+    }
+
+    /// The peer's transport parameters, once they are known and confirmed.
+    #[must_use]
+    pub fn peer_parameters(&self) -> Option<&TransportParameters> {
+        self.peer_parameters.as_deref()
+    }
+
+    /// The version in use.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Which end this is.
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Whether a client may send 0-RTT now: what it sends may reach the server twice (RFC 9001 §9.2), and be in vain.
+    #[must_use]
+    pub fn is_zero_rtt(&self) -> bool {
+        self.side == Side::Client && self.zero_rtt.is_some() && self.one_rtt.is_none()
+    }
+
+    /// Somebody wants to hear what happens from now on.
+    pub fn set_trace(&mut self, trace: Box<dyn Trace>) {
+        self.rooms.trace = Some(trace);
+    }
+
+    /// The next datagram received (RFC 9221).
+    pub fn receive_datagram(&mut self) -> Option<Vec<u8>> {
+        self.rooms.datagrams.receive()
+    }
+
+    /// Sends a datagram: once, or not at all (RFC 9221).
+    ///
+    /// # Errors
+    ///
+    /// It cannot be sent, and is dropped.
+    pub fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError> {
+        let room = self.frame_room();
+        self.rooms.datagrams.send(data, room)
+    }
+
+    /// The longest datagram that can be sent now; `None` if the peer takes none.
+    #[must_use]
+    pub fn datagram_len_max(&self) -> Option<usize> {
+        self.rooms.datagrams.len_max(self.frame_room())
+    }
+
+    /// Datagrams in and out.
+    #[must_use]
+    pub const fn datagrams(&self) -> &Datagrams {
+        &self.rooms.datagrams
+    }
+
+    /// Room for frames in a 1-RTT packet with the longest packet number.
+    fn frame_room(&self) -> usize {
+        let header = 1 + self.rooms.peer_ids.current().len() + 4;
+        usize::from(self.datagram_size()).saturating_sub(header + crate::crypto::TAG_LEN)
     }
 
     /// The handshake's session: ALPN, server name, certificate.
@@ -250,7 +379,7 @@ impl Connection {
     /// Where the peer is.
     #[must_use]
     pub const fn network(&self) -> NetworkPath {
-        self.network
+        self.path.network
     }
 
     /// What the application wants to know happened, in its order. What concerns streams comes from
@@ -271,15 +400,7 @@ impl Connection {
     /// (RFC 9000 §10.3.1).
     pub fn on_stateless_reset(&mut self, now: Time) {
         let probe_timeout = self.probe_timeout();
-        self.close
-            .begin(now, CloseReason::StatelessReset, probe_timeout);
-    }
-
-    /// Closes the connection with a code of the application's.
-    pub fn close(&mut self, now: Time, code: u64) {
-        let probe_timeout = self.probe_timeout();
-        self.close
-            .begin(now, CloseReason::LocalApplication { code }, probe_timeout);
+        self.end(now, CloseReason::StatelessReset, probe_timeout);
     }
 
     // ---- time -----------------------------------------------------------------------------------------------------
@@ -302,6 +423,8 @@ impl Connection {
                 .filter(|_| self.stage == Stage::Confirmed),
             self.release_at,
             self.one_rtt.as_ref().and_then(|keys| keys.next_timeout()),
+            self.paths_deadline(),
+            self.zero_rtt_until,
         ]
         .into_iter()
         .chain(acks)
@@ -312,7 +435,7 @@ impl Connection {
     /// Time has passed. To be followed by [`Connection::poll_transmit`].
     pub fn on_timeout(&mut self, now: Time) {
         self.close.on_timeout(now);
-        if self.close.state() != CloseState::Open {
+        if self.is_closing() {
             return;
         }
         if self
@@ -320,8 +443,7 @@ impl Connection {
             .deadline(self.probe_timeout())
             .is_some_and(|at| at <= now)
         {
-            self.close
-                .begin(now, CloseReason::IdleTimeout, Duration::ZERO);
+            self.end(now, CloseReason::IdleTimeout, Duration::ZERO);
             return;
         }
         if self.release_at.is_some_and(|at| at <= now) {
@@ -330,12 +452,52 @@ impl Connection {
         if let Some(keys) = &mut self.one_rtt {
             keys.on_timeout(now);
         }
+        if self.zero_rtt_until.is_some_and(|at| at <= now) {
+            self.zero_rtt_until = None;
+            self.zero_rtt = None;
+        }
         if self.stage == Stage::Confirmed && self.idle.keep_alive_at().is_some_and(|at| at <= now) {
             *self.probes.get_mut(Space::Application) = 1;
         }
+        self.expire_paths(now);
         let context = self.timer_context();
         if let Expired::Probe(space) = self.recovery.on_timeout(now, &context, &mut self.rooms) {
+            self.rooms.trace(now, &trace::Event::ProbeTimeout(space));
             self.probe(space);
+        }
+        self.recovery_follows_mtu(now);
+        self.trace_metrics(now);
+    }
+
+    /// Tells recovery of another datagram size, if there is one.
+    fn recovery_follows_mtu(&mut self, now: Time) {
+        let size = self.datagram_size();
+        if size != self.datagram_size {
+            self.datagram_size = size;
+            self.recovery.on_mtu(u64::from(size));
+            self.rooms.trace(now, &trace::Event::DatagramSize(size));
+        }
+    }
+
+    /// Tells the listener what recovery knows, if there is one, and it knows something new.
+    fn trace_metrics(&mut self, now: Time) {
+        if self.rooms.trace.is_none() {
+            return;
+        }
+        let (rtt, state) = (self.recovery.rtt(), self.recovery.congestion());
+        let metrics = Metrics {
+            window: state.window,
+            in_flight: self.recovery.in_flight(),
+            pacing_rate: self.recovery.pacing().rate,
+            rtt_smoothed: rtt.smoothed(),
+            rtt_min: rtt.min(),
+            rtt_latest: rtt.latest(),
+            rtt_variance: rtt.variance(),
+            state,
+        };
+        if self.last_metrics.as_deref() != Some(&metrics) {
+            self.rooms.trace(now, &trace::Event::Metrics(&metrics));
+            self.last_metrics = Some(Box::new(metrics));
         }
     }
 
@@ -366,14 +528,14 @@ impl Connection {
 
     /// Whether the server has to hear more from the client before it may send another datagram (RFC 9000 §8.1).
     fn is_amplification_limited(&self) -> bool {
-        self.amplification.budget() < u64::from(self.config.mtu.initial)
+        self.path.amplification.budget() < u64::from(self.datagram_size())
     }
 
     /// Whether there are keys to send with, that the peer can be expected to have.
-    const fn can_send_in(&self, space: Space) -> bool {
+    fn can_send_in(&self, space: Space) -> bool {
         match space {
             Space::Initial | Space::Handshake => self.keys.get(space).is_some(),
-            Space::Application => self.one_rtt.is_some(),
+            Space::Application => self.one_rtt.is_some() || self.is_zero_rtt(),
         }
     }
 
@@ -387,15 +549,6 @@ impl Connection {
 
     fn probe_timeout(&self) -> Duration {
         self.recovery.rtt().probe_timeout(self.peer_max_ack_delay())
-    }
-
-    fn fail(&mut self, now: Time, fatal: Fatal) {
-        let probe_timeout = self.probe_timeout();
-        let reason = CloseReason::Local {
-            code: fatal.code,
-            reason: fatal.reason,
-        };
-        self.close.begin(now, reason, probe_timeout);
     }
 }
 
@@ -412,6 +565,9 @@ impl fmt::Debug for Connection {
 
 /// Packets sent when the probe timeout expires (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;
+/// The first packet number of the Application space that is skipped is so large, and up to as much larger as the next says.
+const FIRST_SKIP_MIN: u64 = 32;
+const FIRST_SKIP_SPREAD: u64 = 224;
 
 #[cfg(test)]
 mod tests;

@@ -1,53 +1,57 @@
-//! Datagrams in: packets, frames, and who is told of each (RFC 9000 §5.2, §12, §13).
-
-use core::time::Duration;
+//! Datagrams in: which path, which packets, which keys (RFC 9000 §5.2, §12.2, §13.1). What frames do is in `frames.rs`.
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
     ConnectionId, Side, TransportError,
-    frame::{Ack, CloseCause, Crypto, Frame, Frames},
+    frame::{Frame, Frames},
     packet::{Packet, PacketNumber, PacketType, Packets, Protected, Rules},
 };
 
-use super::{Connection, Fatal, NetworkPath, Stage, handshake::ByRef};
+use super::{Connection, Fatal, NetworkPath, Stage, migration::Place};
 use crate::{
     ack::{EcnCodepoint, Received},
-    close::{CloseReason, CloseState},
-    crypto_stream::CryptoBufferExceeded,
-    recovery::IncomingAck,
+    close::CloseState,
+    flood::FloodGuard,
     space::Space,
-    stream::{StreamError, StreamSink},
+    stream::StreamSink,
+    trace::{self, DropReason, Event},
 };
 
 /// A packet whose keys were found to be right.
-struct Opened<'a> {
-    packet_type: PacketType,
-    number: PacketNumber,
-    destination: ConnectionId,
+pub(super) struct Opened<'a> {
+    pub(super) packet_type: PacketType,
+    pub(super) number: PacketNumber,
+    pub(super) destination: ConnectionId,
     source: Option<ConnectionId>,
     payload: &'a [u8],
+    len: usize,
     /// The generation of its 1-RTT keys.
-    generation: u64,
+    pub(super) generation: u64,
 }
 
-impl From<StreamError> for Fatal {
-    fn from(error: StreamError) -> Self {
-        Self::new(error.code, error.reason)
-    }
+/// The datagram that a packet came in.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    pub(super) network: NetworkPath,
+    pub(super) ecn: EcnCodepoint,
+    /// Its bytes, as long as they are not credited to a path.
+    bytes: u64,
+    /// Whether its packets waited for keys.
+    is_delayed: bool,
 }
 
-impl From<CryptoBufferExceeded> for Fatal {
-    fn from(_: CryptoBufferExceeded) -> Self {
-        Self::new(
-            TransportError::CRYPTO_BUFFER_EXCEEDED,
-            "handshake data too far ahead of what was received",
-        )
-    }
+/// What the frames of a packet were like.
+#[derive(Clone, Copy, Default)]
+struct Nature {
+    is_ack_eliciting: bool,
+    /// It moves the connection to its path (RFC 9000 §9.1).
+    is_probing: bool,
+    is_useful: bool,
 }
 
 impl Connection {
-    /// A datagram came for this connection. Its packets are opened in place. In-order stream data goes to `sink` while
-    /// it is at hand. To be followed by [`Connection::poll_transmit`].
+    /// A datagram came for this connection, by this path and with this mark. Its packets are opened in place. In-order
+    /// stream data goes to `sink` while it is at hand. To be followed by [`Connection::poll_transmit`].
     pub fn handle_datagram(
         &mut self,
         now: Time,
@@ -56,28 +60,77 @@ impl Connection {
         datagram: &mut [u8],
         sink: &mut dyn StreamSink,
     ) {
-        if !self.network.is_same(path) {
-            return; // Migration is not joined yet.
-        }
-        self.amplification
-            .on_datagram_received(datagram.len() as u64);
+        let bytes = datagram.len() as u64;
+        self.statistics.bytes_received += bytes;
+        let Some(place) = self.place(path) else {
+            self.trace_drop(now, None, datagram.len(), DropReason::UnknownPath);
+            return;
+        };
+        self.credit(place, bytes);
         if self.close.state() != CloseState::Open {
             self.close.on_received();
         }
-        let rules = Rules {
-            connection_id_len: self.local_id_len,
-            grease_quic_bit: false,
+        let mut arrival = Arrival {
+            network: *path,
+            ecn,
+            bytes,
+            is_delayed: false,
         };
-        for packet in Packets::new(datagram, rules) {
-            let Ok(Packet::Protected(packet)) = packet else {
-                continue;
-            };
-            if let Err(fatal) = self.handle_packet(now, packet, ecn, sink) {
-                self.fail(now, fatal);
-            }
-        }
+        self.handle_packets(now, &mut arrival, datagram, sink);
+        self.handle_early(now, sink);
         if let Some(keys) = &mut self.one_rtt {
             keys.prepare();
+        }
+        self.recovery_follows_mtu(now);
+        self.trace_metrics(now);
+    }
+
+    fn handle_packets(
+        &mut self,
+        now: Time,
+        arrival: &mut Arrival,
+        datagram: &mut [u8],
+        sink: &mut dyn StreamSink,
+    ) {
+        let rules = Rules {
+            connection_id_len: usize::from(self.local_id_len),
+            grease_quic_bit: self.config.grease,
+        };
+        let len = datagram.len();
+        for packet in Packets::new(datagram, rules) {
+            match packet {
+                Ok(Packet::Protected(packet)) => {
+                    if let Err(fatal) = self.handle_packet(now, packet, arrival, sink) {
+                        self.fail(now, fatal);
+                    }
+                }
+                Ok(Packet::Retry(retry)) => self.on_retry(now, &retry),
+                Ok(Packet::VersionNegotiation(negotiation)) => {
+                    self.on_version_negotiation(now, &negotiation);
+                }
+                Err(_) => self.trace_drop(now, None, len, DropReason::Malformed),
+            }
+        }
+    }
+
+    /// Hands in what waited for keys, once there are new ones.
+    fn handle_early(&mut self, now: Time, sink: &mut dyn StreamSink) {
+        while std::mem::take(&mut self.has_new_keys) {
+            let Some(opening) = &mut self.opening else {
+                return;
+            };
+            for mut packet in opening.early.take() {
+                let mut arrival = Arrival {
+                    network: self.path.network,
+                    ecn: packet.ecn,
+                    bytes: 0,
+                    is_delayed: true,
+                };
+                self.handle_packets(now, &mut arrival, &mut packet.bytes, sink);
+            }
+            if self.stage == Stage::Confirmed {
+                self.opening = None;
+            }
         }
     }
 
@@ -85,39 +138,44 @@ impl Connection {
         &mut self,
         now: Time,
         packet: Protected<'_>,
-        ecn: EcnCodepoint,
+        arrival: &mut Arrival,
         sink: &mut dyn StreamSink,
     ) -> Result<(), Fatal> {
-        let Some(opened) = self.open(now, packet)? else {
+        let Some(opened) = self.open(now, packet, arrival)? else {
             return Ok(());
         };
         let space = Space::of(opened.packet_type);
         if self.received.get(space).is_duplicate(opened.number) {
+            self.statistics.packets.duplicates += 1;
+            let packet_type = Some(opened.packet_type);
+            self.trace_drop(now, packet_type, opened.len, DropReason::Duplicate);
             return Ok(());
         }
-        self.on_first_packets(now, &opened);
-        let sender = match self.side {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
-        let invalid = |error: lastbyte_wire::frame::FrameError| {
-            Fatal::new(error.transport_error(), error.fault.reason())
-        };
-        let frames = Frames::new(opened.payload, opened.packet_type, sender).map_err(invalid)?;
-        let mut is_ack_eliciting = false;
-        for frame in frames {
-            let frame = frame.map_err(invalid)?;
-            is_ack_eliciting |= frame.is_ack_eliciting();
-            if self.close.state() == CloseState::Open || matches!(frame, Frame::ConnectionClose(_))
-            {
-                self.handle_frame(now, space, &opened, &frame, sink)?;
-            }
+        self.count_received(&opened, arrival);
+        if self.rooms.trace.is_some() {
+            let packet = trace::Packet {
+                packet_type: opened.packet_type,
+                number: opened.number.get(),
+                len: opened.len,
+                payload: opened.payload,
+                ecn: arrival.ecn,
+                is_mtu_probe: false,
+            };
+            self.rooms.trace(now, &Event::PacketReceived(packet));
         }
+        self.on_first_packets(now, &opened);
+        if self.place(&arrival.network) == Some(Place::New) {
+            let bytes = std::mem::take(&mut arrival.bytes);
+            self.know_path(now, arrival.network, bytes, &opened.destination);
+        }
+        let nature = self.handle_frames(now, space, &opened, arrival, sink)?;
+        let largest = self.received.get(space).largest();
+        let is_newest = largest.is_none_or(|largest| opened.number > largest);
         self.received.get_mut(space).on_received(&Received {
             now,
             number: opened.number,
-            is_ack_eliciting,
-            ecn,
+            is_ack_eliciting: nature.is_ack_eliciting,
+            ecn: arrival.ecn,
         });
         self.idle.on_received(now);
         for space in Space::ALL {
@@ -125,42 +183,143 @@ impl Connection {
                 self.received.get_mut(space).on_ack_acknowledged(largest);
             }
         }
+        if is_newest && opened.packet_type == PacketType::OneRtt {
+            self.follow_peer(now, &opened, &arrival.network, nature);
+        }
         self.drive_handshake(now);
         Ok(())
     }
 
-    /// Opens a packet; `None` if it is to be dropped: no keys for it, or not authentic.
-    fn open<'a>(&mut self, now: Time, packet: Protected<'a>) -> Result<Option<Opened<'a>>, Fatal> {
+    fn handle_frames(
+        &mut self,
+        now: Time,
+        space: Space,
+        opened: &Opened<'_>,
+        arrival: &Arrival,
+        sink: &mut dyn StreamSink,
+    ) -> Result<Nature, Fatal> {
+        let sender = match self.side {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        };
+        let invalid = |error: lastbyte_wire::frame::FrameError| {
+            Fatal::new(error.transport_error(), error.fault.reason())
+        };
+        let mut nature = Nature {
+            is_probing: true,
+            ..Nature::default()
+        };
+        let frames = Frames::new(opened.payload, opened.packet_type, sender).map_err(invalid)?;
+        for frame in frames {
+            let frame = frame.map_err(invalid)?;
+            self.statistics.frames_received.count(&frame);
+            nature.is_ack_eliciting |= frame.is_ack_eliciting();
+            nature.is_probing &= is_probing(&frame);
+            nature.is_useful |= FloodGuard::is_useful(&frame);
+            if self.close.state() == CloseState::Open || matches!(frame, Frame::ConnectionClose(_))
+            {
+                nature.is_useful |=
+                    self.handle_frame(now, space, opened, arrival, &frame, sink)?;
+            }
+        }
+        if nature.is_ack_eliciting && !nature.is_useful {
+            self.flood.on_useless_packet(now).map_err(|_| {
+                Fatal::new(
+                    TransportError::PROTOCOL_VIOLATION,
+                    "too many packets that carry nothing but control frames",
+                )
+            })?;
+        }
+        Ok(nature)
+    }
+
+    /// The newest packet tells where the peer is (RFC 9000 §9.3).
+    fn follow_peer(
+        &mut self,
+        now: Time,
+        opened: &Opened<'_>,
+        network: &NetworkPath,
+        nature: Nature,
+    ) {
+        match self.place(network) {
+            Some(Place::Other(index))
+                if self.side == Side::Server
+                    && !nature.is_probing
+                    && self.close.state() == CloseState::Open =>
+            {
+                self.on_peer_moved(now, index);
+            }
+            Some(Place::Current) => {}
+            _ => return,
+        }
+        if self.place(network) == Some(Place::Current) {
+            self.peer_uses = opened.destination;
+        }
+    }
+
+    /// Opens a packet; `None` if it is not to be processed: no keys for it, or not authentic.
+    fn open<'a>(
+        &mut self,
+        now: Time,
+        packet: Protected<'a>,
+        arrival: &Arrival,
+    ) -> Result<Option<Opened<'a>>, Fatal> {
         let packet_type = packet.packet_type();
+        let len = packet.bytes().len();
         let space = Space::of(packet_type);
+        if !self.may_process(&packet) {
+            self.trace_drop(now, Some(packet_type), len, DropReason::Malformed);
+            return Ok(None);
+        }
         let largest = self.received.get(space).largest();
         let probe_timeout = self.probe_timeout();
-        let (opened, generation) = match packet_type {
-            PacketType::ZeroRtt => return Ok(None),
-            PacketType::OneRtt => {
-                // A server must not process them before the handshake is complete (RFC 9001 §5.7).
-                let Some(keys) = self
-                    .one_rtt
-                    .as_mut()
-                    .filter(|_| self.stage != Stage::Handshaking)
-                else {
-                    return Ok(None);
-                };
-                match keys.unprotect(packet, largest, now, probe_timeout) {
-                    Ok(opened) => (opened.packet, opened.generation),
-                    Err(error) => return dropped_or_fatal(error),
+        let is_handshaking = self.stage == Stage::Handshaking;
+        let opened = match packet_type {
+            // A server must not process them before the handshake is complete (RFC 9001 §5.7).
+            PacketType::OneRtt => match self.one_rtt.as_mut().filter(|_| !is_handshaking) {
+                None => return Ok(self.keep_early(now, &packet, arrival)),
+                Some(keys) => keys
+                    .unprotect(packet, largest, now, probe_timeout)
+                    .map(|opened| (opened.packet, opened.generation, opened.updated)),
+            },
+            PacketType::ZeroRtt => match self.zero_rtt.as_ref() {
+                // They can only come of use if the handshake has not answered the offer yet.
+                None if self.keys.get(Space::Handshake).is_none() => {
+                    return Ok(self.keep_early(now, &packet, arrival));
                 }
-            }
-            PacketType::Initial | PacketType::Handshake => {
-                let Some(keys) = self.keys.get(space) else {
-                    return Ok(None);
-                };
-                match keys.open.unprotect(packet, largest) {
-                    Ok(opened) => (opened, 0),
-                    Err(error) => return dropped_or_fatal(error),
+                None => return Ok(None),
+                Some(keys) => keys
+                    .unprotect(packet, largest)
+                    .map(|opened| (opened, 0, false)),
+            },
+            PacketType::Initial | PacketType::Handshake => match self.keys.get(space) {
+                None if space == Space::Handshake && is_handshaking => {
+                    return Ok(self.keep_early(now, &packet, arrival));
                 }
+                None => return Ok(None),
+                Some(keys) => keys
+                    .open
+                    .unprotect(packet, largest)
+                    .map(|opened| (opened, 0, false)),
+            },
+        };
+        let (opened, generation, is_updated) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.statistics.packets.decryption_failed += 1;
+                self.trace_drop(now, Some(packet_type), len, DropReason::DecryptionFailed);
+                return match error.transport_error() {
+                    None => Ok(None),
+                    Some(code) => Err(Fatal::new(
+                        code,
+                        "packets that could not be opened with these keys",
+                    )),
+                };
             }
         };
+        if is_updated {
+            self.rooms.trace(now, &Event::KeysUpdated(generation));
+        }
         opened.packet.check_reserved_bits().map_err(|error| {
             let code = error
                 .transport_error()
@@ -175,8 +334,67 @@ impl Connection {
             destination,
             source,
             payload: opened.into_payload(),
+            len,
             generation,
         }))
+    }
+
+    /// What a long header must say to be looked at: our version, the peer's connection ID once that is known (RFC 9000
+    /// §7.2), no token from a server (§17.2.2), no 0-RTT from one.
+    fn may_process(&self, packet: &Protected<'_>) -> bool {
+        if packet.packet_type() == PacketType::OneRtt {
+            return true;
+        }
+        let known = self.opening.as_ref().and_then(|opening| opening.peer_id);
+        let is_of_peer = known.is_none_or(|known| packet.source() == Some(known));
+        let is_by_server = self.side == Side::Client;
+        packet.version() == Some(self.version)
+            && is_of_peer
+            && !(is_by_server
+                && (!packet.token().is_empty() || packet.packet_type() == PacketType::ZeroRtt))
+    }
+
+    fn keep_early<T>(
+        &mut self,
+        now: Time,
+        packet: &Protected<'_>,
+        arrival: &Arrival,
+    ) -> Option<T> {
+        let opening = self.opening.as_mut();
+        let kept = opening.and_then(|opening| opening.early.keep(packet.bytes(), arrival.ecn));
+        let packets = &mut self.statistics.packets;
+        let reason = if let Some(waiting) = kept {
+            packets.delayed_max = packets.delayed_max.max(waiting as u64);
+            DropReason::Buffered
+        } else {
+            packets.delayed_dropped += 1;
+            DropReason::NoKeys
+        };
+        let (packet_type, len) = (packet.packet_type(), packet.bytes().len());
+        self.trace_drop(now, Some(packet_type), len, reason);
+        None
+    }
+
+    fn count_received(&mut self, opened: &Opened<'_>, arrival: &Arrival) {
+        let space = Space::of(opened.packet_type);
+        let largest = self.received.get(space).largest();
+        let packets = &mut self.statistics.packets;
+        packets.received += 1;
+        packets.delayed_used += u64::from(arrival.is_delayed);
+        packets.received_out_of_order +=
+            u64::from(largest.is_some_and(|largest| opened.number < largest));
+        match opened.packet_type {
+            PacketType::Initial => packets.initial_received += 1,
+            PacketType::ZeroRtt => packets.zero_rtt_received += 1,
+            PacketType::Handshake => packets.handshake_received += 1,
+            PacketType::OneRtt => {}
+        }
+        match arrival.ecn {
+            EcnCodepoint::NotEct => {}
+            EcnCodepoint::Ect0 => packets.received_ect0 += 1,
+            EcnCodepoint::Ect1 => packets.received_ect1 += 1,
+            EcnCodepoint::Ce => packets.received_ce += 1,
+        }
     }
 
     /// What the first packets of a kind change.
@@ -188,155 +406,44 @@ impl Connection {
                     && opening.peer_id.is_none()
                 {
                     opening.peer_id = Some(source);
+                    if let Some(client) = &mut opening.client {
+                        client.has_heard = true;
+                    }
                     self.rooms.peer_ids.replace_handshake_id(source);
                 }
             }
             // RFC 9000 §8.1, RFC 9001 §4.9.1: the client has shown that it got our packets.
             (Side::Server, PacketType::Handshake) => {
-                self.amplification.validate();
+                self.path.amplification.validate();
                 self.discard(now, Space::Initial);
             }
             _ => {}
         }
     }
 
-    /// Tells the frame's room.
-    fn handle_frame(
+    pub(super) fn trace_drop(
         &mut self,
         now: Time,
-        space: Space,
-        opened: &Opened<'_>,
-        frame: &Frame<'_>,
-        sink: &mut dyn StreamSink,
-    ) -> Result<(), Fatal> {
-        let streams = &mut self.rooms.streams;
-        match frame {
-            Frame::Ack(ack) => self.handle_ack(now, space, ack, opened.generation)?,
-            Frame::Crypto(crypto) => self.handle_crypto(space, crypto)?,
-            Frame::Stream(stream) => streams.on_stream(stream, now, sink)?,
-            Frame::ResetStream(reset) => streams.on_reset_stream(reset, now)?,
-            Frame::StopSending(stop) => streams.on_stop_sending(stop)?,
-            Frame::MaxData(limit) => streams.on_max_data(limit),
-            Frame::MaxStreamData(limit) => streams.on_max_stream_data(limit)?,
-            Frame::MaxStreams(limit) => streams.on_max_streams(limit),
-            Frame::DataBlocked(blocked) => streams.on_data_blocked(blocked),
-            Frame::StreamDataBlocked(blocked) => streams.on_stream_data_blocked(blocked)?,
-            Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(blocked),
-            Frame::NewConnectionId(new) => {
-                self.rooms
-                    .peer_ids
-                    .on_new(new)
-                    .map_err(|error| Fatal::new(error.transport_error(), error.reason()))?;
-            }
-            Frame::RetireConnectionId(retire) => {
-                let mut generator = ByRef(&mut *self.ids);
-                self.rooms
-                    .local_ids
-                    .on_retire(
-                        retire.sequence.get(),
-                        &opened.destination,
-                        &mut generator,
-                        &mut |_| {},
-                    )
-                    .map_err(|_| {
-                        Fatal::new(
-                            TransportError::PROTOCOL_VIOLATION,
-                            "RETIRE_CONNECTION_ID of an ID in use or never issued",
-                        )
-                    })?;
-            }
-            Frame::HandshakeDone(_) => self.confirm(now),
-            Frame::ConnectionClose(close) => {
-                let reason = match close.cause {
-                    CloseCause::Transport { error, .. } => CloseReason::Peer { code: error },
-                    CloseCause::Application { error_code } => CloseReason::PeerApplication {
-                        code: error_code.get(),
-                    },
-                };
-                let probe_timeout = self.probe_timeout();
-                self.close.begin(now, reason, probe_timeout);
-            }
-            // No path is validated by us yet, no token kept, and no extension agreed on.
-            Frame::Padding(_) | Frame::Ping(_) | Frame::NewToken(_) | Frame::PathResponse(_) => {}
-            Frame::PathChallenge(challenge) => self.validation.on_challenge(challenge.data),
-            Frame::ImmediateAck(_) | Frame::Datagram(_) | Frame::AckFrequency(_) => {
-                return Err(Fatal::new(
-                    TransportError::FRAME_ENCODING_ERROR,
-                    "a frame of an extension that was not agreed on",
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn handle_ack(
-        &mut self,
-        now: Time,
-        space: Space,
-        frame: &Ack<'_>,
-        generation: u64,
-    ) -> Result<(), Fatal> {
-        let exponent = self
-            .peer_parameters
-            .as_ref()
-            .map_or(3, |peer| peer.ack_delay_exponent);
-        let micros = frame.delay().get().saturating_mul(1 << exponent.min(20));
-        let ack_delay = match space {
-            Space::Application => Duration::from_micros(micros),
-            Space::Initial | Space::Handshake => Duration::ZERO,
+        packet_type: Option<PacketType>,
+        len: usize,
+        reason: DropReason,
+    ) {
+        let event = Event::PacketDropped {
+            packet_type,
+            len,
+            reason,
         };
-        let max_ack_delay = self.peer_max_ack_delay();
-        self.has_handshake_ack |= space != Space::Initial;
-        let ack = IncomingAck {
-            now,
-            space,
-            frame,
-            ack_delay,
-            max_ack_delay: (self.stage == Stage::Confirmed).then_some(max_ack_delay),
-            resets_backoff: self.side == Side::Server || self.has_handshake_ack,
-        };
-        self.recovery.on_ack(&ack, &mut self.rooms).map_err(|_| {
-            Fatal::new(
-                TransportError::PROTOCOL_VIOLATION,
-                "an acknowledgment of a packet that was never sent",
-            )
-        })?;
-        if self.recovery.rtt().has_sample() {
-            self.rooms.streams.set_rtt(self.recovery.rtt().smoothed());
-        }
-        let probe_timeout = self.probe_timeout();
-        if space == Space::Application
-            && let Some(keys) = &mut self.one_rtt
-        {
-            keys.on_ack(frame.largest(), generation, now, probe_timeout)
-                .map_err(|_| {
-                    Fatal::new(
-                        TransportError::KEY_UPDATE_ERROR,
-                        "an acknowledgment of new keys under old ones",
-                    )
-                })?;
-        }
-        Ok(())
-    }
-
-    fn handle_crypto(&mut self, space: Space, frame: &Crypto<'_>) -> Result<(), Fatal> {
-        let session = &mut self.session;
-        self.rooms
-            .crypto
-            .get_mut(space)
-            .on_received(frame.offset.get(), frame.data, &mut |data| {
-                session.read_crypto(space, data).map_err(Fatal::from)
-            })
+        self.rooms.trace(now, &event);
     }
 }
 
-/// A packet that does not open is dropped, unless it proves that the connection is to be closed.
-fn dropped_or_fatal<T>(error: crate::crypto::OpenError) -> Result<Option<T>, Fatal> {
-    match error.transport_error() {
-        None => Ok(None),
-        Some(code) => Err(Fatal::new(
-            code,
-            "packets that could not be opened with these keys",
-        )),
-    }
+/// Whether a packet of such frames leaves the connection where it is (RFC 9000 §9.1).
+const fn is_probing(frame: &Frame<'_>) -> bool {
+    matches!(
+        frame,
+        Frame::PathChallenge(_)
+            | Frame::PathResponse(_)
+            | Frame::NewConnectionId(_)
+            | Frame::Padding(_)
+    )
 }

@@ -1,7 +1,7 @@
 //! The start of a connection: what it is given, and what it tells the peer about itself (RFC 9000 §7, §18.2).
 
 use core::time::Duration;
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
@@ -12,9 +12,7 @@ use lastbyte_wire::{
     },
 };
 
-use super::{
-    Connection, Config, NetworkPath,
-};
+use super::{Config, Connection, NetworkPath, early::EarlyPackets};
 use crate::{
     cid::ConnectionIdGenerator,
     crypto::{ClientCrypto, ServerCrypto, StartError},
@@ -76,6 +74,29 @@ pub struct RetryIds {
     pub retry_source: ConnectionId,
 }
 
+impl fmt::Debug for ClientStart<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientStart")
+            .field("server_name", &self.server_name)
+            .field("path", &self.path)
+            .field("local_id", &self.local_id)
+            .field("destination", &self.destination)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ServerStart<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerStart")
+            .field("version", &self.version)
+            .field("path", &self.path)
+            .field("local_id", &self.local_id)
+            .field("peer_id", &self.peer_id)
+            .field("retry", &self.retry)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Connection {
     /// A client's connection.
     ///
@@ -111,6 +132,8 @@ impl Connection {
             }),
             original_destination: start.destination,
             peer_id: None,
+            remembered: None,
+            early: EarlyPackets::default(),
             offer,
         };
         Ok(Self::new(
@@ -160,6 +183,8 @@ impl Connection {
             client: None,
             original_destination,
             peer_id: Some(start.peer_id),
+            remembered: None,
+            early: EarlyPackets::default(),
             offer,
         };
         Ok(Self::new(
@@ -182,6 +207,10 @@ pub(super) struct Opening {
     /// The peer's ID as its first packet named it, which its transport parameters have to confirm.
     pub(super) peer_id: Option<ConnectionId>,
     pub(super) client: Option<ClientOpening>,
+    /// What a client that offers 0-RTT remembers of the server.
+    pub(super) remembered: Option<TransportParameters>,
+    /// Packets that wait for keys.
+    pub(super) early: EarlyPackets,
 }
 
 impl Opening {
@@ -274,4 +303,4 @@ fn preferred_address(
 /// How many of the peer's connection IDs are kept.
 pub(super) const ACTIVE_CONNECTION_ID_LIMIT: usize = 4;
 /// The shortest delay of acknowledgments that we can be asked for: the granularity of our timers.
-const MIN_ACK_DELAY: Duration = Duration::from_millis(1);
+pub(super) const MIN_ACK_DELAY: Duration = Duration::from_millis(1);

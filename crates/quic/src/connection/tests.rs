@@ -1,5 +1,6 @@
 //! A client and a server in one process, over a path that loses, doubles and reorders by a seed.
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
@@ -10,7 +11,10 @@ use lastbyte_wire::{Direction, StreamId};
 use super::*;
 use crate::{
     ack::EcnCodepoint,
-    crypto::plain::{PlainClient, PlainServer},
+    crypto::{
+        ClientCrypto, ServerCrypto,
+        plain::{PlainClient, PlainServer},
+    },
     stream::{KeepAll, StreamEvent},
 };
 
@@ -61,6 +65,23 @@ struct Pair {
     trace: Vec<(Time, bool, usize)>,
 }
 
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4000);
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 443);
+const CLIENT_PATH: NetworkPath = NetworkPath {
+    local: CLIENT,
+    remote: SERVER,
+};
+const SERVER_PATH: NetworkPath = NetworkPath {
+    local: SERVER,
+    remote: CLIENT,
+};
+
+fn seed_bytes(seed: u64) -> Seed {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_be_bytes());
+    bytes
+}
+
 const DELAY: Duration = Duration::from_millis(20);
 
 fn config() -> Config {
@@ -71,46 +92,60 @@ impl Pair {
     /// With the plaintext twin of TLS.
     fn new(seed: u64, faults: Faults) -> Self {
         let alpn = || vec![b"bulk".to_vec()];
-        let client = PlainClient::new(seed, alpn());
+        let client: Arc<dyn ClientCrypto> = Arc::new(PlainClient::new(seed, alpn()));
         let server = PlainServer::new(seed + 1, alpn());
         Self::with(&client, &server, Version::V1, seed, faults)
     }
 
     fn with(
-        client: &dyn ClientCrypto,
+        client: &Arc<dyn ClientCrypto>,
         server: &dyn ServerCrypto,
         version: Version,
         seed: u64,
         faults: Faults,
     ) -> Self {
+        let mut config = config();
+        config.versions = vec![version];
+        Self::configured(client, server, config.clone(), config, seed, faults)
+    }
+
+    fn configured(
+        client: &Arc<dyn ClientCrypto>,
+        server: &dyn ServerCrypto,
+        client_config: Config,
+        server_config: Config,
+        seed: u64,
+        faults: Faults,
+    ) -> Self {
         let now = Time::from_nanos(1_000_000_000);
-        let initial = |local, peer| InitialIds {
-            local: id(local),
-            peer: id(peer),
-            original_destination: id(99),
+        let version = client_config.versions[0];
+        let start = ClientStart {
+            crypto: Arc::clone(client),
+            server_name: "localhost",
+            path: CLIENT_PATH,
+            local_id: id(1000),
+            destination: id(99),
+            token: Vec::new(),
+            ids: Box::new(Counter(1000)),
+            seed: seed_bytes(seed),
         };
-        let client = Connection::client(
-            now,
-            config(),
-            client,
-            "localhost",
+        let client = Connection::client(now, &Arc::new(client_config), start).expect("a client");
+        let start = ServerStart {
+            crypto: server,
             version,
-            initial(1000, 99),
-            Box::new(Counter(1000)),
-            seed,
-        );
-        let server = Connection::server(
-            now,
-            config(),
-            server,
-            version,
-            initial(2000, 1000),
-            Box::new(Counter(2000)),
-            seed,
-        );
+            path: SERVER_PATH,
+            local_id: id(2000),
+            peer_id: id(1000),
+            destination: id(99),
+            retry: None,
+            is_address_validated: false,
+            ids: Box::new(Counter(2000)),
+            seed: seed_bytes(seed ^ 1 << 40),
+        };
+        let server = Connection::server(now, &Arc::new(server_config), start).expect("a server");
         Self {
-            client: client.expect("a client"),
-            server: server.expect("a server"),
+            client,
+            server,
             now,
             flying: BinaryHeap::new(),
             sent: 0,
@@ -140,9 +175,10 @@ impl Pair {
                 } else {
                     &mut self.server
                 };
-                let Some(len) = sender.poll_transmit(self.now, &mut buffer) else {
+                let Some(transmit) = sender.poll_transmit(self.now, &mut buffer) else {
                     break;
                 };
+                let len = transmit.len;
                 count += 1;
                 assert!(count < 10_000, "a sender without end");
                 self.trace.push((self.now, to_server, len));
@@ -190,12 +226,13 @@ impl Pair {
         if arrival == Some(next)
             && let Some(Reverse((_, _, to_server, mut bytes))) = self.flying.pop()
         {
-            let receiver = if to_server {
-                &mut self.server
+            let (receiver, path) = if to_server {
+                (&mut self.server, SERVER_PATH)
             } else {
-                &mut self.client
+                (&mut self.client, CLIENT_PATH)
             };
-            receiver.handle_datagram(self.now, &mut bytes, EcnCodepoint::NotEct, &mut KeepAll);
+            let ecn = EcnCodepoint::NotEct;
+            receiver.handle_datagram(self.now, &path, ecn, &mut bytes, &mut KeepAll);
         } else {
             self.client.on_timeout(self.now);
             self.server.on_timeout(self.now);
@@ -278,7 +315,8 @@ fn handshake_takes_a_round_trip_and_is_confirmed_in_the_next() {
     assert_eq!(pair.client.session().alpn(), Some(&b"bulk"[..]));
     assert_eq!(pair.client.recovery().rtt().min(), DELAY * 2);
     assert_eq!(
-        pair.client.statistics().packets_lost + pair.server.statistics().packets_lost,
+        pair.client.recovery_statistics().packets_lost
+            + pair.server.recovery_statistics().packets_lost,
         0
     );
 }
@@ -465,6 +503,7 @@ fn rfc9002_6_2_2_1_a_lost_first_flight_is_sent_again() {
 #[test]
 fn tls_carries_a_transfer_over_a_bad_path_in_both_versions() {
     let (client, server) = crate::crypto::tls::testing::pair();
+    let client: Arc<dyn ClientCrypto> = Arc::new(client);
     for version in [Version::V1, Version::V2] {
         for seed in 1..=5 {
             let faults = Faults {
@@ -488,6 +527,7 @@ fn tls_carries_a_transfer_over_a_bad_path_in_both_versions() {
 #[test]
 fn keys_are_updated_in_the_middle_of_a_transfer() {
     let (client, server) = crate::crypto::tls::testing::pair();
+    let client: Arc<dyn ClientCrypto> = Arc::new(client);
     for seed in 1..=5 {
         let faults = Faults {
             lose: 12,
@@ -528,11 +568,12 @@ fn rfc9001_6_6_keys_are_updated_long_before_their_limit() {
     let mut server = PlainServer::new(8, alpn());
     client.limits.confidentiality = 2000;
     server.limits.confidentiality = 2000;
+    let client: Arc<dyn ClientCrypto> = Arc::new(client);
     let mut pair = Pair::with(&client, &server, Version::V1, 7, Faults::default());
     pair.shake_hands();
     // 2600 packets and more, which the first keys may not seal.
     transfer(&mut pair, &body(3_000_000, 1), &body(1000, 2));
-    assert!(pair.client.statistics().packets_sent > 2000);
+    assert!(pair.client.recovery_statistics().packets_sent > 2000);
     for end in [&pair.client, &pair.server] {
         let generation = end.one_rtt.as_ref().map(|keys| keys.generation());
         assert!(generation >= Some(1), "{generation:?}");

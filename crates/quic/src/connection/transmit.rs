@@ -1,26 +1,31 @@
 //! Datagrams out: which packets, and in which order rooms write into them (RFC 9000 §12.2, §13, §14).
 //!
-//! What may be sent is decided first, as a [`Permit`]; then each space that wants to send gets a packet in the datagram.
+//! What may be sent is decided first, as a [`Permit`]; then each space that wants to send gets a packet in the datagram. A
+//! buffer is filled with datagrams of one size, one behind the other, as long as there is more to say. Challenges and their
+//! answers, and probes for a larger size, go alone.
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
-    Encode, Side, TransportError, VarInt, Writer,
-    frame::{CloseCause, ConnectionClose, FrameType, HandshakeDone, PathResponse, Ping},
-    packet::{LongHeader, LongKind, OpenPacket, PacketNumber, ShortHeader},
+    Encode, Side, Writer,
+    frame::{HandshakeDone, PathChallenge, PathResponse, Ping},
+    packet::{LongHeader, LongKind, OpenPacket, PacketNumber, PacketType, ShortHeader},
 };
 
 use super::{Connection, Fatal, Stage, Transmit, handshake::ByRef};
 use crate::{
     ack::Urgency,
-    close::{CloseReason, CloseState},
+    close::CloseState,
     crypto::TAG_LEN,
+    path::ValidationState,
     receipt::Receipt,
     recovery::Outgoing,
     space::Space,
+    statistics::FrameKind,
+    trace::{self, Event},
 };
 
-/// RFC 9000 §14.1: datagrams with Initial packets are at least so long.
-const INITIAL_DATAGRAM_MIN: usize = 1200;
+/// RFC 9000 §14.1, §8.2.1: datagrams with Initial packets, and those that validate a path, are at least so long.
+pub(super) const DATAGRAM_MIN: usize = 1200;
 
 /// What may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,36 +50,65 @@ struct Built {
     is_ack_eliciting: bool,
 }
 
+/// What kind of packet carries what was written.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Manner {
+    pub(super) is_ack_eliciting: bool,
+    pub(super) is_in_flight: bool,
+    pub(super) is_mtu_probe: bool,
+    pub(super) is_off_path: bool,
+}
+
 impl Connection {
     /// Writes the next datagrams into `buffer`, as many of one size as there are to send now and as fit: it has room for
-    /// 1500 bytes at least. Returns what is in it; `None` if there is nothing to send now. To be called until it says so.
+    /// one of [`Config::mtu`](super::Config::mtu)'s largest at least. Returns what is in it; `None` if there is nothing to
+    /// send now. To be called until it says so.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        let allowed = usize::try_from(self.amplification.budget()).unwrap_or(usize::MAX);
-        let size = usize::from(self.config.mtu.initial).max(INITIAL_DATAGRAM_MIN);
-        if allowed < size {
-            return None;
-        }
-        let buffer = buffer.get_mut(..size)?;
-        let len = match self.close.state() {
-            CloseState::Open => self.write_datagram(now, buffer),
-            CloseState::Closing if self.close.wants_to_send() => {
-                self.close.on_sent();
-                self.write_close(now, buffer)
-            }
-            _ => 0,
+        let transmit = match self.close.state() {
+            CloseState::Open => self
+                .poll_path(now, buffer)
+                .or_else(|| self.poll_mtu_probe(now, buffer))
+                .or_else(|| self.poll_batch(now, buffer)),
+            CloseState::Closing if self.close.wants_to_send() => self.poll_close(now, buffer),
+            _ => None,
         };
-        self.amplification.on_datagram_sent(len as u64);
-        (len > 0).then(|| Transmit {
-            path: self.network,
-            ecn: crate::ack::EcnCodepoint::NotEct,
+        self.trace_metrics(now);
+        transmit
+    }
+
+    /// Datagrams of one size.
+    fn poll_batch(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        let size = usize::from(self.datagram_size());
+        let ecn = self.recovery.ecn().codepoint();
+        let mut len = 0;
+        let mut segment_len = 0;
+        while let Some(room) = buffer.get_mut(len..len + size) {
+            if self.is_amplification_limited() || self.recovery.ecn().codepoint() != ecn {
+                break;
+            }
+            let written = self.write_datagram(now, room);
+            self.path
+                .amplification
+                .on_datagram_sent(written as u64);
+            len += written;
+            if segment_len == 0 {
+                segment_len = written;
+            }
+            if written < size {
+                break;
+            }
+        }
+        (len > 0).then_some(Transmit {
+            path: self.path.network,
+            ecn,
             len,
-            segment_len: len,
+            segment_len,
         })
     }
 
     /// Congestion control, and pacing.
     fn permit(&mut self, now: Time) -> Permit {
-        let size = u64::from(self.config.mtu.initial);
+        let size = u64::from(self.datagram_size());
         if self.recovery.window_left() < size {
             return Permit::AcksAndProbes;
         }
@@ -108,9 +142,6 @@ impl Connection {
             };
             written += built.len;
             is_initial_eliciting |= space == Space::Initial && built.is_ack_eliciting;
-            if built.is_ack_eliciting {
-                self.idle.on_ack_eliciting_sent(now);
-            }
             if space == Space::Handshake && self.side == Side::Client {
                 self.discard(now, Space::Initial); // RFC 9001 §4.9.1
             }
@@ -137,11 +168,7 @@ impl Connection {
         let is_ack_due = self.received.get(space).urgency(now) == Urgency::Due;
         let probes = *self.probes.get(space) > 0;
         self.can_send_in(space)
-            && (is_ack_due
-                || probes
-                || (permit == Permit::All
-                    && (self.rooms.want_to_send(space)
-                        || (space == Space::Application && self.validation.has_answer()))))
+            && (is_ack_due || probes || (permit == Permit::All && self.rooms.want_to_send(space)))
     }
 
     /// Writes one packet into `room`, seals it, and hands it to recovery. `None` if there was nothing to put into it.
@@ -153,17 +180,12 @@ impl Connection {
         padding: Padding,
         room: &mut [u8],
     ) -> Option<Built> {
-        let number = PacketNumber::new(self.recovery.sent(space).next_number())?;
+        let number = self.next_number(now, space)?;
         self.receipts.clear();
         // Frames may fill all but the room of the tag.
         let frames_end = room.len().checked_sub(TAG_LEN)?;
         let mut writer = Writer::new(room.get_mut(..frames_end)?);
-        if space == Space::Application
-            && let Some(keys) = &mut self.one_rtt
-        {
-            keys.update_if_due(now); // RFC 9001 §6.6
-        }
-        let packet = self.begin_packet(space, number, &mut writer)?;
+        let packet = self.begin_packet(space, number, None, &mut writer)?;
         let payload_start = writer.position();
         let is_ack_eliciting = self.write_frames(now, space, permit, &mut writer);
         if writer.position() == payload_start {
@@ -172,35 +194,71 @@ impl Connection {
         let pads = padding == Padding::Full
             || (padding == Padding::FullIfAckEliciting && is_ack_eliciting);
         if pads {
-            let rest = writer.remaining();
-            writer.zeros(rest).ok()?;
+            self.pad(&mut writer)?;
         }
         let end = writer.position();
-        self.seal(now, space, number, packet, end, room).map(|len| {
-            let outgoing = Outgoing {
-                space,
-                bytes: u16::try_from(len).unwrap_or(u16::MAX),
-                is_ack_eliciting,
-                is_in_flight: is_ack_eliciting || pads,
-                is_mtu_probe: false,
-            };
-            self.recovery
-                .on_sent(now, &outgoing, self.receipts.drain(..));
-            if is_ack_eliciting {
-                let probes = self.probes.get_mut(space);
-                *probes = probes.saturating_sub(1);
-            }
-            Built {
-                len,
-                is_ack_eliciting,
-            }
+        let manner = Manner {
+            is_ack_eliciting,
+            is_in_flight: is_ack_eliciting || pads,
+            ..Manner::default()
+        };
+        let len = self.finish_packet(now, space, number, packet, payload_start..end, manner, room)?;
+        if is_ack_eliciting {
+            let probes = self.probes.get_mut(space);
+            *probes = probes.saturating_sub(1);
+        }
+        Some(Built {
+            len,
+            is_ack_eliciting,
         })
     }
 
-    fn begin_packet(
+    /// The number of the next packet of a space. Now and then one is skipped, so that a peer that acknowledges what it
+    /// has not received gives itself away (RFC 9000 §21.4).
+    pub(super) fn next_number(&mut self, now: Time, space: Space) -> Option<PacketNumber> {
+        if space == Space::Application {
+            let next = self.recovery.sent(space).next_number();
+            if next >= self.skip_at {
+                self.recovery.skip_number(now, space);
+                self.statistics.packets.skipped += 1;
+                self.skip_at = next + SKIP_MIN + self.random.number() % SKIP_SPREAD;
+            }
+            if let Some(keys) = &mut self.one_rtt
+                && keys.update_if_due(now)
+            {
+                // RFC 9001 §6.6
+                let generation = keys.generation();
+                self.rooms.trace(now, &Event::KeysUpdated(generation));
+            }
+        }
+        PacketNumber::new(self.recovery.sent(space).next_number())
+    }
+
+    fn pad(&mut self, writer: &mut Writer<'_>) -> Option<()> {
+        let rest = writer.remaining();
+        writer.zeros(rest).ok()?;
+        self.statistics
+            .frames_sent
+            .add(FrameKind::Padding, rest as u64);
+        Some(())
+    }
+
+    /// The type of the packets of a space.
+    pub(super) const fn packet_type(&self, space: Space) -> PacketType {
+        match space {
+            Space::Initial => PacketType::Initial,
+            Space::Handshake => PacketType::Handshake,
+            Space::Application if self.one_rtt.is_some() => PacketType::OneRtt,
+            Space::Application => PacketType::ZeroRtt,
+        }
+    }
+
+    /// Writes the header. `lent` is the sequence number of the peer's connection ID, where it is not the one in use.
+    pub(super) fn begin_packet(
         &mut self,
         space: Space,
         number: PacketNumber,
+        lent: Option<u64>,
         writer: &mut Writer<'_>,
     ) -> Option<OpenPacket> {
         let acknowledged = self
@@ -209,17 +267,26 @@ impl Connection {
             .largest_acked()
             .and_then(PacketNumber::new);
         let number = number.truncate(acknowledged);
-        let destination = self.rooms.peer_ids.current();
-        let kind = match space {
-            Space::Initial => LongKind::Initial { token: &[] },
-            Space::Handshake => LongKind::Handshake,
-            Space::Application => {
+        let peer_ids = &self.rooms.peer_ids;
+        let destination = match lent {
+            Some(sequence) => peer_ids.lent(sequence)?,
+            None => peer_ids.current(),
+        };
+        let fixed_bit = !(self.may_grease && self.random.bit());
+        let client = self.opening.as_ref().and_then(|opening| opening.client.as_ref());
+        let kind = match self.packet_type(space) {
+            PacketType::Initial => LongKind::Initial {
+                token: client.map_or(&[], |client| &client.token),
+            },
+            PacketType::Handshake => LongKind::Handshake,
+            PacketType::ZeroRtt => LongKind::ZeroRtt,
+            PacketType::OneRtt => {
                 let header = ShortHeader {
                     destination,
                     number,
                     spin_bit: false,
                     key_phase: self.one_rtt.as_ref()?.key_phase(),
-                    fixed_bit: true,
+                    fixed_bit,
                 };
                 return header.begin(writer).ok();
             }
@@ -230,7 +297,7 @@ impl Connection {
             destination,
             source: self.local_id,
             number,
-            fixed_bit: true,
+            fixed_bit,
         };
         header.begin(writer).ok()
     }
@@ -243,20 +310,9 @@ impl Connection {
         permit: Permit,
         writer: &mut Writer<'_>,
     ) -> bool {
-        let receipts = &mut self.receipts;
-        let received = self.received.get_mut(space);
-        if received.urgency(now) != Urgency::None {
-            let room = writer.remaining();
-            if let Ok(Some(largest)) = received.write_ack(now, writer, room, ACK_DELAY_EXPONENT) {
-                receipts.push(Receipt::Ack { largest });
-                if let (Space::Application, Some(keys), Some(largest)) =
-                    (space, &mut self.one_rtt, PacketNumber::new(largest))
-                {
-                    keys.on_ack_sent(largest);
-                }
-            }
-        }
+        self.write_ack(now, space, writer);
         let before = writer.position();
+        let receipts = &mut self.receipts;
         let is_probe = *self.probes.get(space) > 0;
         if permit == Permit::All || is_probe {
             self.rooms
@@ -270,7 +326,36 @@ impl Connection {
         if is_probe && writer.position() == before && Ping.encode(writer).is_ok() {
             self.receipts.push(Receipt::Ping);
         }
+        if is_probe && space == Space::Application && self.one_rtt.is_some() {
+            self.write_immediate_ack(writer);
+        }
         writer.position() > before
+    }
+
+    fn write_ack(&mut self, now: Time, space: Space, writer: &mut Writer<'_>) {
+        let received = self.received.get_mut(space);
+        if received.urgency(now) == Urgency::None || self.packet_type(space) == PacketType::ZeroRtt
+        {
+            return;
+        }
+        let received = self.received.get_mut(space);
+        let room = writer.remaining();
+        if let Ok(Some(largest)) = received.write_ack(now, writer, room, ACK_DELAY_EXPONENT) {
+            self.receipts.push(Receipt::Ack { largest });
+            if let (Space::Application, Some(keys), Some(largest)) =
+                (space, &mut self.one_rtt, PacketNumber::new(largest))
+            {
+                keys.on_ack_sent(largest);
+            }
+        }
+    }
+
+    fn write_immediate_ack(&mut self, writer: &mut Writer<'_>) {
+        let before = writer.position();
+        self.rooms.ack_frequency.write_immediate_ack(writer);
+        if writer.position() > before {
+            self.statistics.frames_sent.add(FrameKind::ImmediateAck, 1);
+        }
     }
 
     fn write_application_frames(&mut self, writer: &mut Writer<'_>) {
@@ -280,19 +365,78 @@ impl Connection {
             rooms.wants_handshake_done = false;
             receipts.push(Receipt::HandshakeDone);
         }
-        while self.validation.has_answer() && writer.remaining() > PATH_RESPONSE_LEN {
-            if let Some(data) = self.validation.take_answer()
-                && (PathResponse { data }).encode(writer).is_ok()
-            {
-                receipts.push(Receipt::Path);
+        let room = writer.remaining();
+        let mut push = |receipt| receipts.push(receipt);
+        if self.one_rtt.is_some() {
+            rooms
+                .local_ids
+                .write_frames(writer, &ByRef(&mut *self.ids), &mut push);
+            rooms.peer_ids.write_frames(writer, &mut push);
+            rooms.new_token.write_frames(writer, &mut push);
+            rooms.ack_frequency.write_frames(writer, &mut push);
+        }
+        rooms.datagrams.write_frames(writer, room, &mut push);
+        rooms.streams.write_frames(writer, &mut push);
+    }
+
+    /// Seals a packet whose frames are in `payload` of `room`, counts it, and hands it to recovery with the receipts.
+    /// Returns its length.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a packet on its way out: each is one word about it"
+    )]
+    pub(super) fn finish_packet(
+        &mut self,
+        now: Time,
+        space: Space,
+        number: PacketNumber,
+        packet: OpenPacket,
+        payload: core::ops::Range<usize>,
+        manner: Manner,
+        room: &mut [u8],
+    ) -> Option<usize> {
+        let packet_type = self.packet_type(space);
+        if self.rooms.trace.is_some() {
+            let event = Event::PacketSent(trace::Packet {
+                packet_type,
+                number: number.get(),
+                len: payload.end + TAG_LEN,
+                payload: room.get(payload.clone()).unwrap_or_default(),
+                ecn: self.recovery.ecn().codepoint(),
+                is_mtu_probe: manner.is_mtu_probe,
+            });
+            self.rooms.trace(now, &event);
+        }
+        let len = self.seal(now, space, number, packet, payload.end, room)?;
+        let packets = &mut self.statistics.packets;
+        match packet_type {
+            PacketType::Initial => packets.initial_sent += 1,
+            PacketType::ZeroRtt => packets.zero_rtt_sent += 1,
+            PacketType::Handshake => packets.handshake_sent += 1,
+            PacketType::OneRtt => {}
+        }
+        if self.statistics.paths.promoted > 0 {
+            self.statistics.paths.packets_sent_promoted += 1;
+        }
+        for receipt in &self.receipts {
+            if let Some(kind) = FrameKind::of_receipt(receipt) {
+                self.statistics.frames_sent.add(kind, 1);
             }
         }
-        let mut push = |receipt| receipts.push(receipt);
-        rooms
-            .local_ids
-            .write_frames(writer, &ByRef(&mut *self.ids), &mut push);
-        rooms.peer_ids.write_frames(writer, &mut push);
-        rooms.streams.write_frames(writer, &mut push);
+        let outgoing = Outgoing {
+            space,
+            bytes: u16::try_from(len).unwrap_or(u16::MAX),
+            is_ack_eliciting: manner.is_ack_eliciting,
+            is_in_flight: manner.is_in_flight,
+            is_mtu_probe: manner.is_mtu_probe,
+            is_off_path: manner.is_off_path,
+        };
+        self.recovery
+            .on_sent(now, &outgoing, self.receipts.drain(..));
+        if manner.is_ack_eliciting {
+            self.idle.on_ack_eliciting_sent(now);
+        }
+        Some(len)
     }
 
     /// Puts the tag behind what was written up to `end`, seals the packet and masks its header. Returns its length. A
@@ -310,92 +454,169 @@ impl Connection {
         writer.reserve(end).ok()?;
         let finished = packet.finish(&mut writer, TAG_LEN).ok()?;
         let written = writer.written_mut();
-        let sealed = match space {
-            Space::Initial | Space::Handshake => self
+        let sealed = match self.packet_type(space) {
+            PacketType::Initial | PacketType::Handshake => self
                 .keys
                 .get(space)
                 .as_ref()?
                 .seal
                 .protect(number, &finished, written),
-            Space::Application => self.one_rtt.as_mut()?.protect(number, &finished, written),
+            PacketType::ZeroRtt => self.zero_rtt.as_ref()?.protect(number, &finished, written),
+            PacketType::OneRtt => self.one_rtt.as_mut()?.protect(number, &finished, written),
         };
         match sealed {
             Ok(()) => Some(finished.end),
             Err(error) => {
-                self.fail(
-                    now,
-                    Fatal::new(error.transport_error(), "a packet could not be sealed"),
-                );
+                let code = error.transport_error();
+                self.fail(now, Fatal::new(code, "a packet could not be sealed"));
                 None
             }
         }
     }
 
-    /// Says `CONNECTION_CLOSE` in every space that the peer may have keys for (RFC 9000 §10.2.3).
-    fn write_close(&mut self, now: Time, buffer: &mut [u8]) -> usize {
-        let mut written = 0;
-        for space in Space::ALL {
-            let has_keys = match space {
-                Space::Initial | Space::Handshake => self.keys.get(space).is_some(),
-                Space::Application => self.one_rtt.is_some() && self.stage != Stage::Handshaking,
-            };
-            if has_keys {
-                let room = buffer.get_mut(written..).unwrap_or_default();
-                written += self.write_close_packet(now, space, room).unwrap_or(0);
-            }
+    // ---- datagrams that go alone ----------------------------------------------------------------------------------
+
+    /// A probe for a larger datagram size (RFC 9000 §14.4): when it may be sent as anything else, not before the first
+    /// round trip, and not to where the peer may not be.
+    fn poll_mtu_probe(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        if self.stage != Stage::Confirmed
+            || !self.recovery.rtt().has_sample()
+            || !self.path.amplification.is_validated()
+        {
+            return None;
         }
-        written
+        let size = self.rooms.mtu.next_probe(now)?;
+        let room = buffer.get_mut(..usize::from(size))?;
+        if self.recovery.window_left() < u64::from(size)
+            || self.recovery.pacer_budget(now) < u64::from(size)
+        {
+            return None;
+        }
+        let number = self.next_number(now, Space::Application)?;
+        self.receipts.clear();
+        let mut writer = Writer::new(room.get_mut(..usize::from(size) - TAG_LEN)?);
+        let packet = self.begin_packet(Space::Application, number, None, &mut writer)?;
+        let start = writer.position();
+        Ping.encode(&mut writer).ok()?;
+        self.receipts.push(Receipt::Ping);
+        self.write_immediate_ack(&mut writer);
+        self.pad(&mut writer)?;
+        let payload = start..writer.position();
+        let manner = Manner {
+            is_ack_eliciting: true,
+            is_in_flight: true,
+            is_mtu_probe: true,
+            is_off_path: false,
+        };
+        let ecn = self.recovery.ecn().codepoint();
+        let len =
+            self.finish_packet(now, Space::Application, number, packet, payload, manner, room)?;
+        self.rooms.mtu.on_probe_sent();
+        Some(Transmit {
+            path: self.path.network,
+            ecn,
+            len,
+            segment_len: len,
+        })
     }
 
-    fn write_close_packet(&mut self, now: Time, space: Space, room: &mut [u8]) -> Option<usize> {
-        let number = PacketNumber::new(self.recovery.sent(space).next_number())?;
-        let frames_end = room.len().checked_sub(TAG_LEN)?;
-        let mut writer = Writer::new(room.get_mut(..frames_end)?);
-        let packet = self.begin_packet(space, number, &mut writer)?;
-        let (cause, reason) = match self.close.reason()? {
-            // Before the handshake is done, an application's code would tell too much (RFC 9000 §10.2.3).
-            CloseReason::LocalApplication { .. } if space != Space::Application => (
-                CloseCause::Transport {
-                    error: TransportError::APPLICATION_ERROR,
-                    frame_type: FrameType::PADDING,
-                },
-                "",
-            ),
-            CloseReason::LocalApplication { code } => (
-                CloseCause::Application {
-                    error_code: VarInt::saturating(code),
-                },
-                "",
-            ),
-            CloseReason::Local { code, reason } => (
-                CloseCause::Transport {
-                    error: code,
-                    frame_type: FrameType::PADDING,
-                },
-                reason,
-            ),
-            _ => return None,
-        };
-        let close = ConnectionClose {
-            cause,
-            reason: reason.as_bytes(),
-        };
-        close.fit(writer.remaining())?.encode(&mut writer).ok()?;
-        let end = writer.position();
-        let len = self.seal(now, space, number, packet, end, room)?;
-        let outgoing = Outgoing {
-            space,
-            bytes: u16::try_from(len).unwrap_or(u16::MAX),
-            is_ack_eliciting: false,
-            is_in_flight: false,
-            is_mtu_probe: false,
-        };
-        self.recovery.on_sent(now, &outgoing, []);
-        Some(len)
+    /// A challenge, an answer, or both, on the path that they concern (RFC 9000 §8.2).
+    fn poll_path(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        self.one_rtt.as_ref()?;
+        // Most connections know one path, and have nothing to ask there.
+        if self.others.is_empty() && !is_due(&self.path.validation, now) {
+            return None;
+        }
+        if is_due(&self.path.validation, now)
+            && let Some(transmit) = self.write_path(now, None, buffer)
+        {
+            return Some(transmit);
+        }
+        (0..self.others.len()).find_map(|index| {
+            let path = self.others.get(index)?;
+            is_due(&path.validation, now)
+                .then(|| self.write_path(now, Some(index), buffer))
+                .flatten()
+        })
     }
+
+    /// Writes a datagram for the path in use, or another.
+    fn write_path(
+        &mut self,
+        now: Time,
+        other: Option<usize>,
+        buffer: &mut [u8],
+    ) -> Option<Transmit> {
+        let path = match other {
+            None => &self.path,
+            Some(index) => self.others.get(index)?,
+        };
+        let (network, lent) = (path.network, path.lent);
+        // §8.2.1: full size, unless that is more than an address may get that is not validated.
+        let budget = usize::try_from(path.amplification.budget()).unwrap_or(usize::MAX);
+        let size = DATAGRAM_MIN.min(budget);
+        if size < PATH_DATAGRAM_MIN {
+            return None;
+        }
+        let room = buffer.get_mut(..size)?;
+        let number = self.next_number(now, Space::Application)?;
+        self.receipts.clear();
+        let mut writer = Writer::new(room.get_mut(..size - TAG_LEN)?);
+        let packet = self.begin_packet(Space::Application, number, lent, &mut writer)?;
+        let start = writer.position();
+        let data = self.random.bytes();
+        let frames_sent = &mut self.statistics.frames_sent;
+        let path = match other {
+            None => &mut self.path,
+            Some(index) => self.others.get_mut(index)?,
+        };
+        while writer.remaining() > PATH_FRAME_LEN
+            && let Some(data) = path.validation.take_answer()
+        {
+            (PathResponse { data }).encode(&mut writer).ok()?;
+            frames_sent.add(FrameKind::PathResponse, 1);
+        }
+        if path.validation.wants_challenge(now) && writer.remaining() >= PATH_FRAME_LEN {
+            (PathChallenge { data }).encode(&mut writer).ok()?;
+            path.validation.on_challenge_sent(now, data);
+            frames_sent.add(FrameKind::PathChallenge, 1);
+        }
+        path.amplification.on_datagram_sent(size as u64);
+        self.receipts.push(Receipt::Path);
+        self.pad(&mut writer)?;
+        let payload = start..writer.position();
+        let manner = Manner {
+            is_ack_eliciting: true,
+            is_in_flight: other.is_none(),
+            is_mtu_probe: false,
+            is_off_path: other.is_some(),
+        };
+        let ecn = match other {
+            None => self.recovery.ecn().codepoint(),
+            Some(_) => crate::ack::EcnCodepoint::NotEct,
+        };
+        let len =
+            self.finish_packet(now, Space::Application, number, packet, payload, manner, room)?;
+        Some(Transmit {
+            path: network,
+            ecn,
+            len,
+            segment_len: len,
+        })
+    }
+}
+
+fn is_due(validation: &crate::path::PathValidation, now: Time) -> bool {
+    validation.has_answer()
+        || (validation.state() == ValidationState::Validating && validation.wants_challenge(now))
 }
 
 /// The default, which is what our transport parameters say (RFC 9000 §18.2).
 const ACK_DELAY_EXPONENT: u8 = 3;
-/// Type and data.
-const PATH_RESPONSE_LEN: usize = 9;
+/// Type and data of a `PATH_CHALLENGE` or `PATH_RESPONSE`.
+const PATH_FRAME_LEN: usize = 9;
+/// With less than this a datagram holds no challenge and no answer.
+const PATH_DATAGRAM_MIN: usize = 100;
+/// A packet number is skipped after so many packets, and up to as many more as the next says.
+const SKIP_MIN: u64 = 128;
+const SKIP_SPREAD: u64 = 1024;

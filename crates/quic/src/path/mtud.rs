@@ -91,13 +91,18 @@ impl MtuDiscovery {
         self.current
     }
 
-    /// The handshake is done, and the peer takes datagrams of `max_udp_payload_size` bytes: the search begins.
-    pub fn start(&mut self, max_udp_payload_size: u64) {
+    /// The peer takes datagrams of `max_udp_payload_size` bytes (RFC 9000 §18.2).
+    pub fn limit(&mut self, max_udp_payload_size: u64) {
         let limit = u16::try_from(max_udp_payload_size)
             .unwrap_or(u16::MAX)
             .max(BASE);
         self.maximum = self.maximum.min(limit);
         self.current = self.current.min(limit);
+    }
+
+    /// The handshake is done, and the peer takes datagrams of `max_udp_payload_size` bytes: the search begins.
+    pub fn start(&mut self, max_udp_payload_size: u64) {
+        self.limit(max_udp_payload_size);
         self.search();
     }
 

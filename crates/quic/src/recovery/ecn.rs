@@ -33,6 +33,8 @@ pub enum EcnState {
 #[derive(Clone, Debug)]
 pub struct EcnValidation {
     state: EcnState,
+    /// Not to be used on any path.
+    is_disabled: bool,
     marked_sent: u64,
     marked_lost: u64,
     marked_acked: u64,
@@ -54,24 +56,36 @@ impl EcnValidation {
     /// A path whose ECN is to be tested.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_state(EcnState::Testing)
+        Self::with_state(EcnState::Testing, false)
     }
 
     /// A path on which ECN is not to be used.
     #[must_use]
     pub fn disabled() -> Self {
-        Self::with_state(EcnState::Failed)
+        Self::with_state(EcnState::Failed, true)
     }
 
-    fn with_state(state: EcnState) -> Self {
+    fn with_state(state: EcnState, is_disabled: bool) -> Self {
         Self {
             state,
+            is_disabled,
             marked_sent: 0,
             marked_lost: 0,
             marked_acked: 0,
             reported: [Reported::default(); SPACES],
             sent: [0; SPACES],
         }
+    }
+
+    /// The connection goes by another path, on which nothing is known (RFC 9000 §13.4.2). Counts go on.
+    pub fn on_new_path(&mut self) {
+        if self.is_disabled {
+            return;
+        }
+        self.state = EcnState::Testing;
+        self.marked_sent = 0;
+        self.marked_lost = 0;
+        self.marked_acked = 0;
     }
 
     /// What is known.

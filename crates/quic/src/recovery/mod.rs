@@ -18,7 +18,7 @@ mod loss;
 mod probe;
 mod sent;
 
-use core::time::Duration;
+use core::{cell::Cell, mem, time::Duration};
 use std::boxed::Box;
 
 use lastbyte_congestion::{
@@ -44,6 +44,41 @@ pub trait ReceiptSink {
     fn acked(&mut self, space: Space, receipt: Receipt);
     /// The packet that carried this frame was declared lost.
     fn lost(&mut self, space: Space, receipt: Receipt);
+    /// A packet was acknowledged, its frames' receipts already handed back.
+    fn packet_acked(&mut self, now: Time, space: Space, acked: &NewlyAcked) {
+        let _ = (now, space, acked);
+    }
+    /// A packet was declared lost, its frames' receipts already handed back. `verdict` says by which rule.
+    fn packet_lost(
+        &mut self,
+        now: Time,
+        space: Space,
+        number: u64,
+        packet: &SentPacket,
+        verdict: Verdict,
+    ) {
+        let _ = (now, space, number, packet, verdict);
+    }
+}
+
+/// What is known of a path, for congestion control: it is put away when the connection leaves the path.
+#[derive(Debug)]
+pub struct PathControl {
+    rtt: Rtt,
+    controller: Box<dyn Controller>,
+    pacer: Pacer,
+}
+
+impl PathControl {
+    /// Of a path of which nothing is known.
+    #[must_use]
+    pub fn new(controller: Box<dyn Controller>) -> Self {
+        Self {
+            rtt: Rtt::default(),
+            controller,
+            pacer: Pacer::new(),
+        }
+    }
 }
 
 /// A packet to be sent, as [`Recovery::on_sent`] is told of it.
@@ -59,6 +94,8 @@ pub struct Outgoing {
     pub is_in_flight: bool,
     /// Whether it probes the path for a larger datagram size.
     pub is_mtu_probe: bool,
+    /// Whether it goes by another path than the one in use; such a packet is not in flight.
+    pub is_off_path: bool,
 }
 
 /// An ACK frame that was received.
@@ -246,7 +283,11 @@ impl Recovery {
         receipts: impl IntoIterator<Item = Receipt>,
     ) {
         let bytes = u64::from(outgoing.bytes);
-        let ecn = self.ecn.codepoint();
+        let ecn = if outgoing.is_off_path {
+            EcnCodepoint::NotEct
+        } else {
+            self.ecn.codepoint()
+        };
         self.ecn.on_sent(outgoing.space.index(), ecn);
         self.statistics.packets_sent += 1;
         self.statistics.bytes_sent += bytes;
@@ -276,6 +317,7 @@ impl Recovery {
                 is_ack_eliciting: outgoing.is_ack_eliciting,
                 is_in_flight: outgoing.is_in_flight,
                 is_mtu_probe: outgoing.is_mtu_probe,
+                is_off_path: outgoing.is_off_path,
                 ecn,
                 controller,
             },
@@ -412,9 +454,12 @@ impl Recovery {
             statistics.packets_acked += 1;
             statistics.bytes_acked += u64::from(packet.bytes);
             receipts.for_each(|receipt| sink.acked(space, receipt));
+            sink.packet_acked(ack.now, space, acked);
             if acked.was_lost {
                 statistics.packets_late += 1;
-                thresholds.on_spurious_loss(acked.number, next);
+                if !packet.is_off_path {
+                    thresholds.on_spurious_loss(acked.number, next);
+                }
                 news.late += 1;
                 if packet.is_in_flight && !packet.is_mtu_probe {
                     controller.on_spurious_loss(ack.now, &packet.as_congestion());
@@ -423,7 +468,7 @@ impl Recovery {
             }
             news.ect0 += u64::from(packet.ecn == EcnCodepoint::Ect0);
             news.has_ack_eliciting |= packet.is_ack_eliciting;
-            if acked.number == largest {
+            if acked.number == largest && !packet.is_off_path {
                 news.largest_sent_at = Some(packet.sent_at);
             }
             if packet.is_in_flight {
@@ -465,6 +510,7 @@ impl Recovery {
         let in_flight = &mut self.in_flight;
         let mut next_loss: Option<Time> = None;
         let mut lost_by_time = 0;
+        let verdict_of_lost = Cell::new(Verdict::LostByPackets);
         let (mut count, mut newest) = (0, None);
         sent.declare_lost(
             |number, packet| match judge(
@@ -475,9 +521,13 @@ impl Recovery {
                 delay,
                 &thresholds,
             ) {
-                Verdict::LostByPackets => true,
+                Verdict::LostByPackets => {
+                    verdict_of_lost.set(Verdict::LostByPackets);
+                    true
+                }
                 Verdict::LostByTime => {
                     lost_by_time += 1;
+                    verdict_of_lost.set(Verdict::LostByTime);
                     true
                 }
                 Verdict::Until(at) => {
@@ -500,6 +550,7 @@ impl Recovery {
                     }
                 }
                 receipts.for_each(|receipt| sink.lost(space, receipt));
+                sink.packet_lost(now, space, number, packet, verdict_of_lost.get());
             },
         );
         self.statistics.packets_lost_by_time += lost_by_time;
@@ -577,6 +628,36 @@ impl Recovery {
                 Expired::Probe(space)
             }
             _ => Expired::Nothing,
+        }
+    }
+
+    /// Gives up what is in flight in a space, without a word to the congestion controller: a Retry, another version, or
+    /// 0-RTT that was refused (RFC 9002 §6.3, RFC 9001 §4.6.2). What of it is to be sent again is for `sink` to say.
+    pub fn give_up(&mut self, now: Time, space: Space, sink: &mut impl ReceiptSink) {
+        let in_flight = &mut self.in_flight;
+        self.spaces.get_mut(space).give_up(&mut |packet, receipts| {
+            if packet.is_in_flight {
+                *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
+            }
+            receipts.for_each(|receipt| sink.lost(space, receipt));
+        });
+        self.timer.on_discarded(space, now);
+    }
+
+    // ---- the path -------------------------------------------------------------------------------------------------
+
+    /// The connection goes by another path from now on, with `control`; returns that of the path left (RFC 9000 §9.4).
+    pub fn change_path(&mut self, control: PathControl) -> PathControl {
+        for space in Space::ALL {
+            self.spaces.get_mut(space).leave_path();
+        }
+        self.in_flight = 0;
+        self.last_sent_at = None;
+        self.ecn.on_new_path();
+        PathControl {
+            rtt: mem::replace(&mut self.rtt, control.rtt),
+            controller: mem::replace(&mut self.controller, control.controller),
+            pacer: mem::replace(&mut self.pacer, control.pacer),
         }
     }
 

@@ -24,6 +24,8 @@ pub struct SentPacket {
     pub is_in_flight: bool,
     /// Whether it probes the path for a larger datagram size: then its loss is no congestion (RFC 9000 §14.4).
     pub is_mtu_probe: bool,
+    /// Whether it went by another path than the one in use: then it says nothing of that (RFC 9000 §9.4).
+    pub is_off_path: bool,
     /// The mark it was sent with.
     pub ecn: EcnCodepoint,
     /// What the congestion controller wants to know again.
@@ -181,6 +183,7 @@ impl SentPackets {
                 is_ack_eliciting: false,
                 is_in_flight: false,
                 is_mtu_probe: false,
+                is_off_path: false,
                 ecn: EcnCodepoint::NotEct,
                 controller: SendReceipt::default(),
             },
@@ -375,6 +378,41 @@ impl SentPackets {
         self.receipts = VecDeque::new();
         self.ack_eliciting_outstanding = 0;
         self.oldest_outstanding = self.base;
+    }
+
+    /// Gives up all that is outstanding: it counts as lost, but not as congestion. `given_up` is told of each packet, with
+    /// its receipts.
+    pub fn give_up(
+        &mut self,
+        given_up: &mut impl FnMut(&SentPacket, &mut dyn Iterator<Item = Receipt>),
+    ) {
+        for number in self.oldest_outstanding.max(self.base)..self.next_number() {
+            let Some(slot) = self
+                .slot_mut(number)
+                .filter(|slot| slot.fate == Fate::Outstanding)
+            else {
+                continue;
+            };
+            let packet = slot.packet;
+            slot.fate = Fate::Lost;
+            slot.packet.is_in_flight = false;
+            let (start, count) = (slot.receipts, slot.receipt_count);
+            given_up(&packet, &mut self.receipts_of(start, count));
+        }
+        self.ack_eliciting_outstanding = 0;
+        self.oldest_outstanding = self.next_number();
+    }
+
+    /// The connection goes by another path from now on: what is outstanding is in flight no more, and tells nothing of
+    /// the path in use (RFC 9000 §9.4). Whether it arrived is still of interest.
+    pub fn leave_path(&mut self) {
+        for slot in &mut self.slots {
+            let packet = &mut slot.packet;
+            packet.is_in_flight = false;
+            packet.is_mtu_probe = false;
+            packet.is_off_path = true;
+            packet.ecn = EcnCodepoint::NotEct;
+        }
     }
 
     /// Forgets packets declared lost that were sent before `before`: nobody will acknowledge them now.

@@ -86,6 +86,7 @@ impl Path {
             is_ack_eliciting: true,
             is_in_flight: true,
             is_mtu_probe,
+            is_off_path: false,
         };
         let receipt = Receipt::Crypto { offset, len: 1 };
         self.recovery.on_sent(self.now, &outgoing, [receipt]);

@@ -11,6 +11,7 @@ fn packet(sent_at: u64) -> SentPacket {
         is_ack_eliciting: true,
         is_in_flight: true,
         is_mtu_probe: false,
+        is_off_path: false,
         ecn: EcnCodepoint::NotEct,
         controller: SendReceipt::default(),
     }

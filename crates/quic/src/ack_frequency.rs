@@ -1,0 +1,155 @@
+//! Asking the peer for rarer acknowledgments (draft-ietf-quic-ack-frequency §4 to §6).
+//!
+//! A startup measures queues by the density of acknowledgments, so nothing is asked before the first loss episode ended
+//! it. From then on about eight acknowledgments a round trip do, and at most ten packets go unacknowledged. The peer's
+//! `max_ack_delay` is left as it is.
+
+use core::time::Duration;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{
+    BufferFull, Encode, VarInt, Writer,
+    frame::{AckFrequency, ImmediateAck},
+};
+
+use crate::receipt::Receipt;
+
+#[cfg(test)]
+mod tests;
+
+/// What is asked of the peer.
+#[derive(Clone, Debug, Default)]
+pub struct AckFrequencyOut {
+    /// The peer's `max_ack_delay`, if it takes the frames at all.
+    max_ack_delay: Option<Duration>,
+    next_sequence: u64,
+    asked: Option<Wish>,
+    is_to_send: bool,
+    considered_at: Option<Time>,
+}
+
+/// What one frame asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wish {
+    /// How many packets may go unacknowledged.
+    threshold: u64,
+    /// From what distance a gap is to be told of at once; 0 for never.
+    reordering: u64,
+}
+
+/// The state of the path that a wish follows from.
+#[derive(Clone, Copy, Debug)]
+pub struct Circumstances {
+    /// The congestion window, in datagrams.
+    pub window_packets: u64,
+    /// How often the window was cut.
+    pub loss_episodes: u64,
+    /// The packet threshold of loss detection; `None` if it is not used any more.
+    pub packet_threshold: Option<u64>,
+    /// The probe timeout.
+    pub probe_timeout: Duration,
+}
+
+impl AckFrequencyOut {
+    /// So many packets go unacknowledged at most.
+    pub const THRESHOLD_MAX: u64 = 10;
+    /// Acknowledgments wanted a round trip.
+    const ACKS_PER_ROUND: u64 = 8;
+    /// A smaller threshold is not worth a frame: the peer's default is 1.
+    const THRESHOLD_MIN: u64 = 3;
+    /// A wish is thought over after so many probe timeouts.
+    const PAUSE_TIMEOUTS: u32 = 4;
+
+    /// The peer's parameters: whether it takes the frames, and its `max_ack_delay`.
+    pub fn on_peer_parameters(&mut self, takes: bool, max_ack_delay: Duration) {
+        self.max_ack_delay = takes.then_some(max_ack_delay);
+    }
+
+    /// Whether the peer takes `ACK_FREQUENCY` and `IMMEDIATE_ACK` frames.
+    #[must_use]
+    pub const fn is_allowed(&self) -> bool {
+        self.max_ack_delay.is_some()
+    }
+
+    /// Whether it is time to think over what to ask for.
+    #[must_use]
+    pub fn is_due(&self, now: Time, probe_timeout: Duration) -> bool {
+        self.is_allowed()
+            && self
+                .considered_at
+                .is_none_or(|at| now >= at + probe_timeout * Self::PAUSE_TIMEOUTS)
+    }
+
+    /// Thinks over what to ask for.
+    pub fn consider(&mut self, now: Time, path: &Circumstances) {
+        if !self.is_due(now, path.probe_timeout) {
+            return;
+        }
+        self.considered_at = Some(now);
+        if path.loss_episodes == 0 {
+            return;
+        }
+        let threshold = (path.window_packets / Self::ACKS_PER_ROUND).min(Self::THRESHOLD_MAX);
+        let wish = Wish {
+            threshold: if threshold < Self::THRESHOLD_MIN {
+                1
+            } else {
+                threshold
+            },
+            reordering: path.packet_threshold.unwrap_or(0),
+        };
+        let default = Wish {
+            threshold: 1,
+            reordering: wish.reordering,
+        };
+        if wish != self.asked.unwrap_or(default) {
+            self.asked = Some(wish);
+            self.is_to_send = true;
+        }
+    }
+
+    /// The connection goes by another path: the peer starts anew there (draft §7).
+    pub fn on_new_path(&mut self) {
+        self.is_to_send = self.asked.is_some();
+    }
+
+    /// Whether a frame waits to be sent.
+    #[must_use]
+    pub const fn wants_to_send(&self) -> bool {
+        self.is_to_send
+    }
+
+    /// Writes the frame, if one waits and fits.
+    pub fn write_frames(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
+        let (true, Some(wish), Some(max_ack_delay)) =
+            (self.is_to_send, self.asked, self.max_ack_delay)
+        else {
+            return;
+        };
+        let micros = u64::try_from(max_ack_delay.as_micros()).unwrap_or(u64::MAX);
+        let frame = AckFrequency {
+            sequence: VarInt::saturating(self.next_sequence),
+            ack_eliciting_threshold: VarInt::saturating(wish.threshold),
+            max_ack_delay_us: VarInt::saturating(micros),
+            reordering_threshold: VarInt::saturating(wish.reordering),
+        };
+        if frame.encode(writer) != Err(BufferFull) {
+            receipts(Receipt::AckFrequency(self.next_sequence));
+            self.next_sequence += 1;
+            self.is_to_send = false;
+        }
+    }
+
+    /// Asks for an acknowledgment of this packet at once, where the peer takes the wish (draft §5).
+    pub fn write_immediate_ack(&self, writer: &mut Writer<'_>) {
+        if self.is_allowed() {
+            // Where there is no room the acknowledgment just comes later.
+            let _ = ImmediateAck.encode(writer);
+        }
+    }
+
+    /// The packet with the frame of this sequence number was lost: it is said again, if no later one was said.
+    pub fn on_lost(&mut self, sequence: u64) {
+        self.is_to_send |= sequence + 1 == self.next_sequence;
+    }
+}

@@ -1,0 +1,91 @@
+use lastbyte_wire::frame::{Frame, Frames};
+
+use super::*;
+
+const PATH: Circumstances = Circumstances {
+    window_packets: 100,
+    loss_episodes: 1,
+    packet_threshold: Some(3),
+    probe_timeout: Duration::from_millis(50),
+};
+
+fn at(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+fn frame(room: &mut AckFrequencyOut) -> Option<(u64, u64, u64, u64)> {
+    let mut buffer = [0; 64];
+    let mut writer = Writer::new(&mut buffer);
+    room.write_frames(&mut writer, &mut |_| {});
+    let written = writer.written();
+    let (one_rtt, client) = (
+        lastbyte_wire::packet::PacketType::OneRtt,
+        lastbyte_wire::Side::Client,
+    );
+    let mut frames = Frames::new(written, one_rtt, client).ok()?;
+    let Some(Ok(Frame::AckFrequency(frame))) = frames.next() else {
+        return None;
+    };
+    Some((
+        frame.sequence.get(),
+        frame.ack_eliciting_threshold.get(),
+        frame.max_ack_delay_us.get(),
+        frame.reordering_threshold.get(),
+    ))
+}
+
+fn room() -> AckFrequencyOut {
+    let mut room = AckFrequencyOut::default();
+    room.on_peer_parameters(true, Duration::from_millis(25));
+    room
+}
+
+#[test]
+fn nothing_is_asked_before_the_first_loss_episode_nor_of_a_peer_that_does_not_take_it() {
+    let mut startup = room();
+    let calm = Circumstances {
+        loss_episodes: 0,
+        ..PATH
+    };
+    startup.consider(at(0), &calm);
+    assert_eq!(frame(&mut startup), None);
+    let mut deaf = AckFrequencyOut::default();
+    deaf.consider(at(0), &PATH);
+    assert_eq!(frame(&mut deaf), None);
+}
+
+#[test]
+fn the_wish_follows_the_window_at_a_calm_pace() {
+    let mut room = room();
+    room.consider(at(0), &PATH);
+    assert_eq!(frame(&mut room), Some((0, 10, 25_000, 3)));
+    assert_eq!(frame(&mut room), None);
+    let small = Circumstances {
+        window_packets: 30,
+        ..PATH
+    };
+    room.consider(at(199), &small);
+    assert_eq!(frame(&mut room), None);
+    room.consider(at(200), &small);
+    assert_eq!(frame(&mut room), Some((1, 3, 25_000, 3)));
+    let tiny = Circumstances {
+        window_packets: 10,
+        packet_threshold: None,
+        ..PATH
+    };
+    room.consider(at(400), &tiny);
+    assert_eq!(frame(&mut room), Some((2, 1, 25_000, 0)));
+}
+
+#[test]
+fn only_the_latest_lost_frame_is_said_again() {
+    let mut room = room();
+    room.consider(at(0), &PATH);
+    assert!(frame(&mut room).is_some());
+    room.on_new_path();
+    assert!(frame(&mut room).is_some());
+    room.on_lost(0);
+    assert!(!room.wants_to_send());
+    room.on_lost(1);
+    assert_eq!(frame(&mut room), Some((2, 10, 25_000, 3)));
+}

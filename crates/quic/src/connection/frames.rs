@@ -1,0 +1,239 @@
+//! Frames in: who is told of each (RFC 9000 §19).
+
+use core::time::Duration;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{
+    Side, TransportError,
+    frame::{Ack, AckFrequency, CloseCause, ConnectionClose, Crypto, Frame},
+};
+
+use super::{
+    Connection, Event, Fatal, Stage,
+    handshake::ByRef,
+    migration::Place,
+    receive::{Arrival, Opened},
+    start::MIN_ACK_DELAY,
+};
+use crate::{
+    ack_frequency::Circumstances,
+    close::CloseReason,
+    crypto_stream::CryptoBufferExceeded,
+    recovery::IncomingAck,
+    space::Space,
+    stream::{StreamError, StreamSink},
+};
+
+impl From<StreamError> for Fatal {
+    fn from(error: StreamError) -> Self {
+        Self::new(error.code, error.reason)
+    }
+}
+
+impl From<CryptoBufferExceeded> for Fatal {
+    fn from(_: CryptoBufferExceeded) -> Self {
+        Self::new(
+            TransportError::CRYPTO_BUFFER_EXCEEDED,
+            "handshake data too far ahead of what was received",
+        )
+    }
+}
+
+impl Connection {
+    /// Tells the frame's room. Returns whether an ACK frame had news.
+    pub(super) fn handle_frame(
+        &mut self,
+        now: Time,
+        space: Space,
+        opened: &Opened<'_>,
+        arrival: &Arrival,
+        frame: &Frame<'_>,
+        sink: &mut dyn StreamSink,
+    ) -> Result<bool, Fatal> {
+        let streams = &mut self.rooms.streams;
+        match frame {
+            Frame::Ack(ack) => return self.handle_ack(now, space, ack, opened.generation),
+            Frame::Crypto(crypto) => self.handle_crypto(space, crypto)?,
+            Frame::Stream(stream) => streams.on_stream(stream, now, sink)?,
+            Frame::ResetStream(reset) => streams.on_reset_stream(reset, now)?,
+            Frame::StopSending(stop) => streams.on_stop_sending(stop)?,
+            Frame::MaxData(limit) => streams.on_max_data(limit),
+            Frame::MaxStreamData(limit) => streams.on_max_stream_data(limit)?,
+            Frame::MaxStreams(limit) => streams.on_max_streams(limit),
+            Frame::DataBlocked(blocked) => streams.on_data_blocked(blocked),
+            Frame::StreamDataBlocked(blocked) => streams.on_stream_data_blocked(blocked)?,
+            Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(blocked),
+            Frame::NewConnectionId(new) => {
+                self.rooms
+                    .peer_ids
+                    .on_new(new)
+                    .map_err(|error| Fatal::new(error.transport_error(), error.reason()))?;
+            }
+            Frame::RetireConnectionId(retire) => {
+                self.handle_retire(retire.sequence.get(), opened)?;
+            }
+            Frame::HandshakeDone(_) => self.confirm(now),
+            Frame::ConnectionClose(close) => self.handle_close(now, close),
+            Frame::NewToken(token) => {
+                if self.side == Side::Client {
+                    self.events.push(Event::NewToken(token.token().to_vec()));
+                }
+            }
+            Frame::PathChallenge(challenge) => {
+                let path = match self.place(&arrival.network) {
+                    Some(Place::Current) => Some(&mut self.path),
+                    Some(Place::Other(index)) => self.others.get_mut(index),
+                    Some(Place::New) | None => None,
+                };
+                if let Some(path) = path {
+                    path.validation.on_challenge(challenge.data);
+                }
+            }
+            Frame::PathResponse(response) => self.on_path_response(now, &response.data),
+            Frame::Datagram(datagram) => {
+                // The frame's type is part of its size (RFC 9221 §3).
+                let max = usize::from(self.config.max_datagram_frame_size);
+                if datagram.data.len() >= max {
+                    return Err(Fatal::new(
+                        TransportError::PROTOCOL_VIOLATION,
+                        "a DATAGRAM frame above max_datagram_frame_size",
+                    ));
+                }
+                self.rooms.datagrams.on_datagram(datagram);
+            }
+            Frame::AckFrequency(_) | Frame::ImmediateAck(_) if !self.config.ack_frequency => {
+                return Err(Fatal::new(
+                    TransportError::FRAME_ENCODING_ERROR,
+                    "a frame of an extension that was not agreed on",
+                ));
+            }
+            Frame::AckFrequency(wish) => self.handle_ack_frequency(wish)?,
+            Frame::ImmediateAck(_) => {
+                self.received.get_mut(space).policy_mut().on_immediate_ack();
+            }
+            Frame::Padding(_) | Frame::Ping(_) => {}
+        }
+        Ok(false)
+    }
+
+    fn handle_retire(&mut self, sequence: u64, opened: &Opened<'_>) -> Result<(), Fatal> {
+        let mut generator = ByRef(&mut *self.ids);
+        let ids = &mut self.rooms.local_ids;
+        ids.on_retire(sequence, &opened.destination, &mut generator, &mut |_| {})
+            .map(drop)
+            .map_err(|_| {
+                Fatal::new(
+                    TransportError::PROTOCOL_VIOLATION,
+                    "RETIRE_CONNECTION_ID of an ID in use or never issued",
+                )
+            })
+    }
+
+    fn handle_close(&mut self, now: Time, close: &ConnectionClose<'_>) {
+        let reason = match close.cause {
+            CloseCause::Transport { error, .. } => CloseReason::Peer { code: error },
+            CloseCause::Application { error_code } => CloseReason::PeerApplication {
+                code: error_code.get(),
+            },
+        };
+        if self.close_phrase.is_empty() {
+            self.close_phrase = String::from_utf8_lossy(close.reason).into();
+        }
+        let probe_timeout = self.probe_timeout();
+        self.end(now, reason, probe_timeout);
+    }
+
+    fn handle_ack_frequency(&mut self, wish: &AckFrequency) -> Result<(), Fatal> {
+        let least = MIN_ACK_DELAY.min(self.config.max_ack_delay);
+        if Duration::from_micros(wish.max_ack_delay_us.get()) < least {
+            return Err(Fatal::new(
+                TransportError::PROTOCOL_VIOLATION,
+                "ACK_FREQUENCY asks for less than min_ack_delay",
+            ));
+        }
+        let received = self.received.get_mut(Space::Application);
+        received.policy_mut().on_ack_frequency(wish);
+        Ok(())
+    }
+
+    fn handle_ack(
+        &mut self,
+        now: Time,
+        space: Space,
+        frame: &Ack<'_>,
+        generation: u64,
+    ) -> Result<bool, Fatal> {
+        let exponent = self
+            .peer_parameters
+            .as_ref()
+            .map_or(3, |peer| peer.ack_delay_exponent);
+        let micros = frame.delay().get().saturating_mul(1 << exponent.min(20));
+        let ack_delay = match space {
+            Space::Application => Duration::from_micros(micros),
+            Space::Initial | Space::Handshake => Duration::ZERO,
+        };
+        let max_ack_delay = self.peer_max_ack_delay();
+        self.has_handshake_ack |= space != Space::Initial;
+        let ack = IncomingAck {
+            now,
+            space,
+            frame,
+            ack_delay,
+            max_ack_delay: (self.stage == Stage::Confirmed).then_some(max_ack_delay),
+            resets_backoff: self.side == Side::Server || self.has_handshake_ack,
+        };
+        let outcome = self.recovery.on_ack(&ack, &mut self.rooms).map_err(|_| {
+            Fatal::new(
+                TransportError::PROTOCOL_VIOLATION,
+                "an acknowledgment of a packet that was never sent",
+            )
+        })?;
+        if self.statistics.paths.promoted > 0 {
+            self.statistics.paths.packets_acked_promoted += outcome.newly_acked;
+        }
+        if self.recovery.rtt().has_sample() {
+            self.rooms.streams.set_rtt(self.recovery.rtt().smoothed());
+        }
+        let probe_timeout = self.probe_timeout();
+        if space == Space::Application
+            && let Some(keys) = &mut self.one_rtt
+        {
+            keys.on_ack(frame.largest(), generation, now, probe_timeout)
+                .map_err(|_| {
+                    Fatal::new(
+                        TransportError::KEY_UPDATE_ERROR,
+                        "an acknowledgment of new keys under old ones",
+                    )
+                })?;
+        }
+        self.consider_ack_frequency(now, probe_timeout);
+        Ok(outcome.newly_acked > 0)
+    }
+
+    fn consider_ack_frequency(&mut self, now: Time, probe_timeout: Duration) {
+        if !self.rooms.ack_frequency.is_due(now, probe_timeout) {
+            return;
+        }
+        let state = self.recovery.congestion();
+        let thresholds = self.recovery.thresholds();
+        let circumstances = Circumstances {
+            window_packets: state.window / u64::from(self.datagram_size()),
+            loss_episodes: state.statistics.loss_episodes,
+            packet_threshold: thresholds
+                .uses_packet_threshold()
+                .then_some(crate::recovery::PACKET_THRESHOLD),
+            probe_timeout,
+        };
+        self.rooms.ack_frequency.consider(now, &circumstances);
+    }
+
+    fn handle_crypto(&mut self, space: Space, frame: &Crypto<'_>) -> Result<(), Fatal> {
+        let session = &mut self.session;
+        self.rooms
+            .crypto
+            .get_mut(space)
+            .on_received(frame.offset.get(), frame.data, &mut |data| {
+                session.read_crypto(space, data).map_err(Fatal::from)
+            })
+    }
+}

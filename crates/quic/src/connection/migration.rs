@@ -1,0 +1,443 @@
+//! Paths, and moving between them (RFC 9000 §8.2, §9).
+//!
+//! One path is in use: everything but challenges and their answers goes there. Others are known for a while, a few at
+//! most:
+//!
+//! - *At a server*: the peer's packets come from another address. The path is known from the first such packet that opens;
+//!   from the first that does more than probe, the connection goes by it (§9.3), three times what came until the peer has
+//!   answered a challenge. The path left is challenged too, and is gone back to if the new one does not answer.
+//! - *At a client*: it is asked to move ([`Connection::migrate`]), and does when the new path has answered; or it finds
+//!   itself moved ([`Connection::rebind`]); or the server prefers another address (§9.6).
+//!
+//! Each path uses a connection ID of its own, unless the peer did not change its, as behind a NAT (§9.5). A path with
+//! another IP address starts with congestion control and round-trip time of its own; what was known of the path left is
+//! put away for a return (§9.4).
+
+use core::net::SocketAddr;
+use std::fmt;
+
+use lastbyte_congestion::{Environment, Time};
+use lastbyte_wire::{ConnectionId, Side, TransportError};
+
+use super::{Connection, Event, Fatal, NetworkPath, Stage};
+use crate::{
+    path::{Amplification, MtuDiscovery, PathValidation, ValidationState},
+    recovery::PathControl,
+    space::Space,
+    trace::{self, PathEvent},
+};
+
+/// A path, in use or not.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) network: NetworkPath,
+    pub(super) amplification: Amplification,
+    pub(super) validation: PathValidation,
+    /// The sequence number of the peer's connection ID on this path; `None`: that of the path in use.
+    pub(super) lent: Option<u64>,
+    /// What was put away when the path was left.
+    put_away: Option<(PathControl, MtuDiscovery)>,
+    /// Whether it is to be moved to once it is validated.
+    is_wanted: bool,
+}
+
+impl Path {
+    pub(super) const fn new(network: NetworkPath, amplification: Amplification) -> Self {
+        Self {
+            network,
+            amplification,
+            validation: PathValidation::new(),
+            lent: None,
+            put_away: None,
+            is_wanted: false,
+        }
+    }
+}
+
+/// Where a datagram came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// The path in use.
+    Current,
+    /// Another that is known, by its place among them.
+    Other(usize),
+    /// One that is not known yet.
+    New,
+}
+
+/// Why a connection cannot move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrateError {
+    /// Only clients do (RFC 9000 §9).
+    Server,
+    /// Not before the handshake is confirmed, nor when the connection ends (§9).
+    NotConfirmed,
+    /// The peer asked not to (`disable_active_migration`, §18.2).
+    Disabled,
+    /// The peer has not given a connection ID for another path (§9.5), or too many paths are being tried.
+    NoConnectionId,
+}
+
+impl fmt::Display for MigrateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Server => "only clients move to other addresses",
+            Self::NotConfirmed => "the handshake is not confirmed yet, or the connection ends",
+            Self::Disabled => "the server does not allow it",
+            Self::NoConnectionId => "the server has given no connection ID for another path",
+        })
+    }
+}
+
+impl std::error::Error for MigrateError {}
+
+impl Connection {
+    /// Moves to another path once it has answered a challenge (RFC 9000 §9.1): [`Event::Moved`] or [`Event::PathFailed`]
+    /// tells.
+    ///
+    /// # Errors
+    ///
+    /// It cannot move.
+    pub fn migrate(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
+        self.check_migration(true)?;
+        self.try_path(now, network)
+    }
+
+    /// This side's address changed under it, as when a network went away: goes on by another path at once (RFC 9000 §9.2).
+    ///
+    /// # Errors
+    ///
+    /// It cannot move.
+    pub fn rebind(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
+        self.check_migration(true)?;
+        let lent = self.rooms.peer_ids.lend();
+        let mut path = Path::new(network, Amplification::unlimited());
+        path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
+        self.others.push(path);
+        self.statistics.paths.created += 1;
+        self.promote(now, self.others.len() - 1);
+        Ok(())
+    }
+
+    fn check_migration(&self, is_active: bool) -> Result<(), MigrateError> {
+        if self.side == Side::Server {
+            return Err(MigrateError::Server);
+        }
+        if self.stage != Stage::Confirmed || self.is_closing() {
+            return Err(MigrateError::NotConfirmed);
+        }
+        let is_disabled = self
+            .peer_parameters
+            .as_ref()
+            .is_some_and(|peer| peer.disable_active_migration);
+        if is_active && is_disabled {
+            return Err(MigrateError::Disabled);
+        }
+        if self.others.len() >= PATHS_MAX {
+            return Err(MigrateError::NoConnectionId);
+        }
+        Ok(())
+    }
+
+    fn try_path(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
+        let lent = self.rooms.peer_ids.lend();
+        let mut path = Path::new(network, Amplification::unlimited());
+        path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
+        path.is_wanted = true;
+        let max_ack_delay = self.peer_max_ack_delay();
+        path.validation
+            .start(now, self.recovery.rtt(), max_ack_delay);
+        self.others.push(path);
+        self.statistics.paths.created += 1;
+        self.trace_path(now, network, PathEvent::Created);
+        Ok(())
+    }
+
+    /// A client goes to the address that the server prefers, of the family in use (RFC 9000 §9.6).
+    pub(super) fn follow_preferred_address(&mut self, now: Time) {
+        if !self.config.follows_preferred_address || self.check_migration(false).is_err() {
+            return;
+        }
+        let Some(preferred) = self
+            .peer_parameters
+            .as_ref()
+            .and_then(|peer| peer.preferred_address)
+        else {
+            return;
+        };
+        let here = self.path.network;
+        let remote = match here.remote {
+            SocketAddr::V4(_) => preferred.ipv4.map(SocketAddr::V4),
+            SocketAddr::V6(_) => preferred.ipv6.map(SocketAddr::V6),
+        };
+        if let Some(remote) = remote.filter(|remote| *remote != here.remote) {
+            let network = NetworkPath {
+                local: here.local,
+                remote,
+            };
+            // Where it cannot be tried, the connection stays where it is.
+            let _ = self.try_path(now, network);
+        }
+    }
+
+    // ---- datagrams in ---------------------------------------------------------------------------------------------
+
+    /// Which path that is; `None` if nothing may come from there.
+    pub(super) fn place(&self, network: &NetworkPath) -> Option<Place> {
+        if self.path.network.is_same(network) {
+            return Some(Place::Current);
+        }
+        let known = self
+            .others
+            .iter()
+            .position(|path| path.network.is_same(network));
+        match (known, self.side) {
+            (Some(index), _) => Some(Place::Other(index)),
+            // §9: a client drops what comes from elsewhere; which of its own addresses it came to is the system's affair.
+            (None, Side::Client) => {
+                (self.path.network.remote == network.remote).then_some(Place::Current)
+            }
+            // §9: not before the handshake is confirmed.
+            (None, Side::Server) => (self.stage == Stage::Confirmed).then_some(Place::New),
+        }
+    }
+
+    /// So many bytes came by a path, whatever was in them (RFC 9000 §8.1). Not of use for a new path.
+    pub(super) fn credit(&mut self, place: Place, bytes: u64) {
+        let path = match place {
+            Place::Current => &mut self.path,
+            Place::Other(index) => match self.others.get_mut(index) {
+                Some(path) => path,
+                None => return,
+            },
+            Place::New => return,
+        };
+        path.amplification.on_datagram_received(bytes);
+    }
+
+    /// A packet from a new address was opened: the path is known from now on, unless there are too many, or the peer
+    /// changed its connection ID and gave none to answer to.
+    pub(super) fn know_path(
+        &mut self,
+        now: Time,
+        network: NetworkPath,
+        bytes: u64,
+        destination: &ConnectionId,
+    ) -> Option<usize> {
+        if self.paths_failed >= FAILED_PATHS_MAX {
+            return None;
+        }
+        if self.others.len() >= PATHS_MAX {
+            // One that nothing is expected of makes room.
+            let idle = self.others.iter().position(|path| {
+                path.validation.state() != ValidationState::Validating && !path.is_wanted
+            })?;
+            self.forget_path(idle);
+        }
+        let lent = if *destination == self.peer_uses {
+            None // The same ID from another address: a NAT (§9.5).
+        } else {
+            let Some(lent) = self.rooms.peer_ids.lend() else {
+                self.statistics.paths.closed_without_id += 1;
+                return None;
+            };
+            Some(lent)
+        };
+        let mut path = Path::new(network, Amplification::limited());
+        path.amplification.on_datagram_received(bytes);
+        path.lent = lent;
+        self.others.push(path);
+        self.statistics.paths.created += 1;
+        self.trace_path(now, network, PathEvent::Created);
+        Some(self.others.len() - 1)
+    }
+
+    /// The newest packet came by another path, and does more than probe: the peer has moved (RFC 9000 §9.3).
+    pub(super) fn on_peer_moved(&mut self, now: Time, index: usize) {
+        self.statistics.paths.migration_elicited += 1;
+        self.promote(now, index);
+    }
+
+    /// `PATH_RESPONSE`: it may come by any path (RFC 9000 §8.2.3).
+    pub(super) fn on_path_response(&mut self, now: Time, data: &[u8; 8]) {
+        if self.path.validation.on_response(data) {
+            self.path.amplification.validate();
+            self.statistics.paths.validated += 1;
+            self.trace_path(now, self.path.network, PathEvent::Validated);
+            // Those left are not needed any more, but where the peer is being asked whether it is still there.
+            self.forget_paths(|path| {
+                path.validation.state() != ValidationState::Validating && !path.is_wanted
+            });
+            return;
+        }
+        let answered = self
+            .others
+            .iter_mut()
+            .position(|path| path.validation.on_response(data));
+        let Some(index) = answered else { return };
+        let Some(path) = self.others.get_mut(index) else {
+            return;
+        };
+        path.amplification.validate();
+        let (network, is_wanted) = (path.network, path.is_wanted);
+        self.statistics.paths.validated += 1;
+        self.trace_path(now, network, PathEvent::Validated);
+        if is_wanted {
+            self.promote(now, index);
+        } else if self.path.amplification.is_validated() {
+            self.forget_path(index);
+        }
+    }
+
+    // ---- moving ---------------------------------------------------------------------------------------------------
+
+    /// Another path becomes the one in use.
+    fn promote(&mut self, now: Time, index: usize) {
+        let Some(path) = self.others.get_mut(index) else {
+            return;
+        };
+        path.is_wanted = false;
+        let mut id_left = None;
+        if let Some(sequence) = path.lent {
+            if self.rooms.peer_ids.lent(sequence).is_none() {
+                // The peer has retired the ID since: nothing can be sent there.
+                self.statistics.paths.closed_without_id += 1;
+                self.forget_path(index);
+                return;
+            }
+            id_left = Some(self.rooms.peer_ids.exchange(sequence));
+        }
+        std::mem::swap(&mut self.path, path);
+        let left = path;
+        self.path.lent = None;
+        left.lent = id_left;
+        let network = self.path.network;
+        let is_rebinding = network.is_same_but_for_port(&left.network)
+            && network.local.ip() == left.network.local.ip();
+        if let Some((control, mtu)) = self.path.put_away.take() {
+            let control = self.recovery.change_path(control);
+            let mtu = std::mem::replace(&mut self.rooms.mtu, mtu);
+            left.put_away = Some((control, mtu));
+        } else if !is_rebinding {
+            // §9.4: nothing is known of the path.
+            let controller = self.config.congestion.build(&Environment {
+                max_datagram_size: u64::from(self.config.mtu.initial),
+                seed: self.random.number(),
+            });
+            let mut mtu = MtuDiscovery::new(self.config.mtu);
+            mtu.start(self.max_udp_payload_size);
+            let control = self.recovery.change_path(PathControl::new(controller));
+            let mtu = std::mem::replace(&mut self.rooms.mtu, mtu);
+            left.put_away = Some((control, mtu));
+        }
+        let max_ack_delay = self
+            .peer_parameters
+            .as_ref()
+            .map_or(core::time::Duration::ZERO, |peer| {
+                core::time::Duration::from_millis(peer.max_ack_delay_ms.get())
+            });
+        let rtt = self.recovery.rtt();
+        // §9.3.3: whoever it is that moved, the peer is asked at both places.
+        if self.side == Side::Server
+            && left.amplification.is_validated()
+            && left.validation.state() != ValidationState::Validating
+        {
+            left.validation.start(now, rtt, max_ack_delay);
+        }
+        if self.path.validation.state() == ValidationState::Idle {
+            self.path.validation.start(now, rtt, max_ack_delay);
+        }
+        if self.side == Side::Client {
+            self.forget_path(index);
+            // Something that makes the server follow.
+            *self.probes.get_mut(Space::Application) = 1;
+        }
+        self.recovery_follows_mtu(now);
+        self.rooms.ack_frequency.on_new_path();
+        self.release_at = None;
+        self.statistics.paths.promoted += 1;
+        self.events.push(Event::Moved(network));
+        self.trace_path(now, network, PathEvent::Promoted);
+    }
+
+    /// Validations whose time is up (RFC 9000 §8.2.4).
+    pub(super) fn expire_paths(&mut self, now: Time) {
+        let mut index = 0;
+        while let Some(path) = self.others.get_mut(index) {
+            if !path.validation.on_timeout(now) {
+                index += 1;
+                continue;
+            }
+            let (network, is_wanted) = (path.network, path.is_wanted);
+            self.forget_path(index);
+            self.on_path_failed(now, network);
+            if is_wanted {
+                self.events.push(Event::PathFailed(network));
+            }
+        }
+        if !self.path.validation.on_timeout(now) {
+            return;
+        }
+        let failed = self.path.network;
+        self.on_path_failed(now, failed);
+        let validated = self
+            .others
+            .iter()
+            .position(|path| path.amplification.is_validated());
+        match validated {
+            // §9.3.2: back to where the peer was last known to be.
+            Some(index) if self.side == Side::Server => {
+                self.promote(now, index);
+                self.forget_paths(|path| path.network == failed);
+            }
+            _ => {
+                self.events.push(Event::PathFailed(failed));
+                self.fail(
+                    now,
+                    Fatal::new(
+                        TransportError::NO_VIABLE_PATH,
+                        "the peer does not answer at its new address",
+                    ),
+                );
+            }
+        }
+    }
+
+    fn on_path_failed(&mut self, now: Time, network: NetworkPath) {
+        self.statistics.paths.validation_failed += 1;
+        self.paths_failed = self.paths_failed.saturating_add(1);
+        self.trace_path(now, network, PathEvent::Failed);
+    }
+
+    fn forget_paths(&mut self, is_done: impl Fn(&Path) -> bool) {
+        while let Some(index) = self.others.iter().position(&is_done) {
+            self.forget_path(index);
+        }
+    }
+
+    fn forget_path(&mut self, index: usize) {
+        let path = self.others.swap_remove(index);
+        if let Some(sequence) = path.lent {
+            // More to retire than are acknowledged: then the ID just stays unused.
+            let _ = self.rooms.peer_ids.give_back(sequence);
+        }
+    }
+
+    /// When [`Connection::expire_paths`] or a challenge is due.
+    pub(super) fn paths_deadline(&self) -> Option<Time> {
+        let others = self.others.iter().map(|path| path.validation.deadline());
+        others
+            .chain([self.path.validation.deadline()])
+            .flatten()
+            .min()
+    }
+
+    pub(super) fn trace_path(&mut self, now: Time, network: NetworkPath, event: PathEvent) {
+        self.rooms.trace(now, &trace::Event::Path(network, event));
+    }
+}
+
+/// Paths beside the one in use, at most.
+const PATHS_MAX: usize = 3;
+/// After so many failed validations a peer's new addresses are not looked at any more.
+const FAILED_PATHS_MAX: u32 = 100;

@@ -1,0 +1,265 @@
+//! What a connection counts, for its line in the log.
+//!
+//! Beside [`RecoveryStatistics`](crate::recovery::RecoveryStatistics), which counts what loss recovery knows of.
+
+use core::time::Duration;
+
+use lastbyte_wire::{
+    Direction,
+    frame::{CloseCause, Frame},
+};
+
+use crate::receipt::Receipt;
+
+/// What a connection has counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packets.
+    pub packets: PacketCounts,
+    /// Bytes of the datagrams received, whatever was in them.
+    pub bytes_received: u64,
+    /// Frames received.
+    pub frames_received: FrameCounts,
+    /// Frames sent.
+    pub frames_sent: FrameCounts,
+    /// Paths.
+    pub paths: PathCounts,
+    /// How long after its start the handshake was confirmed; `None` if it is not yet.
+    pub handshake_confirmed_after: Option<Duration>,
+}
+
+/// Packets by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PacketCounts {
+    /// Received and opened, without duplicates.
+    pub received: u64,
+    /// Received, and not opened: not authentic.
+    pub decryption_failed: u64,
+    /// Received twice.
+    pub duplicates: u64,
+    /// Initial packets received.
+    pub initial_received: u64,
+    /// 0-RTT packets received.
+    pub zero_rtt_received: u64,
+    /// Handshake packets received.
+    pub handshake_received: u64,
+    /// Initial packets sent.
+    pub initial_sent: u64,
+    /// 0-RTT packets sent.
+    pub zero_rtt_sent: u64,
+    /// Handshake packets sent.
+    pub handshake_sent: u64,
+    /// Received with a lower number than one before, in its space.
+    pub received_out_of_order: u64,
+    /// Received in datagrams marked ECT(0).
+    pub received_ect0: u64,
+    /// Received in datagrams marked ECT(1).
+    pub received_ect1: u64,
+    /// Received in datagrams marked CE.
+    pub received_ce: u64,
+    /// The most packets that waited at a time for keys to open them.
+    pub delayed_max: u64,
+    /// Packets that were opened after they had waited.
+    pub delayed_used: u64,
+    /// Packets that could not be kept till there are keys.
+    pub delayed_dropped: u64,
+    /// Packet numbers skipped (RFC 9000 §21.4).
+    pub skipped: u64,
+}
+
+/// Paths by what became of them. The path of the start does not count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounts {
+    /// Paths that came to be known.
+    pub created: u64,
+    /// Of them, those that were validated.
+    pub validated: u64,
+    /// Those that did not answer.
+    pub validation_failed: u64,
+    /// Those that the peer moved to.
+    pub migration_elicited: u64,
+    /// Those that became the path in use.
+    pub promoted: u64,
+    /// Those given up for want of a connection ID to use on them.
+    pub closed_without_id: u64,
+    /// Packets sent on paths that became the one in use.
+    pub packets_sent_promoted: u64,
+    /// Packets acknowledged that were sent on such paths.
+    pub packets_acked_promoted: u64,
+}
+
+/// Frames, each kind for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts([u64; FRAME_KINDS]);
+
+/// How many kinds of frames are told apart.
+pub const FRAME_KINDS: usize = 25;
+
+/// The kinds, by the names that logs know them by, in the order of [`FrameCounts::iter`]. `padding` counts bytes.
+pub const FRAME_NAMES: [&str; FRAME_KINDS] = [
+    "padding",
+    "ping",
+    "ack",
+    "reset_stream",
+    "stop_sending",
+    "crypto",
+    "new_token",
+    "stream",
+    "max_data",
+    "max_stream_data",
+    "max_streams_bidi",
+    "max_streams_uni",
+    "data_blocked",
+    "stream_data_blocked",
+    "streams_blocked",
+    "new_connection_id",
+    "retire_connection_id",
+    "path_challenge",
+    "path_response",
+    "transport_close",
+    "application_close",
+    "handshake_done",
+    "datagram",
+    "ack_frequency",
+    "immediate_ack",
+];
+
+/// A kind of frame, as its place in [`FRAME_NAMES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FrameKind {
+    Padding,
+    Ping,
+    Ack,
+    ResetStream,
+    StopSending,
+    Crypto,
+    NewToken,
+    Stream,
+    MaxData,
+    MaxStreamData,
+    MaxStreamsBidi,
+    MaxStreamsUni,
+    DataBlocked,
+    StreamDataBlocked,
+    StreamsBlocked,
+    NewConnectionId,
+    RetireConnectionId,
+    PathChallenge,
+    PathResponse,
+    TransportClose,
+    ApplicationClose,
+    HandshakeDone,
+    Datagram,
+    AckFrequency,
+    ImmediateAck,
+}
+
+const fn of_limit(direction: Direction) -> FrameKind {
+    match direction {
+        Direction::Bidirectional => FrameKind::MaxStreamsBidi,
+        Direction::Unidirectional => FrameKind::MaxStreamsUni,
+    }
+}
+
+impl FrameKind {
+    const fn of(frame: &Frame<'_>) -> Self {
+        match frame {
+            Frame::Padding(_) => Self::Padding,
+            Frame::Ping(_) => Self::Ping,
+            Frame::Ack(_) => Self::Ack,
+            Frame::ResetStream(_) => Self::ResetStream,
+            Frame::StopSending(_) => Self::StopSending,
+            Frame::Crypto(_) => Self::Crypto,
+            Frame::NewToken(_) => Self::NewToken,
+            Frame::Stream(_) => Self::Stream,
+            Frame::MaxData(_) => Self::MaxData,
+            Frame::MaxStreamData(_) => Self::MaxStreamData,
+            Frame::MaxStreams(limit) => of_limit(limit.direction),
+            Frame::DataBlocked(_) => Self::DataBlocked,
+            Frame::StreamDataBlocked(_) => Self::StreamDataBlocked,
+            Frame::StreamsBlocked(_) => Self::StreamsBlocked,
+            Frame::NewConnectionId(_) => Self::NewConnectionId,
+            Frame::RetireConnectionId(_) => Self::RetireConnectionId,
+            Frame::PathChallenge(_) => Self::PathChallenge,
+            Frame::PathResponse(_) => Self::PathResponse,
+            Frame::ConnectionClose(close) => match close.cause {
+                CloseCause::Transport { .. } => Self::TransportClose,
+                CloseCause::Application { .. } => Self::ApplicationClose,
+            },
+            Frame::HandshakeDone(_) => Self::HandshakeDone,
+            Frame::Datagram(_) => Self::Datagram,
+            Frame::AckFrequency(_) => Self::AckFrequency,
+            Frame::ImmediateAck(_) => Self::ImmediateAck,
+        }
+    }
+
+    /// The kind of the frame that left this receipt; `None` for those of paths, which are two kinds.
+    pub(crate) const fn of_receipt(receipt: &Receipt) -> Option<Self> {
+        Some(match receipt {
+            Receipt::Crypto { .. } => Self::Crypto,
+            Receipt::Stream { .. } => Self::Stream,
+            Receipt::ResetStream(_) => Self::ResetStream,
+            Receipt::StopSending(_) => Self::StopSending,
+            Receipt::MaxData => Self::MaxData,
+            Receipt::MaxStreamData(_) => Self::MaxStreamData,
+            Receipt::MaxStreams(direction) => of_limit(*direction),
+            Receipt::DataBlocked => Self::DataBlocked,
+            Receipt::StreamDataBlocked(_) => Self::StreamDataBlocked,
+            Receipt::StreamsBlocked(_) => Self::StreamsBlocked,
+            Receipt::NewConnectionId(_) => Self::NewConnectionId,
+            Receipt::RetireConnectionId(_) => Self::RetireConnectionId,
+            Receipt::NewToken => Self::NewToken,
+            Receipt::HandshakeDone => Self::HandshakeDone,
+            Receipt::Ack { .. } => Self::Ack,
+            Receipt::AckFrequency(_) => Self::AckFrequency,
+            Receipt::Path => return None,
+            Receipt::Ping => Self::Ping,
+            Receipt::Datagram => Self::Datagram,
+        })
+    }
+}
+
+impl FrameCounts {
+    /// The counts, each with its name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        FRAME_NAMES.into_iter().zip(self.0)
+    }
+
+    /// How many there were of the kind of this name.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Option<u64> {
+        self.iter()
+            .find_map(|(known, count)| (known == name).then_some(count))
+    }
+
+    pub(crate) fn add(&mut self, kind: FrameKind, count: u64) {
+        if let Some(counter) = self.0.get_mut(kind as usize) {
+            *counter = counter.saturating_add(count);
+        }
+    }
+
+    pub(crate) fn count(&mut self, frame: &Frame<'_>) {
+        let count = match frame {
+            Frame::Padding(padding) => padding.len.get() as u64,
+            _ => 1,
+        };
+        self.add(FrameKind::of(frame), count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_name() {
+        assert_eq!(FrameKind::ImmediateAck as usize, FRAME_KINDS - 1);
+        let mut counts = FrameCounts::default();
+        counts.add(FrameKind::RetireConnectionId, 3);
+        counts.add(FrameKind::ImmediateAck, 1);
+        assert_eq!(counts.of("retire_connection_id"), Some(3));
+        assert_eq!(counts.of("immediate_ack"), Some(1));
+        assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 4);
+        assert_eq!(counts.of("no_such_frame"), None);
+    }
+}
