@@ -87,8 +87,7 @@ impl Datagrams {
     #[must_use]
     pub fn len_max(&self, room: usize) -> Option<usize> {
         let peer = usize::try_from(self.peer_max).unwrap_or(usize::MAX);
-        Datagram::data_len_max(room.min(peer), LengthField::Present)
-            .filter(|_| self.peer_max > 0)
+        Datagram::data_len_max(room.min(peer), LengthField::Present).filter(|_| self.peer_max > 0)
     }
 
     /// Sends a datagram, in packets with so much room for frames.

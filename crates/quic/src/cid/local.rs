@@ -26,6 +26,8 @@ struct Issued {
     id: ConnectionId,
     /// Whether a `NEW_CONNECTION_ID` frame has yet to leave.
     is_to_send: bool,
+    /// Whether the peer is known to have it.
+    is_known: bool,
 }
 
 /// A `RETIRE_CONNECTION_ID` frame that the peer must not send (RFC 9000 §19.16): `PROTOCOL_VIOLATION`.
@@ -48,6 +50,7 @@ impl LocalIds {
             sequence: 0,
             id: handshake,
             is_to_send: false,
+            is_known: true,
         };
         Self {
             ids: VecDeque::from([first]),
@@ -63,6 +66,7 @@ impl LocalIds {
             sequence: self.next_sequence,
             id,
             is_to_send: false,
+            is_known: true,
         });
         self.next_sequence += 1;
         self.changes += 1;
@@ -95,6 +99,7 @@ impl LocalIds {
                 sequence: self.next_sequence,
                 id,
                 is_to_send: true,
+                is_known: false,
             });
             self.next_sequence += 1;
             self.changes += 1;
@@ -175,6 +180,27 @@ impl LocalIds {
             }
             issued.is_to_send = false;
             receipts(Receipt::NewConnectionId(issued.sequence));
+        }
+    }
+
+    /// A packet with the frame of this sequence number was acknowledged.
+    pub fn on_acked(&mut self, sequence: u64) {
+        for issued in &mut self.ids {
+            issued.is_known |= issued.sequence == sequence;
+        }
+    }
+
+    /// Whether the peer has an ID of ours to spare, so that it can answer us at another address (RFC 9000 §9.5).
+    #[must_use]
+    pub fn peer_can_change(&self) -> bool {
+        let is_empty = self.ids.front().is_some_and(|issued| issued.id.is_empty());
+        is_empty || self.ids.iter().filter(|issued| issued.is_known).count() > 1
+    }
+
+    /// Says again what the peer is not known to have.
+    pub fn send_again(&mut self) {
+        for issued in &mut self.ids {
+            issued.is_to_send |= !issued.is_known;
         }
     }
 

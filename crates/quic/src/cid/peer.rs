@@ -264,7 +264,11 @@ impl PeerIds {
     /// number.
     pub fn exchange(&mut self, sequence: u64) -> u64 {
         let before = self.current.sequence;
-        if let Some(lent) = self.lent.iter_mut().find(|known| known.sequence == sequence) {
+        if let Some(lent) = self
+            .lent
+            .iter_mut()
+            .find(|known| known.sequence == sequence)
+        {
             core::mem::swap(lent, &mut self.current);
         }
         before

@@ -40,10 +40,6 @@ impl EarlyPackets {
         Some(self.packets.len())
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
     /// Takes all.
     pub(super) fn take(&mut self) -> VecDeque<EarlyPacket> {
         self.bytes = 0;

@@ -173,7 +173,7 @@ impl Connection {
             Space::Initial | Space::Handshake => Duration::ZERO,
         };
         let max_ack_delay = self.peer_max_ack_delay();
-        self.has_handshake_ack |= space != Space::Initial;
+        self.has_handshake_ack |= space == Space::Handshake;
         let ack = IncomingAck {
             now,
             space,
@@ -207,6 +207,9 @@ impl Connection {
                 })?;
         }
         self.consider_ack_frequency(now, probe_timeout);
+        if self.wants_preferred_address && self.stage == Stage::Confirmed {
+            self.follow_preferred_address(now);
+        }
         Ok(outcome.newly_acked > 0)
     }
 

@@ -249,7 +249,9 @@ fn check_version(
     let refused = |reason| Fatal::new(TransportError::VERSION_NEGOTIATION_ERROR, reason);
     let Some(peer) = peer else {
         return if was_negotiated {
-            Err(refused("no version information after a version negotiation"))
+            Err(refused(
+                "no version information after a version negotiation",
+            ))
         } else {
             Ok(())
         };

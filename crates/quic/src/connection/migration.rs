@@ -17,9 +17,9 @@ use core::net::SocketAddr;
 use std::fmt;
 
 use lastbyte_congestion::{Environment, Time};
-use lastbyte_wire::{ConnectionId, Side, TransportError};
+use lastbyte_wire::{ConnectionId, Side};
 
-use super::{Connection, Event, Fatal, NetworkPath, Stage};
+use super::{Connection, Event, NetworkPath, Stage, transmit::PATH_DATAGRAM_MIN};
 use crate::{
     path::{Amplification, MtuDiscovery, PathValidation, ValidationState},
     recovery::PathControl,
@@ -52,6 +52,11 @@ impl Path {
             is_wanted: false,
         }
     }
+
+    /// Whether a datagram for a challenge may be sent there (RFC 9000 §8.1).
+    fn can_be_challenged(&self) -> bool {
+        self.amplification.budget() >= PATH_DATAGRAM_MIN as u64
+    }
 }
 
 /// Where a datagram came from.
@@ -74,7 +79,8 @@ pub enum MigrateError {
     NotConfirmed,
     /// The peer asked not to (`disable_active_migration`, §18.2).
     Disabled,
-    /// The peer has not given a connection ID for another path (§9.5), or too many paths are being tried.
+    /// The peer has not given a connection ID for another path, or is not known to have one of ours (§9.5), or too many
+    /// paths are being tried.
     NoConnectionId,
 }
 
@@ -84,7 +90,7 @@ impl fmt::Display for MigrateError {
             Self::Server => "only clients move to other addresses",
             Self::NotConfirmed => "the handshake is not confirmed yet, or the connection ends",
             Self::Disabled => "the server does not allow it",
-            Self::NoConnectionId => "the server has given no connection ID for another path",
+            Self::NoConnectionId => "there are no connection IDs for another path yet",
         })
     }
 }
@@ -110,9 +116,14 @@ impl Connection {
     /// It cannot move.
     pub fn rebind(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
         self.check_migration(true)?;
-        let lent = self.rooms.peer_ids.lend();
         let mut path = Path::new(network, Amplification::unlimited());
-        path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
+        if self.rooms.local_ids.peer_can_change() {
+            let lent = self.rooms.peer_ids.lend();
+            path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
+        } else {
+            // The server could not answer to another ID of its own, having none of ours: as behind a NAT, then.
+            self.rooms.local_ids.send_again();
+        }
         self.others.push(path);
         self.statistics.paths.created += 1;
         self.promote(now, self.others.len() - 1);
@@ -140,6 +151,9 @@ impl Connection {
     }
 
     fn try_path(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
+        if !self.rooms.local_ids.peer_can_change() {
+            return Err(MigrateError::NoConnectionId);
+        }
         let lent = self.rooms.peer_ids.lend();
         let mut path = Path::new(network, Amplification::unlimited());
         path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
@@ -155,7 +169,7 @@ impl Connection {
 
     /// A client goes to the address that the server prefers, of the family in use (RFC 9000 §9.6).
     pub(super) fn follow_preferred_address(&mut self, now: Time) {
-        if !self.config.follows_preferred_address || self.check_migration(false).is_err() {
+        if !self.wants_preferred_address || self.check_migration(false).is_err() {
             return;
         }
         let Some(preferred) = self
@@ -170,14 +184,17 @@ impl Connection {
             SocketAddr::V4(_) => preferred.ipv4.map(SocketAddr::V4),
             SocketAddr::V6(_) => preferred.ipv6.map(SocketAddr::V6),
         };
-        if let Some(remote) = remote.filter(|remote| *remote != here.remote) {
-            let network = NetworkPath {
-                local: here.local,
-                remote,
-            };
-            // Where it cannot be tried, the connection stays where it is.
-            let _ = self.try_path(now, network);
-        }
+        let Some(remote) = remote.filter(|remote| *remote != here.remote) else {
+            self.wants_preferred_address = false;
+            return;
+        };
+        let network = NetworkPath {
+            local: here.local,
+            remote,
+        };
+        // Before the server has an ID of ours to answer there it cannot be tried: then again with the next news.
+        self.wants_preferred_address =
+            self.try_path(now, network) == Err(MigrateError::NoConnectionId);
     }
 
     // ---- datagrams in ---------------------------------------------------------------------------------------------
@@ -234,7 +251,7 @@ impl Connection {
             })?;
             self.forget_path(idle);
         }
-        let lent = if *destination == self.peer_uses {
+        let lent = if *destination == self.peer_uses || destination.is_empty() {
             None // The same ID from another address: a NAT (§9.5).
         } else {
             let Some(lent) = self.rooms.peer_ids.lend() else {
@@ -379,7 +396,6 @@ impl Connection {
             return;
         }
         let failed = self.path.network;
-        self.on_path_failed(now, failed);
         let validated = self
             .others
             .iter()
@@ -387,18 +403,17 @@ impl Connection {
         match validated {
             // §9.3.2: back to where the peer was last known to be.
             Some(index) if self.side == Side::Server => {
+                self.on_path_failed(now, failed);
                 self.promote(now, index);
                 self.forget_paths(|path| path.network == failed);
             }
+            // There is nowhere else to go, so the peer is asked on (§8.2.4), at no more than three times what comes from
+            // there. Silence ends the connection in the end.
             _ => {
-                self.events.push(Event::PathFailed(failed));
-                self.fail(
-                    now,
-                    Fatal::new(
-                        TransportError::NO_VIABLE_PATH,
-                        "the peer does not answer at its new address",
-                    ),
-                );
+                let max_ack_delay = self.peer_max_ack_delay();
+                self.path
+                    .validation
+                    .start(now, self.recovery.rtt(), max_ack_delay);
             }
         }
     }
@@ -425,10 +440,10 @@ impl Connection {
 
     /// When [`Connection::expire_paths`] or a challenge is due.
     pub(super) fn paths_deadline(&self) -> Option<Time> {
-        let others = self.others.iter().map(|path| path.validation.deadline());
-        others
-            .chain([self.path.validation.deadline()])
-            .flatten()
+        self.others
+            .iter()
+            .chain([&self.path])
+            .filter_map(|path| path.validation.deadline(path.can_be_challenged()))
             .min()
     }
 

@@ -35,8 +35,7 @@ use std::{fmt, sync::Arc};
 
 use lastbyte_congestion::{Environment, Rtt, Time};
 use lastbyte_wire::{
-    ConnectionId, Side, StatelessResetToken, TransportError,
-    packet::Version,
+    ConnectionId, Side, StatelessResetToken, TransportError, packet::Version,
     transport_parameters::TransportParameters,
 };
 
@@ -102,6 +101,8 @@ pub struct Connection {
     others: Vec<Path>,
     /// Validations that failed.
     paths_failed: u32,
+    /// A client has yet to try the address that the server prefers.
+    wants_preferred_address: bool,
     /// Which of our connection IDs the peer uses on the path in use.
     peer_uses: ConnectionId,
     idle: IdleTimer,
@@ -219,6 +220,7 @@ impl Connection {
             path: Path::new(path.0, path.1),
             others: Vec::new(),
             paths_failed: 0,
+            wants_preferred_address: side == Side::Client && config.follows_preferred_address,
             peer_uses: local_id,
             idle: IdleTimer::new(now, config.max_idle_timeout, config.keep_alive),
             close: Close::new(),
@@ -520,10 +522,18 @@ impl Connection {
             is_handshake_confirmed: self.stage == Stage::Confirmed,
             has_handshake_keys: self.keys.get(Space::Handshake).is_some(),
             is_amplification_limited: self.is_amplification_limited(),
-            must_keep_alive: self.side == Side::Client
-                && !self.has_handshake_ack
-                && self.stage != Stage::Confirmed,
+            must_keep_alive: self.stage != Stage::Confirmed
+                && ((self.side == Side::Client && !self.has_handshake_ack)
+                    || self.has_handshake_data_to_send()),
         }
+    }
+
+    /// Whether handshake data waits to be sent: for a window that may be full of packets which the peer cannot acknowledge
+    /// before it has that data.
+    fn has_handshake_data_to_send(&self) -> bool {
+        [Space::Initial, Space::Handshake]
+            .into_iter()
+            .any(|space| self.can_send_in(space) && self.rooms.crypto.get(space).wants_to_send())
     }
 
     /// Whether the server has to hear more from the client before it may send another datagram (RFC 9000 §8.1).
@@ -558,7 +568,9 @@ impl fmt::Debug for Connection {
             .field("side", &self.side)
             .field("stage", &self.stage)
             .field("close", &self.close)
-            .field("recovery", &self.recovery)
+            .field("in_flight", &self.recovery.in_flight())
+            .field("window_left", &self.recovery.window_left())
+            .field("statistics", self.recovery.statistics())
             .finish_non_exhaustive()
     }
 }

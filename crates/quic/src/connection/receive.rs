@@ -164,11 +164,10 @@ impl Connection {
             self.rooms.trace(now, &Event::PacketReceived(packet));
         }
         self.on_first_packets(now, &opened);
-        if self.place(&arrival.network) == Some(Place::New) {
-            let bytes = std::mem::take(&mut arrival.bytes);
-            self.know_path(now, arrival.network, bytes, &opened.destination);
-        }
+        self.know_arrival(now, arrival, &opened.destination);
         let nature = self.handle_frames(now, space, &opened, arrival, sink)?;
+        // The packet may have brought the connection ID that was missing.
+        self.know_arrival(now, arrival, &opened.destination);
         let largest = self.received.get(space).largest();
         let is_newest = largest.is_none_or(|largest| opened.number > largest);
         self.received.get_mut(space).on_received(&Received {
@@ -188,6 +187,17 @@ impl Connection {
         }
         self.drive_handshake(now);
         Ok(())
+    }
+
+    /// A packet of a new path was opened.
+    fn know_arrival(&mut self, now: Time, arrival: &mut Arrival, destination: &ConnectionId) {
+        if self.place(&arrival.network) == Some(Place::New)
+            && self
+                .know_path(now, arrival.network, arrival.bytes, destination)
+                .is_some()
+        {
+            arrival.bytes = 0;
+        }
     }
 
     fn handle_frames(
@@ -218,8 +228,7 @@ impl Connection {
             nature.is_useful |= FloodGuard::is_useful(&frame);
             if self.close.state() == CloseState::Open || matches!(frame, Frame::ConnectionClose(_))
             {
-                nature.is_useful |=
-                    self.handle_frame(now, space, opened, arrival, &frame, sink)?;
+                nature.is_useful |= self.handle_frame(now, space, opened, arrival, &frame, sink)?;
             }
         }
         if nature.is_ack_eliciting && !nature.is_useful {
@@ -354,12 +363,7 @@ impl Connection {
                 && (!packet.token().is_empty() || packet.packet_type() == PacketType::ZeroRtt))
     }
 
-    fn keep_early<T>(
-        &mut self,
-        now: Time,
-        packet: &Protected<'_>,
-        arrival: &Arrival,
-    ) -> Option<T> {
+    fn keep_early<T>(&mut self, now: Time, packet: &Protected<'_>, arrival: &Arrival) -> Option<T> {
         let opening = self.opening.as_mut();
         let kept = opening.and_then(|opening| opening.early.keep(packet.bytes(), arrival.ecn));
         let packets = &mut self.statistics.packets;

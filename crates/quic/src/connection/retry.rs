@@ -44,7 +44,10 @@ impl Connection {
 
     fn accepts_retry(&mut self, packet: &Retry<'_>) -> bool {
         let (version, local_id) = (self.version, self.local_id);
-        let Some(original) = self.opening.as_ref().map(|opening| opening.original_destination)
+        let Some(original) = self
+            .opening
+            .as_ref()
+            .map(|opening| opening.original_destination)
         else {
             return false;
         };
@@ -59,7 +62,10 @@ impl Connection {
     pub(super) fn on_version_negotiation(&mut self, now: Time, packet: &VersionNegotiation<'_>) {
         let ours = self.version.number();
         let local_id = self.local_id;
-        let original = self.opening.as_ref().map(|opening| opening.original_destination);
+        let original = self
+            .opening
+            .as_ref()
+            .map(|opening| opening.original_destination);
         let is_expected = self
             .unheard_client()
             .is_some_and(|client| !client.was_negotiated && client.retry_source.is_none())
@@ -100,7 +106,8 @@ impl Connection {
         self.session = session;
         *self.keys.get_mut(Space::Initial) = Some(Box::new(keys));
         self.zero_rtt = None;
-        self.recovery.give_up(now, Space::Initial, &mut super::rooms::Void);
+        self.recovery
+            .give_up(now, Space::Initial, &mut super::rooms::Void);
         self.recovery
             .give_up(now, Space::Application, &mut self.rooms);
         self.rooms.crypto = PerSpace::new(

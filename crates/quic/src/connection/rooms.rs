@@ -87,12 +87,12 @@ impl ReceiptSink for Rooms {
             }
             Receipt::RetireConnectionId(sequence) => self.peer_ids.on_acked(sequence),
             Receipt::NewToken => self.new_token.on_acked(),
+            Receipt::NewConnectionId(sequence) => self.local_ids.on_acked(sequence),
             Receipt::Ack { largest } => {
                 let known = self.acks_known.get_mut(space);
                 *known = (*known).max(Some(largest));
             }
-            Receipt::NewConnectionId(_)
-            | Receipt::HandshakeDone
+            Receipt::HandshakeDone
             | Receipt::AckFrequency(_)
             | Receipt::Path
             | Receipt::Ping

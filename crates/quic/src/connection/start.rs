@@ -119,7 +119,9 @@ impl Connection {
             preferred: None,
         };
         let parameters = offer.parameters(config).to_vec();
-        let session = start.crypto.start(version, start.server_name, &parameters)?;
+        let session = start
+            .crypto
+            .start(version, start.server_name, &parameters)?;
         let keys = start.crypto.initial_keys(version, &start.destination);
         let opening = Opening {
             client: Some(ClientOpening {

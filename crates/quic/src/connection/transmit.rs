@@ -87,9 +87,7 @@ impl Connection {
                 break;
             }
             let written = self.write_datagram(now, room);
-            self.path
-                .amplification
-                .on_datagram_sent(written as u64);
+            self.path.amplification.on_datagram_sent(written as u64);
             len += written;
             if segment_len == 0 {
                 segment_len = written;
@@ -202,7 +200,8 @@ impl Connection {
             is_in_flight: is_ack_eliciting || pads,
             ..Manner::default()
         };
-        let len = self.finish_packet(now, space, number, packet, payload_start..end, manner, room)?;
+        let len =
+            self.finish_packet(now, space, number, packet, payload_start..end, manner, room)?;
         if is_ack_eliciting {
             let probes = self.probes.get_mut(space);
             *probes = probes.saturating_sub(1);
@@ -273,7 +272,10 @@ impl Connection {
             None => peer_ids.current(),
         };
         let fixed_bit = !(self.may_grease && self.random.bit());
-        let client = self.opening.as_ref().and_then(|opening| opening.client.as_ref());
+        let client = self
+            .opening
+            .as_ref()
+            .and_then(|opening| opening.client.as_ref());
         let kind = match self.packet_type(space) {
             PacketType::Initial => LongKind::Initial {
                 token: client.map_or(&[], |client| &client.token),
@@ -509,8 +511,15 @@ impl Connection {
             is_off_path: false,
         };
         let ecn = self.recovery.ecn().codepoint();
-        let len =
-            self.finish_packet(now, Space::Application, number, packet, payload, manner, room)?;
+        let len = self.finish_packet(
+            now,
+            Space::Application,
+            number,
+            packet,
+            payload,
+            manner,
+            room,
+        )?;
         self.rooms.mtu.on_probe_sent();
         Some(Transmit {
             path: self.path.network,
@@ -595,8 +604,15 @@ impl Connection {
             None => self.recovery.ecn().codepoint(),
             Some(_) => crate::ack::EcnCodepoint::NotEct,
         };
-        let len =
-            self.finish_packet(now, Space::Application, number, packet, payload, manner, room)?;
+        let len = self.finish_packet(
+            now,
+            Space::Application,
+            number,
+            packet,
+            payload,
+            manner,
+            room,
+        )?;
         Some(Transmit {
             path: network,
             ecn,
@@ -616,7 +632,7 @@ const ACK_DELAY_EXPONENT: u8 = 3;
 /// Type and data of a `PATH_CHALLENGE` or `PATH_RESPONSE`.
 const PATH_FRAME_LEN: usize = 9;
 /// With less than this a datagram holds no challenge and no answer.
-const PATH_DATAGRAM_MIN: usize = 100;
+pub(super) const PATH_DATAGRAM_MIN: usize = 100;
 /// A packet number is skipped after so many packets, and up to as many more as the next says.
 const SKIP_MIN: u64 = 128;
 const SKIP_SPREAD: u64 = 1024;

@@ -108,10 +108,11 @@ impl PathValidation {
         is_ours
     }
 
-    /// When [`PathValidation::on_timeout`] wants to be called.
+    /// When a challenge is due or [`PathValidation::on_timeout`] wants to be called. `can_send` tells whether the address
+    /// may get a datagram now (RFC 9000 §8.1): if not, a challenge waits for one from there, not for a time.
     #[must_use]
-    pub fn deadline(&self) -> Option<Time> {
-        [self.next_challenge_at, self.abandon_at]
+    pub fn deadline(&self, can_send: bool) -> Option<Time> {
+        [self.next_challenge_at.filter(|_| can_send), self.abandon_at]
             .into_iter()
             .flatten()
             .min()

@@ -17,8 +17,9 @@ pub struct TimerContext {
     pub has_handshake_keys: bool,
     /// Whether a server may send nothing until it hears more from the client (RFC 9000 §8.1): then no timer runs.
     pub is_amplification_limited: bool,
-    /// Whether this is a client whose address the server may not have validated yet. It keeps a timer with nothing in
-    /// flight, or both sides could wait for ever (RFC 9002 §6.2.2.1).
+    /// Whether this is a client whose address the server may not have validated yet: it keeps a timer with nothing in
+    /// flight, or both sides could wait for ever (RFC 9002 §6.2.2.1). So does either side whose handshake data waits for
+    /// a window full of application data, which the peer cannot acknowledge before the handshake is done.
     pub must_keep_alive: bool,
 }
 
@@ -107,10 +108,12 @@ impl ProbeTimer {
         if context.is_amplification_limited {
             return None;
         }
-        if !has_ack_eliciting.contains(&true) {
+        let [initial, handshake, application] = has_ack_eliciting;
+        if !(initial || handshake || (application && context.is_handshake_confirmed)) {
             if !context.must_keep_alive {
                 return None;
             }
+            // Nothing in flight that the peer could acknowledge now.
             let space = if context.has_handshake_keys {
                 Space::Handshake
             } else {

@@ -1,0 +1,249 @@
+use lastbyte_wire::{Encode, Writer};
+
+use super::*;
+
+/// Puts frames of one's own into the client's next packet.
+fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
+    let client = &mut pair.client;
+    let mut buffer = [0; 1200];
+    let number = client
+        .next_number(pair.now, Space::Application)
+        .expect("a number");
+    let mut writer = Writer::new(&mut buffer[..1184]);
+    let packet = client
+        .begin_packet(Space::Application, number, None, &mut writer)
+        .expect("room");
+    let start = writer.position();
+    for frame in frames {
+        frame(&mut writer);
+    }
+    // A packet has to have 4 bytes at least behind its number, for the mask.
+    writer.zeros(4).expect("room");
+    let payload = start..writer.position();
+    let manner = transmit::Manner {
+        is_ack_eliciting: true,
+        is_in_flight: true,
+        ..transmit::Manner::default()
+    };
+    client.receipts.clear();
+    let now = pair.now;
+    let len = client
+        .finish_packet(
+            now,
+            Space::Application,
+            number,
+            packet,
+            payload,
+            manner,
+            &mut buffer,
+        )
+        .expect("sealed");
+    let ecn = crate::ack::EcnCodepoint::NotEct;
+    pair.server.handle_datagram(
+        now,
+        &SERVER_PATH,
+        ecn,
+        &mut buffer[..len],
+        &mut crate::stream::KeepAll,
+    );
+}
+
+fn violation(pair: &Pair) -> (TransportError, &'static str) {
+    match pair.server.close_reason() {
+        Some(CloseReason::Local { code, reason }) => (code, reason),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ready() -> Pair {
+    let mut pair = Pair::new(1, Faults::default());
+    pair.shake_hands();
+    pair
+}
+
+#[test]
+fn rfc9000_21_9_a_flood_of_pings_closes_the_connection() {
+    let mut pair = ready();
+    for _ in 0..2000 {
+        inject(
+            &mut pair,
+            &[&|writer| {
+                lastbyte_wire::frame::Ping.encode(writer).expect("room");
+            }],
+        );
+        if pair.server.is_closing() {
+            break;
+        }
+    }
+    let (code, reason) = violation(&pair);
+    assert_eq!(code, TransportError::PROTOCOL_VIOLATION);
+    assert!(reason.contains("control frames"), "{reason}");
+}
+
+#[test]
+fn rfc9000_13_1_an_acknowledgment_of_what_was_never_sent_closes_the_connection() {
+    let mut pair = ready();
+    // ACK of packet number 5000: type, largest, delay, ranges, first range.
+    inject(
+        &mut pair,
+        &[&|writer| {
+            writer
+                .bytes(&[0x02, 0x53, 0x88, 0x00, 0x00, 0x00])
+                .expect("room");
+        }],
+    );
+    assert_eq!(violation(&pair).0, TransportError::PROTOCOL_VIOLATION);
+}
+
+#[test]
+fn rfc9000_21_4_an_acknowledgment_of_a_skipped_number_closes_the_connection() {
+    let mut pair = ready();
+    let id = pair.start_transfer(&body(10, 1));
+    pair.finish_transfer(id, &body(10, 1), &body(2_000_000, 2));
+    let skipped = pair.server.statistics().packets.skipped;
+    assert!(skipped >= 2, "{skipped}");
+    // A client that claims all numbers up to the largest: sooner or later one of those was skipped.
+    let next = pair
+        .server
+        .recovery()
+        .sent(Space::Application)
+        .next_number();
+    pair.server
+        .rooms
+        .streams
+        .open(lastbyte_wire::Direction::Unidirectional);
+    let skip_at = next;
+    pair.server.skip_at = skip_at;
+    let stream = pair
+        .server
+        .streams()
+        .open(lastbyte_wire::Direction::Unidirectional)
+        .expect("a stream");
+    pair.server
+        .streams()
+        .write(stream, b"something")
+        .expect("open");
+    let mut buffer = [0; 1500];
+    let now = pair.now;
+    assert!(pair.server.poll_transmit(now, &mut buffer).is_some());
+    let largest = skip_at + 1;
+    inject(
+        &mut pair,
+        &[&|writer| {
+            writer.bytes(&[0x02]).expect("room");
+            writer
+                .varint(lastbyte_wire::VarInt::saturating(largest))
+                .expect("room");
+            writer.bytes(&[0, 0]).expect("room");
+            writer
+                .varint(lastbyte_wire::VarInt::saturating(1))
+                .expect("room");
+        }],
+    );
+    assert_eq!(violation(&pair).0, TransportError::PROTOCOL_VIOLATION);
+}
+
+#[test]
+fn rfc9000_12_4_an_unknown_frame_type_closes_the_connection() {
+    let mut pair = ready();
+    inject(
+        &mut pair,
+        &[&|writer| {
+            writer.bytes(&[0x21]).expect("room");
+        }],
+    );
+    assert_eq!(violation(&pair).0, TransportError::FRAME_ENCODING_ERROR);
+}
+
+#[test]
+fn rfc9000_19_15_more_connection_ids_than_agreed_on_close_the_connection() {
+    let mut pair = ready();
+    for sequence in 1..20 {
+        inject(
+            &mut pair,
+            &[&|writer| {
+                let frame = lastbyte_wire::frame::NewConnectionId::new(
+                    lastbyte_wire::VarInt::from_u32(100 + sequence),
+                    lastbyte_wire::VarInt::ZERO,
+                    id(50_000 + u64::from(sequence)),
+                    StatelessResetToken::new([sequence as u8; 16]),
+                );
+                frame.expect("a frame").encode(writer).expect("room");
+            }],
+        );
+    }
+    assert_eq!(
+        violation(&pair).0,
+        TransportError::CONNECTION_ID_LIMIT_ERROR
+    );
+}
+
+#[test]
+fn rfc9000_19_20_a_client_that_says_handshake_done_is_closed() {
+    let mut pair = ready();
+    inject(
+        &mut pair,
+        &[&|writer| {
+            writer.bytes(&[0x1e]).expect("room");
+        }],
+    );
+    assert_eq!(violation(&pair).0, TransportError::PROTOCOL_VIOLATION);
+}
+
+#[test]
+fn ack_frequency_4_less_than_min_ack_delay_closes_the_connection() {
+    let mut pair = ready();
+    inject(
+        &mut pair,
+        &[&|writer| {
+            let zero = lastbyte_wire::VarInt::ZERO;
+            let frame = lastbyte_wire::frame::AckFrequency {
+                sequence: zero,
+                ack_eliciting_threshold: zero,
+                max_ack_delay_us: zero,
+                reordering_threshold: zero,
+            };
+            frame.encode(writer).expect("room");
+        }],
+    );
+    assert_eq!(violation(&pair).0, TransportError::PROTOCOL_VIOLATION);
+}
+
+#[test]
+fn ack_frequency_fewer_acknowledgments_after_the_first_loss_episode() {
+    let acks = |ack_frequency| {
+        let mut config = config();
+        config.ack_frequency = ack_frequency;
+        let faults = Faults {
+            lose: 1500,
+            ..Faults::default()
+        };
+        let mut pair = Pair::with_configs(3, faults, config.clone(), config);
+        pair.shake_hands();
+        pair.transfer(&body(10, 1), &body(4_000_000, 2));
+        pair.faults = Faults::default();
+        let acks = |pair: &Pair| pair.server.statistics().frames_received.of("ack");
+        let before = acks(&pair);
+        pair.transfer(&body(10, 1), &body(4_000_000, 2));
+        let asked = pair.server.statistics().frames_sent.of("ack_frequency");
+        assert_eq!(asked > Some(0), ack_frequency);
+        acks(&pair).expect("a count") - before.expect("a count")
+    };
+    let (with, without) = (acks(true), acks(false));
+    assert!(with * 4 < without * 3, "{with} {without}");
+}
+
+#[test]
+fn a_path_response_nobody_asked_for_changes_nothing() {
+    let mut pair = ready();
+    inject(
+        &mut pair,
+        &[&|writer| {
+            lastbyte_wire::frame::PathResponse { data: [7; 8] }
+                .encode(writer)
+                .expect("room");
+        }],
+    );
+    assert!(!pair.server.is_closing());
+    assert_eq!(pair.server.statistics().paths.validated, 0);
+}

@@ -1,0 +1,284 @@
+use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+
+use super::*;
+
+const ELSEWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 5555);
+
+const fn to(local: SocketAddr, remote: SocketAddr) -> NetworkPath {
+    NetworkPath { local, remote }
+}
+
+/// In the middle of a transfer to the client.
+fn midway(seed: u64, faults: Faults) -> (Pair, lastbyte_wire::StreamId) {
+    let mut pair = Pair::new(seed, faults);
+    pair.shake_hands();
+    pair.pass(DELAY * 4);
+    let id = pair.start_transfer(b"please");
+    let mut answered = false;
+    pair.run_until("half", |pair| {
+        if !answered
+            && let Some(id) = pair
+                .server
+                .streams()
+                .accept(lastbyte_wire::Direction::Bidirectional)
+        {
+            let streams = pair.server.streams();
+            streams
+                .send_source(id, Box::new(body(1_000_000, 2)))
+                .expect("open");
+            streams.finish(id).expect("open");
+            answered = true;
+        }
+        pair.arrived
+            .get(&(false, id))
+            .is_some_and(|bytes| bytes.len() > 200_000)
+    });
+    (pair, id)
+}
+
+fn finish(pair: &mut Pair, id: lastbyte_wire::StreamId) {
+    pair.run_until("the rest", |pair| pair.ended == 2);
+    assert_eq!(
+        pair.arrived.get(&(false, id)).map(Vec::as_slice),
+        Some(&body(1_000_000, 2)[..])
+    );
+}
+
+#[test]
+fn rfc9000_9_a_client_moves_in_the_middle_of_a_transfer() {
+    for seed in 1..=10 {
+        let faults = if seed > 3 {
+            BAD_PATH
+        } else {
+            Faults::default()
+        };
+        let (mut pair, id) = midway(seed, faults);
+        let (before, used) = (
+            pair.server.rooms.peer_ids.current(),
+            pair.client.rooms.peer_ids.current(),
+        );
+        let now = pair.now;
+        pair.client
+            .migrate(now, to(ELSEWHERE, SERVER))
+            .expect("allowed");
+        finish(&mut pair, id);
+        assert_eq!(pair.client.network(), to(ELSEWHERE, SERVER));
+        assert_eq!(pair.server.network(), to(SERVER, ELSEWHERE));
+        // §9.5: other connection IDs on the other path, both ways.
+        assert_ne!(pair.server.rooms.peer_ids.current(), before);
+        assert_ne!(pair.client.rooms.peer_ids.current(), used);
+        assert_eq!(pair.server.statistics().paths.promoted, 1);
+        assert!(events(&mut pair.client).contains(&Event::Moved(to(ELSEWHERE, SERVER))));
+    }
+}
+
+#[test]
+fn rfc9000_9_4_another_address_starts_congestion_control_anew_and_another_port_does_not() {
+    let (mut pair, id) = midway(1, Faults::default());
+    let window = pair.server.recovery().congestion().window;
+    let now = pair.now;
+    let other_port = SocketAddr::new(CLIENT.ip(), 4001);
+    pair.nat.insert(CLIENT, other_port);
+    pair.run_until("rebinding", |pair| {
+        pair.server.network() == to(SERVER, other_port)
+    });
+    assert!(pair.server.recovery().congestion().window >= window);
+    assert!(pair.now > now);
+    let far = SocketAddr::new(ELSEWHERE.ip(), 4002);
+    pair.nat.insert(CLIENT, far);
+    pair.run_until("new address", |pair| {
+        pair.server.network() == to(SERVER, far)
+    });
+    let state = pair.server.recovery().congestion();
+    assert_eq!(state.statistics.window_max, state.statistics.initial_window);
+    assert!(!pair.server.recovery().rtt().has_sample());
+    finish(&mut pair, id);
+}
+
+#[test]
+fn rfc9000_9_3_a_nat_that_forgets_is_survived_with_the_same_connection_ids() {
+    for seed in 1..=10 {
+        let (mut pair, id) = midway(seed, Faults::default());
+        let before = pair.server.rooms.peer_ids.current();
+        pair.nat.insert(CLIENT, ELSEWHERE);
+        finish(&mut pair, id);
+        assert_eq!(pair.server.network(), to(SERVER, ELSEWHERE));
+        assert_eq!(pair.server.rooms.peer_ids.current(), before);
+        assert_eq!(pair.client.network(), CLIENT_PATH);
+        assert!(pair.server.statistics().paths.validated >= 1);
+    }
+}
+
+#[test]
+fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answers() {
+    let (mut pair, _) = midway(1, Faults::default());
+    pair.transmit();
+    // One datagram of the client from elsewhere, whose answers never arrive.
+    let flying = pair.flying.drain().map(|flying| flying.0);
+    let mut to_server = flying.filter(|flying| flying.to_server);
+    let mut datagram = to_server.next().expect("an acknowledgment").bytes;
+    drop(to_server);
+    let came = datagram.len();
+    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let now = pair.now;
+    pair.server.handle_datagram(
+        now,
+        &to(SERVER, ELSEWHERE),
+        ecn,
+        &mut datagram,
+        &mut crate::stream::KeepAll,
+    );
+    assert_eq!(pair.server.network().remote, ELSEWHERE);
+    let mut sent = 0;
+    let mut buffer = vec![0; 65_535];
+    while let Some(transmit) = pair.server.poll_transmit(now, &mut buffer) {
+        if transmit.path.remote == ELSEWHERE {
+            sent += transmit.len;
+        }
+    }
+    assert!(sent <= 3 * came, "{sent} for {came}");
+}
+
+#[test]
+fn rfc9000_9_3_2_an_address_that_does_not_answer_is_left_again() {
+    let (mut pair, id) = midway(1, Faults::default());
+    pair.transmit();
+    // Somebody sends a copy of the client's next datagram from another address, ahead of it.
+    let copy = pair
+        .flying
+        .iter()
+        .filter(|flying| flying.0.to_server)
+        .map(|flying| flying.0.clone())
+        .min()
+        .expect("an acknowledgment");
+    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let now = pair.now;
+    let mut bytes = copy.bytes;
+    pair.server.handle_datagram(
+        now,
+        &to(SERVER, ELSEWHERE),
+        ecn,
+        &mut bytes,
+        &mut crate::stream::KeepAll,
+    );
+    assert_eq!(pair.server.network().remote, ELSEWHERE);
+    pair.dead.push(ELSEWHERE);
+    finish(&mut pair, id);
+    assert_eq!(pair.server.network(), SERVER_PATH);
+    pair.pass(Duration::from_secs(10));
+    assert_eq!(pair.server.others.len(), 0);
+}
+
+#[test]
+fn rfc9000_9_1_a_path_that_does_not_answer_is_not_moved_to() {
+    let (mut pair, id) = midway(1, Faults::default());
+    pair.dead.push(ELSEWHERE);
+    let now = pair.now;
+    pair.client
+        .migrate(now, to(ELSEWHERE, SERVER))
+        .expect("allowed");
+    finish(&mut pair, id);
+    pair.pass(Duration::from_secs(10));
+    assert_eq!(pair.client.network(), CLIENT_PATH);
+    assert!(events(&mut pair.client).contains(&Event::PathFailed(to(ELSEWHERE, SERVER))));
+    assert_eq!(pair.client.statistics().paths.validation_failed, 1);
+    assert_eq!(pair.client.others.len(), 0);
+}
+
+#[test]
+fn rfc9000_9_2_an_address_that_went_away_is_left_at_once() {
+    let (mut pair, id) = midway(1, Faults::default());
+    pair.dead.push(CLIENT);
+    let now = pair.now;
+    pair.client
+        .rebind(now, to(ELSEWHERE, SERVER))
+        .expect("allowed");
+    finish(&mut pair, id);
+    assert_eq!(pair.server.network(), to(SERVER, ELSEWHERE));
+}
+
+#[test]
+fn rfc9000_18_2_disable_active_migration_is_obeyed_and_a_nat_still_survived() {
+    let mut server_config = config();
+    server_config.allows_migration = false;
+    let mut pair = Pair::with_configs(1, Faults::default(), config(), server_config);
+    pair.shake_hands();
+    let now = pair.now;
+    assert_eq!(
+        pair.client.migrate(now, to(ELSEWHERE, SERVER)),
+        Err(MigrateError::Disabled)
+    );
+    pair.nat.insert(CLIENT, ELSEWHERE);
+    pair.transfer(&body(1000, 1), &body(10_000, 2));
+    assert_eq!(pair.server.network(), to(SERVER, ELSEWHERE));
+}
+
+#[test]
+fn rfc9000_9_nobody_moves_before_the_handshake_is_confirmed() {
+    let mut pair = Pair::new(1, Faults::default());
+    let now = pair.now;
+    assert_eq!(
+        pair.client.migrate(now, to(ELSEWHERE, SERVER)),
+        Err(MigrateError::NotConfirmed)
+    );
+    assert_eq!(
+        pair.server.migrate(now, to(ELSEWHERE, SERVER)),
+        Err(MigrateError::Server)
+    );
+    pair.run_until("half a handshake", |pair| {
+        pair.client.stage() == Stage::Complete
+    });
+    let elsewhere = to(SERVER, ELSEWHERE);
+    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let received = pair.server.statistics().packets.received;
+    pair.transmit();
+    let mut datagram = pair.flying.pop().expect("a datagram").0.bytes;
+    pair.server.handle_datagram(
+        pair.now,
+        &elsewhere,
+        ecn,
+        &mut datagram,
+        &mut crate::stream::KeepAll,
+    );
+    assert_eq!(pair.server.statistics().packets.received, received);
+    pair.shake_hands();
+}
+
+#[test]
+fn rfc9000_9_6_a_client_follows_the_server_to_its_preferred_address() {
+    let preferred = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 3), 8443);
+    let mut server_config = config();
+    server_config.preferred_address.ipv4 = Some(preferred);
+    for follows in [true, false] {
+        let mut client_config = config();
+        client_config.follows_preferred_address = follows;
+        let faults = Faults::default();
+        let mut pair = Pair::with_configs(1, faults, client_config, server_config.clone());
+        pair.shake_hands();
+        pair.transfer(&body(1000, 1), &body(300_000, 2));
+        pair.pass(DELAY * 10);
+        let there = SocketAddr::V4(preferred);
+        let expected = if follows { there } else { SERVER };
+        assert_eq!(pair.client.network().remote, expected);
+        assert_eq!(pair.server.network().local, expected);
+    }
+}
+
+#[test]
+fn many_moves_leave_nothing_behind() {
+    let (mut pair, id) = midway(1, Faults::default());
+    for round in 0..20_u16 {
+        let address = SocketAddr::new(ELSEWHERE.ip(), 6000 + round);
+        let now = pair.now;
+        let network = to(address, SERVER);
+        if pair.client.migrate(now, network).is_ok() {
+            pair.run_until("move", |pair| pair.client.network() == network);
+        }
+        pair.pass(DELAY * 3);
+    }
+    finish(&mut pair, id);
+    pair.pass(Duration::from_secs(5));
+    assert!(pair.client.statistics().paths.promoted > 10);
+    assert_eq!((pair.client.others.len(), pair.server.others.len()), (0, 0));
+    assert!(!pair.client.is_closing() && !pair.server.is_closing());
+}

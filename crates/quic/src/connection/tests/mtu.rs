@@ -1,0 +1,45 @@
+use super::*;
+
+#[test]
+fn rfc9000_14_3_datagrams_grow_to_what_the_path_carries() {
+    for (mtu, expected) in [
+        (65_535, 1472..=1472),
+        (1400, 1380..=1400),
+        (1200, 1200..=1200),
+    ] {
+        let mut pair = Pair::new(1, Faults::default());
+        pair.mtu = mtu;
+        pair.shake_hands();
+        for salt in 0..10 {
+            pair.transfer(&body(100, salt), &body(300_000, salt));
+        }
+        let size = usize::from(pair.server.datagram_size());
+        assert!(expected.contains(&size), "{mtu}: {size}");
+        let episodes = pair.server.recovery().congestion().statistics.loss_episodes;
+        assert_eq!(episodes, 0, "a probe's loss is no congestion");
+        assert!(pair.trace.iter().all(|(.., len)| *len <= 1472));
+    }
+}
+
+#[test]
+fn rfc9000_18_2_the_peers_limit_holds() {
+    let mut server_config = config();
+    server_config.mtu.maximum = 9000;
+    let mut pair = Pair::with_configs(1, Faults::default(), config(), server_config);
+    // As if the client had said so.
+    pair.server.rooms.mtu.limit(1300);
+    pair.shake_hands();
+    pair.transfer(&body(100, 1), &body(1_000_000, 2));
+    assert_eq!(pair.server.datagram_size(), 1300);
+}
+
+#[test]
+fn rfc8899_4_4_a_black_hole_is_noticed_and_the_transfer_goes_on() {
+    let mut pair = Pair::new(1, Faults::default());
+    pair.shake_hands();
+    pair.transfer(&body(100, 1), &body(1_000_000, 2));
+    assert_eq!(pair.server.datagram_size(), 1472);
+    pair.mtu = 1300;
+    pair.transfer(&body(100, 3), &body(500_000, 4));
+    assert_eq!(pair.server.datagram_size(), 1200);
+}
