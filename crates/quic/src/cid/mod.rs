@@ -1,14 +1,21 @@
 //! Connection IDs (RFC 9000 §5.1): those that were given to the peer, and those that it gave.
 //!
-//! What an ID of ours says, such as server and worker, is the [`ConnectionIdGenerator`]'s business.
+//! What an ID of ours says, such as server and worker, is the [`ConnectionIdGenerator`]'s business. There are two kinds:
+//! [`RandomIds`], which say nothing, and [`QuicLbIds`], which lead load balancers and socket filters.
 
+mod generator;
 mod local;
 mod peer;
+mod quic_lb;
 
 use lastbyte_wire::{ConnectionId, StatelessResetToken};
 
+pub use generator::{ConnectionIds, RandomIds};
 pub use local::{LocalIds, RetireError};
 pub use peer::{PeerIdError, PeerIds};
+pub use quic_lb::{
+    Decoded, QuicLb, QuicLbConfig, QuicLbError, QuicLbIds, WORKER_OFFSET_AFTER_SERVER, Worker,
+};
 
 /// Makes connection IDs that the peer will send packets to.
 pub trait ConnectionIdGenerator {

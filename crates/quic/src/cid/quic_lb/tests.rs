@@ -1,0 +1,215 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn hex(text: &str) -> Vec<u8> {
+    let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hex");
+    (0..text.len()).step_by(2).map(digit).collect()
+}
+
+fn layout(key: Option<&str>, server_id_len: usize, nonce_len: usize) -> QuicLb {
+    QuicLb::new(QuicLbConfig {
+        rotation: 3,
+        server_id_len,
+        nonce_len,
+        key: key.map(|key| hex(key).try_into().expect("16 bytes")),
+        encodes_length: true,
+    })
+    .expect("a layout")
+}
+
+/// Key, server ID, nonce, and what comes after octet 0.
+const VECTORS: [(&str, &str, &str, &str); 5] = [
+    (KEY, "ed793a", "ee080dbf", "20b1d07b359d3c"),
+    (
+        KEY,
+        "ed793a51d49b8f5fab65",
+        "ee080dbf48",
+        "cc381bc74cb4fbad2823a3d1f8fed2",
+    ),
+    (
+        KEY,
+        "ed793a51d49b8f5f",
+        "ee080dbf48c0d1e5",
+        "4dd2d05a7b0de9b2b9907afb5ecf8cc3",
+    ),
+    (
+        KEY,
+        "ed793a51d49b8f5fab",
+        "ee080dbf48c0d1e55d",
+        "5779c9cc86beb3a3a4a3ca96fce4bfe0cdbc",
+    ),
+    (
+        "fdf726a9893ec05c0632d3956680baf0",
+        "31441a",
+        "9c69c275",
+        "67947d29be054a",
+    ),
+];
+const KEY: &str = "8f95f09245765f80256934e50c66207f";
+
+/// Of the draft's Appendix B.2, and the worked example of §5.4.2.3. Octet 0 of the last of B.2 is printed as 0x12, where
+/// rotation 3 and a length of 18 make 0x72.
+#[test]
+fn quic_lb_b_2_encrypted_vectors() {
+    for (key, server_id, nonce, expected) in VECTORS {
+        let (server_id, nonce, expected) = (hex(server_id), hex(nonce), hex(expected));
+        let layout = layout(Some(key), server_id.len(), nonce.len());
+        let id = layout.encode(&server_id, &nonce, 0).expect("fits");
+        assert_eq!(id.as_slice()[1..], expected);
+        assert_eq!(id.as_slice()[0], 0x60 | expected.len() as u8);
+        let decoded = layout.decode(id.as_slice()).expect("ours");
+        assert_eq!(
+            (decoded.server_id(), decoded.nonce()),
+            (&server_id[..], &nonce[..])
+        );
+    }
+}
+
+#[test]
+fn quic_lb_b_1_without_a_key_all_is_in_the_clear() {
+    let layout = layout(None, 3, 4);
+    let id = layout.encode(&hex("ed793a"), &hex("ee080dbf"), 0);
+    assert_eq!(
+        id.expect("fits").as_slice(),
+        hex("67ed793aee080dbf").as_slice()
+    );
+}
+
+#[test]
+fn quic_lb_3_1_ids_of_another_configuration_lead_nowhere() {
+    let layout = layout(Some(KEY), 3, 4);
+    let id = layout.encode(&[1, 2, 3], &[4; 4], 0).expect("fits");
+    let changed = |mask: u8| {
+        let mut bytes = id.as_slice().to_vec();
+        bytes[0] ^= mask;
+        layout.decode(&bytes)
+    };
+    assert!(changed(0).is_some());
+    assert!(changed(0x20).is_none(), "another rotation");
+    assert!(changed(0x80).is_none(), "no configuration");
+    assert!(changed(0x01).is_none(), "another length");
+    assert!(layout.decode(&id.as_slice()[..7]).is_none(), "too short");
+    let mut longer = id.as_slice().to_vec();
+    longer.extend([0; 30]);
+    assert_eq!(layout.decode(&longer), layout.decode(id.as_slice()));
+}
+
+#[test]
+fn impossible_configurations_are_refused() {
+    let config = |rotation, server_id_len, nonce_len| {
+        QuicLb::new(QuicLbConfig {
+            rotation,
+            server_id_len,
+            nonce_len,
+            key: None,
+            encodes_length: false,
+        })
+        .map(|_| ())
+    };
+    assert_eq!(config(7, 3, 4), Err(QuicLbError::Rotation));
+    for (server_id_len, nonce_len) in [(0, 8), (3, 3), (15, 5), (1, 19), (usize::MAX, 4)] {
+        assert_eq!(
+            config(0, server_id_len, nonce_len),
+            Err(QuicLbError::Lengths)
+        );
+    }
+    assert_eq!(config(6, 1, 4), Ok(()));
+    assert_eq!(config(0, 15, 4), Ok(()));
+    assert_eq!(config(0, 1, 18), Ok(()));
+}
+
+fn ids(key: Option<[u8; 16]>, worker: u8) -> QuicLbIds {
+    let config = QuicLbConfig {
+        rotation: 2,
+        server_id_len: 5,
+        nonce_len: 11,
+        key,
+        encodes_length: false,
+    };
+    let worker = Worker {
+        server: &[10, 20, 30, 40],
+        worker,
+    };
+    QuicLbIds::new(config, &worker.server_id(), [9; 32]).expect("possible")
+}
+
+#[test]
+fn ids_lead_to_server_and_worker() {
+    let reset_key = Arc::new(ResetKey::new(&[1; 32]));
+    for key in [None, Some([5; 16])] {
+        let (here, there) = (ids(key, 3), ids(key, 4));
+        let mut generator = here.generator(&reset_key, [1; 32]);
+        for _ in 0..100 {
+            let id = generator.generate();
+            assert_eq!(id.len(), here.id_len());
+            let decoded = here.layout().decode(id.as_slice()).expect("ours");
+            let worker = decoded.worker().expect("has a byte");
+            assert_eq!((worker.server, worker.worker), (&[10, 20, 30, 40][..], 3));
+            assert!(here.is_own(id.as_slice()) && !there.is_own(id.as_slice()));
+            if key.is_none() {
+                // What a socket filter reads.
+                assert_eq!(id.as_slice()[WORKER_OFFSET_AFTER_SERVER + 4], 3);
+            }
+        }
+    }
+}
+
+#[test]
+fn quic_lb_5_4_1_nonces_never_repeat_not_even_short_ones_of_many_connections() {
+    let reset_key = Arc::new(ResetKey::new(&[1; 32]));
+    for key in [None, Some([5; 16])] {
+        let config = QuicLbConfig {
+            rotation: 0,
+            server_id_len: 1,
+            nonce_len: 4,
+            key,
+            encodes_length: true,
+        };
+        let ids = QuicLbIds::new(config, &[1], [3; 32]).expect("possible");
+        let mut made = Vec::new();
+        for connection in 0..100 {
+            let mut generator = ids.generator(&reset_key, [connection; 32]);
+            made.extend((0..1000).map(|_| generator.generate().as_slice().to_vec()));
+        }
+        // By chance, one in 10^5 random nonces of 32 bits would have come twice.
+        made.sort_unstable();
+        made.dedup();
+        assert_eq!(made.len(), 100_000);
+    }
+}
+
+#[test]
+fn quic_lb_5_2_nonces_in_the_clear_do_not_count() {
+    let reset_key = Arc::new(ResetKey::new(&[1; 32]));
+    let mut generator = ids(None, 1).generator(&reset_key, [1; 32]);
+    let [first, second] = [(); 2].map(|()| generator.generate());
+    let differing = first.as_slice()[6..]
+        .iter()
+        .zip(&second.as_slice()[6..])
+        .filter(|(a, b)| a != b)
+        .count();
+    assert!(differing >= 8, "{first} {second}");
+}
+
+proptest! {
+    #[test]
+    fn decryption_undoes_encryption(
+        key: [u8; 16],
+        plaintext in proptest::collection::vec(any::<u8>(), 2..=28),
+    ) {
+        let cipher = Cipher::new(&key).expect("a key");
+        let mut bytes = plaintext.clone();
+        cipher.encrypt(&mut bytes).expect("a length");
+        cipher.decrypt(&mut bytes).expect("a length");
+        prop_assert_eq!(bytes, plaintext);
+    }
+
+    #[test]
+    fn any_bytes_decode_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+        for key in [None, Some(KEY)] {
+            let _ = layout(key, 5, 11).decode(&bytes);
+            let _ = layout(key, 1, 4).decode(&bytes);
+        }
+    }
+}
