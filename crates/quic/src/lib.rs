@@ -1,11 +1,11 @@
 //! A QUIC transport as a pure state machine: bytes and time in, bytes and deadlines out.
 //!
-//! [`connection::Connection`] joins the rooms; each is complete and tested alone. Not joined yet: 0-RTT, Retry and tokens,
-//! version negotiation, migration, path MTU discovery, ECN marking, stateless reset; and there is no endpoint yet, which
-//! would lead datagrams to their connections.
+//! [`endpoint::Endpoint`] leads datagrams to connections, [`connection::Connection`] joins the rooms, and each room is
+//! complete and tested alone.
 //!
 //! | room | owns |
 //! |---|---|
+//! | [`endpoint`] | many connections behind one socket: whose a datagram is, and answers that need no connection (RFC 9000 §5.2, §6, §8.1, §10.3) |
 //! | [`connection`] | the switchboard: datagrams in and out, the handshake, timers |
 //! | [`ack`] | what was received, and when to say so (RFC 9000 §13) |
 //! | [`recovery`] | what is in flight, losses, probes, ECN; congestion control and pacing (RFC 9002) |
@@ -34,6 +34,7 @@ pub mod connection;
 pub mod crypto;
 pub mod crypto_stream;
 pub mod datagram;
+pub mod endpoint;
 pub mod flood;
 pub mod flow;
 pub mod idle;

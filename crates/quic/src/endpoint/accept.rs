@@ -1,0 +1,300 @@
+//! What becomes of a client's first packet (RFC 9000 §5.2.2, §7.2, §8.1).
+//!
+//! Owns: the decision to accept, to ask for the address, to refuse, or to say nothing. It is made from cheap to dear:
+//! sizes, token, load, and last the packet's keys. Never: processes what the packet says.
+
+use std::sync::Arc;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{
+    ConnectionId, Side, TransportError,
+    packet::{Packet, PacketType, Packets, Rules, Version},
+};
+
+use super::{
+    Answer, DropReason, Endpoint, EndpointConfigError, Handshake, RetryPolicy, Route, ServerConfig,
+    address::{Proof, Tokens},
+    demux::{Opening, address_bytes},
+    refusal::Refusal,
+    retry::RetryPacket,
+    route::is_initial_size,
+    siphash::SipHash,
+};
+use crate::{
+    connection::{Connection, NetworkPath, RetryIds, ServerStart},
+    crypto::{
+        Keys,
+        token::{TOKEN_MAX, TokenKey, TokenKeys},
+    },
+    random::Random,
+};
+
+/// What a server keeps beside its connections.
+pub(super) struct Server {
+    pub(super) config: Arc<ServerConfig>,
+    pub(super) tokens: Tokens,
+    pub(super) is_accepting: bool,
+}
+
+impl Server {
+    pub(super) fn new(
+        mut config: ServerConfig,
+        random: &mut Random,
+    ) -> Result<Self, EndpointConfigError> {
+        let keys = if let Some(keys) = config.token_keys.take() {
+            keys
+        } else {
+            let id = random.number() as u32;
+            let key = TokenKey::new(id, &random.bytes());
+            TokenKeys::new(key.ok_or(EndpointConfigError::Key)?)
+        };
+        let hash = SipHash::new([random.number(), random.number()]);
+        Ok(Self {
+            tokens: Tokens::new(keys, config.token_lifetimes, hash),
+            config: Arc::new(config),
+            is_accepting: true,
+        })
+    }
+}
+
+/// What the header of an Initial packet says.
+#[derive(Clone, Copy)]
+struct Initial {
+    version: Version,
+    destination: ConnectionId,
+    source: ConnectionId,
+    token: [u8; TOKEN_MAX],
+    token_len: usize,
+}
+
+impl Initial {
+    /// The token; empty if it is longer than one of ours.
+    fn token(&self) -> &[u8] {
+        self.token.get(..self.token_len).unwrap_or_default()
+    }
+}
+
+impl Endpoint {
+    /// A long header of a version that is spoken here, which leads nowhere.
+    pub(super) fn answer_initial(
+        &mut self,
+        now: Time,
+        path: &NetworkPath,
+        datagram: &mut [u8],
+    ) -> Route {
+        let initial = match self.read_initial(datagram) {
+            Ok(initial) => initial,
+            Err(reason) => return reason.into(),
+        };
+        if !is_initial_size(datagram) {
+            return DropReason::TooSmall.into();
+        }
+        let Some(server) = &self.server else {
+            return DropReason::NoServer.into();
+        };
+        let since_epoch = self.wall_clock.read(now);
+        let proof = server.tokens.judge(
+            initial.token(),
+            path.remote,
+            &initial.destination,
+            since_epoch,
+        );
+        self.statistics.tokens_replayed += u64::from(proof == Proof::Replayed);
+        // After a Retry it is we who chose the ID.
+        let is_long_enough = initial.destination.len() >= DESTINATION_MIN;
+        if !is_long_enough && !matches!(proof, Proof::Retry(_)) {
+            return DropReason::ShortDestination.into();
+        }
+        if proof == Proof::Invalid {
+            return self.refuse(now, path, &initial, TransportError::INVALID_TOKEN);
+        }
+        if !server.is_accepting || self.is_full() || self.load.handshakes >= self.limits.handshakes
+        {
+            return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
+        }
+        let is_crowded = self.load.unvalidated >= self.limits.unvalidated;
+        let must_show_address = match server.config.retry {
+            RetryPolicy::Never => false,
+            RetryPolicy::Always => true,
+            RetryPolicy::UnderLoad { handshakes } => {
+                is_crowded || self.load.handshakes >= handshakes
+            }
+        };
+        if !matches!(proof, Proof::Retry(_) | Proof::Earlier { .. }) {
+            if must_show_address {
+                return self.ask_for_address(now, path, &initial);
+            }
+            if is_crowded {
+                return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
+            }
+        }
+        self.accept(now, path, &initial, proof)
+    }
+
+    /// The header of the datagram's first packet. Leaves a copy of the packet in `scratch`.
+    fn read_initial(&mut self, datagram: &mut [u8]) -> Result<Initial, DropReason> {
+        let rules = self.rules();
+        let packet = match Packets::new(datagram, rules).next() {
+            Some(Ok(Packet::Protected(packet))) => packet,
+            Some(Ok(_)) => return Err(DropReason::NotInitial),
+            _ => return Err(DropReason::Malformed),
+        };
+        if packet.packet_type() != PacketType::Initial {
+            return Err(DropReason::NotInitial);
+        }
+        let (Some(version), Some(source)) = (packet.version(), packet.source()) else {
+            return Err(DropReason::Malformed);
+        };
+        let mut initial = Initial {
+            version,
+            destination: packet.destination(),
+            source,
+            token: [0; TOKEN_MAX],
+            token_len: 0,
+        };
+        if let Some(token) = initial.token.get_mut(..packet.token().len()) {
+            token.copy_from_slice(packet.token());
+            initial.token_len = packet.token().len();
+        }
+        self.scratch.clear();
+        self.scratch.extend_from_slice(packet.bytes());
+        Ok(initial)
+    }
+
+    fn rules(&self) -> Rules {
+        Rules {
+            connection_id_len: self.ids.id_len(),
+            grease_quic_bit: self
+                .server
+                .as_ref()
+                .is_some_and(|server| server.config.connection.grease),
+        }
+    }
+
+    /// Whether the packet in `scratch` opens.
+    fn is_authentic(&mut self, keys: &Keys) -> bool {
+        let rules = self.rules();
+        match Packets::new(&mut self.scratch, rules).next() {
+            Some(Ok(Packet::Protected(packet))) => keys.open.unprotect(packet, None).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Sends a Retry.
+    fn ask_for_address(&mut self, now: Time, path: &NetworkPath, initial: &Initial) -> Route {
+        let Some(server) = self.server.as_ref().filter(|_| !self.answers.is_full()) else {
+            return DropReason::TooManyAnswers.into();
+        };
+        let ids = RetryIds {
+            original_destination: initial.destination,
+            retry_source: self.own_ids.generate(),
+        };
+        let since_epoch = self.wall_clock.read(now);
+        let nonce = self.random.bytes();
+        let [unused_bits] = self.random.bytes();
+        let token = server
+            .tokens
+            .seal_retry(&ids, path.remote, since_epoch, nonce);
+        let Some(token) = token else {
+            return DropReason::TooManyAnswers.into();
+        };
+        let packet = RetryPacket {
+            version: initial.version,
+            client: initial.source,
+            original_destination: initial.destination,
+            source: ids.retry_source,
+            token: &token,
+            unused_bits,
+        };
+        self.answered(path, Answer::Retry, |buffer| packet.write(buffer))
+    }
+
+    /// Closes what has not begun.
+    fn refuse(
+        &mut self,
+        now: Time,
+        path: &NetworkPath,
+        initial: &Initial,
+        code: TransportError,
+    ) -> Route {
+        let Some(server) = self.server.as_ref().filter(|_| !self.answers.is_full()) else {
+            return DropReason::TooManyAnswers.into();
+        };
+        if !self.buckets.refusals.take(now) {
+            return DropReason::TooManyAnswers.into();
+        }
+        let keys = server
+            .config
+            .crypto
+            .initial_keys(initial.version, &initial.destination);
+        let refusal = Refusal {
+            version: initial.version,
+            client: initial.source,
+            source: self.own_ids.generate(),
+            code,
+        };
+        self.answered(path, Answer::Refused(code), |buffer| {
+            refusal.write(buffer, &keys)
+        })
+    }
+
+    fn accept(&mut self, now: Time, path: &NetworkPath, initial: &Initial, proof: Proof) -> Route {
+        let Some(server) = &self.server else {
+            return DropReason::NoServer.into();
+        };
+        let config = Arc::clone(&server.config);
+        let keys = config
+            .crypto
+            .initial_keys(initial.version, &initial.destination);
+        if !self.is_authentic(&keys) {
+            return DropReason::NotAuthentic.into();
+        }
+        let (retry, token_extra, is_validated) = match proof {
+            Proof::Retry(ids) => (Some(ids), Vec::new(), true),
+            Proof::Earlier { extra } => (None, extra, true),
+            Proof::None | Proof::Replayed | Proof::Invalid => (None, Vec::new(), false),
+        };
+        let (local_id, ids) = self.new_ids();
+        let start = ServerStart {
+            crypto: &*config.crypto,
+            version: initial.version,
+            path: *path,
+            local_id,
+            peer_id: initial.source,
+            destination: initial.destination,
+            retry,
+            is_address_validated: is_validated,
+            ids,
+            seed: self.random.bytes(),
+        };
+        let Ok(connection) = Connection::server(now, &config.connection, start) else {
+            return self.refuse(now, path, initial, TransportError::CONNECTION_REFUSED);
+        };
+        if retry.is_some() {
+            self.statistics.accepted_after_retry += 1;
+        } else if is_validated {
+            self.statistics.accepted_with_token += 1;
+            // Now and not before: what does not open costs nobody a token.
+            if let Some(server) = &mut self.server {
+                server.tokens.spend(initial.token());
+            }
+        }
+        let handshake = Handshake {
+            deadline: now + self.limits.handshake_timeout,
+            is_validated,
+        };
+        let handle = self.add(connection, Side::Server, handshake);
+        if let Some(slot) = self.slots.get_mut(handle) {
+            let opening = Opening {
+                remote: address_bytes(path.remote),
+                destination: initial.destination,
+            };
+            self.demux.open(handle, &mut slot.routes, opening);
+            slot.token_extra = token_extra;
+        }
+        Route::Accepted(handle)
+    }
+}
+
+/// RFC 9000 §7.2.
+const DESTINATION_MIN: usize = 8;

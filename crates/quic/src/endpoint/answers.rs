@@ -1,0 +1,77 @@
+//! Datagrams that need no connection, ready to be sent.
+//!
+//! Owns: a bounded queue of them, whose memory is taken once. Never: knows what they say.
+
+use std::collections::VecDeque;
+
+use crate::{
+    ack::EcnCodepoint,
+    connection::{NetworkPath, Transmit},
+};
+
+/// Answers that wait.
+pub(super) struct Answers {
+    waiting: VecDeque<Answer>,
+    limit: usize,
+}
+
+struct Answer {
+    path: NetworkPath,
+    len: usize,
+    bytes: [u8; Answers::LEN_MAX],
+}
+
+impl Answers {
+    /// A Version Negotiation packet with two IDs of 255 bytes is the longest.
+    pub(super) const LEN_MAX: usize = 640;
+
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            limit,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= self.limit
+    }
+
+    /// An answer to whoever is there. `write` says how long it is. False if there is no room, or nothing was written.
+    pub(super) fn push(
+        &mut self,
+        path: &NetworkPath,
+        write: impl FnOnce(&mut [u8; Self::LEN_MAX]) -> Option<usize>,
+    ) -> bool {
+        if self.is_full() {
+            return false;
+        }
+        let mut bytes = [0; Self::LEN_MAX];
+        let Some(len) = write(&mut bytes) else {
+            return false;
+        };
+        let path = *path;
+        self.waiting.push_back(Answer { path, len, bytes });
+        true
+    }
+
+    /// The next one. One that does not fit into the buffer is given up.
+    pub(super) fn pop(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
+        loop {
+            let answer = self.waiting.pop_front()?;
+            let target = buffer.get_mut(..answer.len);
+            if let (Some(target), Some(bytes)) = (target, answer.bytes.get(..answer.len)) {
+                target.copy_from_slice(bytes);
+                return Some(Transmit {
+                    path: answer.path,
+                    ecn: EcnCodepoint::NotEct,
+                    len: answer.len,
+                    segment_len: answer.len,
+                });
+            }
+        }
+    }
+}

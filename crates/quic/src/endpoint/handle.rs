@@ -1,0 +1,114 @@
+//! Connections by a small number that stays theirs.
+//!
+//! Owns: slots, and the generation by which a handle that outlived its connection is known. Never: looks inside.
+
+use core::fmt;
+
+#[cfg(test)]
+mod tests;
+
+/// Names a connection of one endpoint. After the connection is gone it names nothing, whatever takes its slot.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle {
+    index: u32,
+    generation: u32,
+}
+
+impl Handle {
+    /// A number below the most connections there ever were at a time, for tables beside the endpoint's. Another
+    /// connection has it once this one is gone.
+    #[must_use]
+    pub const fn index(self) -> u32 {
+        self.index
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({}.{})", self.index, self.generation)
+    }
+}
+
+/// Values by handle.
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    entries: Vec<Entry<T>>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+impl<T> Slab<T> {
+    pub(super) const fn new() -> Self {
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// The handle that the next value gets.
+    pub(super) fn next_handle(&self) -> Handle {
+        let index = self.free.last().copied();
+        let index = index.unwrap_or(self.entries.len() as u32);
+        let generation = self
+            .entries
+            .get(index as usize)
+            .map_or(0, |entry| entry.generation);
+        Handle { index, generation }
+    }
+
+    pub(super) fn insert(&mut self, value: T) -> Handle {
+        let handle = self.next_handle();
+        self.free.pop();
+        match self.entries.get_mut(handle.index as usize) {
+            Some(entry) => entry.value = Some(value),
+            None => self.entries.push(Entry {
+                generation: handle.generation,
+                value: Some(value),
+            }),
+        }
+        handle
+    }
+
+    pub(super) fn get(&self, handle: Handle) -> Option<&T> {
+        let entry = self.entries.get(handle.index as usize)?;
+        let value = entry.value.as_ref();
+        value.filter(|_| entry.generation == handle.generation)
+    }
+
+    pub(super) fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
+        let entry = self.entries.get_mut(handle.index as usize)?;
+        let value = entry.value.as_mut();
+        value.filter(|_| entry.generation == handle.generation)
+    }
+
+    /// The value's handle by its number.
+    pub(super) fn handle_at(&self, index: u32) -> Option<Handle> {
+        let entry = self.entries.get(index as usize)?;
+        entry.value.is_some().then_some(Handle {
+            index,
+            generation: entry.generation,
+        })
+    }
+
+    pub(super) fn remove(&mut self, handle: Handle) -> Option<T> {
+        self.get(handle)?;
+        let entry = self.entries.get_mut(handle.index as usize)?;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(handle.index);
+        entry.value.take()
+    }
+
+    /// All handles, by their numbers.
+    pub(super) fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
+        (0..self.entries.len() as u32).filter_map(|index| self.handle_at(index))
+    }
+}

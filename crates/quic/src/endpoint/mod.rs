@@ -1,0 +1,550 @@
+//! The endpoint: many connections behind one socket (RFC 9000 §5.2, §6, §8.1, §10.3).
+//!
+//! Owns: its connections; what leads a datagram to one of them; what becomes of a datagram that leads to none; whose turn
+//! it is to send, and whose timer comes first. Never: reads a clock or draws randomness of its own, both are arguments;
+//! touches a socket; looks into a packet that belongs to a connection.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `config.rs`, `statistics.rs` | what is set, and what is counted |
+//! | `handle.rs` | connections by number |
+//! | `route.rs`, `demux.rs` | to whom a datagram belongs |
+//! | `accept.rs`, `address.rs` | what becomes of a client's first packet, and where it is |
+//! | `retry.rs`, `version.rs`, `reset.rs`, `refusal.rs` | the four answers that need no connection |
+//! | `answers.rs`, `bucket.rs` | how many of them |
+//! | `timers.rs`, `table.rs`, `siphash.rs` | deadlines in order; tables that strangers may fill |
+//!
+//! # How it is driven
+//!
+//! 1. [`Endpoint::route`] each datagram; with a handle, [`Endpoint::connection`] and there
+//!    [`Connection::handle_datagram`].
+//! 2. [`Endpoint::poll_timeout`] until it says `None`: each handle names a connection whose timer expired.
+//! 3. The application's turn: [`Endpoint::connection`] of those with something to do.
+//! 4. [`Endpoint::poll_transmit`] until it says `None`, and [`Endpoint::poll_closed`].
+//! 5. Wait for a datagram, or until [`Endpoint::deadline`].
+//!
+//! A connection that was asked for in 1 to 3 is *ready*: it is looked at in 4, and its timer and IDs are noted. One that was
+//! not costs nothing, however many there are.
+//!
+//! # Decisions
+//!
+//! - *A connection that is over is handed back* ([`Closed`]): it has events yet to be read, and only the application knows
+//!   where to put them.
+//! - *Timers are polled one by one*, so that the caller learns whose events to look at.
+//! - *An Initial packet has to open before anything is kept for it.* Its keys are no secret (RFC 9001 §5.2), but noise and
+//!   damage go no further.
+//! - *Wall-clock time*, which only tokens need, is said once ([`Endpoint::set_wall_clock`]), and goes on with `now`.
+
+mod accept;
+mod address;
+mod answers;
+mod bucket;
+mod config;
+mod demux;
+mod handle;
+mod refusal;
+mod reset;
+mod retry;
+mod route;
+mod siphash;
+mod statistics;
+mod table;
+mod timers;
+mod version;
+
+use core::{fmt, net::SocketAddr, time::Duration};
+use std::{collections::VecDeque, sync::Arc};
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{ConnectionId, Side};
+
+use self::{
+    accept::Server,
+    address::WallClock,
+    answers::Answers,
+    bucket::Bucket,
+    demux::{Demux, Routes},
+    handle::Slab,
+    timers::Timers,
+};
+pub use self::{
+    bucket::RateLimit,
+    config::{EndpointConfig, EndpointConfigError, Limits, ResetSecret, RetryPolicy, ServerConfig},
+    handle::Handle,
+    route::{Answer, Route},
+    statistics::{DropReason, Statistics},
+};
+use crate::{
+    cid::{ConnectionIdGenerator, ConnectionIds},
+    connection::{self, ClientStart, Connection, NetworkPath, Stage, Transmit},
+    crypto::{ClientCrypto, StartError, reset::ResetKey, token::TokenKey},
+    random::{Random, Seed},
+};
+
+/// Many connections behind one socket.
+pub struct Endpoint {
+    slots: Slab<Slot>,
+    demux: Demux,
+    timers: Timers,
+    /// Connections to be looked at, each once.
+    ready: VecDeque<Handle>,
+    /// Those that are over.
+    closed: VecDeque<Closed>,
+    answers: Answers,
+    server: Option<Server>,
+    ids: Box<dyn ConnectionIds>,
+    /// For the endpoint's own IDs: those of Retry packets and refusals.
+    own_ids: Box<dyn ConnectionIdGenerator + Send>,
+    reset_key: Arc<ResetKey>,
+    sends_resets: bool,
+    limits: Limits,
+    buckets: Buckets,
+    load: Load,
+    wall_clock: WallClock,
+    random: Random,
+    statistics: Statistics,
+    /// A copy of an Initial packet, to see whether it opens.
+    scratch: Vec<u8>,
+}
+
+/// How many answers may leave that nobody had to prove anything for.
+struct Buckets {
+    resets: Bucket,
+    version_negotiations: Bucket,
+    refusals: Bucket,
+}
+
+/// What clients make a server keep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Load {
+    /// Handshakes in progress.
+    handshakes: usize,
+    /// Of those, the ones of clients that have not shown where they are.
+    unvalidated: usize,
+}
+
+/// A connection, and what the endpoint keeps for it.
+struct Slot {
+    connection: Box<Connection>,
+    side: Side,
+    routes: Routes,
+    is_ready: bool,
+    /// Until the handshake is complete.
+    handshake: Option<Handshake>,
+    /// What the token of an earlier connection said beside the address.
+    token_extra: Vec<u8>,
+    /// Whether the client has yet to get a token for its next connection.
+    owes_token: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Handshake {
+    deadline: Time,
+    /// Whether the client had shown where it is.
+    is_validated: bool,
+}
+
+/// A connection that is over, and leads nowhere any more: its last events can be read.
+#[derive(Debug)]
+pub struct Closed {
+    /// What it was known by.
+    pub handle: Handle,
+    /// It itself. [`Connection::close_reason`] tells why.
+    pub connection: Box<Connection>,
+    /// Whether it was given up since its handshake took too long ([`Limits::handshake_timeout`]); then it has no reason of
+    /// its own.
+    pub is_handshake_timeout: bool,
+}
+
+/// Why a connection cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// There are as many as there may be ([`Limits::connections`]).
+    TooMany,
+    /// Without connection IDs there is one connection for each pair of addresses, and there is one.
+    PathInUse,
+    /// The handshake cannot begin.
+    Start(StartError),
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooMany => f.write_str("there are as many connections as there may be"),
+            Self::PathInUse => f.write_str("there is a connection without IDs to this address"),
+            Self::Start(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ConnectError {}
+
+impl Endpoint {
+    /// An endpoint without connections. All its randomness comes from `seed`.
+    ///
+    /// # Errors
+    ///
+    /// A server needs connection IDs.
+    pub fn new(config: EndpointConfig, seed: Seed) -> Result<Self, EndpointConfigError> {
+        let id_len = config.ids.id_len();
+        if id_len > ConnectionId::MAX_LEN || (id_len == 0 && config.server.is_some()) {
+            return Err(EndpointConfigError::IdLength);
+        }
+        let mut random = Random::new(seed);
+        let secret = config
+            .reset_key
+            .map_or_else(|| random.bytes(), |secret| secret.0);
+        let reset_key = Arc::new(ResetKey::new(&secret));
+        let mut keys = || [random.number(), random.number()];
+        let demux = Demux::new([keys(), keys(), keys(), keys()]);
+        let server = match config.server {
+            Some(server) => Some(Server::new(server, &mut random)?),
+            None => None,
+        };
+        let own_ids = config.ids.generator(&reset_key, random.bytes());
+        Ok(Self {
+            slots: Slab::new(),
+            demux,
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            closed: VecDeque::new(),
+            answers: Answers::new(config.limits.answers),
+            server,
+            ids: config.ids,
+            own_ids,
+            reset_key,
+            sends_resets: config.reset_key.is_some(),
+            limits: config.limits,
+            buckets: Buckets {
+                resets: Bucket::new(config.limits.resets),
+                version_negotiations: Bucket::new(config.limits.version_negotiations),
+                refusals: Bucket::new(config.limits.refusals),
+            },
+            load: Load::default(),
+            wall_clock: WallClock::new(Time::ZERO, Duration::ZERO),
+            random,
+            statistics: Statistics::default(),
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Says what time it is: so long since the Unix epoch. To be said at the start, and again whenever the clock may have
+    /// been set. Only tokens need it.
+    pub fn set_wall_clock(&mut self, now: Time, since_epoch: Duration) {
+        self.wall_clock = WallClock::new(now, since_epoch);
+    }
+
+    /// Makes a connection to the server of this name. `token` is of an earlier connection to it, or empty.
+    ///
+    /// # Errors
+    ///
+    /// There are too many connections, or the handshake cannot begin.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        path: NetworkPath,
+        server_name: &str,
+        config: &Arc<connection::Config>,
+        crypto: Arc<dyn ClientCrypto>,
+        token: Vec<u8>,
+    ) -> Result<Handle, ConnectError> {
+        if self.is_full() {
+            return Err(ConnectError::TooMany);
+        }
+        if self.ids.id_len() == 0 && self.demux.by_path(&path).is_some() {
+            return Err(ConnectError::PathInUse);
+        }
+        let (local_id, ids) = self.new_ids();
+        let destination: [u8; DESTINATION_LEN] = self.random.bytes();
+        let start = ClientStart {
+            crypto,
+            server_name,
+            path,
+            local_id,
+            // 8 bytes always fit.
+            destination: ConnectionId::new(&destination).unwrap_or(ConnectionId::EMPTY),
+            token,
+            ids,
+            seed: self.random.bytes(),
+        };
+        let connection = Connection::client(now, config, start).map_err(ConnectError::Start)?;
+        self.statistics.connected += 1;
+        let handshake = Handshake {
+            deadline: now + self.limits.handshake_timeout,
+            is_validated: true,
+        };
+        Ok(self.add(connection, Side::Client, handshake))
+    }
+
+    /// A connection to do something with. It is looked at in the next [`Endpoint::poll_transmit`]. `None` if it is gone.
+    pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(handle)?;
+        if !slot.is_ready {
+            slot.is_ready = true;
+            self.ready.push_back(handle);
+        }
+        Some(&mut slot.connection)
+    }
+
+    /// A connection to look at only.
+    #[must_use]
+    pub fn peek(&self, handle: Handle) -> Option<&Connection> {
+        self.slots.get(handle).map(|slot| &*slot.connection)
+    }
+
+    /// The connections there are, in the order of their numbers.
+    pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.slots.handles()
+    }
+
+    /// What the token said that an accepted client brought from an earlier connection, beside its address; empty if
+    /// nothing.
+    #[must_use]
+    pub fn token_extra(&self, handle: Handle) -> &[u8] {
+        self.slots
+            .get(handle)
+            .map_or(&[], |slot| slot.token_extra.as_slice())
+    }
+
+    /// The next datagrams to be sent, in `buffer`, which has room for 1500 bytes at least: the endpoint's own answers
+    /// first, then those of connections that are ready, in turn. To be called until it says `None`.
+    pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
+        if let Some(transmit) = self.answers.pop(buffer) {
+            return Some(transmit);
+        }
+        while let Some(handle) = self.ready.pop_front() {
+            let Some(slot) = self.slots.get_mut(handle) else {
+                continue;
+            };
+            let transmit = slot.connection.poll_transmit(now, buffer);
+            if transmit.is_some() {
+                self.ready.push_back(handle);
+                // The answer may come before the rest is sent.
+                self.demux.sync(handle, &mut slot.routes, &slot.connection);
+                return transmit;
+            }
+            slot.is_ready = false;
+            self.settle(now, handle);
+        }
+        None
+    }
+
+    /// When [`Endpoint::poll_timeout`] wants to be called; `None` for not at all. At once, while something waits to be
+    /// sent.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        if self.ready.is_empty() && self.answers.len() == 0 {
+            self.timers.next()
+        } else {
+            Some(Time::ZERO)
+        }
+    }
+
+    /// Tells the next connection whose timer expired that time has passed; which it was. To be called until it says
+    /// `None`, and to be followed by [`Endpoint::poll_transmit`].
+    pub fn poll_timeout(&mut self, now: Time) -> Option<Handle> {
+        while let Some(index) = self.timers.due(now) {
+            // Set again when the connection is settled.
+            self.timers.set(index, None);
+            let Some(handle) = self.slots.handle_at(index) else {
+                continue;
+            };
+            let Some(slot) = self.slots.get(handle) else {
+                continue;
+            };
+            let is_late = slot.handshake.is_some_and(|handshake| {
+                handshake.deadline <= now && slot.connection.stage() == Stage::Handshaking
+            });
+            if is_late {
+                self.statistics.handshake_timeouts += 1;
+                self.remove(handle, true);
+                continue;
+            }
+            self.connection(handle)?.on_timeout(now);
+            return Some(handle);
+        }
+        None
+    }
+
+    /// The next connection that is over.
+    pub fn poll_closed(&mut self) -> Option<Closed> {
+        self.closed.pop_front()
+    }
+
+    /// Counters.
+    #[must_use]
+    pub const fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// How many connections there are.
+    #[must_use]
+    pub const fn connections(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// How many clients' handshakes are in progress.
+    #[must_use]
+    pub const fn handshakes(&self) -> usize {
+        self.load.handshakes
+    }
+
+    /// Whether new clients are accepted, where there is a server; from the start they are. Those that are not are told
+    /// `CONNECTION_REFUSED`.
+    pub const fn set_accepting(&mut self, is_accepting: bool) {
+        if let Some(server) = &mut self.server {
+            server.is_accepting = is_accepting;
+        }
+    }
+
+    /// From now on seals tokens with this key, and still takes those of the key before. Does nothing without a server.
+    pub fn rotate_token_key(&mut self, next: TokenKey) {
+        if let Some(server) = &mut self.server {
+            server.tokens.rotate(next);
+        }
+    }
+
+    /// A token for a client's next connection from this address, to be given to [`Connection::send_new_token`]; `extra` is
+    /// what [`Endpoint::token_extra`] will say then. `None` without a server, or if `extra` has more than
+    /// [`EXTRA_MAX`](crate::crypto::token::EXTRA_MAX) bytes.
+    pub fn new_token(&mut self, now: Time, remote: SocketAddr, extra: &[u8]) -> Option<Vec<u8>> {
+        let server = self.server.as_ref()?;
+        let nonce = self.random.bytes();
+        let since_epoch = self.wall_clock.read(now);
+        server
+            .tokens
+            .seal_new_token(remote, extra, since_epoch, nonce)
+    }
+
+    /// Whether one more connection may be.
+    fn is_full(&self) -> bool {
+        self.slots.len() + self.closed.len() >= self.limits.connections
+    }
+
+    /// A generator for a connection, and an ID of its that leads nowhere yet.
+    fn new_ids(&mut self) -> (ConnectionId, Box<dyn ConnectionIdGenerator + Send>) {
+        let mut generator = self.ids.generator(&self.reset_key, self.random.bytes());
+        let mut id = generator.generate();
+        for _ in 0..ID_TRIES {
+            if self.demux.by_id(id.as_slice()).is_none() {
+                break;
+            }
+            id = generator.generate();
+        }
+        (id, generator)
+    }
+
+    fn add(&mut self, connection: Connection, side: Side, handshake: Handshake) -> Handle {
+        let mut slot = Slot {
+            connection: Box::new(connection),
+            side,
+            routes: Routes::default(),
+            is_ready: true,
+            handshake: Some(handshake),
+            token_extra: Vec::new(),
+            owes_token: side == Side::Server,
+        };
+        self.load.begin(side, &handshake);
+        let handle = self.slots.next_handle();
+        self.demux.sync(handle, &mut slot.routes, &slot.connection);
+        self.ready.push_back(handle);
+        self.slots.insert(slot)
+    }
+
+    /// Notes what has changed about a connection that has nothing more to send.
+    fn settle(&mut self, now: Time, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(handle) else {
+            return;
+        };
+        if slot.connection.is_over() {
+            self.remove(handle, false);
+            return;
+        }
+        if slot.connection.stage() != Stage::Handshaking
+            && let Some(handshake) = slot.handshake.take()
+        {
+            self.load.end(slot.side, &handshake);
+        }
+        if slot.owes_token && slot.connection.stage() == Stage::Confirmed {
+            slot.owes_token = false;
+            self.give_token(now, handle);
+        }
+        let Some(slot) = self.slots.get_mut(handle) else {
+            return;
+        };
+        self.demux.sync(handle, &mut slot.routes, &slot.connection);
+        let give_up = slot.handshake.map(|handshake| handshake.deadline);
+        let deadline = slot.connection.deadline().into_iter().chain(give_up).min();
+        self.timers.set(handle.index(), deadline);
+    }
+
+    /// The handshake is confirmed: the client gets a token, if that is wanted.
+    fn give_token(&mut self, now: Time, handle: Handle) {
+        let is_wanted = self
+            .server
+            .as_ref()
+            .is_some_and(|server| server.config.sends_new_tokens);
+        let remote = self.peek(handle).map(|peer| peer.network().remote);
+        if is_wanted
+            && let Some(remote) = remote
+            && let Some(token) = self.new_token(now, remote, &[])
+            && let Some(connection) = self.connection(handle)
+        {
+            connection.send_new_token(token);
+        }
+    }
+
+    fn remove(&mut self, handle: Handle, is_handshake_timeout: bool) {
+        let Some(slot) = self.slots.remove(handle) else {
+            return;
+        };
+        if let Some(handshake) = &slot.handshake {
+            self.load.end(slot.side, handshake);
+        }
+        self.timers.set(handle.index(), None);
+        self.demux.remove(handle, slot.routes);
+        self.statistics.closed += 1;
+        self.closed.push_back(Closed {
+            handle,
+            connection: slot.connection,
+            is_handshake_timeout,
+        });
+    }
+}
+
+impl Load {
+    const fn begin(&mut self, side: Side, handshake: &Handshake) {
+        if matches!(side, Side::Server) {
+            self.handshakes += 1;
+            self.unvalidated += !handshake.is_validated as usize;
+        }
+    }
+
+    const fn end(&mut self, side: Side, handshake: &Handshake) {
+        if matches!(side, Side::Server) {
+            self.handshakes -= 1;
+            self.unvalidated -= !handshake.is_validated as usize;
+        }
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("connections", &self.connections())
+            .field("load", &self.load)
+            .field("routes", &self.demux.sizes())
+            .field("timers", &self.timers.len())
+            .field("ready", &self.ready.len())
+            .field("statistics", &self.statistics)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A client's guess at the server's ID (RFC 9000 §7.2).
+const DESTINATION_LEN: usize = 8;
+/// How often another ID is drawn, if one leads somewhere already.
+const ID_TRIES: usize = 4;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Where a datagram goes (RFC 9000 §5.2).
+//!
+//! Owns: the order in which things are tried. What a client's first packet comes to is in `accept.rs`.
+
+use core::fmt;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{
+    ConnectionId, TransportError,
+    packet::{Invariant, LongInvariant, StatelessReset, VersionNumber},
+};
+
+use super::{
+    DropReason, Endpoint, Handle,
+    demux::{Opening, address_bytes},
+    reset, version,
+};
+use crate::connection::NetworkPath;
+
+/// What became of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the connection is to be given the datagram"]
+pub enum Route {
+    /// It belongs to this connection, which is to be given it.
+    Connection(Handle),
+    /// It began this connection, which is to be given it.
+    Accepted(Handle),
+    /// It was a stateless reset, and ended this connection. There is nothing more to do with it.
+    Reset(Handle),
+    /// It led nowhere and was answered; [`Endpoint::poll_transmit`] has the answer.
+    Answered(Answer),
+    /// It led nowhere.
+    Dropped(DropReason),
+}
+
+/// An answer that needs no connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// RFC 9000 §8.1.2.
+    Retry,
+    /// RFC 9000 §6.1.
+    VersionNegotiation,
+    /// RFC 9000 §10.3.
+    StatelessReset,
+    /// An Initial packet with `CONNECTION_CLOSE` and this code.
+    Refused(TransportError),
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Retry => f.write_str("Retry"),
+            Self::VersionNegotiation => f.write_str("Version Negotiation"),
+            Self::StatelessReset => f.write_str("stateless reset"),
+            Self::Refused(code) => write!(f, "refused: {code}"),
+        }
+    }
+}
+
+impl From<DropReason> for Route {
+    fn from(reason: DropReason) -> Self {
+        Self::Dropped(reason)
+    }
+}
+
+/// RFC 9000 §14.1: what begins a connection comes in a datagram at least so long.
+const INITIAL_DATAGRAM_MIN: usize = 1200;
+
+impl Endpoint {
+    /// A datagram came. If it leads to a connection, or begins one, that is to be given it with
+    /// [`Connection::handle_datagram`](crate::connection::Connection::handle_datagram), found by
+    /// [`Endpoint::connection`]; otherwise all is done. The datagram stays as it is.
+    pub fn route(&mut self, now: Time, path: &NetworkPath, datagram: &mut [u8]) -> Route {
+        self.statistics.datagrams += 1;
+        let route = self.find(now, path, datagram);
+        match route {
+            Route::Connection(_) => self.statistics.routed += 1,
+            Route::Accepted(_) => self.statistics.accepted += 1,
+            Route::Reset(_) => self.statistics.resets_received += 1,
+            Route::Dropped(reason) => self.statistics.count_drop(reason),
+            Route::Answered(Answer::Retry) => self.statistics.retries += 1,
+            Route::Answered(Answer::VersionNegotiation) => {
+                self.statistics.version_negotiations += 1;
+            }
+            Route::Answered(Answer::StatelessReset) => self.statistics.resets_sent += 1,
+            Route::Answered(Answer::Refused(_)) => self.statistics.refused += 1,
+        }
+        route
+    }
+
+    fn find(&mut self, now: Time, path: &NetworkPath, datagram: &mut [u8]) -> Route {
+        let Ok(invariant) = Invariant::decode(datagram) else {
+            // It may be short and still be a reset.
+            return self
+                .take_reset(now, path, datagram)
+                .unwrap_or(DropReason::Malformed.into());
+        };
+        match invariant {
+            Invariant::Short(_) => {
+                let id = invariant
+                    .destination(self.ids.id_len())
+                    .and_then(ConnectionId::new);
+                self.find_short(now, path, id, datagram)
+            }
+            Invariant::Long(long) => {
+                if let Some(handle) = self.find_long(path, &long) {
+                    return Route::Connection(handle);
+                }
+                // §10.3.1: a long header may be a reset too.
+                if let Some(route) = self.take_reset(now, path, datagram) {
+                    return route;
+                }
+                self.answer_long(now, path, datagram)
+            }
+        }
+    }
+
+    /// `id` is `None` if the datagram is too short to have one.
+    fn find_short(
+        &mut self,
+        now: Time,
+        path: &NetworkPath,
+        id: Option<ConnectionId>,
+        datagram: &[u8],
+    ) -> Route {
+        if let Some(id) = id
+            && let Some(handle) = self.demux.by_id(id.as_slice())
+        {
+            return Route::Connection(handle);
+        }
+        // Before the addresses: where IDs are empty, these lead resets to their connection like everything else.
+        if let Some(route) = self.take_reset(now, path, datagram) {
+            return route;
+        }
+        if let Some(handle) = self.demux.by_path(path) {
+            return Route::Connection(handle);
+        }
+        match id {
+            Some(id) if !id.is_empty() => self.disown(now, path, &id, datagram.len()),
+            _ => DropReason::UnknownConnection.into(),
+        }
+    }
+
+    fn find_long(&self, path: &NetworkPath, long: &LongInvariant<'_>) -> Option<Handle> {
+        if let Some(handle) = self.demux.by_id(long.destination) {
+            return Some(handle);
+        }
+        if long.destination.is_empty() {
+            return self.demux.by_path(path);
+        }
+        let opening = Opening {
+            remote: address_bytes(path.remote),
+            destination: ConnectionId::new(long.destination)?,
+        };
+        self.demux.by_opening(&opening)
+    }
+
+    /// Ends the connection that the datagram's last bytes belong to (RFC 9000 §10.3.1).
+    fn take_reset(&mut self, now: Time, path: &NetworkPath, datagram: &[u8]) -> Option<Route> {
+        let reset = StatelessReset::decode(datagram)?;
+        let handle = self.demux.by_reset_token(path, reset.token)?;
+        self.connection(handle)?.on_stateless_reset(now);
+        Some(Route::Reset(handle))
+    }
+
+    /// Sends a stateless reset for a connection that is unknown (RFC 9000 §10.3).
+    fn disown(&mut self, now: Time, path: &NetworkPath, id: &ConnectionId, len: usize) -> Route {
+        if !self.sends_resets {
+            return DropReason::UnknownConnection.into();
+        }
+        if !self.ids.is_own(id.as_slice()) {
+            return DropReason::Foreign.into();
+        }
+        let Some(len) = reset::len(len) else {
+            return DropReason::UnknownConnection.into();
+        };
+        if self.answers.is_full() || !self.buckets.resets.take(now) {
+            return DropReason::TooManyAnswers.into();
+        }
+        let token = self.own_ids.reset_token(id);
+        let random = self.random.bytes();
+        self.answered(path, Answer::StatelessReset, |buffer| {
+            reset::write(buffer, len, random, token)
+        })
+    }
+
+    /// A long header that leads nowhere.
+    fn answer_long(&mut self, now: Time, path: &NetworkPath, datagram: &mut [u8]) -> Route {
+        let Ok(Invariant::Long(long)) = Invariant::decode(datagram) else {
+            return DropReason::Malformed.into();
+        };
+        if long.version == VersionNumber::NEGOTIATION {
+            return DropReason::VersionNegotiation.into();
+        }
+        let Some(server) = &self.server else {
+            return DropReason::NoServer.into();
+        };
+        let version = long.version.known();
+        if version.is_some_and(|version| server.config.speaks(version)) {
+            return self.answer_initial(now, path, datagram);
+        }
+        if datagram.len() < INITIAL_DATAGRAM_MIN {
+            return DropReason::TooSmall.into();
+        }
+        if self.answers.is_full() || !self.buckets.version_negotiations.take(now) {
+            return DropReason::TooManyAnswers.into();
+        }
+        let connection = &server.config.connection;
+        let random = self.random.number();
+        let is_answered = self.answers.push(path, |buffer| {
+            version::write(buffer, &long, &connection.versions, random)
+        });
+        if is_answered {
+            Route::Answered(Answer::VersionNegotiation)
+        } else {
+            DropReason::TooManyAnswers.into()
+        }
+    }
+
+    /// Has an answer sent, unless too many wait.
+    pub(super) fn answered(
+        &mut self,
+        path: &NetworkPath,
+        answer: Answer,
+        write: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Route {
+        if self.answers.push(path, |buffer| write(buffer)) {
+            Route::Answered(answer)
+        } else {
+            DropReason::TooManyAnswers.into()
+        }
+    }
+}
+
+/// Whether a datagram is long enough to begin a connection.
+pub(super) const fn is_initial_size(datagram: &[u8]) -> bool {
+    datagram.len() >= INITIAL_DATAGRAM_MIN
+}

@@ -1,0 +1,150 @@
+//! A hash table whose order nobody ever sees, and whose collisions nobody can choose.
+//!
+//! Owns: open addressing with linear probing, under a keyed hash. Never: iterates, so that nothing can depend on the key;
+//! shrinks, so that a table that has grown once allocates no more.
+//!
+//! Decision: our own, as the standard library's cannot be seeded through its safe and stable interface without a hasher
+//! type as long as this. At most three quarters of the slots are taken; a removal moves those behind it up, and leaves no
+//! tombstones, so that lookups stay short however often connections come and go.
+
+use super::siphash::SipHash;
+
+#[cfg(test)]
+mod tests;
+
+/// What can be a key.
+pub(super) trait Key: Copy + Eq {
+    /// Its hash.
+    fn hash(&self, hash: &SipHash) -> u64;
+}
+
+#[derive(Clone)]
+pub(super) struct Table<K, V> {
+    hash: SipHash,
+    /// A power of two of them, or none.
+    slots: Vec<Option<(u64, K, V)>>,
+    len: usize,
+}
+
+impl<K: Key, V: Copy> Table<K, V> {
+    pub(super) const fn new(hash: SipHash) -> Self {
+        Self {
+            hash,
+            slots: Vec::new(),
+            len: 0,
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<V> {
+        // Whoever has no such keys should not pay for hashing.
+        if self.len == 0 {
+            return None;
+        }
+        let at = self.find(self.hash_of(key), key)?;
+        self.slots.get(at)?.as_ref().map(|(_, _, value)| *value)
+    }
+
+    /// Whether the key was new. If it was there, its value stays.
+    pub(super) fn insert(&mut self, key: K, value: V) -> bool {
+        if (self.len + 1) * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        let hash = self.hash_of(&key);
+        if self.find(hash, &key).is_some() {
+            return false;
+        }
+        self.place((hash, key, value));
+        self.len += 1;
+        true
+    }
+
+    /// Removes the key, if it leads to something that `is_it` knows.
+    pub(super) fn remove_if(&mut self, key: &K, is_it: impl FnOnce(&V) -> bool) -> bool {
+        let Some(at) = self.find(self.hash_of(key), key) else {
+            return false;
+        };
+        let is_it = self
+            .slots
+            .get(at)
+            .and_then(Option::as_ref)
+            .is_some_and(|(_, _, value)| is_it(value));
+        if is_it {
+            self.empty(at);
+            self.len -= 1;
+        }
+        is_it
+    }
+
+    fn hash_of(&self, key: &K) -> u64 {
+        key.hash(&self.hash)
+    }
+
+    /// Of no use while there are no slots.
+    const fn mask(&self) -> usize {
+        self.slots.len().wrapping_sub(1)
+    }
+
+    fn find(&self, hash: u64, key: &K) -> Option<usize> {
+        let mut at = hash as usize & self.mask();
+        loop {
+            let (other_hash, other, _) = self.slots.get(at)?.as_ref()?;
+            if *other_hash == hash && other == key {
+                return Some(at);
+            }
+            at = (at + 1) & self.mask();
+        }
+    }
+
+    /// Puts a new entry into the first slot that is free; there is one.
+    fn place(&mut self, entry: (u64, K, V)) {
+        let mut at = entry.0 as usize & self.mask();
+        while let Some(slot) = self.slots.get_mut(at) {
+            if slot.is_none() {
+                *slot = Some(entry);
+                return;
+            }
+            at = (at + 1) & self.mask();
+        }
+    }
+
+    /// Empties a slot, and moves up what was only behind it for want of room.
+    fn empty(&mut self, at: usize) {
+        let mask = self.mask();
+        let mut hole = at;
+        let mut next = at;
+        loop {
+            next = (next + 1) & mask;
+            let wanted = match self.slots.get(next) {
+                Some(Some((hash, ..))) => *hash as usize & mask,
+                _ => break,
+            };
+            // Between the slot it wants and the one it has lies the hole: it may move there.
+            if next.wrapping_sub(wanted) & mask >= next.wrapping_sub(hole) & mask {
+                self.slots.swap(hole, next);
+                hole = next;
+            }
+        }
+        if let Some(slot) = self.slots.get_mut(hole) {
+            *slot = None;
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (self.slots.len() * 2).max(SLOTS_MIN);
+        let old = core::mem::take(&mut self.slots);
+        self.slots.resize_with(size, || None);
+        for entry in old.into_iter().flatten() {
+            self.place(entry);
+        }
+    }
+}
+
+const SLOTS_MIN: usize = 16;

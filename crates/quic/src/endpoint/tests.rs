@@ -1,0 +1,10 @@
+//! Endpoints in one process, and datagrams made by hand.
+
+mod answers;
+mod any;
+mod limits;
+mod many;
+mod world;
+
+use self::world::*;
+use super::*;

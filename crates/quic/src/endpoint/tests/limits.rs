@@ -1,0 +1,205 @@
+//! How much of anything there may be.
+
+use lastbyte_wire::{TransportError, packet::Version};
+
+use super::*;
+
+/// A first packet of another client each time.
+fn knock(server: &mut Endpoint, now: Time, index: usize) -> Route {
+    deliver(server, now, &from_client(index), &Probe::new().datagram())
+}
+
+const REFUSED: Route = Route::Answered(Answer::Refused(TransportError::CONNECTION_REFUSED));
+
+#[test]
+fn rfc9000_5_2_2_no_more_connections_than_there_may_be() {
+    let mut server = server_with(|config| config.limits.connections = 3);
+    for index in 0..3 {
+        assert!(matches!(
+            knock(&mut server, START, index),
+            Route::Accepted(_)
+        ));
+    }
+    let _ = sent(&mut server, START);
+    assert_eq!(knock(&mut server, START, 3), REFUSED);
+    let answers = sent(&mut server, START);
+    let (path, datagram) = &answers[0];
+    assert_eq!(*path, from_client(3));
+    let code = close_code(datagram, Version::V1, &Probe::new().destination);
+    assert_eq!(code, Some(TransportError::CONNECTION_REFUSED));
+    assert!(datagram.len() < 100);
+    assert_eq!(server.statistics().refused, 1);
+
+    let mut config = EndpointConfig::client();
+    config.limits.connections = 1;
+    let mut client = Endpoint::new(config, [1; 32]).expect("an endpoint");
+    connect(&mut client, START, 0);
+    let second = client.connect(
+        START,
+        to_server(1),
+        "localhost",
+        &Arc::new(super::config()),
+        Arc::new(client_crypto(1)),
+        Vec::new(),
+    );
+    assert_eq!(second, Err(ConnectError::TooMany));
+}
+
+#[test]
+fn a_server_that_stops_refuses() {
+    let mut server = server_with(|_| {});
+    server.set_accepting(false);
+    assert_eq!(knock(&mut server, START, 0), REFUSED);
+    server.set_accepting(true);
+    assert!(matches!(knock(&mut server, START, 0), Route::Accepted(_)));
+}
+
+#[test]
+fn rfc9000_8_1_2_under_load_clients_have_to_show_their_address() {
+    let mut server = server_with(|config| {
+        policy(config, RetryPolicy::UnderLoad { handshakes: 5 });
+    });
+    let routes: Vec<_> = (0..10)
+        .map(|index| knock(&mut server, START, index))
+        .collect();
+    for (index, route) in routes.into_iter().enumerate() {
+        match route {
+            Route::Accepted(_) => assert!(index < 5),
+            Route::Answered(Answer::Retry) => assert!(index >= 5),
+            _ => panic!("{route:?}"),
+        }
+    }
+    assert_eq!(server.handshakes(), 5);
+}
+
+#[test]
+fn what_unvalidated_clients_make_us_keep_is_bounded() {
+    for (retry, expected) in [
+        (RetryPolicy::Never, REFUSED),
+        (
+            RetryPolicy::UnderLoad { handshakes: 1000 },
+            Route::Answered(Answer::Retry),
+        ),
+    ] {
+        let mut server = server_with(|config| {
+            policy(config, retry);
+            config.limits.unvalidated = 7;
+        });
+        for index in 0..50 {
+            let route = knock(&mut server, START, index);
+            if index >= 7 {
+                assert_eq!(route, expected);
+            }
+            let _ = sent(&mut server, START);
+        }
+        assert_eq!(server.connections(), 7);
+        assert_eq!(server.demux.sizes()[1], 7);
+        // Those that never finish go by themselves, without a word.
+        let end = START + Duration::from_secs(10);
+        let mut now = START;
+        while let Some(at) = server.deadline() {
+            now = now.max(at);
+            while server.poll_timeout(now).is_some() {}
+            let _ = sent(&mut server, now);
+        }
+        assert_eq!(now, end);
+        let mut count = 0;
+        while let Some(closed) = server.poll_closed() {
+            assert!(closed.is_handshake_timeout);
+            assert_eq!(closed.connection.close_reason(), None);
+            count += 1;
+        }
+        assert_eq!(count, 7);
+        assert_eq!(server.statistics().handshake_timeouts, 7);
+        assert_empty(&server);
+        assert!(matches!(knock(&mut server, end, 99), Route::Accepted(_)));
+    }
+}
+
+#[test]
+fn all_handshakes_together_are_bounded() {
+    let mut server = server_with(|config| config.limits.handshakes = 4);
+    for index in 0..4 {
+        assert!(matches!(
+            knock(&mut server, START, index),
+            Route::Accepted(_)
+        ));
+    }
+    assert_eq!(knock(&mut server, START, 4), REFUSED);
+}
+
+#[test]
+fn clients_give_up_as_well() {
+    let mut client = client(1);
+    connect(&mut client, START, 0);
+    let mut now = START;
+    while let Some(at) = client.deadline() {
+        now = now.max(at);
+        while client.poll_timeout(now).is_some() {}
+        let _ = sent(&mut client, now);
+    }
+    assert_eq!(now, START + Duration::from_secs(10));
+    assert!(
+        client
+            .poll_closed()
+            .is_some_and(|closed| closed.is_handshake_timeout)
+    );
+    assert_empty(&client);
+}
+
+#[test]
+fn answers_wait_in_a_bounded_queue() {
+    let mut server = server_with(|config| {
+        policy(config, RetryPolicy::Always);
+        config.limits.answers = 5;
+    });
+    for index in 0..20 {
+        let route = knock(&mut server, START, index);
+        let expected = if index < 5 {
+            Route::Answered(Answer::Retry)
+        } else {
+            Route::Dropped(DropReason::TooManyAnswers)
+        };
+        assert_eq!(route, expected);
+    }
+    assert_eq!(sent(&mut server, START).len(), 5);
+}
+
+#[test]
+fn a_server_without_ids_cannot_be() {
+    let mut config = server_config();
+    config.ids = Box::new(crate::cid::RandomIds::empty());
+    assert_eq!(
+        Endpoint::new(config, [1; 32]).err(),
+        Some(EndpointConfigError::IdLength)
+    );
+}
+
+#[test]
+fn a_rotated_token_key_still_opens() {
+    let mut server = server_with(|config| policy(config, RetryPolicy::Always));
+    let path = from_client(0);
+    let key = |id| TokenKey::new(id, &[id as u8; 32]).expect("a key");
+    let token = server.new_token(START, path.remote, &[]).expect("short");
+    server.rotate_token_key(key(1));
+    let probe = Probe {
+        token: &token,
+        ..Probe::new()
+    };
+    assert!(matches!(
+        deliver(&mut server, START, &path, &probe.datagram()),
+        Route::Accepted(_)
+    ));
+    let token = server.new_token(START, path.remote, &[]).expect("short");
+    server.rotate_token_key(key(2));
+    server.rotate_token_key(key(3));
+    let probe = Probe {
+        token: &token,
+        destination: id(&[0xa; 8]),
+        ..Probe::new()
+    };
+    assert_eq!(
+        deliver(&mut server, START, &path, &probe.datagram()),
+        Route::Answered(Answer::Retry)
+    );
+}

@@ -1,0 +1,228 @@
+//! Many connections at once.
+
+use super::*;
+use crate::close::CloseReason;
+
+fn crowd(count: usize, lose: u64) -> World {
+    let mut world = World::new(server_with(|_| {}), count);
+    world.lose = lose;
+    for index in 0..count {
+        world.begin(index);
+        if index % 7 == 0 {
+            world.step();
+        }
+    }
+    world.run();
+    world
+}
+
+#[test]
+fn two_hundred_clients_come_and_go() {
+    let world = crowd(200, 0);
+    assert_eq!(world.accepted.len(), 200);
+    assert_eq!(world.up.len(), 200);
+    let mut bodies: Vec<_> = world.up.values().cloned().collect();
+    bodies.sort_unstable();
+    let mut expected: Vec<_> = (0..200).map(body).collect();
+    expected.sort_unstable();
+    assert!(bodies == expected, "each got what was sent to it");
+    for (index, arrived) in &world.down {
+        let salt = usize::from(body(*index)[0]) + 1;
+        assert!(*arrived == body(salt), "client {index}");
+    }
+    assert_eq!(world.closed.len(), 400);
+    for (who, reason) in &world.closed {
+        let expected = match who {
+            None => CloseReason::PeerApplication { code: 0 },
+            Some(_) => CloseReason::LocalApplication { code: 0 },
+        };
+        assert_eq!(*reason, Some(expected));
+    }
+    for endpoint in world.clients.iter().chain([&world.server]) {
+        assert_empty(endpoint);
+    }
+    let statistics = world.server.statistics();
+    assert_eq!(statistics.accepted, 200);
+    assert_eq!(statistics.closed, 200);
+    assert_eq!(statistics.dropped_for(DropReason::UnknownConnection), 0);
+    assert!(world.now.since(START) < Duration::from_secs(2));
+}
+
+#[test]
+fn two_hundred_clients_over_a_path_that_loses() {
+    let world = crowd(200, 15);
+    assert_eq!(
+        world
+            .down
+            .values()
+            .filter(|body| body.len() == 3000)
+            .count(),
+        200
+    );
+    for endpoint in world.clients.iter().chain([&world.server]) {
+        assert_empty(endpoint);
+    }
+}
+
+#[test]
+fn same_seed_same_datagrams() {
+    let trace = |lose| crowd(20, lose).trace;
+    assert_eq!(trace(10), trace(10));
+    assert_ne!(trace(10), trace(0));
+}
+
+#[test]
+fn rfc9000_5_2_all_ids_of_a_connection_lead_to_it() {
+    let mut world = World::new(server_with(|_| {}), 2);
+    world.begin(0);
+    world.begin(1);
+    while !(0..2).all(|index| {
+        let handle = world.handles[index].expect("began");
+        let client = world.clients[index].peek(handle).expect("lives");
+        client.stage() == Stage::Confirmed
+    }) {
+        assert!(world.step());
+    }
+    let [first, second] = world.accepted[..] else {
+        panic!("two were accepted");
+    };
+    for handle in [first, second] {
+        let ids: Vec<_> = world
+            .server
+            .peek(handle)
+            .expect("lives")
+            .local_ids()
+            .collect();
+        assert!(ids.len() >= 2, "{ids:?}");
+        for id in ids {
+            let mut datagram = vec![0x40; 60];
+            datagram[1..9].copy_from_slice(id.as_slice());
+            // Whatever address it comes from.
+            let route = world
+                .server
+                .route(world.now, &from_client(77), &mut datagram);
+            assert_eq!(route, Route::Connection(handle));
+        }
+    }
+    // A copy of a first packet that comes late begins nothing new.
+    let before = world.server.connections();
+    let handle = world.server.peek(first).map(|_| first).expect("lives");
+    let opening = world
+        .server
+        .slots
+        .get(handle)
+        .and_then(|slot| slot.routes.opening());
+    let late = Probe {
+        destination: opening.expect("of a server").destination,
+        ..Probe::new()
+    };
+    let path = world.server.peek(first).expect("lives").network();
+    let route = world.server.route(world.now, &path, &mut late.datagram());
+    assert_eq!(route, Route::Connection(first));
+    // The same ID from elsewhere is someone else's.
+    let route = deliver(
+        &mut world.server,
+        world.now,
+        &from_client(55),
+        &late.datagram(),
+    );
+    assert!(matches!(route, Route::Accepted(handle) if handle != first));
+    assert_eq!(world.server.connections(), before + 1);
+}
+
+#[test]
+fn rfc9000_5_2_1_clients_without_ids_are_found_by_address() {
+    let mut server = server_with(|_| {});
+    let mut config = EndpointConfig::client();
+    config.ids = Box::new(crate::cid::RandomIds::empty());
+    let mut client = Endpoint::new(config, [4; 32]).expect("an endpoint");
+    let handles: Vec<_> = (0..3)
+        .map(|index| connect(&mut client, START, index))
+        .collect();
+    let taken = client.connect(
+        START,
+        to_server(1),
+        "localhost",
+        &Arc::new(super::config()),
+        Arc::new(client_crypto(1)),
+        Vec::new(),
+    );
+    assert_eq!(taken, Err(ConnectError::PathInUse));
+    let mut now = START;
+    for _ in 0..6 {
+        for (path, datagram) in sent(&mut client, now) {
+            let path = NetworkPath {
+                local: path.remote,
+                remote: path.local,
+            };
+            let _ = deliver(&mut server, now, &path, &datagram);
+        }
+        now = now + DELAY;
+        for (path, datagram) in sent(&mut server, now) {
+            let path = NetworkPath {
+                local: path.remote,
+                remote: path.local,
+            };
+            assert!(matches!(
+                deliver(&mut client, now, &path, &datagram),
+                Route::Connection(_)
+            ));
+        }
+        now = now + DELAY;
+    }
+    for handle in &handles {
+        let connection = client.peek(*handle).expect("lives");
+        assert_eq!(connection.stage(), Stage::Confirmed);
+    }
+    // What leads to a connection by its address may still be a reset of it (§10.3.1).
+    let doomed = client.peek(handles[1]).expect("lives");
+    let reset = doomed.reset_tokens().next().expect("the server gave one");
+    let mut datagram = vec![0x41; 60];
+    datagram[44..].copy_from_slice(reset.as_bytes());
+    let route = client.route(now, &to_server(1), &mut datagram);
+    assert_eq!(route, Route::Reset(handles[1]));
+    datagram[59] ^= 1;
+    let route = client.route(now, &to_server(2), &mut datagram);
+    assert_eq!(route, Route::Connection(handles[2]));
+    assert_eq!(client.demux.sizes()[2], 3);
+    for handle in handles {
+        client.connection(handle).expect("lives").close(now, 1);
+    }
+    let _ = sent(&mut client, now);
+    while let Some(at) = client.deadline() {
+        while client.poll_timeout(at).is_some() {}
+        let _ = sent(&mut client, at);
+    }
+    while client.poll_closed().is_some() {}
+    assert_empty(&client);
+}
+
+#[test]
+fn idle_connections_cost_nothing_and_time_out() {
+    let mut world = World::new(server_with(|_| {}), 50);
+    for index in 0..50 {
+        world.begin(index);
+    }
+    while world.server.handshakes() > 0 || world.accepted.len() < 50 {
+        // No stream is opened: nothing is read from the clients.
+        assert!(world.step());
+    }
+    // Their peers are cut off: only the server goes on.
+    let mut server = world.server;
+    let mut now = world.now;
+    let _ = sent(&mut server, now);
+    assert!(server.ready.is_empty());
+    while let Some(at) = server.deadline() {
+        assert!(at >= now || at == Time::ZERO, "time goes back");
+        now = now.max(at);
+        while server.poll_timeout(now).is_some() {}
+        let _ = sent(&mut server, now);
+    }
+    let mut count = 0;
+    while server.poll_closed().is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 50);
+    assert_empty(&server);
+    assert!((30..40).contains(&now.since(START).as_secs()), "{now:?}");
+}
