@@ -13,9 +13,7 @@ use lastbyte_wire::{ConnectionId, StatelessResetToken};
 pub use generator::{ConnectionIds, RandomIds};
 pub use local::{LocalIds, RetireError};
 pub use peer::{PeerIdError, PeerIds};
-pub use quic_lb::{
-    Decoded, QuicLb, QuicLbConfig, QuicLbError, QuicLbIds, WORKER_OFFSET_AFTER_SERVER, Worker,
-};
+pub use quic_lb::{Decoded, QuicLb, QuicLbConfig, QuicLbError, QuicLbIds, Worker};
 
 /// Makes connection IDs that the peer will send packets to.
 pub trait ConnectionIdGenerator {

@@ -22,29 +22,17 @@
 //!   of one connection (§5.2): there, the counter goes through the same cipher under a key of the generator's own.
 //! - *Octets for the server's own use* (§3.2) there are none.
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::fmt;
 
-use lastbyte_wire::{ConnectionId, StatelessResetToken};
+use lastbyte_wire::ConnectionId;
 
 use self::cipher::Cipher;
-use super::{ConnectionIdGenerator, ConnectionIds};
-use crate::{
-    crypto::reset::ResetKey,
-    random::{Random, Seed},
-};
+pub use self::ids::QuicLbIds;
 
 mod cipher;
+mod ids;
 #[cfg(test)]
 mod tests;
-
-/// Behind how many bytes beside the server's own the worker's is: octet 0.
-pub const WORKER_OFFSET_AFTER_SERVER: usize = 1;
 
 /// What load balancers and servers agree on (§3).
 #[derive(Clone, PartialEq, Eq)]
@@ -195,6 +183,13 @@ impl QuicLb {
         1 + self.config.server_id_len + self.config.nonce_len
     }
 
+    /// Where in an ID the worker's byte is, if server IDs are made of [`Worker`]s and there is no key.
+    #[must_use]
+    pub const fn worker_offset(&self) -> usize {
+        // Behind octet 0, the last of the server ID.
+        self.config.server_id_len
+    }
+
     /// Makes an ID. `random` fills the bits of octet 0 that say nothing. `None` if server ID or nonce are not as long as
     /// was agreed on.
     #[must_use]
@@ -245,110 +240,6 @@ impl QuicLb {
             cipher.decrypt(plaintext)?;
         }
         Some(decoded)
-    }
-}
-
-/// The IDs of one server, or of one worker on it.
-#[derive(Clone, Debug)]
-pub struct QuicLbIds {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    layout: QuicLb,
-    server_id: Vec<u8>,
-    /// What nonces count up, all connections together.
-    counter: AtomicU64,
-    /// What comes before the counter where a nonce has more than 8 bytes.
-    prefix: [u8; PLAINTEXT_MAX],
-    /// Hides the counter where the layout has no key.
-    blind: Cipher,
-}
-
-impl QuicLbIds {
-    /// The IDs of this server ID. `seed` says where nonces begin: another one for each start of a server, or nonces come
-    /// twice.
-    ///
-    /// # Errors
-    ///
-    /// The configuration cannot be, or the server ID is not as long as it says.
-    pub fn new(config: QuicLbConfig, server_id: &[u8], seed: Seed) -> Result<Self, QuicLbError> {
-        if server_id.len() != config.server_id_len {
-            return Err(QuicLbError::ServerId);
-        }
-        let mut random = Random::new(seed);
-        let blind = Cipher::new(&random.bytes()).ok_or(QuicLbError::Key)?;
-        Ok(Self {
-            shared: Arc::new(Shared {
-                layout: QuicLb::new(config)?,
-                server_id: server_id.to_vec(),
-                counter: AtomicU64::new(random.number()),
-                prefix: random.bytes(),
-                blind,
-            }),
-        })
-    }
-
-    /// The layout, to read IDs with.
-    #[must_use]
-    pub fn layout(&self) -> &QuicLb {
-        &self.shared.layout
-    }
-}
-
-impl Shared {
-    fn next(&self, random: u8) -> Option<ConnectionId> {
-        let nonce_len = self.layout.config.nonce_len;
-        let count = self.counter.fetch_add(1, Ordering::Relaxed);
-        let mut bytes = self.prefix;
-        *bytes.last_chunk_mut()? = count.to_be_bytes();
-        let nonce = bytes.get_mut(PLAINTEXT_MAX - nonce_len..)?;
-        if self.layout.cipher.is_none() {
-            self.blind.encrypt(nonce)?;
-        }
-        self.layout.encode(&self.server_id, nonce, random)
-    }
-}
-
-impl ConnectionIds for QuicLbIds {
-    fn id_len(&self) -> usize {
-        self.shared.layout.id_len()
-    }
-
-    fn generator(
-        &self,
-        reset_key: &Arc<ResetKey>,
-        seed: Seed,
-    ) -> Box<dyn ConnectionIdGenerator + Send> {
-        Box::new(QuicLbGenerator {
-            shared: Arc::clone(&self.shared),
-            random: Random::new(seed),
-            reset_key: Arc::clone(reset_key),
-        })
-    }
-
-    fn is_own(&self, id: &[u8]) -> bool {
-        let decoded = self.shared.layout.decode(id);
-        decoded.is_some_and(|decoded| decoded.server_id() == self.shared.server_id)
-    }
-}
-
-struct QuicLbGenerator {
-    shared: Arc<Shared>,
-    random: Random,
-    reset_key: Arc<ResetKey>,
-}
-
-impl ConnectionIdGenerator for QuicLbGenerator {
-    fn generate(&mut self) -> ConnectionId {
-        let [random] = self.random.bytes();
-        // The lengths were checked when the layout was made.
-        self.shared.next(random).unwrap_or(ConnectionId::EMPTY)
-    }
-
-    fn reset_token(&self, id: &ConnectionId) -> StatelessResetToken {
-        self.reset_key.token(id)
     }
 }
 

@@ -1,6 +1,9 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::{cid::ConnectionIds as _, crypto::reset::ResetKey};
 
 fn hex(text: &str) -> Vec<u8> {
     let digit = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("hex");
@@ -149,7 +152,7 @@ fn ids_lead_to_server_and_worker() {
             assert!(here.is_own(id.as_slice()) && !there.is_own(id.as_slice()));
             if key.is_none() {
                 // What a socket filter reads.
-                assert_eq!(id.as_slice()[WORKER_OFFSET_AFTER_SERVER + 4], 3);
+                assert_eq!(id.as_slice()[here.layout().worker_offset()], 3);
             }
         }
     }

@@ -1,10 +1,19 @@
 //! Many connections at once.
 
+use lastbyte_wire::Direction;
+
 use super::*;
-use crate::close::CloseReason;
+use crate::{
+    cid::{QuicLbConfig, QuicLbIds},
+    close::CloseReason,
+};
 
 fn crowd(count: usize, lose: u64) -> World {
-    let mut world = World::new(server_with(|_| {}), count);
+    crowd_at(server_with(|_| {}), count, lose)
+}
+
+fn crowd_at(server: Endpoint, count: usize, lose: u64) -> World {
+    let mut world = World::new(server, count);
     world.lose = lose;
     for index in 0..count {
         world.begin(index);
@@ -62,6 +71,70 @@ fn two_hundred_clients_over_a_path_that_loses() {
     for endpoint in world.clients.iter().chain([&world.server]) {
         assert_empty(endpoint);
     }
+}
+
+#[test]
+fn servers_with_ids_for_load_balancers_serve_as_well() {
+    for nonce_len in [8, 12] {
+        let config = QuicLbConfig {
+            rotation: 0,
+            server_id_len: 4,
+            nonce_len,
+            key: Some([6; 16]),
+            encodes_length: true,
+        };
+        let ids = QuicLbIds::new(config, &[1, 2, 3, 4], [5; 32]).expect("possible");
+        let serve = || server_with(|config| config.ids = Box::new(ids.clone()));
+        let mut world = World::new(serve(), 1);
+        world.begin(0);
+        while world.server.handshakes() > 0 || world.accepted.is_empty() {
+            assert!(world.step());
+        }
+        let handle = world.accepted[0];
+        for id in world.server.peek(handle).expect("lives").local_ids() {
+            let decoded = ids.layout().decode(id.as_slice()).expect("ours");
+            assert_eq!(decoded.server_id(), [1, 2, 3, 4]);
+        }
+        let world = crowd_at(serve(), 20, 30);
+        assert_eq!(world.down.len(), 20);
+    }
+}
+
+#[test]
+fn those_that_are_ready_take_turns() {
+    let mut world = World::new(server_with(|_| {}), 3);
+    for index in 0..3 {
+        world.begin(index);
+    }
+    while world.server.handshakes() > 0 || world.accepted.len() < 3 {
+        assert!(world.step());
+    }
+    let now = world.now;
+    let _ = sent(&mut world.server, now);
+    for handle in world.accepted.clone() {
+        let streams = world.server.connection(handle).expect("lives").streams();
+        let stream = streams.open(Direction::Unidirectional).expect("a stream");
+        streams
+            .send_source(stream, Box::new(vec![1; 50_000]))
+            .expect("open");
+    }
+    let to: Vec<_> = sent(&mut world.server, now)
+        .iter()
+        .map(|(path, _)| path.remote)
+        .collect();
+    assert!(to.len() >= 9, "{}", to.len());
+    for turn in to.chunks_exact(3).take(3) {
+        let mut turn = turn.to_vec();
+        turn.sort_unstable();
+        turn.dedup();
+        assert_eq!(turn.len(), 3, "each once: {to:?}");
+    }
+}
+
+#[test]
+fn an_endpoint_can_be_sent_to_its_thread() {
+    fn check<T: Send>(_: &T) {}
+    check(&server_with(|_| {}));
 }
 
 #[test]

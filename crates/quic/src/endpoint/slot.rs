@@ -1,0 +1,151 @@
+//! The life of a connection within the endpoint: from its first entry in the tables to its last.
+//!
+//! Owns: what is kept beside each connection, and what clients' handshakes add up to. Never: decides that one begins.
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::Side;
+
+use super::{Endpoint, Handle, demux::Routes};
+use crate::connection::{Connection, Stage};
+
+/// What clients make a server keep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Load {
+    /// Handshakes in progress.
+    pub(super) handshakes: usize,
+    /// Of those, the ones of clients that have not shown where they are.
+    pub(super) unvalidated: usize,
+}
+
+/// A connection, and what the endpoint keeps for it.
+pub(super) struct Slot {
+    pub(super) connection: Box<Connection>,
+    side: Side,
+    pub(super) routes: Routes,
+    pub(super) is_ready: bool,
+    /// Until the handshake is complete.
+    pub(super) handshake: Option<Handshake>,
+    /// What the token of an earlier connection said beside the address.
+    pub(super) token_extra: Vec<u8>,
+    /// Whether the client has yet to get a token for its next connection.
+    owes_token: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handshake {
+    pub(super) deadline: Time,
+    /// Whether the client had shown where it is.
+    pub(super) is_validated: bool,
+}
+
+/// A connection that is over, and leads nowhere any more: its last events can be read.
+#[derive(Debug)]
+pub struct Closed {
+    /// What it was known by.
+    pub handle: Handle,
+    /// It itself. [`Connection::close_reason`] tells why.
+    pub connection: Box<Connection>,
+    /// Whether it was given up since its handshake took too long ([`Limits::handshake_timeout`]); then it has no reason of
+    /// its own.
+    pub is_handshake_timeout: bool,
+}
+
+impl Endpoint {
+    pub(super) fn add(
+        &mut self,
+        connection: Connection,
+        side: Side,
+        handshake: Handshake,
+    ) -> Handle {
+        let mut slot = Slot {
+            connection: Box::new(connection),
+            side,
+            routes: Routes::default(),
+            is_ready: true,
+            handshake: Some(handshake),
+            token_extra: Vec::new(),
+            owes_token: side == Side::Server,
+        };
+        self.load.begin(side, &handshake);
+        let handle = self.slots.next_handle();
+        self.demux.sync(handle, &mut slot.routes, &slot.connection);
+        self.ready.push_back(handle);
+        self.slots.insert(slot)
+    }
+
+    /// Notes what has changed about a connection that has nothing more to send.
+    pub(super) fn settle(&mut self, now: Time, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(handle) else {
+            return;
+        };
+        if slot.connection.is_over() {
+            self.remove(handle, false);
+            return;
+        }
+        if slot.connection.stage() != Stage::Handshaking
+            && let Some(handshake) = slot.handshake.take()
+        {
+            self.load.end(slot.side, &handshake);
+        }
+        if slot.owes_token && slot.connection.stage() == Stage::Confirmed {
+            slot.owes_token = false;
+            self.give_token(now, handle);
+        }
+        let Some(slot) = self.slots.get_mut(handle) else {
+            return;
+        };
+        self.demux.sync(handle, &mut slot.routes, &slot.connection);
+        let give_up = slot.handshake.map(|handshake| handshake.deadline);
+        let deadline = slot.connection.deadline().into_iter().chain(give_up).min();
+        self.timers.set(handle.index(), deadline);
+    }
+
+    /// The handshake is confirmed: the client gets a token, if that is wanted.
+    fn give_token(&mut self, now: Time, handle: Handle) {
+        let is_wanted = self
+            .server
+            .as_ref()
+            .is_some_and(|server| server.config.sends_new_tokens);
+        let remote = self.peek(handle).map(|peer| peer.network().remote);
+        if is_wanted
+            && let Some(remote) = remote
+            && let Some(token) = self.new_token(now, remote, &[])
+            && let Some(connection) = self.connection(handle)
+        {
+            connection.send_new_token(token);
+        }
+    }
+
+    pub(super) fn remove(&mut self, handle: Handle, is_handshake_timeout: bool) {
+        let Some(slot) = self.slots.remove(handle) else {
+            return;
+        };
+        if let Some(handshake) = &slot.handshake {
+            self.load.end(slot.side, handshake);
+        }
+        self.timers.set(handle.index(), None);
+        self.demux.remove(handle, slot.routes);
+        self.statistics.closed += 1;
+        self.closed.push_back(Closed {
+            handle,
+            connection: slot.connection,
+            is_handshake_timeout,
+        });
+    }
+}
+
+impl Load {
+    const fn begin(&mut self, side: Side, handshake: &Handshake) {
+        if matches!(side, Side::Server) {
+            self.handshakes += 1;
+            self.unvalidated += !handshake.is_validated as usize;
+        }
+    }
+
+    const fn end(&mut self, side: Side, handshake: &Handshake) {
+        if matches!(side, Side::Server) {
+            self.handshakes -= 1;
+            self.unvalidated -= !handshake.is_validated as usize;
+        }
+    }
+}
