@@ -45,7 +45,7 @@ pub struct Closed {
     pub handle: Handle,
     /// It itself. [`Connection::close_reason`] tells why.
     pub connection: Box<Connection>,
-    /// Whether it was given up since its handshake took too long ([`Limits::handshake_timeout`]); then it has no reason of
+    /// Whether it was given up since its handshake took too long ([`Limits::handshake_timeout`](super::Limits::handshake_timeout)); then it has no reason of
     /// its own.
     pub is_handshake_timeout: bool,
 }
