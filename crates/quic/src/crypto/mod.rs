@@ -13,6 +13,7 @@
 //! | [`initial`] | keys from the client's first destination connection ID (RFC 9001 §5.2) |
 //! | [`key_update`] | the 1-RTT keys over their generations, and the limits of their use (RFC 9001 §6) |
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
+//! | [`tickets`] | stateless tickets with 0-RTT (RFC 9001 §4.5, §4.6) |
 //! | [`plain`] | the same shape without cryptography, for simulators: one seed, the same bytes |
 //! | [`retry`], [`token`], [`reset`] | RFC 9001 §5.8, RFC 9000 §8.1, §10.3.2 |
 //!
@@ -48,6 +49,7 @@ pub mod reset;
 pub mod retry;
 #[cfg(test)]
 pub(crate) mod testing;
+pub mod tickets;
 pub mod tls;
 pub mod token;
 #[cfg(test)]
@@ -133,6 +135,22 @@ pub trait Session: fmt::Debug + Send {
 
     /// How many tickets a client received.
     fn tickets_received(&self) -> u32;
+
+    /// At a server: what the ticket says by which the client resumed a session, if it is one of [`tickets`].
+    fn resumed_ticket(&self) -> Option<&tickets::ResumedTicket> {
+        None
+    }
+
+    /// At a server: what is to come back by [`Self::resumed_ticket`] when the client resumes this connection. To be said
+    /// before the handshake is complete, when tickets are written. Without tickets that hold data it means nothing.
+    ///
+    /// # Errors
+    ///
+    /// It is longer than [`tickets::APPLICATION_MAX`].
+    fn set_ticket_data(&mut self, data: &[u8]) -> Result<(), tickets::ApplicationDataTooLong> {
+        let _ = data;
+        Ok(())
+    }
 
     /// The name of the cipher suite, once it is agreed on.
     fn cipher_suite(&self) -> Option<&'static str>;

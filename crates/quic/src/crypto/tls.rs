@@ -2,7 +2,7 @@
 //!
 //! Owns: what of rustls' behaviour a QUIC connection has to know, said in the words of [`Session`]; which space data may
 //! come in; what an error is called on the wire. Never: reads the environment or a clock itself, or keeps tickets, which
-//! are for the configuration's stores. rustls draws randomness inside, and asks the configuration's `time_provider`.
+//! are for the configuration's stores or for [`super::tickets`]. rustls draws randomness inside, and asks the configuration's `time_provider`.
 //!
 //! Decisions:
 //!
@@ -23,7 +23,9 @@ use rustls::{
 
 use super::{
     CRYPTO_OUT_MAX, EarlyData, ExportError, NewKeys, OneRttKeys, PerSpace, Session, SessionError,
-    Space, key_update::KeyUpdates,
+    Space,
+    key_update::KeyUpdates,
+    tickets::{ApplicationDataTooLong, ResumedTicket, ServerTickets},
 };
 
 mod config;
@@ -59,10 +61,19 @@ struct TlsSession {
     server_name: Option<String>,
     remembered: Option<Vec<u8>>,
     failed: Option<SessionError>,
+    resumption: Resumption,
+}
+
+/// Who sees to it that sessions can be resumed, beside rustls.
+enum Resumption {
+    /// Nobody: it is for the configuration's stores.
+    Stores,
+    /// A server's tickets.
+    Server(ServerTickets),
 }
 
 impl TlsSession {
-    fn new(connection: Connection) -> Self {
+    fn new(connection: Connection, resumption: Resumption) -> Self {
         Self {
             connection,
             outgoing: PerSpace::default(),
@@ -74,12 +85,17 @@ impl TlsSession {
             server_name: None,
             remembered: None,
             failed: None,
+            resumption,
         }
     }
 
     /// A client, with its `ClientHello` said.
-    fn client(connection: quic::ClientConnection, server_name: &str) -> Result<Self, SessionError> {
-        let mut session = Self::new(connection.into());
+    fn client(
+        connection: quic::ClientConnection,
+        server_name: &str,
+        resumption: Resumption,
+    ) -> Result<Self, SessionError> {
+        let mut session = Self::new(connection.into(), resumption);
         session.server_name = Some(server_name.to_owned());
         if let Some(keys) = session.connection.zero_rtt_keys() {
             let remembered = session.connection.quic_transport_parameters();
@@ -108,8 +124,18 @@ impl TlsSession {
         if space != expected {
             return Err(SessionError::misplaced(space, expected));
         }
+        if let Resumption::Server(tickets) = &mut self.resumption
+            && space == Space::Initial
+        {
+            tickets.on_initial(data);
+        }
         if let Err(error) = self.connection.read_hs(data) {
             return Err(self.describe(&error));
+        }
+        if let Resumption::Server(tickets) = &mut self.resumption
+            && let Some(kind) = self.connection.handshake_kind()
+        {
+            tickets.on_answered(kind == HandshakeKind::Resumed);
         }
         if !self.is_client()
             && expected == Space::Initial
@@ -130,7 +156,13 @@ impl TlsSession {
     fn pump(&mut self) -> Result<(), SessionError> {
         loop {
             let out = self.outgoing.get_mut(self.writing);
+            let before = out.len();
             let change = self.connection.write_hs(out);
+            if let Resumption::Server(tickets) = &mut self.resumption
+                && self.writing == Space::Application
+            {
+                tickets.rewrite(out, before);
+            }
             if out.len() > CRYPTO_OUT_MAX {
                 return Err(SessionError::new(
                     TransportError::INTERNAL_ERROR,
@@ -250,6 +282,20 @@ impl Session for TlsSession {
         match &self.connection {
             Connection::Client(connection) => connection.tls13_tickets_received(),
             Connection::Server(_) => 0,
+        }
+    }
+
+    fn resumed_ticket(&self) -> Option<&ResumedTicket> {
+        match &self.resumption {
+            Resumption::Server(tickets) => tickets.resumed(),
+            Resumption::Stores => None,
+        }
+    }
+
+    fn set_ticket_data(&mut self, data: &[u8]) -> Result<(), ApplicationDataTooLong> {
+        match &mut self.resumption {
+            Resumption::Server(tickets) => tickets.set_application(data),
+            Resumption::Stores => Ok(()),
         }
     }
 

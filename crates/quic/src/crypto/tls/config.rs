@@ -5,8 +5,11 @@ use std::{fmt, sync::Arc};
 use lastbyte_wire::{ConnectionId, Side, packet::Version};
 use rustls::quic;
 
-use super::TlsSession;
-use crate::crypto::{ClientCrypto, Keys, ServerCrypto, Session, StartError, initial};
+use super::{Resumption, TlsSession};
+use crate::crypto::{
+    ClientCrypto, Keys, ServerCrypto, Session, StartError, initial,
+    tickets::{ServerTickets, Tickets, clock::TlsTime},
+};
 
 /// Where a client's TLS sessions come from.
 #[derive(Clone, Debug)]
@@ -18,6 +21,7 @@ pub struct TlsClient {
 #[derive(Clone, Debug)]
 pub struct TlsServer {
     config: Arc<rustls::ServerConfig>,
+    tickets: Option<Arc<Tickets>>,
 }
 
 /// Why a TLS configuration is not one for QUIC.
@@ -27,6 +31,8 @@ pub enum ConfigError {
     NoApplicationProtocol,
     /// There is no cipher suite of TLS 1.3 for QUIC (RFC 9001 §4.2).
     NoCipherSuite,
+    /// The configuration makes tickets itself, with its `ticketer`.
+    Ticketer,
     /// `max_early_data_size` is neither 0 nor 2^32 − 1 (RFC 9001 §4.6.1).
     EarlyDataSize,
 }
@@ -38,6 +44,7 @@ impl fmt::Display for ConfigError {
                 "QUIC needs an application protocol: set `alpn_protocols`"
             }
             Self::NoCipherSuite => "QUIC needs a cipher suite of TLS 1.3 that knows of it",
+            Self::Ticketer => "the configuration has a `ticketer`, whose tickets allow no 0-RTT",
             Self::EarlyDataSize => "in QUIC `max_early_data_size` is 0 or 0xffff_ffff",
         })
     }
@@ -70,7 +77,34 @@ impl TlsServer {
         if ![0, u32::MAX].contains(&config.max_early_data_size) {
             return Err(ConfigError::EarlyDataSize);
         }
-        Ok(Self { config })
+        Ok(Self {
+            config,
+            tickets: None,
+        })
+    }
+
+    /// Wraps a configuration, with stateless tickets. They bring 0-RTT or not, whatever its `max_early_data_size`; their
+    /// clock takes the place of its `time_provider`, and its `session_storage` is not used. How many tickets are sent stays
+    /// with its `send_tls13_tickets` and `max_tls13_tickets` (RFC 9149).
+    ///
+    /// # Errors
+    ///
+    /// It is not one for QUIC, or has a `ticketer`: rustls would use that, and without 0-RTT.
+    pub fn with_tickets(
+        mut config: rustls::ServerConfig,
+        tickets: Arc<Tickets>,
+    ) -> Result<Self, ConfigError> {
+        if config.ticketer.enabled() {
+            return Err(ConfigError::Ticketer);
+        }
+        let takes_early_data = tickets.takes_zero_rtt();
+        config.max_early_data_size = if takes_early_data { u32::MAX } else { 0 };
+        config.time_provider = Arc::new(TlsTime(tickets.clock()));
+        let server = Self::new(config)?;
+        Ok(Self {
+            tickets: Some(tickets),
+            ..server
+        })
     }
 }
 
@@ -106,7 +140,7 @@ impl ClientCrypto for TlsClient {
         let version = super::version(version);
         let connection = quic::ClientConnection::new(config, version, name, parameters.to_vec())
             .map_err(|error| StartError::Configuration(error.to_string()))?;
-        TlsSession::client(connection, server_name)
+        TlsSession::client(connection, server_name, Resumption::Stores)
             .map(|session| Box::new(session) as Box<dyn Session>)
             .map_err(|error| StartError::Configuration(error.to_string()))
     }
@@ -118,10 +152,19 @@ impl ServerCrypto for TlsServer {
     }
 
     fn start(&self, version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        let config = Arc::clone(&self.config);
+        let (config, resumption) = match &self.tickets {
+            None => (Arc::clone(&self.config), Resumption::Stores),
+            Some(tickets) => {
+                let random = self.config.crypto_provider().secure_random;
+                let tickets = ServerTickets::new(tickets, random, version, parameters);
+                let mut config = rustls::ServerConfig::clone(&self.config);
+                config.session_storage = tickets.store();
+                (Arc::new(config), Resumption::Server(tickets))
+            }
+        };
         let version = super::version(version);
         let connection = quic::ServerConnection::new(config, version, parameters.to_vec())
             .map_err(|error| StartError::Configuration(error.to_string()))?;
-        Ok(Box::new(TlsSession::new(connection.into())))
+        Ok(Box::new(TlsSession::new(connection.into(), resumption)))
     }
 }

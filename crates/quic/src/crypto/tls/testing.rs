@@ -17,7 +17,7 @@ use rustls::{
 use super::{TlsClient, TlsServer};
 use crate::crypto::{ClientCrypto as _, ServerCrypto as _, testing::End};
 
-pub(super) const SUITES: [(SupportedCipherSuite, &str); 3] = [
+pub(in crate::crypto) const SUITES: [(SupportedCipherSuite, &str); 3] = [
     (
         cipher_suite::TLS13_AES_128_GCM_SHA256,
         "TLS_AES_128_GCM_SHA256",
@@ -33,17 +33,17 @@ pub(super) const SUITES: [(SupportedCipherSuite, &str); 3] = [
 ];
 
 /// A certificate for `localhost`, its key, and who vouches for it.
-pub(super) struct Identity {
-    pub(super) chain: Vec<CertificateDer<'static>>,
-    pub(super) key: PrivateKeyDer<'static>,
-    pub(super) roots: Arc<RootCertStore>,
+pub(in crate::crypto) struct Identity {
+    pub(in crate::crypto) chain: Vec<CertificateDer<'static>>,
+    pub(in crate::crypto) key: PrivateKeyDer<'static>,
+    pub(in crate::crypto) roots: Arc<RootCertStore>,
 }
 
-pub(super) fn identity() -> Identity {
+pub(in crate::crypto) fn identity() -> Identity {
     identity_of("Some Authority")
 }
 
-pub(super) fn identity_of(authority: &str) -> Identity {
+pub(in crate::crypto) fn identity_of(authority: &str) -> Identity {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params
@@ -69,7 +69,7 @@ pub(super) fn identity_of(authority: &str) -> Identity {
 }
 
 /// A provider with these cipher suites, and X25519, which keeps messages short.
-pub(super) fn provider(suites: &[SupportedCipherSuite]) -> Arc<CryptoProvider> {
+pub(in crate::crypto) fn provider(suites: &[SupportedCipherSuite]) -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider {
         cipher_suites: suites.to_vec(),
         kx_groups: vec![kx_group::X25519, kx_group::SECP256R1],
@@ -77,11 +77,11 @@ pub(super) fn provider(suites: &[SupportedCipherSuite]) -> Arc<CryptoProvider> {
     })
 }
 
-pub(super) fn all_suites() -> Arc<CryptoProvider> {
+pub(in crate::crypto) fn all_suites() -> Arc<CryptoProvider> {
     provider(&SUITES.map(|(suite, _)| suite))
 }
 
-pub(super) fn client_config(
+pub(in crate::crypto) fn client_config(
     provider: Arc<CryptoProvider>,
     roots: &Arc<RootCertStore>,
 ) -> rustls::ClientConfig {
@@ -95,7 +95,7 @@ pub(super) fn client_config(
     config
 }
 
-pub(super) fn server_config(
+pub(in crate::crypto) fn server_config(
     provider: Arc<CryptoProvider>,
     identity: &Identity,
 ) -> rustls::ServerConfig {
@@ -110,7 +110,11 @@ pub(super) fn server_config(
     config
 }
 
-pub(super) fn ends(client: &TlsClient, server: &TlsServer, version: Version) -> (End, End) {
+pub(in crate::crypto) fn ends(
+    client: &TlsClient,
+    server: &TlsServer,
+    version: Version,
+) -> (End, End) {
     let client = client.start(version, "localhost", b"client").unwrap();
     let server = server.start(version, b"server").unwrap();
     (End::new(client), End::new(server))

@@ -1,0 +1,28 @@
+//! The time of day, as an argument (RFC 8446 §4.2.11.1, §8.3).
+//!
+//! Owns: the trait a caller brings its clock in by, and the same clock in rustls' words. Never: reads a clock itself.
+//!
+//! Decision: a trait and not a value, since the TLS library asks for the time in the middle of a handshake. The clocks of
+//! all servers that share ticket keys have to agree within seconds: 0-RTT is taken only if a client's claim of a ticket's
+//! age is within 60 s of what its server measures.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use rustls::{pki_types::UnixTime, time_provider::TimeProvider};
+
+/// The time of day.
+pub trait WallClock: fmt::Debug + Send + Sync {
+    /// The time since the Unix epoch. It may be set back and forth; what that leads to is a refusal of 0-RTT, or a full
+    /// handshake.
+    fn since_epoch(&self) -> Duration;
+}
+
+/// A clock as rustls wants it.
+#[derive(Debug)]
+pub(in crate::crypto) struct TlsTime(pub(in crate::crypto) Arc<dyn WallClock>);
+
+impl TimeProvider for TlsTime {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(self.0.since_epoch()))
+    }
+}

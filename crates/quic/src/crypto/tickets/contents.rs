@@ -1,0 +1,95 @@
+//! What a server writes into a ticket for itself, beside the TLS library's session.
+//!
+//! Owns: fields, their bounds and layout. Never: seals ([`super::keys`] does), or reads the session, whose encoding is the
+//! library's own.
+//!
+//! # Layout, sealed as a whole
+//!
+//! | bytes | |
+//! |---|---|
+//! | 8 | when it was issued, in seconds since the Unix epoch |
+//! | 2 | length of our own data: [`OWN_MAX`] at most |
+//! | 4 | version of QUIC (RFC 9369 §5) |
+//! | 8 | the server that issued it |
+//! | 1 + n | its transport parameters, as far as they are remembered (RFC 9000 §7.4.1), after their length |
+//! | n | the application's, to the end of our own data |
+//! | n | session, to the end |
+
+use std::time::Duration;
+
+use lastbyte_wire::{Reader, UnexpectedEnd, packet::Version};
+
+use super::APPLICATION_MAX;
+
+#[cfg(test)]
+mod tests;
+
+/// The most bytes of our own data.
+pub(super) const OWN_MAX: usize = 256;
+/// The most bytes of transport parameters.
+pub(super) const PARAMETERS_MAX: usize = OWN_MAX - FIXED_LEN - APPLICATION_MAX;
+
+/// Version, server, and the length of the parameters.
+const FIXED_LEN: usize = 4 + 8 + 1;
+
+/// What is inside of a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Contents<'a> {
+    /// Since the Unix epoch, in whole seconds.
+    pub(super) issued: Duration,
+    /// The number of the version of QUIC.
+    pub(super) version: u32,
+    pub(super) server_id: u64,
+    /// Encoded; [`PARAMETERS_MAX`] bytes at most.
+    pub(super) parameters: &'a [u8],
+    /// [`APPLICATION_MAX`] bytes at most.
+    pub(super) application: &'a [u8],
+    pub(super) session: &'a [u8],
+}
+
+impl<'a> Contents<'a> {
+    /// `None` if something is too long.
+    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+        if self.parameters.len() > PARAMETERS_MAX || self.application.len() > APPLICATION_MAX {
+            return None;
+        }
+        let own_len = FIXED_LEN + self.parameters.len() + self.application.len();
+        Some(
+            [
+                &self.issued.as_secs().to_be_bytes()[..],
+                &u16::try_from(own_len).ok()?.to_be_bytes(),
+                &self.version.to_be_bytes(),
+                &self.server_id.to_be_bytes(),
+                &[u8::try_from(self.parameters.len()).ok()?],
+                self.parameters,
+                self.application,
+                self.session,
+            ]
+            .concat(),
+        )
+    }
+
+    /// What was sealed here decodes; this says only that it need not.
+    pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, UnexpectedEnd> {
+        let mut reader = Reader::new(bytes);
+        let issued = Duration::from_secs(u64::from_be_bytes(reader.array()?));
+        let own_len = reader.u16()?;
+        let mut own = Reader::new(reader.bytes(own_len.into())?);
+        let version = own.u32()?;
+        let server_id = u64::from_be_bytes(own.array()?);
+        let parameters_len = own.u8()?;
+        Ok(Self {
+            issued,
+            version,
+            server_id,
+            parameters: own.bytes(parameters_len.into())?,
+            application: own.take_rest(),
+            session: reader.take_rest(),
+        })
+    }
+
+    /// Whether it is a ticket of this version: one of another is not taken (RFC 9369 §5).
+    pub(super) fn is_of(&self, version: Version) -> bool {
+        self.version == version.number().get()
+    }
+}

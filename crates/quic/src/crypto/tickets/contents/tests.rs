@@ -1,0 +1,47 @@
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
+
+use super::*;
+
+const CONTENTS: Contents<'_> = Contents {
+    issued: Duration::from_secs(1_900_000_000),
+    version: 1,
+    server_id: 0x0102_0304_0506_0708,
+    parameters: b"parameters",
+    application: b"arm B",
+    session: b"session",
+};
+
+#[test]
+fn contents_are_read_as_they_were_written() {
+    let bytes = CONTENTS.encode().unwrap();
+    assert_eq!(Contents::decode(&bytes), Ok(CONTENTS));
+    assert_eq!(bytes.len(), 8 + 2 + 4 + 8 + 1 + 10 + 5 + 7);
+    assert!(CONTENTS.is_of(Version::V1));
+    assert!(!CONTENTS.is_of(Version::V2));
+    let own_end = bytes.len() - CONTENTS.session.len();
+    for len in 0..own_end {
+        assert!(Contents::decode(&bytes[..len]).is_err(), "{len}");
+    }
+}
+
+#[test]
+fn our_own_data_has_a_bound() {
+    let longest = Contents {
+        parameters: &[1; PARAMETERS_MAX],
+        application: &[2; APPLICATION_MAX],
+        ..CONTENTS
+    };
+    let bytes = longest.encode().unwrap();
+    assert_eq!(bytes[8..10], [1, 0], "{OWN_MAX} bytes");
+    assert_eq!(Contents::decode(&bytes), Ok(longest));
+    let parameters = Contents {
+        parameters: &[1; PARAMETERS_MAX + 1],
+        ..CONTENTS
+    };
+    assert_eq!(parameters.encode(), None);
+    let application = Contents {
+        application: &[1; APPLICATION_MAX + 1],
+        ..CONTENTS
+    };
+    assert_eq!(application.encode(), None);
+}

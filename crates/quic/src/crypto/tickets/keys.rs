@@ -1,0 +1,209 @@
+//! The keys that seal tickets, shared by all servers that are to know each other's (RFC 8446 §4.6.1, RFC 5077 §4).
+//!
+//! Owns: keys and their identities, sealing and opening, the text of the shared file ([`TicketKeys::parse`]). Never: reads
+//! a file, draws a nonce, or knows what is inside of a ticket.
+//!
+//! # Layout
+//!
+//! | bytes | |
+//! |---|---|
+//! | 4 | identity of the key |
+//! | 12 | nonce |
+//! | n | sealed, with the key's identity authenticated too |
+//! | 16 | tag |
+//!
+//! # Decisions
+//!
+//! - *AES-256-GCM-SIV*: nonces are random and many servers share a key. A nonce that comes twice shows only whether two
+//!   tickets are the same, where with AES-GCM it would give the key away, and 2^32 tickets would be the limit.
+//! - *Key and identity follow from the secret, the layout, and the version of the TLS library* (HKDF-SHA256, RFC 5869).
+//!   What is inside is the library's own encoding of a session, and another version may have another. Servers of two
+//!   versions thus do not know each other's tickets, which costs full handshakes while a fleet is updated, and nothing
+//!   else.
+//! - *A secret is all there is to a key*: no name or number to be kept in step between servers.
+
+use std::{fmt, slice};
+
+use aws_lc_rs::{
+    aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hkdf,
+};
+
+use super::RUSTLS_VERSION;
+use crate::crypto::TAG_LEN;
+
+mod file;
+#[cfg(test)]
+mod tests;
+
+pub use file::{KeyFileError, KeyFileFault};
+
+/// The length of a secret, in bytes.
+pub const SECRET_LEN: usize = 32;
+/// The most keys that are held at a time: with a new one each day, a week of them and as many to spare.
+pub const KEYS_MAX: usize = 16;
+/// The longest ticket that is opened, in bytes; none longer is made. A client's certificates are inside.
+pub const TICKET_MAX: usize = 16 * 1024;
+/// What a ticket takes beyond what is sealed, in bytes.
+pub const OVERHEAD: usize = KEY_ID_LEN + NONCE_LEN + TAG_LEN;
+
+const KEY_ID_LEN: usize = 4;
+const KEY_LEN: usize = 32;
+/// Changes with every change of what is inside of a ticket.
+const LAYOUT: &[u8] = b"1";
+
+/// The keys that are good now: the first seals, all open.
+pub struct TicketKeys {
+    /// The newest.
+    first: TicketKey,
+    /// Older ones: no more than [`KEYS_MAX`] with the first.
+    others: Vec<TicketKey>,
+}
+
+/// A key, with the identity that tells it from others.
+struct TicketKey {
+    id: [u8; KEY_ID_LEN],
+    aead: LessSafeKey,
+}
+
+/// More than [`KEYS_MAX`] keys, none at all, or the AEAD refuses one, which it has no reason to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnfitKeys;
+
+impl fmt::Display for UnfitKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "between 1 and {KEYS_MAX} ticket keys are needed")
+    }
+}
+
+impl std::error::Error for UnfitKeys {}
+
+impl TicketKeys {
+    /// The keys that follow from these secrets, the newest first. Secrets are random, and for nothing else.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or there are too many.
+    pub fn new(secrets: &[[u8; SECRET_LEN]]) -> Result<Self, UnfitKeys> {
+        Self::of_version(secrets, RUSTLS_VERSION)
+    }
+
+    /// As [`Self::new`], for a TLS library of this version.
+    fn of_version(secrets: &[[u8; SECRET_LEN]], version: &str) -> Result<Self, UnfitKeys> {
+        let (first, others) = secrets.split_first().ok_or(UnfitKeys)?;
+        if others.len() >= KEYS_MAX {
+            return Err(UnfitKeys);
+        }
+        let derive = |secret| TicketKey::derive(secret, version).ok_or(UnfitKeys);
+        Ok(Self {
+            first: derive(first)?,
+            others: others.iter().map(derive).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// The keys of a shared file: a secret of 64 hexadecimal digits a line, the newest first. A `#` begins a comment,
+    /// which ends with its line; empty lines count for nothing.
+    ///
+    /// To change keys without losing a ticket: put a new secret *last* at all servers, then, once all have read it, first;
+    /// take an old one out when its tickets have lived their life.
+    ///
+    /// # Errors
+    ///
+    /// A line is no secret, a secret is there twice, there is none, or there are too many.
+    pub fn parse(text: &[u8]) -> Result<Self, KeyFileError> {
+        let secrets = file::secrets(text)?;
+        Self::new(&secrets).map_err(|UnfitKeys| KeyFileError::of_count(secrets.len()))
+    }
+
+    /// How many keys there are: one at least.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// Makes a ticket with the first key, given a random nonce. `None` if it would be too long.
+    pub(super) fn seal(&self, nonce: [u8; NONCE_LEN], content: &[u8]) -> Option<Vec<u8>> {
+        let len = content.len() + OVERHEAD;
+        if len > TICKET_MAX {
+            return None;
+        }
+        let mut ticket = Vec::with_capacity(len);
+        ticket.extend_from_slice(&self.first.id);
+        ticket.extend_from_slice(&nonce);
+        ticket.extend_from_slice(content);
+        let sealed = ticket.get_mut(KEY_ID_LEN + NONCE_LEN..)?;
+        let tag = self
+            .first
+            .aead
+            .seal_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(self.first.id),
+                sealed,
+            )
+            .ok()?;
+        ticket.extend_from_slice(tag.as_ref());
+        Some(ticket)
+    }
+
+    /// What is inside of a ticket, if it was sealed with a key that is still held.
+    pub(super) fn open(&self, ticket: &[u8]) -> Option<Vec<u8>> {
+        if ticket.len() > TICKET_MAX {
+            return None;
+        }
+        let (id, rest) = ticket.split_first_chunk::<KEY_ID_LEN>()?;
+        let (nonce, sealed) = rest.split_first_chunk::<NONCE_LEN>()?;
+        self.all().filter(|key| key.id == *id).find_map(|key| {
+            let nonce = Nonce::assume_unique_for_key(*nonce);
+            let mut content = sealed.to_vec();
+            let len = key
+                .aead
+                .open_in_place(nonce, Aad::from(key.id), &mut content)
+                .ok()?
+                .len();
+            content.truncate(len);
+            Some(content)
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &TicketKey> {
+        slice::from_ref(&self.first).iter().chain(&self.others)
+    }
+}
+
+impl fmt::Debug for TicketKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.all()).finish()
+    }
+}
+
+/// Key and identity, as HKDF gives them.
+struct Derived;
+
+impl hkdf::KeyType for Derived {
+    fn len(&self) -> usize {
+        KEY_LEN + KEY_ID_LEN
+    }
+}
+
+impl TicketKey {
+    fn derive(secret: &[u8; SECRET_LEN], version: &str) -> Option<Self> {
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"lastbyte ticket key");
+        let info = [LAYOUT, b" rustls ", version.as_bytes()];
+        let mut derived = [0; KEY_LEN + KEY_ID_LEN];
+        salt.extract(secret)
+            .expand(&info, Derived)
+            .and_then(|okm| okm.fill(&mut derived))
+            .ok()?;
+        let (key, id) = derived.split_first_chunk::<KEY_LEN>()?;
+        Some(Self {
+            id: id.try_into().ok()?,
+            aead: LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, key).ok()?),
+        })
+    }
+}
+
+impl fmt::Debug for TicketKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TicketKey({:08x}, ..)", u32::from_be_bytes(self.id))
+    }
+}

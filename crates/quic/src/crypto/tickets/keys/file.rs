@@ -1,0 +1,133 @@
+//! The text of a file of ticket keys, that all servers of a fleet have a copy of.
+//!
+//! Owns: which lines are secrets, and what is wrong with others. Never: reads a file, or repeats a secret in a message.
+//!
+//! Decision: strict, since a typing error must not pass for a key: servers that do not share a key know nothing of it but
+//! more full handshakes.
+
+use std::fmt;
+
+use super::{KEYS_MAX, SECRET_LEN};
+
+/// Why a text is not one of ticket keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyFileError {
+    /// In which line, counted from 1; the last if the text as a whole is meant.
+    pub line: usize,
+    /// What is wrong there.
+    pub fault: KeyFileFault,
+}
+
+/// What is wrong with a text of ticket keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyFileFault {
+    /// A line has this many characters, where a secret has 64.
+    Length(usize),
+    /// The character in this column, counted from 1 at the first of the secret, is no hexadecimal digit.
+    Digit(usize),
+    /// The secret is that of another line.
+    Duplicate(usize),
+    /// All bytes of the secret are the same, so nobody drew it at random.
+    NotRandom,
+    /// There is no secret in the text.
+    Empty,
+    /// There are more than [`KEYS_MAX`] secrets.
+    TooMany,
+}
+
+impl KeyFileError {
+    pub(super) const fn of_count(count: usize) -> Self {
+        Self {
+            line: count,
+            fault: if count == 0 {
+                KeyFileFault::Empty
+            } else {
+                KeyFileFault::TooMany
+            },
+        }
+    }
+}
+
+impl fmt::Display for KeyFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = 2 * SECRET_LEN;
+        match self.fault {
+            KeyFileFault::Empty => {
+                return write!(
+                    f,
+                    "there is no ticket key: add a line of {digits} random hexadecimal digits"
+                );
+            }
+            _ => write!(f, "line {} of the ticket keys: ", self.line)?,
+        }
+        match self.fault {
+            KeyFileFault::Length(len) => {
+                write!(f, "a key has {digits} hexadecimal digits, not {len}")
+            }
+            KeyFileFault::Digit(column) => {
+                write!(f, "character {column} is not a hexadecimal digit")
+            }
+            KeyFileFault::Duplicate(line) => write!(f, "the key is that of line {line}"),
+            KeyFileFault::NotRandom => f.write_str("the key is not random"),
+            KeyFileFault::Empty => Ok(()),
+            KeyFileFault::TooMany => write!(f, "there are more than {KEYS_MAX} keys"),
+        }
+    }
+}
+
+impl std::error::Error for KeyFileError {}
+
+/// The secrets of a text, in their order.
+pub(super) fn secrets(text: &[u8]) -> Result<Vec<[u8; SECRET_LEN]>, KeyFileError> {
+    let mut secrets = Vec::new();
+    let mut lines = Vec::new();
+    for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        let before_comment = line.split(|byte| *byte == b'#').next();
+        let digits = before_comment.unwrap_or_default().trim_ascii();
+        if digits.is_empty() {
+            continue;
+        }
+        let at_line = |fault| KeyFileError {
+            line: index + 1,
+            fault,
+        };
+        let secret = secret(digits).map_err(at_line)?;
+        if let Some(same) = secrets.iter().position(|known| *known == secret) {
+            let line = lines.get(same).copied().unwrap_or_default();
+            return Err(at_line(KeyFileFault::Duplicate(line)));
+        }
+        if secrets.len() == KEYS_MAX {
+            return Err(at_line(KeyFileFault::TooMany));
+        }
+        secrets.push(secret);
+        lines.push(index + 1);
+    }
+    if secrets.is_empty() {
+        return Err(KeyFileError {
+            line: text.split(|byte| *byte == b'\n').count(),
+            fault: KeyFileFault::Empty,
+        });
+    }
+    Ok(secrets)
+}
+
+fn secret(digits: &[u8]) -> Result<[u8; SECRET_LEN], KeyFileFault> {
+    let wrong = |digit: &u8| !digit.is_ascii_hexdigit();
+    if let Some(index) = digits.iter().position(wrong) {
+        return Err(KeyFileFault::Digit(index + 1));
+    }
+    if digits.len() != 2 * SECRET_LEN {
+        return Err(KeyFileFault::Length(digits.len()));
+    }
+    let mut secret = [0; SECRET_LEN];
+    for (byte, pair) in secret.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = pair
+            .iter()
+            .filter_map(|digit| char::from(*digit).to_digit(16))
+            .fold(0, |value, digit| value << 4 | digit as u8);
+    }
+    if secret.iter().all(|byte| *byte == secret[0]) {
+        return Err(KeyFileFault::NotRandom);
+    }
+    Ok(secret)
+}

@@ -1,0 +1,122 @@
+//! Handshake messages as they pass by: `NewSessionTicket`, and where a message ends (RFC 8446 §4, §4.6.1).
+//!
+//! Owns: the one message that is rewritten or saved, and the cutting of a stream of CRYPTO data into messages. Never:
+//! judges a message it need not understand; those are the TLS library's.
+
+use lastbyte_wire::{Reader, UnexpectedEnd};
+
+#[cfg(test)]
+mod tests;
+
+/// The type of `NewSessionTicket`.
+pub(super) const NEW_SESSION_TICKET: u8 = 4;
+/// Type and length.
+pub(super) const HEADER_LEN: usize = 4;
+/// The longest message that is put together, header included. Tickets of other servers may be long.
+pub(super) const MESSAGE_MAX: usize = 64 * 1024;
+
+/// What a server tells about a ticket (RFC 8446 §4.6.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NewSessionTicket<'a> {
+    /// How long it is good for, in seconds.
+    pub(super) lifetime_s: u32,
+    /// What a client adds to the ticket's age in milliseconds, so that nobody reads it.
+    pub(super) age_add: u32,
+    /// What tells the keys of tickets of one connection apart.
+    pub(super) nonce: &'a [u8],
+    /// The ticket.
+    pub(super) ticket: &'a [u8],
+    /// The extensions, after their length.
+    pub(super) extensions: &'a [u8],
+}
+
+impl<'a> NewSessionTicket<'a> {
+    /// Reads a whole message. `None` if it is another, or malformed.
+    pub(super) fn decode(message: &'a [u8]) -> Option<Self> {
+        let (header, body) = message.split_first_chunk::<HEADER_LEN>()?;
+        let [kind, length @ ..] = header;
+        if *kind != NEW_SESSION_TICKET || body_len(*length) != body.len() {
+            return None;
+        }
+        Self::decode_body(body).ok().flatten()
+    }
+
+    fn decode_body(body: &'a [u8]) -> Result<Option<Self>, UnexpectedEnd> {
+        let mut reader = Reader::new(body);
+        let lifetime_s = reader.u32()?;
+        let age_add = reader.u32()?;
+        let nonce_len = reader.u8()?;
+        let nonce = reader.bytes(nonce_len.into())?;
+        let ticket_len = reader.u16()?;
+        let ticket = reader.bytes(ticket_len.into())?;
+        let extensions_len = reader.u16()?;
+        let extensions = reader.bytes(extensions_len.into())?;
+        Ok(reader.is_empty().then_some(Self {
+            lifetime_s,
+            age_add,
+            nonce,
+            ticket,
+            extensions,
+        }))
+    }
+
+    /// The whole message. `None` if a field is too long for its length.
+    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+        let mut body = Vec::new();
+        body.extend_from_slice(&self.lifetime_s.to_be_bytes());
+        body.extend_from_slice(&self.age_add.to_be_bytes());
+        body.push(u8::try_from(self.nonce.len()).ok()?);
+        body.extend_from_slice(self.nonce);
+        for field in [self.ticket, self.extensions] {
+            body.extend_from_slice(&u16::try_from(field.len()).ok()?.to_be_bytes());
+            body.extend_from_slice(field);
+        }
+        let [0, length @ ..] = u32::try_from(body.len()).ok()?.to_be_bytes() else {
+            return None;
+        };
+        Some([&[NEW_SESSION_TICKET], &length[..], &body[..]].concat())
+    }
+}
+
+/// The length that a header says.
+pub(super) fn body_len([high, middle, low]: [u8; 3]) -> usize {
+    usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low)
+}
+
+/// Cuts a stream into messages, however it is portioned.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    /// The beginning of a message: less than [`MESSAGE_MAX`] bytes, once [`Self::next`] said `None`.
+    pending: Vec<u8>,
+}
+
+impl Messages {
+    /// Takes what comes next.
+    pub(super) fn push(&mut self, data: &[u8]) {
+        self.pending.extend_from_slice(data);
+    }
+
+    /// The next whole message.
+    pub(super) fn next(&mut self) -> Option<Vec<u8>> {
+        let ([_, length @ ..], _) = self.pending.split_first_chunk::<HEADER_LEN>()?;
+        let len = HEADER_LEN + body_len(*length);
+        if self.pending.len() < len {
+            return None;
+        }
+        let rest = self.pending.split_off(len);
+        Some(std::mem::replace(&mut self.pending, rest))
+    }
+
+    /// Whether the message that has begun is too long to be waited for.
+    pub(super) fn is_overlong(&self) -> bool {
+        match self.pending.split_first_chunk::<HEADER_LEN>() {
+            Some(([_, length @ ..], _)) => HEADER_LEN + body_len(*length) > MESSAGE_MAX,
+            None => false,
+        }
+    }
+
+    /// What is left of a message that is not whole.
+    pub(super) fn take_rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.pending)
+    }
+}

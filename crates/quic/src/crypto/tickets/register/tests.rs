@@ -1,0 +1,125 @@
+use std::collections::BTreeMap;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+
+const NOW: Duration = Duration::from_secs(1_900_000_000);
+
+fn hash(number: u64) -> [u8; 32] {
+    let digest = digest(&SHA256, &number.to_be_bytes());
+    digest.as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn rfc8446_8_2_a_client_hello_strikes_once_within_its_depth() {
+    // Wherever in a generation it falls.
+    for offset in 0..198 {
+        let start = NOW + seconds(offset);
+        for later in [0, 1, 65, 66, 67, 121, 122, 132] {
+            let register = StrikeRegister::new(100, Duration::ZERO);
+            assert_eq!(register.strike(&hash(1), start), Strike::New);
+            let again = register.strike(&hash(1), start + seconds(later));
+            assert_eq!(again, Strike::Seen, "{later} s");
+            let other = register.strike(&hash(2), start + seconds(later));
+            assert_eq!(other, Strike::New);
+        }
+        let register = StrikeRegister::new(100, Duration::ZERO);
+        assert_eq!(register.strike(&hash(1), start), Strike::New);
+        let after = register.strike(&hash(1), start + seconds(198));
+        assert_eq!(after, Strike::New, "its memory has an end");
+    }
+}
+
+#[test]
+fn rfc8446_8_2_a_register_takes_nothing_right_after_a_start() {
+    let register = StrikeRegister::new(100, NOW);
+    assert_eq!(register.strike(&hash(1), NOW), Strike::Blind);
+    let almost = (NOW + DEPTH).saturating_sub(Duration::from_nanos(1));
+    assert_eq!(register.strike(&hash(1), almost), Strike::Blind);
+    assert_eq!(register.strike(&hash(1), NOW + DEPTH), Strike::New);
+    assert_eq!(register.strike(&hash(1), NOW + DEPTH), Strike::Seen);
+}
+
+#[test]
+fn a_register_is_blind_while_the_clock_is_behind() {
+    let register = StrikeRegister::new(100, Duration::ZERO);
+    assert_eq!(register.strike(&hash(1), NOW), Strike::New);
+    let back = NOW.saturating_sub(CLOCK_BACK_MAX);
+    assert_eq!(register.strike(&hash(1), back), Strike::Seen);
+    assert_eq!(register.strike(&hash(2), back), Strike::New);
+    assert_eq!(
+        register.strike(&hash(3), back.saturating_sub(seconds(1))),
+        Strike::Blind
+    );
+    // Forth and back: what the jump made it forget is not taken again.
+    let ahead = NOW + seconds(3600);
+    assert_eq!(register.strike(&hash(4), ahead), Strike::New);
+    assert_eq!(register.strike(&hash(1), NOW + seconds(1)), Strike::Blind);
+    assert_eq!(register.strike(&hash(4), ahead + seconds(1)), Strike::Seen);
+}
+
+#[test]
+fn a_full_register_refuses_and_forgets_nothing() {
+    let register = StrikeRegister::new(800, Duration::ZERO);
+    let struck: Vec<u64> = (0..2000)
+        .filter(|number| register.strike(&hash(*number), NOW) == Strike::New)
+        .collect();
+    assert!(
+        struck.len() > 720,
+        "{} of 800 places were used",
+        struck.len()
+    );
+    assert!(struck.len() <= 800);
+    assert_eq!(register.strike(&hash(1_000_000), NOW), Strike::Full);
+    for number in &struck {
+        let again = register.strike(&hash(*number), NOW + seconds(66));
+        assert_eq!(again, Strike::Seen);
+    }
+    // The next generation has places of its own.
+    assert_eq!(
+        register.strike(&hash(1_000_000), NOW + seconds(66)),
+        Strike::New
+    );
+}
+
+#[test]
+fn a_fingerprint_of_zeros_is_remembered_too() {
+    let register = StrikeRegister::new(1, Duration::ZERO);
+    assert_eq!(register.strike(&[0; 32], NOW), Strike::New);
+    assert_eq!(register.strike(&[0; 32], NOW), Strike::Seen);
+}
+
+proptest! {
+    /// Against a map that never forgets: what was struck within the depth is never new again, and what is refused was
+    /// struck within the longest life, or there was no room, or the clock had gone back.
+    #[test]
+    fn any_strikes_are_those_of_a_naive_register(
+        count in prop_oneof![Just(1usize), Just(20), Just(4000)],
+        strikes in vec((0..40u64, -60..120i64), 1..300),
+    ) {
+        let register = StrikeRegister::new(count, Duration::ZERO);
+        let mut naive = BTreeMap::<u64, Duration>::new();
+        let (mut now, mut latest) = (NOW, NOW);
+        for (number, step) in strikes {
+            let size = seconds(step.unsigned_abs());
+            now = if step < 0 { now.saturating_sub(size) } else { now + size };
+            latest = latest.max(now);
+            let age = naive.get(&number).map(|at| now.abs_diff(*at));
+            match register.strike(&hash(number), now) {
+                Strike::New => {
+                    prop_assert!(age.is_none_or(|age| age > DEPTH), "{age:?}");
+                    naive.insert(number, now);
+                }
+                Strike::Seen => prop_assert!(age.is_some_and(|age| age <= seconds(198 + 10))),
+                Strike::Full => prop_assert!(count < 4000),
+                Strike::Blind => prop_assert!(now + CLOCK_BACK_MAX < latest),
+            }
+        }
+    }
+}

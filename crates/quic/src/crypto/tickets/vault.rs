@@ -1,0 +1,343 @@
+//! The session store of one server connection, and the rewriting of its tickets.
+//!
+//! Owns: what rustls wants stored, until it is sealed; which `ClientHello` is being read; whether a ticket is taken, and
+//! 0-RTT with it. Never: outlives its connection, or fails it: what goes wrong here costs a ticket or a round trip.
+//!
+//! The order of things, all within one call of [`super::super::Session::read_crypto`]:
+//!
+//! 1. [`ServerTickets::on_initial`] hashes the `ClientHello`, which may come in pieces, and ends with the piece that
+//!    completes it.
+//! 2. rustls reads it, and asks the store for each ticket offered, in their order, until it takes one
+//!    ([`StoresServerSessions::take`]). Here a ticket is opened, and 0-RTT allowed or not. *After* that it checks the
+//!    binder, so a forger that copies a ticket can fill the register, but strikes nothing of the true client's, whose
+//!    `ClientHello` is another.
+//! 3. After the client's Finished rustls stores a session for each ticket it sends ([`StoresServerSessions::put`]), under
+//!    a random name, and [`ServerTickets::rewrite`] puts the sealed session where the name was.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use aws_lc_rs::{
+    aead::NONCE_LEN,
+    digest::{Context, SHA256},
+};
+use lastbyte_wire::{Side, packet::Version, transport_parameters::TransportParameters};
+use rustls::{crypto::SecureRandom, server::StoresServerSessions};
+
+use super::{
+    APPLICATION_MAX, ApplicationDataTooLong, Refusal, ResumedTicket, Strike, Tickets, ZeroRtt,
+    contents::Contents,
+    message::{HEADER_LEN, Messages, NEW_SESSION_TICKET, NewSessionTicket, body_len},
+};
+
+/// How far the clock of another server may be ahead.
+const CLOCK_SKEW: Duration = Duration::from_secs(60);
+/// How many tickets of one `ClientHello` are looked at.
+const OFFERS_MAX: usize = 4;
+/// How many sessions are held until they are sealed: rustls' tickets of one handshake.
+const STORED_MAX: usize = 16;
+/// The encoding of a session ends with the offset of its ticket's age.
+const AGE_OFFSET_LEN: usize = 4;
+
+/// The tickets of one connection.
+pub(in crate::crypto) struct ServerTickets {
+    vault: Arc<Vault>,
+    /// What rustls writes and what was not yet a whole message.
+    outgoing: Messages,
+    resumed: Option<ResumedTicket>,
+}
+
+/// What rustls knows as its store.
+pub(in crate::crypto) struct Vault {
+    tickets: Arc<Tickets>,
+    random: &'static dyn SecureRandom,
+    version: Version,
+    /// As far as they are remembered. `None` if they cannot be read, which rules 0-RTT out.
+    parameters: Option<TransportParameters>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    hello: Hello,
+    /// How many tickets of this `ClientHello` were looked at.
+    offers: usize,
+    /// By the names that rustls gave. [`STORED_MAX`] at most.
+    stored: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The last that was opened.
+    opened: Option<ResumedTicket>,
+    /// What the connection wants in its tickets, in place of what is set for all.
+    application: Option<Vec<u8>>,
+}
+
+/// The `ClientHello` as it comes in.
+#[derive(Default)]
+struct Hello {
+    /// How many are complete. Another comes after a `HelloRetryRequest`.
+    count: usize,
+    header: Vec<u8>,
+    /// How many bytes of the body are still to come, and the hash so far.
+    body: Option<(usize, Context)>,
+    /// SHA-256 of the last complete one.
+    hash: Option<[u8; 32]>,
+}
+
+impl Hello {
+    fn read(&mut self, mut data: &[u8]) {
+        while !data.is_empty() {
+            let Some((missing, hash)) = &mut self.body else {
+                let (head, rest) = data.split_at(data.len().min(HEADER_LEN - self.header.len()));
+                self.header.extend_from_slice(head);
+                data = rest;
+                if let Some([_, length @ ..]) = self.header.first_chunk::<HEADER_LEN>() {
+                    let mut hash = Context::new(&SHA256);
+                    hash.update(&self.header);
+                    self.body = Some((body_len(*length), hash));
+                }
+                continue;
+            };
+            let (part, rest) = data.split_at(data.len().min(*missing));
+            hash.update(part);
+            *missing -= part.len();
+            data = rest;
+            if *missing == 0
+                && let Some((_, hash)) = self.body.take()
+            {
+                self.header.clear();
+                self.count += 1;
+                self.hash = hash.finish().as_ref().try_into().ok();
+            }
+        }
+    }
+}
+
+impl ServerTickets {
+    /// The tickets of a connection of this version, with these transport parameters of the server's.
+    pub(in crate::crypto) fn new(
+        tickets: &Arc<Tickets>,
+        random: &'static dyn SecureRandom,
+        version: Version,
+        parameters: &[u8],
+    ) -> Self {
+        let parameters = TransportParameters::decode(parameters, Side::Server);
+        Self {
+            vault: Arc::new(Vault {
+                tickets: Arc::clone(tickets),
+                random,
+                version,
+                parameters: parameters.ok().map(|parameters| parameters.remembered()),
+                state: Mutex::default(),
+            }),
+            outgoing: Messages::default(),
+            resumed: None,
+        }
+    }
+
+    /// The store for rustls.
+    pub(in crate::crypto) fn store(&self) -> Arc<Vault> {
+        Arc::clone(&self.vault)
+    }
+
+    /// What the connection wants to know again, in tickets that are yet to be written.
+    pub(in crate::crypto) fn set_application(
+        &mut self,
+        application: &[u8],
+    ) -> Result<(), ApplicationDataTooLong> {
+        if application.len() > APPLICATION_MAX {
+            return Err(ApplicationDataTooLong);
+        }
+        self.vault.state().application = Some(application.to_vec());
+        Ok(())
+    }
+
+    /// Sees CRYPTO data of Initial packets before rustls does.
+    pub(in crate::crypto) fn on_initial(&mut self, data: &[u8]) {
+        let mut state = self.vault.state();
+        state.hello.read(data);
+        state.offers = 0;
+    }
+
+    /// The `ClientHello` was answered, and the session in the ticket that was opened last was resumed or not. Says nothing
+    /// once it was told.
+    pub(in crate::crypto) fn on_answered(&mut self, is_resumed: bool) {
+        let opened = self.vault.state().opened.take();
+        if let Some(opened) = opened.filter(|_| is_resumed) {
+            self.resumed = Some(opened);
+        }
+    }
+
+    /// The ticket that was resumed by.
+    pub(in crate::crypto) const fn resumed(&self) -> Option<&ResumedTicket> {
+        self.resumed.as_ref()
+    }
+
+    /// What is to be sent in place of what rustls wrote for 1-RTT packets: `written` from `start` on.
+    pub(in crate::crypto) fn rewrite(&mut self, written: &mut Vec<u8>, start: usize) {
+        let start = start.min(written.len());
+        self.outgoing.push(&written[start..]);
+        written.truncate(start);
+        while let Some(message) = self.outgoing.next() {
+            if message.first() == Some(&NEW_SESSION_TICKET) {
+                // Without its session it would be good for nothing, so it is not sent.
+                written.extend(self.vault.sealed(&message).unwrap_or_default());
+            } else {
+                written.extend(message);
+            }
+        }
+        if self.outgoing.is_overlong() {
+            written.extend(self.outgoing.take_rest());
+        }
+    }
+}
+
+impl Vault {
+    /// A thread that panicked left nothing half done that matters: the worst is a ticket less.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The message with the session that was stored for it, sealed.
+    fn sealed(&self, message: &[u8]) -> Option<Vec<u8>> {
+        let message = NewSessionTicket::decode(message)?;
+        let mut state = self.state();
+        let index = state
+            .stored
+            .iter()
+            .position(|(name, _)| name == message.ticket)?;
+        let (_, session) = state.stored.swap_remove(index);
+        let parameters = self.parameters.as_ref().map(TransportParameters::to_vec);
+        let contents = Contents {
+            issued: Duration::from_secs(self.tickets.clock.since_epoch().as_secs()),
+            version: self.version.number().get(),
+            server_id: self.tickets.server_id,
+            parameters: &parameters.unwrap_or_default(),
+            application: state
+                .application
+                .as_ref()
+                .unwrap_or(&self.tickets.application),
+            session: &session,
+        }
+        .encode()?;
+        let mut nonce = [0; NONCE_LEN];
+        self.random.fill(&mut nonce).ok()?;
+        let ticket = self.tickets.keys().seal(nonce, &contents)?;
+        let lifetime_s = u32::try_from(self.tickets.lifetime.as_secs()).ok()?;
+        NewSessionTicket {
+            lifetime_s,
+            ticket: &ticket,
+            ..message
+        }
+        .encode()
+    }
+
+    /// Why 0-RTT is not taken with this ticket.
+    fn refusal(&self, state: &State, contents: &Contents<'_>, now: Duration) -> Option<Refusal> {
+        let (register, any_server) = match &self.tickets.zero_rtt {
+            ZeroRtt::Off => return Some(Refusal::Off),
+            ZeroRtt::AnyServer(register) => (register, true),
+            ZeroRtt::ThisServer(register) => (register, false),
+        };
+        if !any_server && contents.server_id != self.tickets.server_id {
+            return Some(Refusal::OtherServer);
+        }
+        if state.offers != 1 || state.hello.count != 1 {
+            return Some(Refusal::NotFirst);
+        }
+        if !self.keeps_promises(contents) {
+            return Some(Refusal::Reduced);
+        }
+        // Last, so that only what would be taken uses up its room.
+        match state.hello.hash.map(|hash| register.strike(&hash, now)) {
+            Some(Strike::New) => None,
+            Some(Strike::Full) => Some(Refusal::RegisterFull),
+            Some(Strike::Blind) => Some(Refusal::RegisterBlind),
+            Some(Strike::Seen) | None => Some(Refusal::Replayed),
+        }
+    }
+
+    /// Whether no limit is lower than the client remembers it (RFC 9000 §7.4.1).
+    fn keeps_promises(&self, contents: &Contents<'_>) -> bool {
+        let remembered = TransportParameters::decode(contents.parameters, Side::Server);
+        match (&self.parameters, remembered) {
+            (Some(ours), Ok(remembered)) => remembered.check_not_reduced(ours).is_ok(),
+            _ => false,
+        }
+    }
+}
+
+impl StoresServerSessions for Vault {
+    fn put(&self, name: Vec<u8>, session: Vec<u8>) -> bool {
+        let mut state = self.state();
+        let has_room = state.stored.len() < STORED_MAX;
+        if has_room {
+            state.stored.push((name, session));
+        }
+        has_room
+    }
+
+    /// TLS 1.2 alone asks for it.
+    fn get(&self, _name: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn take(&self, ticket: &[u8]) -> Option<Vec<u8>> {
+        let mut state = self.state();
+        state.offers += 1;
+        if state.offers > OFFERS_MAX {
+            return None;
+        }
+        let opened = self.tickets.keys().open(ticket)?;
+        let contents = Contents::decode(&opened).ok()?;
+        let now = self.tickets.clock.since_epoch();
+        // rustls' server does not ask how old a session is.
+        let is_alive = now.saturating_sub(contents.issued) <= self.tickets.lifetime
+            && contents.issued <= now.saturating_add(CLOCK_SKEW);
+        if !is_alive || !contents.is_of(self.version) {
+            return None;
+        }
+        let refusal = self.refusal(&state, &contents, now);
+        let mut session = contents.session.to_vec();
+        if refusal.is_some() {
+            make_stale(&mut session)?;
+        }
+        state.opened = Some(ResumedTicket {
+            issued: contents.issued,
+            server_id: contents.server_id,
+            application: contents.application.to_vec(),
+            refusal,
+        });
+        Some(session)
+    }
+
+    fn can_cache(&self) -> bool {
+        true
+    }
+}
+
+/// Makes rustls believe that the client's claim of the ticket's age is off by 2^31 ms.
+fn make_stale(session: &mut [u8]) -> Option<()> {
+    let offset = session.len().checked_sub(AGE_OFFSET_LEN)?;
+    *session.get_mut(offset)? ^= 0x80;
+    Some(())
+}
+
+impl fmt::Debug for ServerTickets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerTickets")
+            .field("resumed", &self.resumed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sessions are secret.
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault")
+            .field("tickets", &self.tickets)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
