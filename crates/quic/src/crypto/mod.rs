@@ -13,7 +13,7 @@
 //! | [`initial`] | keys from the client's first destination connection ID (RFC 9001 §5.2) |
 //! | [`key_update`] | the 1-RTT keys over their generations, and the limits of their use (RFC 9001 §6) |
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
-//! | [`tickets`] | stateless tickets with 0-RTT (RFC 9001 §4.5, §4.6) |
+//! | [`tickets`] | stateless tickets with 0-RTT, and client sessions that are kept (RFC 9001 §4.5, §4.6) |
 //! | [`plain`] | the same shape without cryptography, for simulators: one seed, the same bytes |
 //! | [`retry`], [`token`], [`reset`] | RFC 9001 §5.8, RFC 9000 §8.1, §10.3.2 |
 //!

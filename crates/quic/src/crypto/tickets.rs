@@ -1,7 +1,8 @@
-//! Stateless tickets with 0-RTT for servers (RFC 8446 §2.2, §4.6.1, §8; RFC 9001 §4.5, §4.6).
+//! Stateless tickets with 0-RTT for servers, and sessions that outlive the process for clients (RFC 8446 §2.2, §4.6.1, §8;
+//! RFC 9001 §4.5, §4.6).
 //!
 //! Owns: tickets sealed under keys that servers share, with data of their own inside; their life; whether 0-RTT may be
-//! taken. Never: reads a clock, a file or the environment; touches the TLS
+//! taken; in [`client`] a client's sessions as bytes. Never: reads a clock, a file or the environment; touches the TLS
 //! handshake itself; decides which requests may come in 0-RTT.
 //!
 //! # Why here
@@ -20,6 +21,7 @@
 //! | [`vault`] | the store of one connection, and the rewriting |
 //! | [`register`] | which `ClientHello`s came with 0-RTT already |
 //! | [`clock`] | the time of day, as an argument |
+//! | [`client`] | a client's sessions: saved, kept, restored |
 //!
 //! # What is promised
 //!
@@ -35,7 +37,7 @@
 //! - *Forward secrecy* of 0-RTT data, and only of them, ends with the ticket key: who has it can read recorded 0-RTT
 //!   (RFC 8446 §8). Hence keys are changed, and forgotten.
 //! - *A chain of resumptions has no end here*: each new ticket lives for the whole lifetime again. A client's certificate
-//!   is not looked at again while it resumes.
+//!   is not looked at again while it resumes; a server's is, by [`client`].
 //!
 //! # Decisions
 //!
@@ -52,6 +54,7 @@ use std::{
     time::Duration,
 };
 
+pub mod client;
 pub mod clock;
 mod contents;
 pub mod keys;

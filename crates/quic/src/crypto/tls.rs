@@ -25,7 +25,7 @@ use super::{
     CRYPTO_OUT_MAX, EarlyData, ExportError, NewKeys, OneRttKeys, PerSpace, Session, SessionError,
     Space,
     key_update::KeyUpdates,
-    tickets::{ApplicationDataTooLong, ResumedTicket, ServerTickets},
+    tickets::{ApplicationDataTooLong, ResumedTicket, ServerTickets, client::SessionWatch},
 };
 
 mod config;
@@ -70,6 +70,8 @@ enum Resumption {
     Stores,
     /// A server's tickets.
     Server(ServerTickets),
+    /// What is to be saved of a client's.
+    Client(SessionWatch),
 }
 
 impl TlsSession {
@@ -124,12 +126,17 @@ impl TlsSession {
         if space != expected {
             return Err(SessionError::misplaced(space, expected));
         }
-        if let Resumption::Server(tickets) = &mut self.resumption
-            && space == Space::Initial
-        {
-            tickets.on_initial(data);
-        }
-        if let Err(error) = self.connection.read_hs(data) {
+        let result = match &mut self.resumption {
+            Resumption::Client(watch) if space == Space::Application => {
+                watch.read(&mut self.connection, data)
+            }
+            Resumption::Server(tickets) if space == Space::Initial => {
+                tickets.on_initial(data);
+                self.connection.read_hs(data)
+            }
+            _ => self.connection.read_hs(data),
+        };
+        if let Err(error) = result {
             return Err(self.describe(&error));
         }
         if let Resumption::Server(tickets) = &mut self.resumption
@@ -288,14 +295,14 @@ impl Session for TlsSession {
     fn resumed_ticket(&self) -> Option<&ResumedTicket> {
         match &self.resumption {
             Resumption::Server(tickets) => tickets.resumed(),
-            Resumption::Stores => None,
+            Resumption::Stores | Resumption::Client(_) => None,
         }
     }
 
     fn set_ticket_data(&mut self, data: &[u8]) -> Result<(), ApplicationDataTooLong> {
         match &mut self.resumption {
             Resumption::Server(tickets) => tickets.set_application(data),
-            Resumption::Stores => Ok(()),
+            Resumption::Stores | Resumption::Client(_) => Ok(()),
         }
     }
 

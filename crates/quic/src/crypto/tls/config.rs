@@ -8,13 +8,18 @@ use rustls::quic;
 use super::{Resumption, TlsSession};
 use crate::crypto::{
     ClientCrypto, Keys, ServerCrypto, Session, StartError, initial,
-    tickets::{ServerTickets, Tickets, clock::TlsTime},
+    tickets::{
+        ServerTickets, Tickets,
+        client::{ClientSessions, SessionWatch, is_tapped},
+        clock::TlsTime,
+    },
 };
 
 /// Where a client's TLS sessions come from.
 #[derive(Clone, Debug)]
 pub struct TlsClient {
     config: Arc<rustls::ClientConfig>,
+    sessions: Option<Arc<ClientSessions>>,
 }
 
 /// Where a server's TLS sessions come from.
@@ -31,6 +36,8 @@ pub enum ConfigError {
     NoApplicationProtocol,
     /// There is no cipher suite of TLS 1.3 for QUIC (RFC 9001 §4.2).
     NoCipherSuite,
+    /// The provider of cryptography does not let sessions be saved: take [`crate::crypto::tickets::client::provider`].
+    ClosedProvider,
     /// The configuration makes tickets itself, with its `ticketer`.
     Ticketer,
     /// `max_early_data_size` is neither 0 nor 2^32 − 1 (RFC 9001 §4.6.1).
@@ -44,6 +51,9 @@ impl fmt::Display for ConfigError {
                 "QUIC needs an application protocol: set `alpn_protocols`"
             }
             Self::NoCipherSuite => "QUIC needs a cipher suite of TLS 1.3 that knows of it",
+            Self::ClosedProvider => {
+                "sessions can be saved only with a provider of `tickets::client::provider`"
+            }
             Self::Ticketer => "the configuration has a `ticketer`, whose tickets allow no 0-RTT",
             Self::EarlyDataSize => "in QUIC `max_early_data_size` is 0 or 0xffff_ffff",
         })
@@ -61,7 +71,33 @@ impl TlsClient {
     pub fn new(config: impl Into<Arc<rustls::ClientConfig>>) -> Result<Self, ConfigError> {
         let config = config.into();
         check(&config.alpn_protocols, config.crypto_provider())?;
-        Ok(Self { config })
+        Ok(Self {
+            config,
+            sessions: None,
+        })
+    }
+
+    /// Wraps a configuration, with sessions that are kept. Their verifier takes the place of its own, their clock that of its
+    /// `time_provider`, and its `resumption` is not used. To offer 0-RTT set its `enable_early_data`.
+    ///
+    /// # Errors
+    ///
+    /// It is not one for QUIC, or was not built with a provider of [`crate::crypto::tickets::client::provider`].
+    pub fn with_sessions(
+        mut config: rustls::ClientConfig,
+        sessions: ClientSessions,
+    ) -> Result<Self, ConfigError> {
+        if !is_tapped(config.crypto_provider()) {
+            return Err(ConfigError::ClosedProvider);
+        }
+        let verifier = Arc::clone(&sessions.verifier);
+        config.dangerous().set_certificate_verifier(verifier);
+        config.time_provider = Arc::new(TlsTime(Arc::clone(&sessions.clock)));
+        let client = Self::new(config)?;
+        Ok(Self {
+            sessions: Some(Arc::new(sessions)),
+            ..client
+        })
     }
 }
 
@@ -136,11 +172,18 @@ impl ClientCrypto for TlsClient {
         let name = rustls::pki_types::ServerName::try_from(server_name)
             .map_err(|_| StartError::ServerName(server_name.to_owned()))?
             .to_owned();
-        let config = Arc::clone(&self.config);
+        let (config, resumption) = match &self.sessions {
+            None => (Arc::clone(&self.config), Resumption::Stores),
+            Some(sessions) => {
+                let config = sessions.configure(&self.config, &name, server_name, version);
+                let watch = SessionWatch::new(Arc::clone(sessions), server_name, version);
+                (Arc::new(config), Resumption::Client(watch))
+            }
+        };
         let version = super::version(version);
         let connection = quic::ClientConnection::new(config, version, name, parameters.to_vec())
             .map_err(|error| StartError::Configuration(error.to_string()))?;
-        TlsSession::client(connection, server_name, Resumption::Stores)
+        TlsSession::client(connection, server_name, resumption)
             .map(|session| Box::new(session) as Box<dyn Session>)
             .map_err(|error| StartError::Configuration(error.to_string()))
     }

@@ -1,0 +1,266 @@
+//! A client's session as bytes (RFC 8446 §4.6.1).
+//!
+//! Owns: what is saved, its layout, and what is wrong with bytes that are none. Never: says that a session is still good;
+//! that is for [`super::restore`] to find out.
+//!
+//! The bytes are a **secret**: who has them can resume the session in the client's name, and read its 0-RTT. In a file, no
+//! one else may read them.
+//!
+//! # Layout
+//!
+//! | bytes | |
+//! |---|---|
+//! | 4 | `LbS1` |
+//! | 1 + n | version of rustls, after its length |
+//! | 1 + n | name of the server |
+//! | 4 | version of QUIC |
+//! | 2, 2 | cipher suite, group of the key exchange |
+//! | 8 | when it was saved, in milliseconds since the Unix epoch |
+//! | 1 + n, 1 + n | application protocol, pre-shared key |
+//! | 2 + n | transport parameters of the server, as far as they are remembered |
+//! | 2 + n | `NewSessionTicket`, the whole message |
+//! | 1 | number of certificates, then each as 2 + n, the server's own first |
+//! | 16 | SHA-256 of all before, cut: against files cut short, not against forgers |
+
+use std::{fmt, time::Duration};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use lastbyte_wire::{Reader, UnexpectedEnd, packet::Version};
+
+use super::super::{RUSTLS_VERSION, message::NewSessionTicket};
+
+#[cfg(test)]
+pub(super) mod tests;
+
+/// The most bytes of a saved session.
+pub const SAVED_MAX: usize = 64 * 1024;
+
+const MAGIC: [u8; 4] = *b"LbS1";
+const CHECK_LEN: usize = 16;
+
+/// A session that can be resumed once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SavedSession {
+    pub(super) server: String,
+    pub(super) version: Version,
+    pub(super) suite: u16,
+    pub(super) group: u16,
+    /// Since the Unix epoch, in whole milliseconds.
+    pub(super) saved: Duration,
+    pub(super) alpn: Vec<u8>,
+    pub(super) psk: Vec<u8>,
+    pub(super) parameters: Vec<u8>,
+    pub(super) message: Vec<u8>,
+    pub(super) chain: Vec<Vec<u8>>,
+}
+
+/// Why bytes are no session to be resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SavedSessionError {
+    /// They do not begin as a session does.
+    NotASession,
+    /// They were saved with this version of rustls, and can be read with that only.
+    OtherVersion(String),
+    /// They were cut short or changed.
+    Corrupt,
+}
+
+impl fmt::Display for SavedSessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotASession => f.write_str("this is not a saved session"),
+            Self::OtherVersion(found) => write!(
+                f,
+                "the session was saved with rustls `{found}`, and this is `{RUSTLS_VERSION}`"
+            ),
+            Self::Corrupt => f.write_str("the saved session was cut short or changed"),
+        }
+    }
+}
+
+impl std::error::Error for SavedSessionError {}
+
+impl SavedSession {
+    /// The name of the server.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The version of QUIC that it can be resumed in (RFC 9369 §5).
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The application protocol that was agreed on. 0-RTT is accepted for the same only (RFC 8446 §4.2.10).
+    #[must_use]
+    pub fn alpn(&self) -> &[u8] {
+        &self.alpn
+    }
+
+    /// What is remembered of the server's transport parameters, encoded (RFC 9000 §7.4.1).
+    #[must_use]
+    pub fn parameters(&self) -> &[u8] {
+        &self.parameters
+    }
+
+    /// When its ticket expires, since the Unix epoch.
+    #[must_use]
+    pub fn expires(&self) -> Duration {
+        let lifetime_s = NewSessionTicket::decode(&self.message).map(|ticket| ticket.lifetime_s);
+        let lifetime = Duration::from_secs(lifetime_s.unwrap_or_default().into());
+        self.saved
+            .saturating_add(lifetime.min(super::super::LIFETIME_MAX))
+    }
+
+    /// As bytes: [`SAVED_MAX`] at most. They are a secret.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.encode(RUSTLS_VERSION)
+    }
+
+    /// Sessions that do not fit are never built: [`Self::fits`].
+    fn encode(&self, rustls_version: &str) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        prefixed_8(&mut bytes, rustls_version.as_bytes());
+        prefixed_8(&mut bytes, self.server.as_bytes());
+        bytes.extend_from_slice(&self.version.number().get().to_be_bytes());
+        bytes.extend_from_slice(&self.suite.to_be_bytes());
+        bytes.extend_from_slice(&self.group.to_be_bytes());
+        let saved_ms = u64::try_from(self.saved.as_millis()).unwrap_or(u64::MAX);
+        bytes.extend_from_slice(&saved_ms.to_be_bytes());
+        prefixed_8(&mut bytes, &self.alpn);
+        prefixed_8(&mut bytes, &self.psk);
+        prefixed_16(&mut bytes, &self.parameters);
+        prefixed_16(&mut bytes, &self.message);
+        bytes.push(self.chain.len() as u8);
+        for certificate in &self.chain {
+            prefixed_16(&mut bytes, certificate);
+        }
+        let check = check(&bytes);
+        bytes.extend_from_slice(&check);
+        bytes
+    }
+
+    /// Whether all lengths fit, and the whole.
+    pub(super) fn fits(&self) -> bool {
+        let short = [self.server.as_bytes(), &self.alpn, &self.psk];
+        let mut long = [&self.parameters, &self.message]
+            .into_iter()
+            .chain(&self.chain);
+        u8::try_from(self.chain.len()).is_ok()
+            && short.iter().all(|field| u8::try_from(field.len()).is_ok())
+            && long.all(|field| u16::try_from(field.len()).is_ok())
+            && self.to_bytes().len() <= SAVED_MAX
+    }
+
+    /// From what [`Self::to_bytes`] gave.
+    ///
+    /// # Errors
+    ///
+    /// They are no session, or one that this version of the program cannot resume. A full handshake is what is left.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SavedSessionError> {
+        let corrupt = |UnexpectedEnd| SavedSessionError::Corrupt;
+        if bytes.len() > SAVED_MAX {
+            return Err(SavedSessionError::NotASession);
+        }
+        let mut reader = Reader::new(bytes);
+        match reader.array() {
+            Ok(MAGIC) => {}
+            Err(UnexpectedEnd) if MAGIC.starts_with(bytes) => {
+                return Err(SavedSessionError::Corrupt);
+            }
+            Ok(_) | Err(UnexpectedEnd) => return Err(SavedSessionError::NotASession),
+        }
+        let rustls_version = text(read_8(&mut reader).map_err(corrupt)?)?;
+        let body_len = bytes.len().saturating_sub(CHECK_LEN);
+        let (body, found) = bytes
+            .split_at_checked(body_len)
+            .ok_or(SavedSessionError::Corrupt)?;
+        if check(body) != found {
+            return Err(SavedSessionError::Corrupt);
+        }
+        if rustls_version != RUSTLS_VERSION {
+            return Err(SavedSessionError::OtherVersion(rustls_version));
+        }
+        let rest = body
+            .get(reader.position()..)
+            .ok_or(SavedSessionError::Corrupt)?;
+        Self::decode(&mut Reader::new(rest))
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, SavedSessionError> {
+        let corrupt = |UnexpectedEnd| SavedSessionError::Corrupt;
+        let server = text(read_8(reader).map_err(corrupt)?)?;
+        let number = reader.u32().map_err(corrupt)?;
+        let version = [Version::V1, Version::V2]
+            .into_iter()
+            .find(|version| version.number().get() == number)
+            .ok_or(SavedSessionError::Corrupt)?;
+        let session = Self {
+            server,
+            version,
+            suite: reader.u16().map_err(corrupt)?,
+            group: reader.u16().map_err(corrupt)?,
+            saved: Duration::from_millis(u64::from_be_bytes(reader.array().map_err(corrupt)?)),
+            alpn: read_8(reader).map_err(corrupt)?.to_vec(),
+            psk: read_8(reader).map_err(corrupt)?.to_vec(),
+            parameters: read_16(reader).map_err(corrupt)?.to_vec(),
+            message: read_16(reader).map_err(corrupt)?.to_vec(),
+            chain: {
+                let count = reader.u8().map_err(corrupt)?;
+                (0..count)
+                    .map(|_| read_16(reader).map(<[u8]>::to_vec))
+                    .collect::<Result<_, _>>()
+                    .map_err(corrupt)?
+            },
+        };
+        if reader.is_empty() {
+            Ok(session)
+        } else {
+            Err(SavedSessionError::Corrupt)
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> Result<String, SavedSessionError> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| SavedSessionError::Corrupt)
+}
+
+fn check(bytes: &[u8]) -> Vec<u8> {
+    let mut check = digest(&SHA256, bytes).as_ref().to_vec();
+    check.truncate(CHECK_LEN);
+    check
+}
+
+fn prefixed_8(bytes: &mut Vec<u8>, field: &[u8]) {
+    bytes.push(field.len() as u8);
+    bytes.extend_from_slice(field);
+}
+
+fn prefixed_16(bytes: &mut Vec<u8>, field: &[u8]) {
+    bytes.extend_from_slice(&(field.len() as u16).to_be_bytes());
+    bytes.extend_from_slice(field);
+}
+
+fn read_8<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], UnexpectedEnd> {
+    let len = reader.u8()?;
+    reader.bytes(len.into())
+}
+
+fn read_16<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], UnexpectedEnd> {
+    let len = reader.u16()?;
+    reader.bytes(len.into())
+}
+
+/// Keys are secret.
+impl fmt::Debug for SavedSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SavedSession")
+            .field("server", &self.server)
+            .field("version", &self.version)
+            .field("saved", &self.saved)
+            .finish_non_exhaustive()
+    }
+}

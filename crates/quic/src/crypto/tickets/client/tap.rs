@@ -1,0 +1,228 @@
+//! An HKDF that sees the pre-shared keys of tickets go by, and can say others (RFC 8446 §4.6.1, §7.1; RFC 5869).
+//!
+//! Owns: cipher suites that are another's but for this HKDF. Never: changes a key but within [`answer`], or keeps one
+//! beyond [`record`].
+//!
+//! Decisions:
+//!
+//! - *Through the thread, for the length of one call*: rustls knows an HKDF by a reference that lives forever, the same for
+//!   all connections, so it cannot know whose key it derives. But it derives within the call that reads the ticket.
+//! - *Suites are made once and never given back*, one for each of the underlying provider's: rustls wants them to live
+//!   forever.
+
+use std::{
+    cell::RefCell,
+    ptr,
+    sync::{Mutex, PoisonError},
+};
+
+use rustls::{
+    CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite,
+    crypto::{
+        ActiveKeyExchange, CryptoProvider,
+        hmac::Tag,
+        tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError},
+    },
+};
+
+/// The label of a ticket's key, as it stands in an `HkdfLabel` after its length.
+const LABEL: &[u8] = b"tls13 resumption";
+
+/// A key that was derived for a ticket.
+pub(super) struct Derived {
+    /// What the ticket says beside (RFC 8446 §4.6.1).
+    pub(super) nonce: Vec<u8>,
+    pub(super) psk: Vec<u8>,
+}
+
+enum Mode {
+    Closed,
+    /// As many as tickets are read in one call.
+    Recording(Vec<Derived>),
+    /// With a key, and whether it was asked for.
+    Answering(Vec<u8>, bool),
+}
+
+thread_local! {
+    static MODE: RefCell<Mode> = const { RefCell::new(Mode::Closed) };
+}
+
+/// Closes the tap, however its use ends.
+struct Closing;
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        MODE.set(Mode::Closed);
+    }
+}
+
+/// Does something, and says which keys of tickets were derived in it.
+pub(super) fn record<T>(work: impl FnOnce() -> T) -> (T, Vec<Derived>) {
+    let _closing = Closing;
+    MODE.set(Mode::Recording(Vec::new()));
+    let result = work();
+    match MODE.replace(Mode::Closed) {
+        Mode::Recording(derived) => (result, derived),
+        Mode::Closed | Mode::Answering(..) => (result, Vec::new()),
+    }
+}
+
+/// Does something, with this for the key of each ticket whose hash has its length. Says whether there was one.
+pub(super) fn answer<T>(psk: &[u8], work: impl FnOnce() -> T) -> (T, bool) {
+    let _closing = Closing;
+    MODE.set(Mode::Answering(psk.to_vec(), false));
+    let result = work();
+    match MODE.replace(Mode::Closed) {
+        Mode::Answering(_, was_asked) => (result, was_asked),
+        Mode::Closed | Mode::Recording(_) => (result, false),
+    }
+}
+
+/// The nonce, if it is the key of a ticket that is derived: `HkdfLabel` is a length of two bytes, the label and the
+/// context, each after a byte of length.
+fn ticket_nonce(info: &[u8]) -> Option<&[u8]> {
+    let [_, _, label_len, rest @ ..] = info else {
+        return None;
+    };
+    let (label, context) = rest.split_at_checked((*label_len).into())?;
+    let (context_len, context) = context.split_first()?;
+    (label == LABEL && context.len() == usize::from(*context_len)).then_some(context)
+}
+
+struct Tap(&'static dyn Hkdf);
+
+struct TappedExpander(Box<dyn HkdfExpander>);
+
+impl Tap {
+    fn expander(expander: Box<dyn HkdfExpander>) -> Box<dyn HkdfExpander> {
+        Box::new(TappedExpander(expander))
+    }
+}
+
+impl Hkdf for Tap {
+    fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
+        Self::expander(self.0.extract_from_zero_ikm(salt))
+    }
+
+    fn extract_from_secret(&self, salt: Option<&[u8]>, secret: &[u8]) -> Box<dyn HkdfExpander> {
+        Self::expander(self.0.extract_from_secret(salt, secret))
+    }
+
+    fn extract_from_kx_shared_secret(
+        &self,
+        salt: Option<&[u8]>,
+        exchange: Box<dyn ActiveKeyExchange>,
+        peer_public_key: &[u8],
+    ) -> Result<Box<dyn HkdfExpander>, Error> {
+        self.0
+            .extract_from_kx_shared_secret(salt, exchange, peer_public_key)
+            .map(Self::expander)
+    }
+
+    fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
+        Self::expander(self.0.expander_for_okm(okm))
+    }
+
+    fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> Tag {
+        self.0.hmac_sign(key, message)
+    }
+
+    fn fips(&self) -> bool {
+        self.0.fips()
+    }
+}
+
+impl HkdfExpander for TappedExpander {
+    fn expand_slice(&self, info: &[&[u8]], output: &mut [u8]) -> Result<(), OutputLengthError> {
+        self.0.expand_slice(info, output)
+    }
+
+    fn expand_block(&self, info: &[&[u8]]) -> OkmBlock {
+        let okm = self.0.expand_block(info);
+        MODE.with_borrow_mut(|mode| match mode {
+            Mode::Closed => okm,
+            Mode::Recording(all) => {
+                if let Some(nonce) = ticket_nonce(&info.concat()) {
+                    all.push(Derived {
+                        nonce: nonce.to_vec(),
+                        psk: okm.as_ref().to_vec(),
+                    });
+                }
+                okm
+            }
+            Mode::Answering(psk, was_asked) => {
+                let fits = psk.len() == okm.as_ref().len();
+                if !fits || ticket_nonce(&info.concat()).is_none() {
+                    return okm;
+                }
+                *was_asked = true;
+                OkmBlock::new(psk)
+            }
+        })
+    }
+
+    fn hash_len(&self) -> usize {
+        self.0.hash_len()
+    }
+}
+
+/// Each suite that was asked for, and what was made of it.
+struct Tapped {
+    base: &'static Tls13CipherSuite,
+    tapped: &'static Tls13CipherSuite,
+}
+
+static ALL: Mutex<Vec<Tapped>> = Mutex::new(Vec::new());
+
+fn tapped(base: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
+    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = all
+        .iter()
+        .find(|known| ptr::eq(known.base, base) || ptr::eq(known.tapped, base));
+    if let Some(known) = known {
+        return known.tapped;
+    }
+    let hkdf: &'static Tap = Box::leak(Box::new(Tap(base.hkdf_provider)));
+    let tapped: &'static Tls13CipherSuite = Box::leak(Box::new(Tls13CipherSuite {
+        common: CipherSuiteCommon {
+            suite: base.common.suite,
+            hash_provider: base.common.hash_provider,
+            confidentiality_limit: base.common.confidentiality_limit,
+        },
+        hkdf_provider: hkdf,
+        aead_alg: base.aead_alg,
+        quic: base.quic,
+    }));
+    all.push(Tapped { base, tapped });
+    tapped
+}
+
+/// A provider of cryptography whose sessions can be saved: another, but for what it shows of the keys of tickets to this
+/// module. The configuration of a client that keeps sessions has to be built with one.
+#[must_use]
+pub fn provider(base: CryptoProvider) -> CryptoProvider {
+    let cipher_suites = base
+        .cipher_suites
+        .iter()
+        .map(|suite| {
+            suite
+                .tls13()
+                .map_or(*suite, |suite| SupportedCipherSuite::Tls13(tapped(suite)))
+        })
+        .collect();
+    CryptoProvider {
+        cipher_suites,
+        ..base
+    }
+}
+
+/// Whether it is one of [`provider`]'s: for all suites of TLS 1.3.
+pub(in crate::crypto) fn is_tapped(provider: &CryptoProvider) -> bool {
+    let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut suites = provider.cipher_suites.iter();
+    suites.all(|suite| {
+        suite
+            .tls13()
+            .is_none_or(|suite| all.iter().any(|known| ptr::eq(known.tapped, suite)))
+    })
+}
