@@ -32,6 +32,10 @@ use super::{
     contents::Contents,
     message::{HEADER_LEN, Messages, NEW_SESSION_TICKET, NewSessionTicket, body_len},
 };
+use crate::crypto::CRYPTO_OUT_MAX;
+
+#[cfg(test)]
+mod tests;
 
 /// How far the clock of another server may be ahead.
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
@@ -182,7 +186,10 @@ impl ServerTickets {
         while let Some(message) = self.outgoing.next() {
             if message.first() == Some(&NEW_SESSION_TICKET) {
                 // Without its session it would be good for nothing, so it is not sent.
-                written.extend(self.vault.sealed(&message).unwrap_or_default());
+                let sealed = self.vault.sealed(&message).unwrap_or_default();
+                if written.len() + sealed.len() <= CRYPTO_OUT_MAX {
+                    written.extend(sealed);
+                }
             } else {
                 written.extend(message);
             }
