@@ -83,7 +83,7 @@ impl Connection {
             len += self.write_close(now, space, pads, room).unwrap_or(0);
         }
         self.path.amplification.on_datagram_sent(len as u64);
-        (len > 0).then(|| Transmit {
+        (len > 0).then_some(Transmit {
             path: self.path.network,
             ecn: crate::ack::EcnCodepoint::NotEct,
             len,

@@ -89,7 +89,7 @@ impl Connection {
                     path.validation.on_challenge(challenge.data);
                 }
             }
-            Frame::PathResponse(response) => self.on_path_response(now, &response.data),
+            Frame::PathResponse(response) => self.on_path_response(now, response.data),
             Frame::Datagram(datagram) => {
                 // The frame's type is part of its size (RFC 9221 §3).
                 let max = usize::from(self.config.max_datagram_frame_size);

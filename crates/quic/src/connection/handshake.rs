@@ -10,7 +10,7 @@ use lastbyte_wire::{
     transport_parameters::{TransportParameters, VersionInformation},
 };
 
-use super::{Connection, Event, Fatal, Stage, rooms::Void};
+use super::{Connection, Event, Fatal, Stage, rooms::Void, start::Opening};
 use crate::{
     ack::{AckPolicy, ReceivedPackets},
     cid::ConnectionIdGenerator,
@@ -135,7 +135,7 @@ impl Connection {
             .map_err(|error| Fatal::new(error.transport_error(), error.fault.reason()))?;
         let opening = self.opening.as_deref();
         let expected = opening
-            .and_then(|opening| opening.expected_ids())
+            .and_then(Opening::expected_ids)
             .ok_or_else(|| refused("transport parameters before an Initial packet"))?;
         peer.authenticate(&expected)
             .map_err(|error| refused(error.fault.reason()))?;

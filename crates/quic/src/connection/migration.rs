@@ -21,7 +21,7 @@ use lastbyte_wire::{ConnectionId, Side};
 
 use super::{Connection, Event, NetworkPath, Stage, transmit::PATH_DATAGRAM_MIN};
 use crate::{
-    path::{Amplification, MtuDiscovery, PathValidation, ValidationState},
+    path::{Amplification, ChallengeData, MtuDiscovery, PathValidation, ValidationState},
     recovery::PathControl,
     space::Space,
     trace::{self, PathEvent},
@@ -276,8 +276,8 @@ impl Connection {
     }
 
     /// `PATH_RESPONSE`: it may come by any path (RFC 9000 §8.2.3).
-    pub(super) fn on_path_response(&mut self, now: Time, data: &[u8; 8]) {
-        if self.path.validation.on_response(data) {
+    pub(super) fn on_path_response(&mut self, now: Time, data: ChallengeData) {
+        if self.path.validation.on_response(&data) {
             self.path.amplification.validate();
             self.statistics.paths.validated += 1;
             self.trace_path(now, self.path.network, PathEvent::Validated);
@@ -290,7 +290,7 @@ impl Connection {
         let answered = self
             .others
             .iter_mut()
-            .position(|path| path.validation.on_response(data));
+            .position(|path| path.validation.on_response(&data));
         let Some(index) = answered else { return };
         let Some(path) = self.others.get_mut(index) else {
             return;

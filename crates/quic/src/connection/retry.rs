@@ -77,10 +77,9 @@ impl Connection {
             self.drop_unexpected(now, packet.source().len());
             return;
         }
-        let versions = self.config.versions.iter().copied();
-        let best = versions
-            .filter(|known| packet.versions().any(|version| version == known.number()))
-            .next();
+        let mut versions = self.config.versions.iter().copied();
+        let best =
+            versions.find(|known| packet.versions().any(|version| version == known.number()));
         let begun = best.and_then(|version| {
             let config = std::sync::Arc::clone(&self.config);
             let opening = self.opening.as_mut()?;

@@ -67,7 +67,8 @@ fn server_after_retry(crypto: &PlainServer, retry_source: u64) -> Connection {
 
 #[test]
 fn rfc9000_8_1_2_a_client_comes_back_with_the_token() {
-    for version in [Version::V1] {
+    {
+        let version = Version::V1;
         let (mut client, _, crypto) = begun(vec![version]);
         hand_to_client(&mut client, START, retry_packet(version, b"a token", 99));
         let mut pair = Pair::of(
