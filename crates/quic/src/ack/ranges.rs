@@ -34,7 +34,7 @@ impl PacketNumberRanges {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            ranges: VecDeque::with_capacity(Self::RANGES_MAX + 1),
+            ranges: VecDeque::new(),
             floor: 0,
         }
     }

@@ -232,7 +232,8 @@ impl Session for TlsSession {
     fn write_crypto(&mut self, space: Space, out: &mut Vec<u8>) -> usize {
         let data = self.outgoing.get_mut(space);
         let len = data.len();
-        out.append(data);
+        // Its memory is not needed again: a handshake says most things once.
+        out.append(&mut std::mem::take(data));
         len
     }
 

@@ -39,11 +39,22 @@ impl RingPool {
         }
     }
 
+    /// Keeps the ring, and for it gives up smaller ones: a large one can stand in for those, and growing into it anew costs
+    /// more.
     fn give(&mut self, ring: Box<[u8]>) {
-        if !ring.is_empty() && self.bytes + ring.len() <= Self::BYTES_MAX {
-            self.bytes += ring.len();
-            self.free.push(ring);
+        if ring.is_empty() || ring.len() > Self::BYTES_MAX {
+            return;
         }
+        self.bytes += ring.len();
+        while self.bytes > Self::BYTES_MAX {
+            let smaller = self.free.iter().position(|free| free.len() < ring.len());
+            let Some(smaller) = smaller else {
+                self.bytes -= ring.len();
+                return;
+            };
+            self.bytes -= self.free.swap_remove(smaller).len();
+        }
+        self.free.push(ring);
     }
 }
 
