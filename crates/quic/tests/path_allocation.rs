@@ -97,7 +97,6 @@ fn an_idle_connection_is_small() {
         (Protection::Aes128Gcm, 16 << 10),
     ] {
         let bytes = idle_bytes(protection);
-        println!("{protection:?}: server, client {bytes:?} bytes");
         assert!(
             bytes.iter().all(|bytes| *bytes <= most),
             "{protection:?} {bytes:?}"
