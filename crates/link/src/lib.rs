@@ -1,0 +1,82 @@
+//! What a network path does to packets: rate, queue, delay, loss, reordering. Pure, and all chance from a seed.
+//!
+//! A [`Link`] is one direction of a path; two of them are a path, so the way back has a rate and delay of its own. It knows
+//! of a packet its size, its ECN field and its flow, and hands the rest back at the other end. It reads no clock: packets and
+//! times go in, packets and deadlines come out. It allocates nothing for each packet, and no setting makes it panic.
+//!
+//! | piece | see |
+//! |---|---|
+//! | all settings, with an example | [`Config`] |
+//! | packets too large vanish | [`BlackHole`] |
+//! | token bucket | [`Policer`] |
+//! | loss: Bernoulli, Gilbert-Elliott, by number, in bursts in time | [`Loss`] |
+//! | duplication | [`Config::duplication`] |
+//! | queue: drop-tail, `CoDel`, FQ-CoDel, marks above a threshold | [`Queue`], [`Limit`] |
+//! | rate: constant, in steps, as recorded | [`Capacity`], [`Schedule`], [`Trace`] |
+//! | propagation delay, jitter, change of path | [`Config::delay`], [`Jitter`], [`PathChange`] |
+//! | reordering | [`Reordering`] |
+//! | aggregation | [`Config::release`] |
+//! | what happens inside, as it happens, and in sum | [`Observer`], [`Statistics`] |
+//!
+//! # Example
+//!
+//! ```
+//! use core::time::Duration;
+//! use lastbyte_link::{Capacity, Config, Link, Packet, Rate, Time};
+//!
+//! let config = Config {
+//!     capacity: Capacity::Constant(Rate::from_bits_per_second(12_000_000)), // a packet of 1500 bytes each millisecond
+//!     delay: Duration::from_millis(20),
+//!     ..Config::default()
+//! };
+//! let mut link = Link::new(&config, 1)?;
+//! for name in ["first", "second"] {
+//!     link.send(Time::ZERO, Packet::new(1500, name), &mut ());
+//! }
+//! let mut arrivals = Vec::new();
+//! while let Some(at) = link.deadline() {
+//!     while let Some(delivery) = link.poll(at, &mut ()) {
+//!         arrivals.push((delivery.at.as_nanos() / 1_000_000, delivery.packet.payload));
+//!     }
+//! }
+//! assert_eq!(arrivals, [(21, "first"), (22, "second")]);
+//! # Ok::<(), lastbyte_link::ConfigError>(())
+//! ```
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod bottleneck;
+mod config;
+mod link;
+mod loss;
+mod observer;
+mod packet;
+mod policer;
+mod propagation;
+mod queue;
+mod random;
+mod rate;
+mod schedule;
+mod statistics;
+#[cfg(test)]
+mod testing;
+mod time;
+mod trace;
+
+pub use bottleneck::{Capacity, Departure};
+pub use config::{Config, ConfigError};
+pub use link::{BlackHole, Link};
+pub use loss::{BurstLength, Bursts, GilbertElliott, Loss, Spacing};
+pub use observer::{Count, DropReason, Event, Observation, Observer};
+pub use packet::{Delivery, Ecn, Packet};
+pub use policer::Policer;
+pub use propagation::{Jitter, PathChange, Reordering, Spread};
+pub use queue::{CoDel, DropTail, FqCoDel, Limit, Queue};
+pub use rate::Rate;
+pub use schedule::{Schedule, ScheduleError};
+pub use statistics::Statistics;
+pub use time::Time;
+pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};

@@ -1,0 +1,3 @@
+mod any;
+mod formulas;
+mod pieces;

@@ -1,0 +1,318 @@
+//! What holds for any configuration, any packets, and any way to drive a link.
+
+use core::time::Duration;
+
+use proptest::{collection::vec, option, prelude::*};
+
+use crate::{
+    BlackHole, BurstLength, Bursts, Capacity, CoDel, Config, Delivery, Departure, DropTail, Ecn,
+    FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss, Packet, PathChange, Policer, Queue, Rate,
+    Reordering, Schedule, Spacing, Spread, Time, Trace,
+    testing::{Note, Notes},
+};
+
+/// Spans and rates from nothing to the most, most of them of the size of networks.
+fn number(usual: u64) -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0..usual, 1 => Just(0), 1 => any::<u64>(), 1 => Just(u64::MAX)]
+}
+
+fn span(usual: u64) -> impl Strategy<Value = Duration> {
+    number(usual).prop_map(Duration::from_nanos)
+}
+
+fn positive(usual: u64) -> impl Strategy<Value = Duration> {
+    span(usual).prop_map(|span| span.max(Duration::from_nanos(1)))
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    number(1_000_000_000).prop_map(Rate::from_bits_per_second)
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        Just(Limit::Unlimited),
+        number(20_000).prop_map(Limit::Bytes),
+        number(20).prop_map(Limit::Packets),
+        span(100_000_000).prop_map(Limit::Time),
+    ]
+}
+
+fn codel() -> impl Strategy<Value = CoDel> {
+    (
+        span(10_000_000),
+        positive(50_000_000),
+        any::<bool>(),
+        limit(),
+    )
+        .prop_map(|(target, interval, ecn, limit)| CoDel {
+            target,
+            interval,
+            ecn,
+            limit,
+        })
+}
+
+fn queue() -> impl Strategy<Value = Queue> {
+    let drop_tail = (limit(), option::of(limit()));
+    let fq = (codel(), 1u32..50, 256u32..4000);
+    prop_oneof![
+        drop_tail.prop_map(|(limit, mark_above)| Queue::DropTail(DropTail { limit, mark_above })),
+        codel().prop_map(Queue::CoDel),
+        fq.prop_map(|(codel, flows, quantum)| Queue::FqCoDel(FqCoDel {
+            codel,
+            flows,
+            quantum
+        })),
+    ]
+}
+
+fn schedule() -> impl Strategy<Value = Schedule> {
+    (
+        vec((positive(5_000_000), rate()), 1..5),
+        option::of(positive(5_000_000)),
+    )
+        .prop_filter_map("times that do not overflow", |(steps, rest)| {
+            let mut from = Duration::ZERO;
+            let mut table = Vec::new();
+            for (length, rate) in steps {
+                table.push((from, rate));
+                from += length;
+            }
+            let period = rest.map(|rest| from + rest);
+            Schedule::new(&table, period).ok()
+        })
+}
+
+fn trace() -> impl Strategy<Value = Trace> {
+    (vec(0u64..20, 1..8), span(50_000_000)).prop_map(|(mut timestamps, start)| {
+        timestamps.sort_unstable();
+        timestamps.push(20);
+        let trace = Trace::from_millis(&timestamps).expect("a trace");
+        trace.starting_at(start)
+    })
+}
+
+fn capacity() -> impl Strategy<Value = Capacity> {
+    prop_oneof![
+        Just(Capacity::Unlimited),
+        rate().prop_map(Capacity::Constant),
+        schedule().prop_map(Capacity::Schedule),
+        trace().prop_map(Capacity::Trace),
+    ]
+}
+
+fn spacing() -> impl Strategy<Value = Spacing> {
+    prop_oneof![
+        positive(20_000_000).prop_map(Spacing::Fixed),
+        positive(20_000_000).prop_map(Spacing::Random),
+    ]
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    let p = || 0.0..=1.0;
+    let chain = (p(), p(), p(), p()).prop_map(|(to_bad, to_good, loss_in_bad, loss_in_good)| {
+        Loss::GilbertElliott(GilbertElliott {
+            to_bad,
+            to_good,
+            loss_in_bad,
+            loss_in_good,
+        })
+    });
+    let length = prop_oneof![
+        number(5).prop_map(BurstLength::Fixed),
+        (1.0..6.0).prop_map(BurstLength::Random),
+        Just(BurstLength::Random(1e300)),
+    ];
+    let bursts = (spacing(), p(), length).prop_map(|(spacing, probability, length)| {
+        Loss::Bursts(Bursts {
+            spacing,
+            probability,
+            length,
+        })
+    });
+    prop_oneof![
+        (0.0..=0.3).prop_map(Loss::Bernoulli),
+        chain,
+        vec(0u64..100, 0..10).prop_map(Loss::Packets),
+        bursts,
+    ]
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let entry = (
+        option::of((0u32..3000, number(50_000_000))),
+        option::of((rate(), number(20_000))),
+        vec(loss(), 0..3),
+        prop_oneof![Just(0.0), 0.0..=1.0],
+    );
+    let way = (
+        span(50_000_000),
+        option::of((number(50_000_000), span(50_000_000))),
+        option::of((span(5_000_000), any::<bool>(), any::<bool>())),
+        option::of((0.0..=1.0, span(5_000_000))),
+        option::of(spacing()),
+    );
+    let middle = (queue(), capacity(), any::<bool>());
+    (entry, middle, way).prop_map(|(entry, (queue, capacity, is_first_bit), way)| Config {
+        black_hole: entry.0.map(|(mtu, from)| BlackHole {
+            mtu,
+            from: Time::from_nanos(from),
+        }),
+        policer: entry.1.map(|(rate, burst)| Policer { rate, burst }),
+        loss: entry.2,
+        duplication: entry.3,
+        queue,
+        capacity,
+        departure: if is_first_bit {
+            Departure::FirstBit
+        } else {
+            Departure::LastBit
+        },
+        delay: way.0,
+        path_change: way.1.map(|(at, delay)| PathChange {
+            at: Time::from_nanos(at),
+            delay,
+        }),
+        jitter: way.2.map(|(span, is_uniform, may_reorder)| Jitter {
+            spread: if is_uniform {
+                Spread::Uniform(span)
+            } else {
+                Spread::Exponential(span)
+            },
+            may_reorder,
+        }),
+        reordering: way
+            .3
+            .map(|(probability, extra)| Reordering { probability, extra }),
+        release: way.4,
+    })
+}
+
+/// When it comes, and what.
+type Sent = (Time, Packet<u64>);
+
+fn packets(most: u32) -> impl Strategy<Value = Vec<Sent>> {
+    let gap = prop_oneof![20 => Just(0), 40 => 0u64..3_000_000, 1 => any::<u64>()];
+    let bytes = prop_oneof![40 => 0u32..2000, 1 => 0..=most];
+    vec((gap, bytes, 0u8..4, 0u32..4), 1..120).prop_map(|packets| {
+        let mut now = Time::ZERO;
+        let packets = packets.into_iter().zip(0..);
+        packets
+            .map(|((gap, bytes, ecn, flow), payload)| {
+                now = now.plus(gap);
+                let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::from(ecn)];
+                let packet = Packet::new(bytes, payload);
+                (now, packet.with_ecn(ecn).with_flow(flow))
+            })
+            .collect()
+    })
+}
+
+/// Sent plus doubled is delivered plus dropped plus inside.
+fn assert_conserved(link: &Link<u64>) {
+    let statistics = link.statistics();
+    let (dropped, inside) = (statistics.dropped_in_all(), link.inside());
+    assert_eq!(
+        statistics.sent.packets + statistics.duplicated.packets,
+        statistics.delivered.packets + dropped.packets + inside.packets
+    );
+    assert_eq!(
+        statistics.sent.bytes + statistics.duplicated.bytes,
+        statistics.delivered.bytes + dropped.bytes + inside.bytes
+    );
+}
+
+/// What is polled at each of the link's own instants up to `end`.
+fn drain(
+    link: &mut Link<u64>,
+    notes: &mut Notes,
+    arrived: &mut Vec<Delivery<u64>>,
+    next: impl Fn(&Link<u64>) -> Option<Time>,
+    end: Time,
+) {
+    let mut before = None;
+    while let Some(at) = next(link).filter(|at| *at <= end) {
+        assert!(before < Some(at), "stuck at {at:?}");
+        before = Some(at);
+        while let Some(delivery) = link.poll(at, notes) {
+            assert_eq!(delivery.at, at);
+            arrived.push(delivery);
+        }
+    }
+}
+
+/// Drives a link to the end of its packets and some time after.
+fn drive(
+    config: &Config,
+    seed: u64,
+    packets: &[Sent],
+    next: impl Fn(&Link<u64>) -> Option<Time>,
+) -> (Vec<Delivery<u64>>, Vec<Note>, Link<u64>) {
+    let mut link = Link::new(config, seed).expect("a configuration");
+    let mut notes = Notes::default();
+    let mut arrived = Vec::new();
+    for (at, packet) in packets {
+        // Up to just before it: whether what arrives with it is taken out before it or after makes no difference.
+        let before = Time::from_nanos(at.as_nanos().saturating_sub(1));
+        drain(&mut link, &mut notes, &mut arrived, &next, before);
+        link.send(*at, packet.clone(), &mut notes);
+        assert_conserved(&link);
+    }
+    let last = packets.last().map_or(Time::ZERO, |(at, _)| *at);
+    let end = last.plus(500_000_000);
+    drain(&mut link, &mut notes, &mut arrived, &next, end);
+    while let Some(delivery) = link.poll(end, &mut notes) {
+        arrived.push(delivery);
+    }
+    assert_conserved(&link);
+    (arrived, notes.0, link)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn any_way_to_drive_a_link_gives_the_same_fates(config in config(), packets in packets(3_000_000), seed: u64) {
+        let (arrived, notes, link) = drive(&config, seed, &packets, Link::deadline);
+        // At each event; at no instant at all but when packets are sent.
+        let (each, each_notes, _) = drive(&config, seed, &packets, Link::next_event);
+        prop_assert_eq!(&arrived, &each);
+        prop_assert_eq!(&notes, &each_notes);
+        let (seldom, seldom_notes, _) = drive(&config, seed, &packets, |_| None);
+        prop_assert_eq!(&arrived, &seldom);
+        prop_assert_eq!(&notes, &seldom_notes);
+
+        prop_assert!(arrived.is_sorted_by_key(|delivery| delivery.at));
+        for delivery in &arrived {
+            let (at, sent) = &packets[delivery.number as usize];
+            prop_assert!(delivery.at >= *at);
+            prop_assert_eq!(delivery.packet.payload, delivery.number);
+            prop_assert_eq!((delivery.packet.bytes, delivery.packet.flow), (sent.bytes, sent.flow));
+            prop_assert!(delivery.packet.ecn == sent.ecn || delivery.packet.ecn == Ecn::Ce && sent.ecn.is_capable());
+        }
+        let may_overtake = config.reordering.is_some()
+            || config.jitter.is_some_and(|jitter| jitter.may_reorder)
+            || matches!(config.queue, Queue::FqCoDel(_));
+        if !may_overtake {
+            prop_assert!(arrived.is_sorted_by_key(|delivery| delivery.number));
+        }
+        prop_assert!(link.statistics().busy <= packets.last().expect("one").0.plus(500_000_000).since(Time::ZERO));
+    }
+
+    #[test]
+    fn any_link_ends_at_the_end_of_time(config in config(), packets in packets(u32::MAX), seed: u64) {
+        let mut link = Link::new(&config, seed).expect("a configuration");
+        for (at, packet) in packets {
+            link.send(at, packet, &mut ());
+        }
+        let mut polled = 0;
+        while link.poll(Time::MAX, &mut ()).is_some() {
+            polled += 1;
+        }
+        prop_assert_eq!(link.inside().packets, 0);
+        prop_assert_eq!(link.statistics().delivered.packets, polled);
+        prop_assert_eq!(link.deadline(), None);
+        link.send(Time::MAX, Packet::new(1500, 0), &mut ());
+        assert_conserved(&link);
+    }
+}

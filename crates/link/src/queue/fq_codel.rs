@@ -1,0 +1,297 @@
+//! Flow queueing with controlled delay: RFC 8290.
+//!
+//! Flows are hashed to queues, which are served in turn, a quantum of bytes each, by deficit round robin; a queue that was
+//! empty goes before those with a backlog, for one quantum (§4.2). Each queue has a `CoDel` of its own. When there is too
+//! much in all, the queue with most bytes gives up half of them, at the head, and 64 packets at most at a time (§4.1.1,
+//! and Linux, whose number that is).
+//!
+//! Packets of all queues are nodes of one slab, so nothing is allocated once it has grown to the longest queue.
+
+use alloc::{vec, vec::Vec};
+
+use super::{
+    FqCoDel, Room, Sink,
+    codel::{Control, Source},
+};
+use crate::{
+    Count, DropReason, Event, Observer, Rate, Time,
+    packet::Item,
+    random::{Piece, Random, mix},
+};
+
+/// How many packets a queue may lose at once.
+const DROP_BATCH: u32 = 64;
+
+/// No node, no flow.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Node<T> {
+    item: Option<Item<T>>,
+    next: u32,
+}
+
+/// Nodes of all flows, and those that are free.
+#[derive(Debug)]
+struct Slab<T> {
+    nodes: Vec<Node<T>>,
+    free: u32,
+}
+
+impl<T> Slab<T> {
+    fn insert(&mut self, item: Item<T>) -> u32 {
+        let node = Node {
+            item: Some(item),
+            next: NONE,
+        };
+        if self.free == NONE {
+            self.nodes.push(node);
+            return (self.nodes.len() - 1) as u32;
+        }
+        let index = self.free;
+        self.free = self.nodes[index as usize].next;
+        self.nodes[index as usize] = node;
+        index
+    }
+
+    /// The item of a node, and the node after it.
+    fn remove(&mut self, index: u32) -> (Option<Item<T>>, u32) {
+        let node = &mut self.nodes[index as usize];
+        let item = node.item.take();
+        let next = core::mem::replace(&mut node.next, self.free);
+        self.free = index;
+        (item, next)
+    }
+}
+
+/// A list of flows, or of the packets of a flow: where it begins and ends.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    head: u32,
+    tail: u32,
+}
+
+const EMPTY: Ends = Ends {
+    head: NONE,
+    tail: NONE,
+};
+
+#[derive(Debug)]
+struct Flow {
+    packets: Ends,
+    bytes: u64,
+    /// What it may still send in its turn; not above zero: its turn is over.
+    deficit: i64,
+    control: Control,
+    /// Whether it is in the list of new flows or in that of old ones.
+    is_listed: bool,
+    /// The flow after it in its list.
+    next: u32,
+}
+
+/// One flow's packets, as `CoDel` sees them.
+struct FlowQueue<'a, T> {
+    slab: &'a mut Slab<T>,
+    depth: &'a mut Count,
+    packets: &'a mut Ends,
+    bytes: &'a mut u64,
+}
+
+impl<T> Source<T> for FlowQueue<'_, T> {
+    fn pop(&mut self) -> Option<Item<T>> {
+        if self.packets.head == NONE {
+            return None;
+        }
+        let (item, next) = self.slab.remove(self.packets.head);
+        self.packets.head = next;
+        let item = item?;
+        self.depth.take(item.packet.bytes);
+        *self.bytes -= u64::from(item.packet.bytes);
+        Some(item)
+    }
+
+    fn bytes(&self) -> u64 {
+        *self.bytes
+    }
+
+    fn depth(&self) -> Count {
+        *self.depth
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct FqCoDelQueue<T> {
+    slab: Slab<T>,
+    depth: Count,
+    room: Room,
+    /// For each value of the hash, the index of its flow; made when the first packet comes.
+    buckets: Vec<u32>,
+    flows: Vec<Flow>,
+    new: Ends,
+    old: Ends,
+    quantum: i64,
+    /// As each flow begins.
+    control: Control,
+    /// Makes which flows collide a matter of the seed (RFC 8290 §5.1).
+    perturbation: u64,
+}
+
+impl<T> FqCoDelQueue<T> {
+    pub(super) fn new(config: &FqCoDel, nominal: Rate, seed: u64) -> Self {
+        Self {
+            slab: Slab {
+                nodes: Vec::new(),
+                free: NONE,
+            },
+            depth: Count::default(),
+            room: Room::new(config.codel.limit, nominal),
+            buckets: vec![NONE; config.flows as usize],
+            flows: Vec::new(),
+            new: EMPTY,
+            old: EMPTY,
+            quantum: i64::from(config.quantum),
+            control: Control::new(&config.codel),
+            perturbation: Random::new(seed, Piece::Hash, 0).at(0),
+        }
+    }
+
+    /// The queue of a flow.
+    fn classify(&mut self, flow: u32) -> u32 {
+        let hash = mix(u64::from(flow) ^ self.perturbation);
+        let bucket = ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize;
+        if self.buckets[bucket] == NONE {
+            self.buckets[bucket] = self.flows.len() as u32;
+            self.flows.push(Flow {
+                packets: EMPTY,
+                bytes: 0,
+                deficit: 0,
+                control: self.control.clone(),
+                is_listed: false,
+                next: NONE,
+            });
+        }
+        self.buckets[bucket]
+    }
+
+    /// RFC 8290 §4.1.
+    pub(super) fn enqueue<O: Observer<T>>(
+        &mut self,
+        now: Time,
+        item: Item<T>,
+        is_idle: bool,
+        sink: &mut Sink<'_, O>,
+    ) {
+        let bytes = item.packet.bytes;
+        let index = self.classify(item.packet.flow);
+        self.depth.add(bytes);
+        sink.tell(now, Event::Queued, &item, self.depth);
+        let node = self.slab.insert(item);
+        let flow = &mut self.flows[index as usize];
+        flow.control.on_enqueued(bytes);
+        flow.bytes += u64::from(bytes);
+        if flow.packets.head == NONE {
+            flow.packets.head = node;
+        } else {
+            self.slab.nodes[flow.packets.tail as usize].next = node;
+        }
+        flow.packets.tail = node;
+        if !flow.is_listed {
+            flow.is_listed = true;
+            flow.deficit = self.quantum;
+            append(&mut self.new, &mut self.flows, index);
+        }
+        while !is_idle && !self.room.holds(self.depth) {
+            self.shorten_the_largest(now, sink);
+        }
+    }
+
+    fn shorten_the_largest<O: Observer<T>>(&mut self, now: Time, sink: &mut Sink<'_, O>) {
+        // Of flows with the same number of bytes, the first with packets: some may have none, and packets no bytes.
+        let Some(flow) = self
+            .flows
+            .iter_mut()
+            .filter(|flow| flow.packets.head != NONE)
+            .reduce(|largest, flow| {
+                if flow.bytes > largest.bytes {
+                    flow
+                } else {
+                    largest
+                }
+            })
+        else {
+            return;
+        };
+        let half = flow.bytes / 2;
+        let mut queue = FlowQueue {
+            slab: &mut self.slab,
+            depth: &mut self.depth,
+            packets: &mut flow.packets,
+            bytes: &mut flow.bytes,
+        };
+        for _ in 0..DROP_BATCH {
+            let Some(item) = queue.pop() else { break };
+            sink.drop(now, DropReason::QueueFull, &item, queue.depth());
+            if queue.bytes() <= half {
+                break;
+            }
+        }
+    }
+
+    /// RFC 8290 §4.2.
+    pub(super) fn dequeue<O: Observer<T>>(
+        &mut self,
+        now: Time,
+        sink: &mut Sink<'_, O>,
+    ) -> Option<Item<T>> {
+        loop {
+            let is_new = self.new.head != NONE;
+            let list = if is_new { &mut self.new } else { &mut self.old };
+            let index = list.head;
+            if index == NONE {
+                return None;
+            }
+            let flow = &mut self.flows[index as usize];
+            if flow.deficit > 0 {
+                let mut queue = FlowQueue {
+                    slab: &mut self.slab,
+                    depth: &mut self.depth,
+                    packets: &mut flow.packets,
+                    bytes: &mut flow.bytes,
+                };
+                if let Some(item) = flow.control.dequeue(now, &mut queue, sink) {
+                    flow.deficit -= i64::from(item.packet.bytes);
+                    return Some(item);
+                }
+                list.head = flow.next;
+                if is_new {
+                    // Not forgotten yet, lest a flow be new again with each packet and starve the others.
+                    append(&mut self.old, &mut self.flows, index);
+                } else {
+                    flow.is_listed = false;
+                }
+            } else {
+                flow.deficit += self.quantum;
+                list.head = flow.next;
+                append(&mut self.old, &mut self.flows, index);
+            }
+        }
+    }
+
+    pub(super) const fn depth(&self) -> Count {
+        self.depth
+    }
+}
+
+/// Puts a flow, which is in no list, at the end of this one.
+fn append(list: &mut Ends, flows: &mut [Flow], index: u32) {
+    flows[index as usize].next = NONE;
+    if list.head == NONE {
+        list.head = index;
+    } else {
+        flows[list.tail as usize].next = index;
+    }
+    list.tail = index;
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Points in time, as the caller's clock counts them.
+//!
+//! This crate never reads a clock. Whoever drives a link hands in `now`, counted in nanoseconds from an epoch of its own
+//! choosing. Schedules and traces count from that same epoch. Spans of time are [`core::time::Duration`].
+
+use core::{fmt, ops::Add, time::Duration};
+
+/// A point in time: nanoseconds since an epoch that the caller chose. Arithmetic saturates.
+///
+/// ```
+/// use core::time::Duration;
+/// use lastbyte_link::Time;
+///
+/// let start = Time::from_nanos(5_000_000);
+/// let later = start + Duration::from_millis(39);
+/// assert_eq!(later.since(start), Duration::from_millis(39));
+/// assert_eq!(start.since(later), Duration::ZERO);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+impl Time {
+    /// The epoch.
+    pub const ZERO: Self = Self(0);
+    /// The far end of the clock, 584 years after the epoch: "never".
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The point `nanos` nanoseconds after the epoch.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// The span from `earlier` to `self`; zero if `earlier` is in fact later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// `nanos` nanoseconds later, saturating.
+    pub(crate) const fn plus(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// Nanoseconds from `earlier` to `self`, zero if that is in fact later.
+    pub(crate) const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+
+    fn add(self, span: Duration) -> Self {
+        self.plus(nanos(span))
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", Duration::from_nanos(self.0))
+    }
+}
+
+/// A span as nanoseconds in 64 bits, saturating: a [`Duration`] can hold more.
+pub(crate) const fn nanos(span: Duration) -> u64 {
+    span.as_secs()
+        .saturating_mul(1_000_000_000)
+        .saturating_add(span.subsec_nanos() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates_at_both_ends() {
+        assert_eq!(Time::MAX + Duration::from_secs(1), Time::MAX);
+        assert_eq!(Time::ZERO + Duration::MAX, Time::MAX);
+        assert_eq!(Time::ZERO.since(Time::MAX), Duration::ZERO);
+        assert_eq!(Time::MAX.since(Time::ZERO), Duration::from_nanos(u64::MAX));
+    }
+}

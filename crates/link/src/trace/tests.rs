@@ -1,0 +1,115 @@
+use std::vec::Vec;
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+
+fn error(text: &str) -> String {
+    text.parse::<Trace>().expect_err(text).to_string()
+}
+
+#[test]
+fn errors_say_where_and_what() {
+    assert_eq!(error(""), "the trace has no timestamps");
+    assert_eq!(
+        error("1\n\n2\n"),
+        "line 2: expected a timestamp, found nothing"
+    );
+    for text in ["1\n2.5", "1\n -2", "1\nx", "1\n99999999999999999999"] {
+        assert_eq!(
+            error(text),
+            "line 2: expected a whole number of milliseconds and nothing else"
+        );
+    }
+    assert_eq!(
+        error("18446744073710"),
+        "line 1: expected a whole number of milliseconds and nothing else"
+    );
+    assert_eq!(
+        error("5\n4\n"),
+        "line 2: timestamps must not decrease, and 4 comes after 5"
+    );
+    assert_eq!(
+        error("0\n0\n"),
+        "the last timestamp must be more than zero, since the trace begins anew then"
+    );
+}
+
+#[test]
+fn text_and_numbers_make_the_same_trace() {
+    let trace = Trace::from_millis(&[0, 7, 7, 12]).expect("a trace");
+    assert_eq!("0\n7\r\n7\n12".parse(), Ok(trace.clone()));
+    assert_eq!(trace.opportunities(), 4);
+    assert_eq!(trace.period(), Duration::from_millis(12));
+    assert_eq!(trace.nominal(), Rate::from_bits_per_second(4_000_000));
+}
+
+/// The first opportunities, in milliseconds.
+fn first(trace: &Trace, count: usize) -> Vec<u64> {
+    let mut cursor = Cursor::new(trace.clone());
+    (0..count)
+        .map(|_| {
+            let at = cursor.peek().as_nanos() / NANOS_PER_MILLI;
+            cursor.advance();
+            at
+        })
+        .collect()
+}
+
+#[test]
+fn the_trace_begins_anew_at_its_last_timestamp() {
+    let trace = Trace::from_millis(&[0, 2, 5]).expect("a trace");
+    assert_eq!(first(&trace, 8), [0, 2, 5, 5, 7, 10, 10, 12]);
+    let later = trace.starting_at(Duration::from_millis(2));
+    assert_eq!(first(&later, 6), [0, 3, 3, 5, 8, 8]);
+    let once_more = later.starting_at(Duration::from_millis(14));
+    assert_eq!(first(&once_more, 3), [1, 1, 3]);
+}
+
+#[test]
+fn time_without_end_is_no_trouble() {
+    let mut cursor = Cursor::new(
+        Trace::from_millis(&[1, 3])
+            .expect("a trace")
+            .starting_at(Duration::from_millis(2)),
+    );
+    cursor.skip_past(Time::MAX);
+    for _ in 0..10 {
+        assert!(cursor.peek() >= Time::from_nanos(u64::MAX - 3 * NANOS_PER_MILLI));
+        cursor.advance();
+    }
+    cursor.skip_past(Time::MAX);
+    assert_eq!(cursor.peek(), Time::MAX);
+}
+
+proptest! {
+    #[test]
+    fn any_skip_comes_where_single_steps_come(
+        mut timestamps in vec(0u64..40, 1..12),
+        start in 0u64..50,
+        skips in vec(0u64..100, 1..20),
+    ) {
+        timestamps.sort_unstable();
+        *timestamps.last_mut().expect("one") += 1;
+        let trace = Trace::from_millis(&timestamps).expect("a trace").starting_at(Duration::from_millis(start));
+        let mut fast = Cursor::new(trace.clone());
+        let mut naive = Cursor::new(trace);
+        let mut now = Time::ZERO;
+        for skip in skips {
+            now = now.plus(skip * NANOS_PER_MILLI);
+            fast.skip_past(now);
+            while naive.peek() <= now {
+                naive.advance();
+            }
+            prop_assert_eq!(fast.peek(), naive.peek());
+            prop_assert_eq!((fast.base, fast.index), (naive.base, naive.index));
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_trace_or_an_error(text in "[0-9\n x]{0,40}") {
+        if let Ok(trace) = text.parse::<Trace>() {
+            prop_assert_eq!(trace.opportunities(), text.lines().count());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A link allocates nothing for each packet, once its queues have grown.
+
+#![expect(unsafe_code, reason = "an allocator that counts must be an allocator")]
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    time::Duration,
+};
+
+use lastbyte_link::{
+    Capacity, CoDel, Config, DropTail, Ecn, FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss,
+    Packet, Policer, Queue, Rate, Reordering, Schedule, Spacing, Spread, Time, Trace,
+};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+// SAFETY: all is done by the system's allocator; counting touches a thread-local without a destructor, which does not
+// allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's obligations are passed on as they are.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's obligations are passed on as they are.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Packets of 1500 bytes each millisecond, in bursts of up to 60 at an overload of a fifth, of sixteen flows.
+fn drive(link: &mut Link<u64>, milliseconds: std::ops::Range<u64>) -> u64 {
+    let mut arrived = 0;
+    for millis in milliseconds {
+        let now = Time::ZERO + Duration::from_millis(millis);
+        let burst = if millis % 50 == 0 { 60 } else { 0 };
+        for number in 0..burst {
+            let packet = Packet::new(1500, number).with_ecn(Ecn::Ect0);
+            link.send(now, packet.with_flow((number % 16) as u32), &mut ());
+        }
+        while link.poll(now, &mut ()).is_some() {
+            arrived += 1;
+        }
+    }
+    arrived
+}
+
+fn assert_allocates_nothing(name: &str, config: &Config) {
+    let mut link = Link::new(config, 1).expect("a configuration");
+    drive(&mut link, 0..30_000);
+    let before = ALLOCATIONS.get();
+    let arrived = drive(&mut link, 30_000..60_000);
+    assert_eq!(ALLOCATIONS.get() - before, 0, "{name}");
+    assert!(arrived > 25_000, "{name}: {arrived}");
+}
+
+#[test]
+fn a_link_allocates_nothing_once_its_queues_have_grown() {
+    let limit = Limit::Packets(100);
+    let base = Config {
+        capacity: Capacity::Constant(Rate::from_bits_per_second(12_000_000)),
+        queue: Queue::DropTail(DropTail {
+            limit,
+            mark_above: Some(Limit::Packets(20)),
+        }),
+        delay: Duration::from_millis(20),
+        ..Config::default()
+    };
+    assert_allocates_nothing("drop-tail", &base);
+    let codel = CoDel {
+        ecn: true,
+        limit,
+        ..CoDel::default()
+    };
+    let codel_config = Config {
+        queue: Queue::CoDel(codel),
+        ..base.clone()
+    };
+    assert_allocates_nothing("CoDel", &codel_config);
+    let fq = Config {
+        queue: Queue::FqCoDel(FqCoDel {
+            codel,
+            ..FqCoDel::default()
+        }),
+        ..base.clone()
+    };
+    assert_allocates_nothing("FQ-CoDel", &fq);
+    let trace = Config {
+        capacity: Capacity::Trace(Trace::from_millis(&[1]).expect("a trace")),
+        ..base.clone()
+    };
+    assert_allocates_nothing("trace", &trace);
+    let rate = |mbit: u64| Rate::from_bits_per_second(mbit * 1_000_000);
+    let steps = [
+        (Duration::ZERO, rate(14)),
+        (Duration::from_millis(30), rate(10)),
+    ];
+    let all = Config {
+        policer: Some(Policer {
+            rate: rate(14),
+            burst: 100_000,
+        }),
+        loss: vec![
+            Loss::Bernoulli(0.001),
+            Loss::GilbertElliott(GilbertElliott::simple(0.001, 4.0)),
+        ],
+        duplication: 0.01,
+        capacity: Capacity::Schedule(
+            Schedule::new(&steps, Some(Duration::from_millis(60))).expect("steps"),
+        ),
+        jitter: Some(Jitter {
+            spread: Spread::Uniform(Duration::from_millis(3)),
+            may_reorder: true,
+        }),
+        reordering: Some(Reordering {
+            probability: 0.01,
+            extra: Duration::from_millis(2),
+        }),
+        release: Some(Spacing::Fixed(Duration::from_millis(2))),
+        ..fq
+    };
+    assert_allocates_nothing("all pieces", &all);
+}
