@@ -15,7 +15,9 @@ use crate::{Count, DropReason, Event, Observer, Rate, Time, packet::Item, time::
 
 /// What `CoDel` needs of a queue.
 pub(super) trait Source<T> {
-    /// Takes the head off.
+    /// The packet at the head.
+    fn head(&self) -> Option<&Item<T>>;
+    /// Takes it off.
     fn pop(&mut self) -> Option<Item<T>>;
     /// Bytes in this queue.
     fn bytes(&self) -> u64;
@@ -66,19 +68,20 @@ impl Control {
         from.plus((self.interval as f64 / libm::sqrt(f64::from(self.count))) as u64)
     }
 
-    /// The head, and whether it may be dropped: RFC 8289 §5.5, `dodequeue`.
-    fn take<T>(&mut self, now: Time, queue: &mut impl Source<T>) -> (Option<Item<T>>, bool) {
-        let Some(item) = queue.pop() else {
+    /// Whether the packet at the head, if there is one, may be dropped: RFC 8289 §5.5, `dodequeue`.
+    fn judge<T>(&mut self, now: Time, queue: &impl Source<T>) -> Option<bool> {
+        let Some(head) = queue.head() else {
             self.first_above = None;
-            return (None, false);
+            return None;
         };
-        let sojourn = now.nanos_since(item.queued_at);
-        if sojourn < self.target || queue.bytes() <= u64::from(self.largest_packet) {
+        let sojourn = now.nanos_since(head.queued_at);
+        let behind = queue.bytes() - u64::from(head.packet.bytes);
+        if sojourn < self.target || behind <= u64::from(self.largest_packet) {
             self.first_above = None;
-            return (Some(item), false);
+            return Some(false);
         }
         let since = *self.first_above.get_or_insert(now.plus(self.interval));
-        (Some(item), now >= since)
+        Some(now >= since)
     }
 
     /// The next packet to send: RFC 8289 §5.4, `deque`.
@@ -88,35 +91,27 @@ impl Control {
         queue: &mut impl Source<T>,
         sink: &mut Sink<'_, O>,
     ) -> Option<Item<T>> {
-        let (head, mut may_drop) = self.take(now, queue);
-        let Some(mut head) = head else {
+        let may_drop = self.judge(now, queue) == Some(true);
+        if !may_drop {
             self.is_dropping = false;
-            return None;
-        };
-        if self.is_dropping {
-            self.is_dropping = may_drop;
+        } else if self.is_dropping {
             while self.is_dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if self.spares(now, &mut head, queue.depth(), sink) {
+                let spared = self.mark_or_drop(now, queue, sink);
+                if spared.is_some() {
                     self.drop_next = self.control_law(self.drop_next);
-                    break;
+                    return spared;
                 }
-                sink.drop(now, DropReason::CoDel, &head, queue.depth());
-                let next;
-                (next, may_drop) = self.take(now, queue);
-                self.is_dropping = may_drop;
-                head = next?;
-                if may_drop {
+                self.is_dropping = self.judge(now, queue) == Some(true);
+                if self.is_dropping {
                     self.drop_next = self.control_law(self.drop_next);
                 }
             }
-        } else if may_drop {
-            let next = if self.spares(now, &mut head, queue.depth(), sink) {
-                Some(head)
-            } else {
-                sink.drop(now, DropReason::CoDel, &head, queue.depth());
-                self.take(now, queue).0
-            };
+        } else {
+            let spared = self.mark_or_drop(now, queue, sink);
+            if spared.is_none() {
+                self.judge(now, queue);
+            }
             self.is_dropping = true;
             // What held the queue last time is a good beginning, if that was not long ago.
             let before = mem::replace(&mut self.count, 1).saturating_sub(self.last_count);
@@ -125,24 +120,28 @@ impl Control {
             }
             self.drop_next = self.control_law(now);
             self.last_count = self.count;
-            return next;
+            if spared.is_some() {
+                return spared;
+            }
         }
-        Some(head)
+        queue.pop()
     }
 
-    /// Marks a packet that is capable of it, instead of a drop.
-    fn spares<T, O: Observer<T>>(
+    /// Takes the packet at the head off the queue. If it may be marked, it is marked and returned; if not, dropped.
+    #[cold]
+    fn mark_or_drop<T, O: Observer<T>>(
         &self,
         now: Time,
-        item: &mut Item<T>,
-        depth: Count,
+        queue: &mut impl Source<T>,
         sink: &mut Sink<'_, O>,
-    ) -> bool {
-        let can_mark = self.has_ecn && item.packet.ecn.is_capable();
-        if can_mark {
-            sink.mark(now, item, depth);
+    ) -> Option<Item<T>> {
+        let mut head = queue.pop()?;
+        if self.has_ecn && head.packet.ecn.is_capable() {
+            sink.mark(now, &mut head, queue.depth());
+            return Some(head);
         }
-        can_mark
+        sink.drop(now, DropReason::CoDel, &head, queue.depth());
+        None
     }
 }
 
@@ -153,6 +152,10 @@ struct Fifo<T> {
 }
 
 impl<T> Source<T> for Fifo<T> {
+    fn head(&self) -> Option<&Item<T>> {
+        self.items.front()
+    }
+
     fn pop(&mut self) -> Option<Item<T>> {
         let item = self.items.pop_front()?;
         self.depth.take(item.packet.bytes);

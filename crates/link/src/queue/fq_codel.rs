@@ -98,6 +98,13 @@ struct FlowQueue<'a, T> {
 }
 
 impl<T> Source<T> for FlowQueue<'_, T> {
+    fn head(&self) -> Option<&Item<T>> {
+        if self.packets.head == NONE {
+            return None;
+        }
+        self.slab.nodes[self.packets.head as usize].item.as_ref()
+    }
+
     fn pop(&mut self) -> Option<Item<T>> {
         if self.packets.head == NONE {
             return None;
