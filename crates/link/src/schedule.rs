@@ -123,7 +123,7 @@ impl fmt::Display for ScheduleError {
                 "step {index} of the schedule (from zero) must be later than the one before it"
             ),
             Self::PeriodTooShort => {
-                f.write_str("the period of a schedule must be longer than its last step is late")
+                f.write_str("the period of a schedule must end after its last step begins")
             }
         }
     }

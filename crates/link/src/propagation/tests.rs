@@ -2,8 +2,8 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    Packet,
-    testing::{Bench, at_ms, at_us, ms},
+    Limit, Packet,
+    testing::{BYTE_A_MICROSECOND, Bench, at_ms, at_us, drop_tail, ms},
 };
 
 /// Packets a millisecond apart, over a link that only delays: when each arrives, in microseconds, in order of arrival.
@@ -137,6 +137,29 @@ fn a_path_that_becomes_longer_or_shorter_keeps_the_order() {
         ..config(ms(5))
     };
     assert_eq!(numbers(&arrivals(&free, 1, 5)), [2, 3, 4, 0, 1]);
+}
+
+#[test]
+fn a_packet_that_waits_for_a_shorter_path_is_foreseen() {
+    // They leave the bottleneck at 1, 2 and 3 ms; from 2 ms on it takes 5 ms.
+    let config = Config {
+        path_change: Some(PathChange {
+            at: at_ms(2),
+            delay: ms(5),
+        }),
+        jitter: Some(Jitter {
+            spread: Spread::Uniform(Duration::ZERO),
+            may_reorder: true,
+        }),
+        delay: ms(10),
+        ..drop_tail(BYTE_A_MICROSECOND, Limit::Unlimited)
+    };
+    let mut bench = Bench::new(&config, 1);
+    for _ in 0..3 {
+        bench.send(Time::ZERO, Packet::new(1000, ()));
+    }
+    bench.run();
+    assert_eq!(bench.arrivals_ms(), [(7, 1), (8, 2), (11, 0)]);
 }
 
 #[test]

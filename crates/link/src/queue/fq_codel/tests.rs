@@ -59,6 +59,23 @@ fn rfc8290_4_2_flows_take_turns_of_a_quantum() {
 }
 
 #[test]
+fn rfc8290_4_2_a_flow_that_runs_empty_is_not_new_again_at_once() {
+    // Two flows with a backlog, and one that sends half of the rate, a packet at a time: more than its third. It would get
+    // its half, were it a new flow with each packet.
+    let mut bench = Bench::new(&config(FqCoDel::default()), 1);
+    for _ in 0..200 {
+        bench.send(Time::ZERO, packet(1000, 1));
+        bench.send(Time::ZERO, packet(1000, 2));
+    }
+    for n in 0..140 {
+        bench.send(at_us(20_500 + 2000 * n), packet(1000, 3));
+    }
+    bench.run_until(at_ms(300));
+    let third = bench.arrived.iter().filter(|d| d.packet.flow == 3).count();
+    assert!((90..=100).contains(&third), "{third}");
+}
+
+#[test]
 fn flows_share_by_bytes_whatever_their_packets() {
     let mut bench = Bench::new(&config(FqCoDel::default()), 1);
     for n in 0..2000 {
