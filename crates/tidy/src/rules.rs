@@ -13,7 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("quic", &["wire", "congestion"]),
     ("http3", &["quic", "wire"]),
     ("record", &["quic", "congestion"]),
-    ("sim", &["quic", "http3", "link", "record", "congestion"]),
+    (
+        "sim",
+        &["quic", "http3", "link", "record", "congestion", "wire"],
+    ),
     ("driver", &["quic", "http3", "udp", "congestion"]),
     (
         "server",

@@ -66,7 +66,7 @@ use crate::{
     recovery::{EcnValidation, Expired, Recovery, RecoveryStatistics, TimerContext},
     space::{PerSpace, Space},
     statistics::Statistics,
-    stream::Streams,
+    stream::{self, Streams},
     trace::{self, Metrics, Trace},
 };
 
@@ -268,6 +268,12 @@ impl Connection {
     /// The streams.
     pub const fn streams(&mut self) -> &mut Streams {
         &mut self.rooms.streams
+    }
+
+    /// What streams have sent.
+    #[must_use]
+    pub const fn stream_statistics(&self) -> stream::Statistics {
+        self.rooms.streams.statistics()
     }
 
     /// Loss recovery and congestion control, for logs.

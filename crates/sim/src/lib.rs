@@ -1,0 +1,29 @@
+//! A world in virtual time: real QUIC endpoints over modelled paths.
+//!
+//! [`simulate`] takes a [`Scenario`], plain data, and runs client and server of each flow, as they are in
+//! `lastbyte_quic`, over two links of `lastbyte_link`, in virtual nanoseconds. Only the cryptography is left out: a twin of
+//! TLS with messages of the same length and the same round trips takes its place. All chance comes from the scenario's
+//! seed: the same scenario gives the same [`Outcome`], and a [`Listener`] hears the same, to the byte.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`scenario`] | what is to be simulated |
+//! | [`outcome`] | what came of it |
+//! | [`listener`] | who hears of it meanwhile |
+//! | [`network`] | named networks, and paths as TOML |
+//! | [`units`] | figures with units, as people write them |
+
+#![forbid(unsafe_code)]
+
+pub mod listener;
+pub mod network;
+mod node;
+pub mod outcome;
+pub mod scenario;
+pub mod units;
+mod world;
+
+pub use listener::{LinkEvent, Listener, Way};
+pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
+pub use scenario::{CrossKind, CrossTraffic, FlowPlan, Path, Request, Scenario, Transport};
+pub use world::{SimError, simulate};

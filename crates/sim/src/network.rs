@@ -1,0 +1,484 @@
+//! Paths as people write them: named networks, TOML files, and single settings.
+//!
+//! Owns: the keys of a network file ([`PathText`], [`LinkText`]), what they come to, and the networks that have a name
+//! ([`NAMED`], the files in `networks/`). All figures are text with units (see [`units`](crate::units)). Never: opens a
+//! file; a trace of a link comes as text, by whatever the caller has to read it.
+
+use core::{fmt, time::Duration};
+
+use lastbyte_link::{
+    self as link, BlackHole, Capacity, CoDel, Departure, DropTail, FqCoDel, GilbertElliott, Jitter,
+    Limit, Loss, Policer, Queue, Reordering, Schedule, Spacing, Spread, Trace,
+};
+use serde::Deserialize;
+
+use crate::{
+    scenario::Path,
+    units::{self, UnitError},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The networks that have a name, with their files.
+pub const NAMED: &[(&str, &str)] = &[
+    ("dsl", include_str!("../../../networks/dsl.toml")),
+    ("vdsl", include_str!("../../../networks/vdsl.toml")),
+    (
+        "home-wifi",
+        include_str!("../../../networks/home-wifi.toml"),
+    ),
+    (
+        "public-wifi",
+        include_str!("../../../networks/public-wifi.toml"),
+    ),
+    (
+        "corporate-wifi",
+        include_str!("../../../networks/corporate-wifi.toml"),
+    ),
+    ("lte", include_str!("../../../networks/lte.toml")),
+    ("5g", include_str!("../../../networks/5g.toml")),
+    ("leo", include_str!("../../../networks/leo.toml")),
+    ("geo", include_str!("../../../networks/geo.toml")),
+    (
+        "congested",
+        include_str!("../../../networks/congested.toml"),
+    ),
+    ("bdp20", include_str!("../../../networks/bdp20.toml")),
+    ("bdp40", include_str!("../../../networks/bdp40.toml")),
+];
+
+/// A path, as a file or a command line describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PathText {
+    /// What it is, for people.
+    pub description: Option<String>,
+    /// Where its figures come from.
+    pub source: Option<String>,
+    /// The round-trip time without queues: half of it is the delay of each link that has none of its own.
+    pub rtt: Option<String>,
+    /// What a packet has beside its UDP payload, in bytes: 28 for IPv4. Default: 0, so that rates are those of payload.
+    pub overhead: Option<u32>,
+    /// The link from the server to the client.
+    #[serde(default)]
+    pub down: LinkText,
+    /// The link from the client to the server.
+    #[serde(default)]
+    pub up: LinkText,
+}
+
+/// One direction of a path, as a file or a command line describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkText {
+    /// The rate of the bottleneck: `55mbit`. Default: unlimited.
+    pub rate: Option<String>,
+    /// Rates from given times on, in place of one: `["0s 30mbit", "5s 10mbit"]`.
+    pub steps: Option<Vec<String>>,
+    /// After how long the steps repeat. Default: they do not.
+    pub period: Option<String>,
+    /// The name of a file of delivery opportunities in mahimahi's format, in place of a rate.
+    pub trace: Option<String>,
+    /// How much the queue before the bottleneck holds: `50ms` at its rate, `64kB`, `100p` for packets, or `unlimited`, which
+    /// is the default.
+    pub queue: Option<String>,
+    /// `drop-tail`, the default, `codel` (RFC 8289) or `fq-codel` (RFC 8290).
+    pub discipline: Option<String>,
+    /// Above which depth packets are marked CE, of those that are capable of it: as `queue`. For `codel` and `fq-codel`
+    /// `on` is enough. Default: none are.
+    pub mark: Option<String>,
+    /// When a packet leaves the bottleneck: `last-bit`, the default, or `first-bit`, as in quicly's simulator.
+    pub departure: Option<String>,
+    /// The propagation delay, in place of half the round-trip time.
+    pub delay: Option<String>,
+    /// Up to how much more delay a packet has, all of it as likely: `5ms`; `5ms reorder` lets packets overtake.
+    pub jitter: Option<String>,
+    /// How many packets are lost by chance: `1%`.
+    pub loss: Option<String>,
+    /// How many packets are lost in bursts, and how long bursts are in the mean: `1% 3p` (Gilbert-Elliott).
+    pub burst_loss: Option<String>,
+    /// Packets that are lost, by their numbers on the link, from 0.
+    pub lose: Option<Vec<u64>>,
+    /// How many packets arrive twice: `0.1%`.
+    pub duplicate: Option<String>,
+    /// How many packets are held up, and for how long: `1% 5ms`.
+    pub reorder: Option<String>,
+    /// The largest UDP payload that gets through, in bytes; larger datagrams vanish.
+    pub mtu: Option<u32>,
+    /// A policer's rate, and its bucket: `10mbit 100kB`.
+    pub policer: Option<String>,
+    /// At which instants packets come out, all that have gathered: `4ms` apart, or `random 4ms`.
+    pub release: Option<String>,
+}
+
+/// What is wrong with a description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkError {
+    /// Which setting; empty if it is the text as a whole.
+    pub key: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl fmt::Display for NetworkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() {
+            f.write_str(&self.reason)
+        } else {
+            write!(f, "`{}`: {}", self.key, self.reason)
+        }
+    }
+}
+
+impl std::error::Error for NetworkError {}
+
+/// Reads the file of a trace.
+pub type ReadTrace<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
+
+impl PathText {
+    /// Reads a network file.
+    ///
+    /// # Errors
+    ///
+    /// It is no TOML, or has a key that there is not.
+    pub fn parse(text: &str) -> Result<Self, NetworkError> {
+        toml::from_str(text).map_err(|error| NetworkError {
+            key: String::new(),
+            reason: error.to_string().trim_end().to_owned(),
+        })
+    }
+
+    /// The network of this name.
+    ///
+    /// # Errors
+    ///
+    /// There is none; the error has those that there are.
+    pub fn named(name: &str) -> Result<Self, NetworkError> {
+        let found = NAMED.iter().find(|(known, _)| *known == name);
+        let Some((_, text)) = found else {
+            let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+            return Err(NetworkError {
+                key: String::new(),
+                reason: format!(
+                    "there is no network `{name}`; there are {}, and files that end in .toml",
+                    names.join(", ")
+                ),
+            });
+        };
+        Self::parse(text)
+    }
+
+    /// Settings of `other` take the place of those of `self`.
+    #[must_use]
+    pub fn overridden_by(self, other: Self) -> Self {
+        Self {
+            description: other.description.or(self.description),
+            source: other.source.or(self.source),
+            rtt: other.rtt.or(self.rtt),
+            overhead: other.overhead.or(self.overhead),
+            down: self.down.overridden_by(other.down),
+            up: self.up.overridden_by(other.up),
+        }
+    }
+
+    /// The path.
+    ///
+    /// # Errors
+    ///
+    /// The first setting that cannot be.
+    pub fn path(&self, read_trace: ReadTrace<'_>) -> Result<Path, NetworkError> {
+        let rtt = match &self.rtt {
+            Some(text) => Some(units::span(text).map_err(|error| fault("rtt", error))?),
+            None => None,
+        };
+        let overhead = self.overhead.unwrap_or(0);
+        Ok(Path {
+            down: self.down.link("down", rtt, overhead, read_trace)?,
+            up: self.up.link("up", rtt, overhead, read_trace)?,
+            overhead,
+        })
+    }
+}
+
+fn fault(key: &str, error: impl fmt::Display) -> NetworkError {
+    NetworkError {
+        key: key.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+impl LinkText {
+    fn overridden_by(self, other: Self) -> Self {
+        // A rate of one kind takes the place of a rate of any other.
+        let has_rate = other.rate.is_some() || other.steps.is_some() || other.trace.is_some();
+        let base = if has_rate {
+            Self {
+                rate: None,
+                steps: None,
+                period: None,
+                trace: None,
+                ..self
+            }
+        } else {
+            self
+        };
+        Self {
+            rate: other.rate.or(base.rate),
+            steps: other.steps.or(base.steps),
+            period: other.period.or(base.period),
+            trace: other.trace.or(base.trace),
+            queue: other.queue.or(base.queue),
+            discipline: other.discipline.or(base.discipline),
+            mark: other.mark.or(base.mark),
+            departure: other.departure.or(base.departure),
+            delay: other.delay.or(base.delay),
+            jitter: other.jitter.or(base.jitter),
+            loss: other.loss.or(base.loss),
+            burst_loss: other.burst_loss.or(base.burst_loss),
+            lose: other.lose.or(base.lose),
+            duplicate: other.duplicate.or(base.duplicate),
+            reorder: other.reorder.or(base.reorder),
+            mtu: other.mtu.or(base.mtu),
+            policer: other.policer.or(base.policer),
+            release: other.release.or(base.release),
+        }
+    }
+
+    fn link(
+        &self,
+        way: &str,
+        rtt: Option<Duration>,
+        overhead: u32,
+        read_trace: ReadTrace<'_>,
+    ) -> Result<link::Config, NetworkError> {
+        let key = |name: &str| format!("{way}.{name}");
+        let named = |name: &str| {
+            let key = key(name);
+            move |error: UnitError| fault(&key, error)
+        };
+        let delay = match &self.delay {
+            Some(text) => units::span(text).map_err(named("delay"))?,
+            None => rtt.unwrap_or_default() / 2,
+        };
+        let config = link::Config {
+            black_hole: self.mtu.map(|mtu| BlackHole {
+                mtu: mtu.saturating_add(overhead),
+                from: link::Time::ZERO,
+            }),
+            policer: self.policer(&key("policer"))?,
+            loss: self.losses(way)?,
+            duplication: match &self.duplicate {
+                Some(text) => units::probability(text).map_err(named("duplicate"))?,
+                None => 0.0,
+            },
+            queue: self.queue(way)?,
+            capacity: self.capacity(way, read_trace)?,
+            departure: match self.departure.as_deref() {
+                None | Some("last-bit") => Departure::LastBit,
+                Some("first-bit") => Departure::FirstBit,
+                Some(other) => {
+                    return Err(fault(
+                        &key("departure"),
+                        format!("`{other}` is neither `last-bit` nor `first-bit`"),
+                    ));
+                }
+            },
+            delay,
+            path_change: None,
+            jitter: self.jitter(&key("jitter"))?,
+            reordering: self.reordering(&key("reorder"))?,
+            release: self.release(&key("release"))?,
+        };
+        config.check().map_err(|error| fault(way, error))?;
+        Ok(config)
+    }
+
+    fn capacity(&self, way: &str, read_trace: ReadTrace<'_>) -> Result<Capacity, NetworkError> {
+        let key = |name: &str| format!("{way}.{name}");
+        let kinds = [
+            self.rate.is_some(),
+            self.steps.is_some(),
+            self.trace.is_some(),
+        ];
+        if kinds.iter().filter(|is_there| **is_there).count() > 1 {
+            return Err(fault(
+                way,
+                "one of `rate`, `steps` and `trace`, not several",
+            ));
+        }
+        if let Some(text) = &self.rate {
+            let rate = units::rate(text).map_err(|error| fault(&key("rate"), error))?;
+            return Ok(Capacity::Constant(rate));
+        }
+        if let Some(steps) = &self.steps {
+            let key = key("steps");
+            let steps: Result<Vec<_>, NetworkError> = steps
+                .iter()
+                .map(|step| {
+                    let [at, rate] = words(&key, step, "a time and a rate, such as `5s 10mbit`")?;
+                    let at = units::span(at).map_err(|error| fault(&key, error))?;
+                    let rate = match rate {
+                        "0" => link::Rate::ZERO,
+                        _ => units::rate(rate).map_err(|error| fault(&key, error))?,
+                    };
+                    Ok((at, rate))
+                })
+                .collect();
+            let period = match &self.period {
+                Some(text) => Some(
+                    units::span(text).map_err(|error| fault(&format!("{way}.period"), error))?,
+                ),
+                None => None,
+            };
+            let schedule = Schedule::new(&steps?, period).map_err(|error| fault(&key, error))?;
+            return Ok(Capacity::Schedule(schedule));
+        }
+        if let Some(name) = &self.trace {
+            let key = key("trace");
+            let text = read_trace(name).map_err(|error| fault(&key, error))?;
+            let trace: Trace = text
+                .parse()
+                .map_err(|error| fault(&key, format!("{name}: {error}")))?;
+            return Ok(Capacity::Trace(trace));
+        }
+        Ok(Capacity::Unlimited)
+    }
+
+    fn queue(&self, way: &str) -> Result<Queue, NetworkError> {
+        let limit_of = |name: &str, text: &Option<String>| match text {
+            Some(text) => limit(&format!("{way}.{name}"), text).map(Some),
+            None => Ok(None),
+        };
+        let size = limit_of("queue", &self.queue)?;
+        let codel = |default: CoDel| CoDel {
+            ecn: self.mark.is_some(),
+            limit: size.unwrap_or(default.limit),
+            ..default
+        };
+        Ok(match self.discipline.as_deref() {
+            None | Some("drop-tail") => Queue::DropTail(DropTail {
+                limit: size.unwrap_or_default(),
+                mark_above: limit_of("mark", &self.mark)?,
+            }),
+            Some("codel") => Queue::CoDel(codel(CoDel::default())),
+            Some("fq-codel") => {
+                let default = FqCoDel::default();
+                Queue::FqCoDel(FqCoDel {
+                    codel: codel(default.codel),
+                    ..default
+                })
+            }
+            Some(other) => {
+                return Err(fault(
+                    &format!("{way}.discipline"),
+                    format!("`{other}` is none of `drop-tail`, `codel` and `fq-codel`"),
+                ));
+            }
+        })
+    }
+
+    fn losses(&self, way: &str) -> Result<Vec<Loss>, NetworkError> {
+        let mut losses = Vec::new();
+        if let Some(text) = &self.loss {
+            let probability =
+                units::probability(text).map_err(|error| fault(&format!("{way}.loss"), error))?;
+            if probability > 0.0 {
+                losses.push(Loss::Bernoulli(probability));
+            }
+        }
+        if let Some(text) = &self.burst_loss {
+            let key = format!("{way}.burst-loss");
+            let [mean, length] = words(&key, text, "a share and a length, such as `1% 3p`")?;
+            let mean = units::probability(mean).map_err(|error| fault(&key, error))?;
+            let packets = length.trim_end_matches('p').parse();
+            let packets = packets.ok().filter(|packets: &f64| *packets >= 1.0);
+            let length = packets.ok_or_else(|| {
+                fault(
+                    &key,
+                    format!("`{length}` is no length of one packet or more"),
+                )
+            })?;
+            losses.push(Loss::GilbertElliott(GilbertElliott::simple(mean, length)));
+        }
+        if let Some(numbers) = &self.lose {
+            losses.push(Loss::Packets(numbers.clone()));
+        }
+        Ok(losses)
+    }
+
+    fn policer(&self, key: &str) -> Result<Option<Policer>, NetworkError> {
+        let Some(text) = &self.policer else {
+            return Ok(None);
+        };
+        let [rate, burst] = words(key, text, "a rate and a bucket, such as `10mbit 100kB`")?;
+        Ok(Some(Policer {
+            rate: units::rate(rate).map_err(|error| fault(key, error))?,
+            burst: units::bytes(burst).map_err(|error| fault(key, error))?,
+        }))
+    }
+
+    fn jitter(&self, key: &str) -> Result<Option<Jitter>, NetworkError> {
+        let Some(text) = &self.jitter else {
+            return Ok(None);
+        };
+        let (span, may_reorder) = match text.trim().strip_suffix(" reorder") {
+            Some(span) => (span, true),
+            None => (text.as_str(), false),
+        };
+        let span = units::span(span).map_err(|error| fault(key, error))?;
+        Ok((!span.is_zero()).then_some(Jitter {
+            spread: Spread::Uniform(span),
+            may_reorder,
+        }))
+    }
+
+    fn reordering(&self, key: &str) -> Result<Option<Reordering>, NetworkError> {
+        let Some(text) = &self.reorder else {
+            return Ok(None);
+        };
+        let [probability, extra] = words(key, text, "a share and a delay, such as `1% 5ms`")?;
+        Ok(Some(Reordering {
+            probability: units::probability(probability).map_err(|error| fault(key, error))?,
+            extra: units::span(extra).map_err(|error| fault(key, error))?,
+        }))
+    }
+
+    fn release(&self, key: &str) -> Result<Option<Spacing>, NetworkError> {
+        let Some(text) = &self.release else {
+            return Ok(None);
+        };
+        let span = |text| units::span(text).map_err(|error| fault(key, error));
+        Ok(Some(match text.trim().strip_prefix("random ") {
+            Some(mean) => Spacing::Random(span(mean)?),
+            None => Spacing::Fixed(span(text)?),
+        }))
+    }
+}
+
+/// Two words.
+fn words<'a>(key: &str, text: &'a str, wants: &str) -> Result<[&'a str; 2], NetworkError> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    <[&str; 2]>::try_from(words).map_err(|_| fault(key, format!("`{text}` is not {wants}")))
+}
+
+fn limit(key: &str, text: &str) -> Result<Limit, NetworkError> {
+    let text = text.trim();
+    if text == "unlimited" {
+        return Ok(Limit::Unlimited);
+    }
+    if let Some(packets) = text.strip_suffix('p')
+        && let Ok(packets) = packets.trim_end().parse()
+    {
+        return Ok(Limit::Packets(packets));
+    }
+    if let Ok(span) = units::span(text) {
+        return Ok(Limit::Time(span));
+    }
+    units::bytes(text).map(Limit::Bytes).map_err(|_| {
+        fault(
+            key,
+            format!("`{text}` is no depth, such as `50ms`, `64kB`, `100p` or `unlimited`"),
+        )
+    })
+}

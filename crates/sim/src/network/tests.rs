@@ -1,0 +1,164 @@
+use super::*;
+
+fn no_trace(name: &str) -> Result<String, String> {
+    Err(format!("{name} is not asked for"))
+}
+
+fn path(text: &str) -> Result<Path, NetworkError> {
+    PathText::parse(text)?.path(&mut no_trace)
+}
+
+#[test]
+fn every_named_network_is_one() {
+    for (name, _) in NAMED {
+        let text = PathText::named(name).expect(name);
+        assert!(
+            text.description.is_some() && text.source.is_some(),
+            "{name}"
+        );
+        let path = text.path(&mut no_trace).expect(name);
+        assert!(
+            matches!(path.down.capacity, Capacity::Constant(_)),
+            "{name}"
+        );
+        assert_eq!(path.down.delay, path.up.delay, "{name}");
+        assert!(!path.down.delay.is_zero(), "{name}");
+    }
+}
+
+#[test]
+fn vdsl_is_that_of_the_talk() {
+    let path = PathText::named("vdsl").and_then(|text| text.path(&mut no_trace));
+    let down = path.expect("a path").down;
+    let rate = link::Rate::from_bits_per_second(55_000_000);
+    assert_eq!(down.capacity, Capacity::Constant(rate));
+    assert_eq!(down.delay, Duration::from_micros(19_500));
+    let limit = Limit::Time(Duration::from_millis(50));
+    let queue = DropTail {
+        limit,
+        mark_above: None,
+    };
+    assert_eq!(down.queue, Queue::DropTail(queue));
+}
+
+#[test]
+fn every_key_comes_to_something() {
+    let text = r#"
+        rtt = "40ms"
+        overhead = 28
+        [down]
+        steps = ["0s 30mbit", "1s 0", "2s 10mbit"]
+        period = "3s"
+        queue = "100p"
+        discipline = "fq-codel"
+        mark = "on"
+        departure = "first-bit"
+        jitter = "5ms reorder"
+        loss = "1%"
+        burst-loss = "2% 3p"
+        lose = [5, 7]
+        duplicate = "0.1%"
+        reorder = "1% 5ms"
+        mtu = 1400
+        policer = "10mbit 100kB"
+        [up]
+        delay = "7ms"
+        queue = "64kB"
+        mark = "10p"
+        release = "random 4ms"
+    "#;
+    let path = path(text).expect("a path");
+    let down = &path.down;
+    assert!(matches!(down.capacity, Capacity::Schedule(_)));
+    assert!(
+        matches!(down.queue, Queue::FqCoDel(queue) if queue.codel.ecn && queue.codel.limit == Limit::Packets(100))
+    );
+    assert_eq!(down.departure, Departure::FirstBit);
+    assert!(down.jitter.is_some_and(|jitter| jitter.may_reorder));
+    assert_eq!(down.loss.len(), 3);
+    assert!((down.duplication - 0.001).abs() < 1e-12);
+    assert!(down.reordering.is_some() && down.policer.is_some());
+    assert_eq!(down.black_hole.map(|hole| hole.mtu), Some(1428));
+    assert_eq!(down.delay, Duration::from_millis(20));
+    assert_eq!(path.up.delay, Duration::from_millis(7));
+    assert!(matches!(
+        path.up.queue,
+        Queue::DropTail(DropTail {
+            limit: Limit::Bytes(64_000),
+            mark_above: Some(Limit::Packets(10))
+        })
+    ));
+    assert!(matches!(path.up.release, Some(Spacing::Random(_))));
+}
+
+#[test]
+fn a_trace_is_read_by_the_caller() {
+    let text = PathText::parse("[down]\ntrace = \"verizon.down\"").expect("a text");
+    let path = text.path(&mut |name| {
+        assert_eq!(name, "verizon.down");
+        Ok("1\n2\n5\n".to_owned())
+    });
+    assert!(matches!(
+        path.expect("a path").down.capacity,
+        Capacity::Trace(_)
+    ));
+    let error = text
+        .path(&mut |_| Ok("1\nx\n".to_owned()))
+        .expect_err("no trace");
+    assert!(error.to_string().contains("verizon.down"), "{error}");
+    assert!(error.to_string().contains('2'), "{error}");
+}
+
+#[test]
+fn what_overrides_takes_the_place_of_its_kind() {
+    let base = PathText::parse("rtt = \"40ms\"\n[down]\nsteps = [\"0s 1mbit\"]\nqueue = \"50ms\"");
+    let over = PathText::parse("[down]\nrate = \"5mbit\"");
+    let both = base
+        .expect("a base")
+        .overridden_by(over.expect("an override"));
+    assert_eq!(both.down.steps, None);
+    let path = both.path(&mut no_trace).expect("a path");
+    assert!(matches!(path.down.capacity, Capacity::Constant(_)));
+    assert_eq!(path.down.delay, Duration::from_millis(20));
+    assert!(matches!(
+        path.down.queue,
+        Queue::DropTail(DropTail {
+            limit: Limit::Time(_),
+            ..
+        })
+    ));
+}
+
+#[test]
+fn errors_name_the_key_and_what_is_wanted() {
+    for (text, wanted) in [
+        ("rtt = \"39\"", "`rtt`: `39` is not a span of time"),
+        ("[down]\nrate = \"55\"", "`down.rate`: `55` is not a rate"),
+        (
+            "[up]\nloss = \"150%\"",
+            "`up.loss`: `150%` is not a probability",
+        ),
+        (
+            "[down]\nqueue = \"much\"",
+            "`down.queue`: `much` is no depth",
+        ),
+        (
+            "[down]\nreorder = \"1%\"",
+            "`down.reorder`: `1%` is not a share and a delay",
+        ),
+        ("[down]\ndiscipline = \"red\"", "none of `drop-tail`"),
+        ("[down]\nrate = \"1mbit\"\ntrace = \"x\"", "not several"),
+        (
+            "[down]\nburst-loss = \"1% 0p\"",
+            "`down.burst-loss`: `0p` is no length",
+        ),
+        ("[down]\nbandwidth = \"1mbit\"", "unknown field `bandwidth`"),
+        ("rtt = 39", "expected a string"),
+        ("[[[", "TOML"),
+    ] {
+        let error = path(text).expect_err(text).to_string();
+        assert!(error.contains(wanted), "{text}: {error}");
+    }
+    let error = PathText::named("isdn").expect_err("none").to_string();
+    assert!(error.contains("home-wifi"), "{error}");
+}

@@ -1,0 +1,141 @@
+//! What is to be simulated, as plain data: a path, the flows over it, and what they transfer.
+
+use core::time::Duration;
+
+use lastbyte_congestion::Spec;
+use lastbyte_link as link;
+
+/// A path, and what happens on it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The path that all flows share.
+    pub path: Path,
+    /// The transfers that are measured.
+    pub flows: Vec<FlowPlan>,
+    /// Other traffic from the server's side, which goes on until all flows are done.
+    pub cross: Vec<CrossTraffic>,
+    /// How the endpoints are set.
+    pub transport: Transport,
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// When the simulation ends, whatever is done by then: counted from its start. Default: 1000 s.
+    pub time_limit: Duration,
+}
+
+/// Both directions of a path.
+#[derive(Clone, Debug, Default)]
+pub struct Path {
+    /// From the server to clients, where the bottleneck mostly is.
+    pub down: link::Config,
+    /// From clients to the server.
+    pub up: link::Config,
+    /// What a packet has beside its UDP payload, in bytes: the links carry it too. 28 for IPv4 and UDP. Default: 0, so
+    /// that rates are those of UDP payload, as in quicly's simulator.
+    pub overhead: u32,
+}
+
+/// One client with one connection to the server.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// The server's congestion control.
+    pub congestion: Spec,
+    /// When the client sends its first datagram, from the start of the simulation.
+    pub start: Duration,
+    /// What it asks for, one after the other. At least one.
+    pub requests: Vec<Request>,
+    /// Of the first response: when so many bytes had arrived in order is of interest. Ascending.
+    pub progress: Vec<u64>,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// How long after the end of the response before it is sent; of the first, after the handshake.
+    pub pause: Duration,
+    /// How many bytes the response has.
+    pub size: u64,
+}
+
+impl Request {
+    /// A request without a pause before it.
+    #[must_use]
+    pub const fn of(size: u64) -> Self {
+        Self {
+            pause: Duration::ZERO,
+            size,
+        }
+    }
+}
+
+/// Traffic that is in the way, from the server's side.
+#[derive(Clone, Debug)]
+pub struct CrossTraffic {
+    /// When it begins.
+    pub start: Duration,
+    /// What it is.
+    pub kind: CrossKind,
+}
+
+/// What is in the way.
+#[derive(Clone, Debug)]
+pub enum CrossKind {
+    /// A QUIC connection that always has something to send.
+    Bulk(Spec),
+    /// Packets of 1200 bytes at a constant rate, whatever happens to them.
+    Constant(link::Rate),
+}
+
+/// How endpoints are set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transport {
+    /// The UDP payload of a full datagram, in bytes, 1200 or more. Default: 1280.
+    pub datagram_size: u16,
+    /// Whether loss detection learns from reordering, as quicly does; or is as RFC 9002 has it. Default: the latter.
+    pub adapts_to_reordering: bool,
+    /// Whether the server may ask for rarer acknowledgments (draft-ietf-quic-ack-frequency). Default: no, as with the
+    /// browsers of today.
+    pub ack_frequency: bool,
+    /// Whether packets are marked ECT(0). Default: no.
+    pub ecn: bool,
+    /// How long a client holds acknowledgments back at most. Default: 25 ms.
+    pub max_ack_delay: Duration,
+    /// What a client lets a server send ahead on a stream, at first and until it has been tuned, in bytes; a connection may
+    /// have 2.5 times as much. Default: 6 MiB, as Chromium's.
+    pub stream_window: u64,
+    /// How long the server's certificate chain is, in bytes. Default: 2400.
+    pub certificate_chain: u16,
+}
+
+impl Default for Transport {
+    fn default() -> Self {
+        Self {
+            datagram_size: 1280,
+            adapts_to_reordering: false,
+            ack_frequency: false,
+            ecn: false,
+            max_ack_delay: Duration::from_millis(25),
+            stream_window: 6 << 20,
+            certificate_chain: 2400,
+        }
+    }
+}
+
+impl Scenario {
+    /// One transfer of so many bytes over a path, with defaults.
+    #[must_use]
+    pub fn transfer(path: Path, congestion: Spec, size: u64) -> Self {
+        Self {
+            path,
+            flows: vec![FlowPlan {
+                congestion,
+                start: Duration::ZERO,
+                requests: vec![Request::of(size)],
+                progress: Vec::new(),
+            }],
+            cross: Vec::new(),
+            transport: Transport::default(),
+            seed: 1,
+            time_limit: Duration::from_secs(1000),
+        }
+    }
+}

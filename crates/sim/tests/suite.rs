@@ -1,0 +1,14 @@
+//! What simulations must come to: the figures of others, closed forms, and the same thing twice.
+
+#[path = "suite/arms.rs"]
+mod arms;
+#[path = "suite/closed_forms.rs"]
+mod closed_forms;
+#[path = "suite/control.rs"]
+mod control;
+#[path = "suite/history.rs"]
+mod history;
+#[path = "suite/paths.rs"]
+mod paths;
+#[path = "suite/quicly.rs"]
+mod quicly;
