@@ -29,7 +29,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for seed in 0..runs {
                 scenario.seed = seed;
                 let outcome = simulate(&scenario, &mut ())?;
-                assert!(outcome.flows.iter().all(lastbyte_sim::FlowOutcome::is_complete));
+                assert!(
+                    outcome
+                        .flows
+                        .iter()
+                        .all(lastbyte_sim::FlowOutcome::is_complete)
+                );
                 datagrams += outcome.datagrams;
             }
             let seconds = before.elapsed().as_secs_f64();

@@ -12,7 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("tidy", &[]),
     ("quic", &["wire", "congestion"]),
     ("http3", &["quic", "wire"]),
-    ("record", &["quic", "congestion"]),
+    ("record", &["quic", "congestion", "wire"]),
     (
         "sim",
         &["quic", "http3", "link", "record", "congestion", "wire"],

@@ -1,0 +1,203 @@
+//! JSON as it is written: member by member, into one text, without a tree.
+//!
+//! Owns: commas, quotes and escapes. A number that JSON does not know, such as infinity, is written as `null`.
+
+use std::fmt::Write;
+
+/// An object being written. It is closed when it is dropped.
+#[derive(Debug)]
+pub struct Object<'a> {
+    text: &'a mut String,
+    is_empty: bool,
+}
+
+/// An array being written. It is closed when it is dropped.
+#[derive(Debug)]
+pub struct Array<'a> {
+    text: &'a mut String,
+    is_empty: bool,
+}
+
+impl<'a> Object<'a> {
+    /// Begins an object behind what the text has.
+    pub fn new(text: &'a mut String) -> Self {
+        text.push('{');
+        Self {
+            text,
+            is_empty: true,
+        }
+    }
+
+    fn key(&mut self, key: &str) {
+        if !std::mem::take(&mut self.is_empty) {
+            self.text.push(',');
+        }
+        string(self.text, key);
+        self.text.push(':');
+    }
+
+    /// A member that is text.
+    pub fn text(&mut self, key: &str, value: &str) -> &mut Self {
+        self.key(key);
+        string(self.text, value);
+        self
+    }
+
+    /// A member that is a whole number.
+    pub fn integer(&mut self, key: &str, value: impl Into<u64>) -> &mut Self {
+        self.key(key);
+        integer(self.text, value.into());
+        self
+    }
+
+    /// A member that is a number, with so many digits behind the point at most.
+    pub fn number(&mut self, key: &str, value: f64, digits: usize) -> &mut Self {
+        self.key(key);
+        number(self.text, value, digits);
+        self
+    }
+
+    /// A member that is true or false.
+    pub fn boolean(&mut self, key: &str, value: bool) -> &mut Self {
+        self.key(key);
+        self.text.push_str(if value { "true" } else { "false" });
+        self
+    }
+
+    /// A member that is an object.
+    pub fn object(&mut self, key: &str) -> Object<'_> {
+        self.key(key);
+        Object::new(self.text)
+    }
+
+    /// A member that is an array.
+    pub fn array(&mut self, key: &str) -> Array<'_> {
+        self.key(key);
+        Array::new(self.text)
+    }
+}
+
+impl Drop for Object<'_> {
+    fn drop(&mut self) {
+        self.text.push('}');
+    }
+}
+
+impl<'a> Array<'a> {
+    fn new(text: &'a mut String) -> Self {
+        text.push('[');
+        Self {
+            text,
+            is_empty: true,
+        }
+    }
+
+    fn next(&mut self) {
+        if !std::mem::take(&mut self.is_empty) {
+            self.text.push(',');
+        }
+    }
+
+    /// An element that is a whole number.
+    pub fn integer(&mut self, value: u64) -> &mut Self {
+        self.next();
+        integer(self.text, value);
+        self
+    }
+
+    /// An element that is text.
+    pub fn text(&mut self, value: &str) -> &mut Self {
+        self.next();
+        string(self.text, value);
+        self
+    }
+
+    /// An element that is an object.
+    pub fn object(&mut self) -> Object<'_> {
+        self.next();
+        Object::new(self.text)
+    }
+
+    /// An element that is an array.
+    pub fn array(&mut self) -> Array<'_> {
+        self.next();
+        Array::new(self.text)
+    }
+}
+
+impl Drop for Array<'_> {
+    fn drop(&mut self) {
+        self.text.push(']');
+    }
+}
+
+fn integer(text: &mut String, value: u64) {
+    // Writing to a text cannot fail.
+    let _ = write!(text, "{value}");
+}
+
+fn number(text: &mut String, value: f64, digits: usize) {
+    if !value.is_finite() {
+        text.push_str("null");
+        return;
+    }
+    let start = text.len();
+    let _ = write!(text, "{value:.digits$}");
+    if text
+        .get(start..)
+        .is_some_and(|written| written.contains('.'))
+    {
+        let trimmed = text.trim_end_matches('0').trim_end_matches('.').len();
+        text.truncate(trimmed);
+    }
+    if text.get(start..) == Some("-0") {
+        text.truncate(start);
+        text.push('0');
+    }
+}
+
+fn string(text: &mut String, value: &str) {
+    text.push('"');
+    for character in value.chars() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            '\n' => text.push_str("\\n"),
+            '\r' => text.push_str("\\r"),
+            '\t' => text.push_str("\\t"),
+            control if control < ' ' => {
+                let _ = write!(text, "\\u{:04x}", control as u32);
+            }
+            other => text.push(other),
+        }
+    }
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_json() {
+        let mut text = String::new();
+        {
+            let mut object = Object::new(&mut text);
+            object
+                .text("a \"quote\"", "back\\slash\nand \u{1} é")
+                .integer("b", u64::MAX)
+                .number("c", 1.500_000_1, 3)
+                .number("d", f64::INFINITY, 3)
+                .number("e", 200.0, 3)
+                .number("f", -0.0001, 3)
+                .boolean("g", true);
+            let mut array = object.array("h");
+            array.integer(1).array().integer(2).integer(3);
+            array.object();
+        }
+        let expected = r#"{"a \"quote\"":"back\\slash\nand \u0001 é","b":18446744073709551615,"c":1.5,"d":null,"e":200,"f":0,"g":true,"h":[1,[2,3],{}]}"#;
+        assert_eq!(text, expected);
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(value["a \"quote\""], "back\\slash\nand \u{1} é");
+    }
+}

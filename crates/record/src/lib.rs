@@ -1,0 +1,13 @@
+//! What a connection leaves behind, written while it lives from the events of `lastbyte_quic`'s trace.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`json`] | JSON as it is written, member by member |
+//! | [`qlog`] | qlog, in the dialect that qvis loads and in that of the current drafts |
+//!
+//! Nothing here opens a file: writers are handed in.
+
+#![forbid(unsafe_code)]
+
+pub mod json;
+pub mod qlog;

@@ -1,0 +1,414 @@
+//! qlog: the events of one connection as one end sees them, as a JSON text sequence (RFC 7464).
+//!
+//! Owns: names and fields of events, in two dialects ([`Dialect`]): tools and drafts have parted. Never: opens a file, or
+//! writes addresses, tokens or data.
+//!
+//! Sources: draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-13, and the loader of qvis (72c8c4b).
+
+mod frames;
+mod names;
+
+use core::{fmt, time::Duration};
+use std::{
+    io::{self, Write},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use lastbyte_congestion::{Phase, Time};
+use lastbyte_quic::{
+    close::CloseReason,
+    connection::Stage,
+    trace::{DropReason, Event, LossTrigger, Metrics, Packet, PathEvent, Trace},
+};
+use lastbyte_wire::{Side, frame::Frames, packet::PacketType};
+
+pub use self::names::Dialect;
+use self::names::{Name, packet_type_name, phase_name, space_packet_type};
+use crate::json::Object;
+
+#[cfg(test)]
+mod tests;
+
+/// What a qlog file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// In which dialect it is written.
+    pub dialect: Dialect,
+    /// What it shows, for people.
+    pub title: String,
+    /// Whose view it is.
+    pub vantage_point: Side,
+    /// The connection's name in tools: the original destination connection ID, in hexadecimal digits, or any other.
+    pub group_id: String,
+}
+
+/// How the writing goes. Shared by the writer and whoever wants to know.
+#[derive(Clone, Debug, Default)]
+pub struct Health(Arc<Mutex<Option<io::Error>>>);
+
+impl Health {
+    /// The first error of the writer, if there was one: nothing was written from then on.
+    #[must_use]
+    pub fn take_error(&self) -> Option<io::Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn set(&self, error: io::Error) {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.get_or_insert(error);
+    }
+}
+
+/// Writes the events of a connection.
+pub struct Qlog<W: Write> {
+    dialect: Dialect,
+    side: Side,
+    /// What times count from.
+    epoch: Time,
+    writer: W,
+    health: Health,
+    has_failed: bool,
+    text: String,
+    last: Option<Metrics>,
+    last_phase: Option<Phase>,
+}
+
+impl<W: Write> fmt::Debug for Qlog<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Qlog")
+            .field("dialect", &self.dialect)
+            .field("side", &self.side)
+            .field("has_failed", &self.has_failed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Qlog<W> {
+    /// Writes the header. Times count from `epoch`.
+    pub fn new(header: &Header, epoch: Time, writer: W) -> (Self, Health) {
+        let health = Health::default();
+        let mut qlog = Self {
+            dialect: header.dialect,
+            side: header.vantage_point,
+            epoch,
+            writer,
+            health: health.clone(),
+            has_failed: false,
+            text: String::new(),
+            last: None,
+            last_phase: None,
+        };
+        qlog.write_header(header);
+        qlog.put();
+        (qlog, health)
+    }
+
+    fn write_header(&mut self, header: &Header) {
+        let vantage = match header.vantage_point {
+            Side::Client => "client",
+            Side::Server => "server",
+        };
+        self.text.clear();
+        self.text.push('\u{1e}');
+        let mut object = Object::new(&mut self.text);
+        match header.dialect {
+            Dialect::V03 => {
+                object
+                    .text("qlog_version", "0.3")
+                    .text("qlog_format", "JSON-SEQ")
+                    .text("title", &header.title);
+                let mut trace = object.object("trace");
+                trace.object("vantage_point").text("type", vantage);
+                let mut common = trace.object("common_fields");
+                common
+                    .text("ODCID", &header.group_id)
+                    .text("group_id", &header.group_id)
+                    .text("time_format", "relative")
+                    .integer("reference_time", 0u64);
+            }
+            Dialect::Draft => {
+                object
+                    .text("file_schema", "urn:ietf:params:qlog:file:sequential")
+                    .text("serialization_format", "application/qlog+json-seq")
+                    .text("title", &header.title);
+                let mut trace = object.object("trace");
+                trace.object("vantage_point").text("type", vantage);
+                {
+                    let mut common = trace.object("common_fields");
+                    common
+                        .text("group_id", &header.group_id)
+                        .text("time_format", "relative_to_epoch");
+                    common
+                        .object("reference_time")
+                        .text("clock_type", "monotonic")
+                        .text("epoch", "unknown");
+                }
+                trace
+                    .array("event_schemas")
+                    .text("urn:ietf:params:qlog:events:quic-13");
+            }
+        }
+    }
+
+    /// Writes what the text has as one record.
+    fn put(&mut self) {
+        if self.has_failed {
+            return;
+        }
+        self.text.push('\n');
+        if let Err(error) = self.writer.write_all(self.text.as_bytes()) {
+            self.health.set(error);
+            self.has_failed = true;
+        }
+    }
+
+    /// Writes an event whose data `fill` writes.
+    fn event(&mut self, now: Time, name: Name, fill: impl FnOnce(&mut Object<'_>)) {
+        if self.has_failed {
+            return;
+        }
+        let ms = millis(now.since(self.epoch));
+        self.text.clear();
+        self.text.push('\u{1e}');
+        {
+            let mut object = Object::new(&mut self.text);
+            object
+                .number("time", ms, 6)
+                .text("name", name.in_dialect(self.dialect));
+            fill(&mut object.object("data"));
+        }
+        self.put();
+    }
+
+    fn packet(&mut self, now: Time, name: Name, packet: &Packet<'_>, by: Side) {
+        let dialect = self.dialect;
+        self.event(now, name, |data| {
+            data.object("header")
+                .text("packet_type", packet_type_name(packet.packet_type))
+                .integer("packet_number", packet.number);
+            data.object("raw")
+                .integer("length", packet.len as u64)
+                .integer("payload_length", packet.payload.len() as u64);
+            if packet.is_mtu_probe {
+                data.boolean("is_mtu_probe_packet", true);
+            }
+            let mut array = data.array("frames");
+            let frames = Frames::new(packet.payload, packet.packet_type, by);
+            for frame in frames.into_iter().flatten().flatten() {
+                frames::write(&frame, dialect, &mut array.object());
+            }
+        });
+    }
+
+    fn metrics(&mut self, now: Time, metrics: &Metrics) {
+        let last = self.last.take();
+        let is_new =
+            |of: &dyn Fn(&Metrics) -> u64| last.as_ref().is_none_or(|last| of(last) != of(metrics));
+        let nanos = |span: Duration| span.as_nanos() as u64;
+        let phase = metrics.state.phase;
+        self.event(now, Name::MetricsUpdated, |data| {
+            if is_new(&|m| nanos(m.rtt_min)) {
+                data.number("min_rtt", millis(metrics.rtt_min), 3);
+            }
+            if is_new(&|m| nanos(m.rtt_smoothed)) {
+                data.number("smoothed_rtt", millis(metrics.rtt_smoothed), 3);
+            }
+            if is_new(&|m| nanos(m.rtt_latest)) {
+                data.number("latest_rtt", millis(metrics.rtt_latest), 3);
+            }
+            if is_new(&|m| nanos(m.rtt_variance)) {
+                data.number("rtt_variance", millis(metrics.rtt_variance), 3);
+            }
+            if is_new(&|m| m.window) {
+                data.integer("congestion_window", metrics.window);
+            }
+            if is_new(&|m| m.in_flight) {
+                data.integer("bytes_in_flight", metrics.in_flight);
+            }
+            if let Some(threshold) = metrics.state.slow_start_threshold
+                && is_new(&|m| m.state.slow_start_threshold.unwrap_or(u64::MAX))
+            {
+                data.integer("ssthresh", threshold);
+            }
+            if is_new(&|m| m.pacing_rate.bits_per_second()) {
+                data.integer("pacing_rate", metrics.pacing_rate.bits_per_second());
+            }
+        });
+        if self.last_phase != Some(phase) {
+            let old = self.last_phase.replace(phase);
+            let startup = metrics.state.startup;
+            self.event(now, Name::CongestionStateUpdated, |data| {
+                if let Some(old) = old {
+                    data.text("old", phase_name(old, startup));
+                }
+                data.text("new", phase_name(phase, startup));
+            });
+        }
+        self.last = Some(metrics.clone());
+    }
+
+    fn closed(&mut self, now: Time, reason: CloseReason) {
+        self.event(now, Name::ConnectionClosed, |data| {
+            let (owner, trigger) = match reason {
+                CloseReason::Local { .. } => ("local", "error"),
+                CloseReason::LocalApplication { .. } => ("local", "application"),
+                CloseReason::Peer { .. } => ("remote", "error"),
+                CloseReason::PeerApplication { .. } => ("remote", "application"),
+                CloseReason::StatelessReset => ("remote", "stateless_reset"),
+                CloseReason::IdleTimeout => ("local", "idle_timeout"),
+                CloseReason::NoCommonVersion => ("local", "version_mismatch"),
+            };
+            data.text("owner", owner);
+            match reason {
+                CloseReason::Local { code, reason } => {
+                    data.integer("connection_code", code.code().get())
+                        .text("reason", reason);
+                }
+                CloseReason::Peer { code } => {
+                    data.integer("connection_code", code.code().get());
+                }
+                CloseReason::LocalApplication { code } | CloseReason::PeerApplication { code } => {
+                    data.integer("application_code", code);
+                }
+                _ => {}
+            }
+            data.text("trigger", trigger);
+        });
+    }
+}
+
+impl<W: Write + Send> Trace for Qlog<W> {
+    fn on_event(&mut self, now: Time, event: &Event<'_>) {
+        let side = self.side;
+        match event {
+            Event::PacketSent(packet) => self.packet(now, Name::PacketSent, packet, side),
+            Event::PacketReceived(packet) => {
+                self.packet(now, Name::PacketReceived, packet, side.peer());
+            }
+            Event::PacketDropped {
+                packet_type,
+                len,
+                reason,
+            } => self.event(now, Name::PacketDropped, |data| {
+                if let Some(packet_type) = packet_type {
+                    data.object("header")
+                        .text("packet_type", packet_type_name(*packet_type));
+                }
+                data.object("raw").integer("length", *len as u64);
+                data.text("trigger", drop_trigger(*reason));
+            }),
+            Event::PacketLost {
+                space,
+                number,
+                trigger,
+                ..
+            } => self.event(now, Name::PacketLost, |data| {
+                data.object("header")
+                    .text("packet_type", space_packet_type(*space))
+                    .integer("packet_number", *number);
+                data.text(
+                    "trigger",
+                    match trigger {
+                        LossTrigger::ReorderingThreshold => "reordering_threshold",
+                        LossTrigger::TimeThreshold => "time_threshold",
+                    },
+                );
+            }),
+            Event::ProbeTimeout(space) => self.event(now, Name::TimerUpdated, |data| {
+                data.text("timer_type", "pto")
+                    .text("event_type", "expired")
+                    .text(
+                        "packet_number_space",
+                        match space_packet_type(*space) {
+                            "1RTT" => "application_data",
+                            other => other,
+                        },
+                    );
+            }),
+            Event::Metrics(metrics) => self.metrics(now, metrics),
+            Event::Stage(stage) => self.event(now, Name::ConnectionStateUpdated, |data| {
+                data.text(
+                    "new",
+                    match stage {
+                        Stage::Handshaking => "handshake_started",
+                        Stage::Complete => "handshake_complete",
+                        Stage::Confirmed => "handshake_confirmed",
+                    },
+                );
+            }),
+            Event::KeysInstalled(packet_type) => self.keys(now, Name::KeyUpdated, *packet_type),
+            Event::KeysDiscarded(packet_type) => self.keys(now, Name::KeyDiscarded, *packet_type),
+            Event::KeysUpdated(generation) => {
+                let key_type = key_type(side, PacketType::OneRtt);
+                self.event(now, Name::KeyUpdated, |data| {
+                    data.text("key_type", key_type)
+                        .integer("key_phase", *generation)
+                        .text("trigger", "local_update");
+                });
+            }
+            Event::DatagramSize(bytes) => self.event(now, Name::MtuUpdated, |data| {
+                data.integer("new", *bytes);
+            }),
+            Event::Path(_, path) => self.event(now, Name::MigrationStateUpdated, |data| {
+                data.text(
+                    "new",
+                    match path {
+                        PathEvent::Created => "probing_started",
+                        PathEvent::Validated => "probing_successful",
+                        PathEvent::Failed => "probing_abandoned",
+                        PathEvent::Promoted => "migration_complete",
+                    },
+                );
+            }),
+            Event::Closed(reason) => self.closed(now, *reason),
+            // That a packet was acknowledged, the ACK frame says; events to come have no name here yet.
+            _ => {}
+        }
+    }
+}
+
+impl<W: Write> Qlog<W> {
+    fn keys(&mut self, now: Time, name: Name, packet_type: PacketType) {
+        let key_type = key_type(self.side, packet_type);
+        self.event(now, name, |data| {
+            data.text("key_type", key_type).text("trigger", "tls");
+        });
+    }
+}
+
+impl<W: Write> Drop for Qlog<W> {
+    fn drop(&mut self) {
+        if !self.has_failed
+            && let Err(error) = self.writer.flush()
+        {
+            self.health.set(error);
+        }
+    }
+}
+
+const fn key_type(side: Side, packet_type: PacketType) -> &'static str {
+    match (side, packet_type) {
+        (Side::Client, PacketType::Initial) => "client_initial_secret",
+        (Side::Client, PacketType::Handshake) => "client_handshake_secret",
+        (_, PacketType::ZeroRtt) => "client_0rtt_secret",
+        (Side::Client, PacketType::OneRtt) => "client_1rtt_secret",
+        (Side::Server, PacketType::Initial) => "server_initial_secret",
+        (Side::Server, PacketType::Handshake) => "server_handshake_secret",
+        (Side::Server, PacketType::OneRtt) => "server_1rtt_secret",
+    }
+}
+
+const fn drop_trigger(reason: DropReason) -> &'static str {
+    match reason {
+        DropReason::Malformed => "invalid",
+        DropReason::NoKeys | DropReason::Buffered => "key_unavailable",
+        DropReason::DecryptionFailed => "decryption_failure",
+        DropReason::Duplicate => "duplicate",
+        DropReason::UnknownPath => "genuine",
+        DropReason::Unexpected => "unexpected_packet",
+    }
+}
+
+fn millis(span: Duration) -> f64 {
+    span.as_nanos() as f64 / 1e6
+}

@@ -1,0 +1,173 @@
+//! Frames as qlog has them.
+
+use lastbyte_wire::{
+    Direction, StreamId,
+    frame::{CloseCause, Frame},
+};
+
+use super::Dialect;
+use crate::json::Object;
+
+fn stream<'a, 'b>(object: &'b mut Object<'a>, name: &str, id: StreamId) -> &'b mut Object<'a> {
+    object
+        .text("frame_type", name)
+        .integer("stream_id", id.get())
+}
+
+fn streams<'a, 'b>(
+    object: &'b mut Object<'a>,
+    name: &str,
+    direction: Direction,
+) -> &'b mut Object<'a> {
+    let direction = match direction {
+        Direction::Bidirectional => "bidirectional",
+        Direction::Unidirectional => "unidirectional",
+    };
+    object
+        .text("frame_type", name)
+        .text("stream_type", direction)
+}
+
+/// Writes the members of a frame.
+#[expect(clippy::too_many_lines, reason = "a table with an arm for each frame")]
+pub(super) fn write(frame: &Frame<'_>, dialect: Dialect, object: &mut Object<'_>) {
+    match frame {
+        Frame::Padding(padding) => {
+            object.text("frame_type", "padding");
+            let len = padding.len.get() as u64;
+            if dialect == Dialect::V03 {
+                object.integer("length", len);
+            } else {
+                object.object("raw").integer("length", len);
+            }
+        }
+        Frame::Ping(_) => {
+            object.text("frame_type", "ping");
+        }
+        Frame::Ack(ack) => {
+            object.text("frame_type", "ack").number(
+                "ack_delay",
+                ack.delay().get() as f64 * ACK_DELAY_UNIT_MS,
+                3,
+            );
+            {
+                let mut ranges = object.array("acked_ranges");
+                for range in ack.ranges() {
+                    let (first, last) = (range.start().get(), range.end().get());
+                    let mut pair = ranges.array();
+                    pair.integer(first).integer(last);
+                }
+            }
+            if let Some(ecn) = ack.ecn() {
+                object
+                    .integer("ect0", ecn.ect0.get())
+                    .integer("ect1", ecn.ect1.get())
+                    .integer("ce", ecn.ce.get());
+            }
+        }
+        Frame::ResetStream(frame) => {
+            stream(object, "reset_stream", frame.stream_id)
+                .integer("error_code", frame.error_code.get())
+                .integer("final_size", frame.final_size.get());
+        }
+        Frame::StopSending(frame) => {
+            stream(object, "stop_sending", frame.stream_id)
+                .integer("error_code", frame.error_code.get());
+        }
+        Frame::Crypto(frame) => {
+            object
+                .text("frame_type", "crypto")
+                .integer("offset", frame.offset.get())
+                .integer("length", frame.data.len() as u64);
+        }
+        Frame::NewToken(_) => {
+            object.text("frame_type", "new_token");
+        }
+        Frame::Stream(frame) => {
+            let len = frame.data.len() as u64;
+            stream(object, "stream", frame.header.id)
+                .integer("offset", frame.header.offset.get())
+                .integer("length", len)
+                .boolean("fin", frame.header.fin);
+            object.object("raw").integer("length", len);
+        }
+        Frame::MaxData(frame) => {
+            object
+                .text("frame_type", "max_data")
+                .integer("maximum", frame.maximum.get());
+        }
+        Frame::MaxStreamData(frame) => {
+            stream(object, "max_stream_data", frame.stream_id)
+                .integer("maximum", frame.maximum.get());
+        }
+        Frame::MaxStreams(frame) => {
+            streams(object, "max_streams", frame.direction).integer("maximum", frame.maximum.get());
+        }
+        Frame::DataBlocked(frame) => {
+            object
+                .text("frame_type", "data_blocked")
+                .integer("limit", frame.limit.get());
+        }
+        Frame::StreamDataBlocked(frame) => {
+            stream(object, "stream_data_blocked", frame.stream_id)
+                .integer("limit", frame.limit.get());
+        }
+        Frame::StreamsBlocked(frame) => {
+            streams(object, "streams_blocked", frame.direction).integer("limit", frame.limit.get());
+        }
+        Frame::NewConnectionId(frame) => {
+            object
+                .text("frame_type", "new_connection_id")
+                .integer("sequence_number", frame.sequence().get())
+                .integer("retire_prior_to", frame.retire_prior_to().get())
+                .integer("connection_id_length", frame.connection_id().len() as u64);
+        }
+        Frame::RetireConnectionId(frame) => {
+            object
+                .text("frame_type", "retire_connection_id")
+                .integer("sequence_number", frame.sequence.get());
+        }
+        Frame::PathChallenge(_) => {
+            object.text("frame_type", "path_challenge");
+        }
+        Frame::PathResponse(_) => {
+            object.text("frame_type", "path_response");
+        }
+        Frame::ConnectionClose(frame) => {
+            object.text("frame_type", "connection_close");
+            match frame.cause {
+                CloseCause::Transport { error, .. } => object
+                    .text("error_space", "transport")
+                    .integer("error_code", error.code().get()),
+                CloseCause::Application { error_code } => object
+                    .text("error_space", "application")
+                    .integer("error_code", error_code.get()),
+            };
+        }
+        Frame::HandshakeDone(_) => {
+            object.text("frame_type", "handshake_done");
+        }
+        Frame::ImmediateAck(_) => {
+            object.text("frame_type", "immediate_ack");
+        }
+        Frame::Datagram(frame) => {
+            object
+                .text("frame_type", "datagram")
+                .integer("length", frame.data.len() as u64);
+        }
+        Frame::AckFrequency(frame) => {
+            object
+                .text("frame_type", "ack_frequency")
+                .integer("sequence_number", frame.sequence.get())
+                .integer(
+                    "ack_eliciting_threshold",
+                    frame.ack_eliciting_threshold.get(),
+                )
+                .integer("requested_max_ack_delay", frame.max_ack_delay_us.get())
+                .integer("reordering_threshold", frame.reordering_threshold.get());
+        }
+    }
+}
+
+/// An exponent of 3, which both our ends use: units of 8 µs (RFC 9000 §19.3).
+const ACK_DELAY_UNIT_MS: f64 = 0.008;
