@@ -105,6 +105,13 @@ impl<'a> Array<'a> {
         self
     }
 
+    /// An element that is a number, with so many digits behind the point at most.
+    pub fn number(&mut self, value: f64, digits: usize) -> &mut Self {
+        self.next();
+        number(self.text, value, digits);
+        self
+    }
+
     /// An element that is text.
     pub fn text(&mut self, value: &str) -> &mut Self {
         self.next();

@@ -230,7 +230,7 @@ impl<W: Write> Qlog<W> {
             {
                 data.integer("ssthresh", threshold);
             }
-            if is_new(&|m| m.pacing_rate.bits_per_second()) {
+            if is_new(&|m| m.pacing_rate.bits_per_second()) && !metrics.pacing_rate.is_unlimited() {
                 data.integer("pacing_rate", metrics.pacing_rate.bits_per_second());
             }
         });

@@ -9,16 +9,22 @@
 //! |---|---|
 //! | [`scenario`] | what is to be simulated |
 //! | [`outcome`] | what came of it |
+//! | [`row`] | its figures, a row a flow |
 //! | [`listener`] | who hears of it meanwhile |
+//! | [`recorder`] | series over time, for pictures |
+//! | [`lines`] | all that happens, a JSON object a line |
 //! | [`network`] | named networks, and paths as TOML |
 //! | [`units`] | figures with units, as people write them |
 
 #![forbid(unsafe_code)]
 
+pub mod lines;
 pub mod listener;
 pub mod network;
 mod node;
 pub mod outcome;
+pub mod recorder;
+pub mod row;
 pub mod scenario;
 pub mod units;
 mod world;

@@ -52,3 +52,48 @@ pub struct LinkEvent {
     /// What waits in the queue after it.
     pub queue: Count,
 }
+
+/// Several listeners as one: each hears all.
+#[derive(Default)]
+pub struct Several<'a>(pub Vec<&'a mut dyn Listener>);
+
+impl core::fmt::Debug for Several<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Several({})", self.0.len())
+    }
+}
+
+impl Listener for Several<'_> {
+    fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
+        let listeners = self.0.iter_mut();
+        let mut traces: Vec<Box<dyn Trace>> = listeners
+            .filter_map(|listener| listener.trace(flow, side))
+            .collect();
+        match traces.len() {
+            0 | 1 => traces.pop(),
+            _ => Some(Box::new(Fan(traces))),
+        }
+    }
+
+    fn listens_to_links(&self) -> bool {
+        self.0.iter().any(|listener| listener.listens_to_links())
+    }
+
+    fn on_link(&mut self, event: &LinkEvent) {
+        for listener in &mut self.0 {
+            if listener.listens_to_links() {
+                listener.on_link(event);
+            }
+        }
+    }
+}
+
+struct Fan(Vec<Box<dyn Trace>>);
+
+impl Trace for Fan {
+    fn on_event(&mut self, now: Time, event: &lastbyte_quic::trace::Event<'_>) {
+        for trace in &mut self.0 {
+            trace.on_event(now, event);
+        }
+    }
+}

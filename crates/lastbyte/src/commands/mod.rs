@@ -1,0 +1,3 @@
+//! The commands, each with its arguments.
+
+pub(crate) mod sim;

@@ -1,0 +1,264 @@
+//! What `lastbyte sim` can be told.
+
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum, value_parser};
+use lastbyte_congestion::Spec;
+use lastbyte_link::Rate;
+use lastbyte_sim::{
+    CrossKind,
+    network::{LinkText, PathText},
+    units,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  # The path of the talk on Rapid Start: four ways to start, side by side.
+  lastbyte sim --network vdsl --size 1.6MB
+  # A path of your own, two arms, with a picture to zoom into.
+  lastbyte sim --rate 55mbit --rtt 39ms --queue 50ms --arm slow-start --arm rapid-start --plot start.html
+  # When do the first 200 and 400 kB arrive of a long transfer, over 20 seeds with 1 % random loss?
+  lastbyte sim --network lte --loss 1% --size 10MB --progress 200kB,400kB --runs 20
+  # Two flows share a bottleneck, the second 300 ms later.
+  lastbyte sim --network dsl --size 20MB --flows 2 --stagger 300ms --arm cubic --arm bbr
+  # Everything that happens, for jq and qvis.
+  lastbyte sim --arm rapid-start --trace events.ndjson --qlog qlogs/
+
+Networks: dsl, vdsl, home-wifi, public-wifi, corporate-wifi, lte, 5g, leo, geo, congested, bdp20, bdp40; or a file of the
+same form (see networks/*.toml). Settings on the command line take the place of the network's.
+
+An arm is a congestion control spec: a preset (slow-start, jumpstart, rapid-no-jump, rapid-start, hystart, newreno, cubic,
+pico, bbr), with keys changed after a colon: rapid-start:congestion=newreno,startup-beta=0.7.
+
+Times count from the client's first datagram. TTLB: until the last byte had arrived, and all before it.";
+
+/// Simulates transfers over a path, arm by arm.
+///
+/// Client and server are the real QUIC endpoints, in virtual time; only TLS is replaced by a twin of the same sizes and
+/// round trips. The same seed gives the same figures, to the byte.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A named network, or a file that ends in .toml; may be repeated
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Path")]
+    pub(crate) network: Vec<String>,
+    /// Rate of the bottleneck, from server to client: 55mbit
+    #[arg(long, help_heading = "Path")]
+    rate: Option<String>,
+    /// Delivery opportunities of the bottleneck from a file in mahimahi's format, in place of a rate
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "rate",
+        help_heading = "Path"
+    )]
+    rate_trace: Option<String>,
+    /// Round-trip time without queues: 39ms
+    #[arg(long, help_heading = "Path")]
+    rtt: Option<String>,
+    /// What the queue before the bottleneck holds: 50ms at its rate, 64kB, 100p (packets), or unlimited
+    #[arg(long, help_heading = "Path")]
+    queue: Option<String>,
+    /// How the queue is kept: drop-tail, codel, fq-codel
+    #[arg(long, help_heading = "Path")]
+    aqm: Option<String>,
+    /// Above which depth packets are marked CE: 5ms, 30kB, 20p; for codel and fq-codel `on`. Implies --ecn
+    #[arg(long, help_heading = "Path")]
+    mark: Option<String>,
+    /// Share of packets lost by chance: 1%
+    #[arg(long, help_heading = "Path")]
+    loss: Option<String>,
+    /// Share of packets lost in bursts, and their mean length: "1% 3p" (Gilbert-Elliott)
+    #[arg(long, value_name = "SHARE LENGTH", help_heading = "Path")]
+    burst_loss: Option<String>,
+    /// Share of packets that are held up, and for how long: "1% 5ms"
+    #[arg(long, value_name = "SHARE SPAN", help_heading = "Path")]
+    reorder: Option<String>,
+    /// Up to how much more delay a packet has: 5ms, or "5ms reorder" if they may overtake
+    #[arg(long, help_heading = "Path")]
+    jitter: Option<String>,
+    /// Share of packets that arrive twice: 0.1%
+    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    duplicate: Option<String>,
+    /// A policer's rate and bucket: "10mbit 100kB"
+    #[arg(long, value_name = "RATE BUCKET", help_heading = "Path")]
+    policer: Option<String>,
+    /// Rate from client to server. Default: unlimited
+    #[arg(long, value_name = "RATE", help_heading = "Path")]
+    up_rate: Option<String>,
+    /// Share of packets lost by chance from client to server
+    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    up_loss: Option<String>,
+    /// How far apart the packets of the client come out, in batches, as on radio links: 4ms
+    #[arg(long, value_name = "SPAN", help_heading = "Path")]
+    up_release: Option<String>,
+    /// What a packet has beside its UDP payload, in bytes: 28 for IPv4. Default: 0
+    #[arg(long, value_name = "BYTES", help_heading = "Path")]
+    overhead: Option<u32>,
+
+    /// How much is transferred: 1.6MB; may be repeated, one transfer each
+    #[arg(long, default_value = "1.6MB", value_delimiter = ',', value_parser = units::bytes, help_heading = "Transfer")]
+    pub(crate) size: Vec<u64>,
+    /// Also report when so many bytes had arrived in order: 200kB,400kB
+    #[arg(long, value_name = "BYTES,…", value_delimiter = ',', value_parser = units::bytes, help_heading = "Transfer")]
+    pub(crate) progress: Vec<u64>,
+    /// Requests on each connection, one after the other, all of the same size
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, help_heading = "Transfer")]
+    pub(crate) requests: NonZeroUsize,
+    /// Idle time between requests
+    #[arg(long, value_name = "SPAN", default_value = "0", value_parser = units::span, help_heading = "Transfer")]
+    pub(crate) pause: Duration,
+    /// Flows of the same arm that share the path
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, help_heading = "Transfer")]
+    pub(crate) flows: NonZeroUsize,
+    /// How much later each flow begins than the one before
+    #[arg(long, value_name = "SPAN", default_value = "0", value_parser = units::span, help_heading = "Transfer")]
+    pub(crate) stagger: Duration,
+    /// Other traffic in the way: a spec, for a QUIC flow without end, or cbr:5mbit for packets at that rate; may be repeated
+    #[arg(long, value_name = "SPEC", value_parser = cross, help_heading = "Transfer")]
+    pub(crate) cross: Vec<CrossKind>,
+
+    /// A way to start and go on; may be repeated. Default: slow-start, jumpstart, rapid-no-jump, rapid-start
+    #[arg(long, value_name = "SPEC", value_parser = arm, help_heading = "Endpoints")]
+    pub(crate) arm: Vec<Arm>,
+    /// UDP payload of full datagrams, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1280, value_parser = value_parser!(u16).range(1200..=65_000), help_heading = "Endpoints")]
+    pub(crate) mtu: u16,
+    /// Mark packets as capable of ECN
+    #[arg(long, help_heading = "Endpoints")]
+    pub(crate) ecn: bool,
+    /// Let loss detection learn from reordering, as quicly does
+    #[arg(long, help_heading = "Endpoints")]
+    pub(crate) adaptive_thresholds: bool,
+    /// Let the server ask for rarer acknowledgments (ACK_FREQUENCY)
+    #[arg(long, help_heading = "Endpoints")]
+    pub(crate) ack_frequency: bool,
+    /// How long a client holds back acknowledgments at most
+    #[arg(long, value_name = "SPAN", default_value = "25ms", value_parser = units::span, help_heading = "Endpoints")]
+    pub(crate) max_ack_delay: Duration,
+    /// What a client lets the server send ahead on a stream
+    #[arg(long, value_name = "BYTES", default_value = "6MiB", value_parser = units::bytes, help_heading = "Endpoints")]
+    pub(crate) window: u64,
+    /// Length of the server's certificate chain
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 2400,
+        help_heading = "Endpoints"
+    )]
+    pub(crate) certificate_chain: u16,
+
+    /// Where all chance comes from
+    #[arg(long, default_value_t = 1, help_heading = "Simulation")]
+    pub(crate) seed: u64,
+    /// Simulations of each, with seeds counting up; the table has their medians
+    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN, help_heading = "Simulation")]
+    pub(crate) runs: NonZeroUsize,
+    /// Virtual time after which a simulation is given up
+    #[arg(long, value_name = "SPAN", default_value = "1000s", value_parser = units::span, help_heading = "Simulation")]
+    pub(crate) time_limit: Duration,
+    /// Simulations at a time. Default: one a core
+    #[arg(long, value_name = "N", help_heading = "Simulation")]
+    pub(crate) threads: Option<NonZeroUsize>,
+
+    /// JSON in place of a table: an array with an object for each transfer
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Write all that happens, one JSON object a line
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Write qlog files for both ends of each connection into a folder
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) qlog: Option<PathBuf>,
+    /// Which qlog: 0.3, which qvis loads, or that of the current drafts
+    #[arg(
+        long,
+        value_name = "DIALECT",
+        default_value = "0.3",
+        help_heading = "Output"
+    )]
+    pub(crate) qlog_dialect: QlogDialect,
+}
+
+/// Which qlog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum QlogDialect {
+    /// Version 0.3.
+    #[value(name = "0.3")]
+    V03,
+    /// The current drafts.
+    #[value(name = "draft")]
+    Draft,
+}
+
+/// An arm, as it was written and what it means.
+#[derive(Clone, Debug)]
+pub(crate) struct Arm {
+    pub(crate) label: String,
+    pub(crate) spec: Spec,
+}
+
+fn arm(text: &str) -> Result<Arm, String> {
+    let spec = text.parse::<Spec>().map_err(|error| error.to_string())?;
+    Ok(Arm {
+        label: text.to_owned(),
+        spec,
+    })
+}
+
+fn cross(text: &str) -> Result<CrossKind, String> {
+    if let Some(rate) = text.strip_prefix("cbr:") {
+        let rate: Rate = units::rate(rate).map_err(|error| error.to_string())?;
+        return Ok(CrossKind::Constant(rate));
+    }
+    let spec = text.parse::<Spec>().map_err(|error| error.to_string())?;
+    Ok(CrossKind::Bulk(spec))
+}
+
+/// The arms of the experiment in which Rapid Start was measured.
+const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"];
+
+impl Arguments {
+    /// The arms that were asked for, or the four.
+    pub(crate) fn arms(&self) -> Result<Vec<Arm>, String> {
+        if self.arm.is_empty() {
+            FOUR_ARMS.into_iter().map(arm).collect()
+        } else {
+            Ok(self.arm.clone())
+        }
+    }
+
+    /// The settings of the path that stand on the command line.
+    pub(crate) fn path_text(&self) -> PathText {
+        PathText {
+            rtt: self.rtt.clone(),
+            overhead: self.overhead,
+            down: LinkText {
+                rate: self.rate.clone(),
+                trace: self.rate_trace.clone(),
+                queue: self.queue.clone(),
+                discipline: self.aqm.clone(),
+                mark: self.mark.clone(),
+                loss: self.loss.clone(),
+                burst_loss: self.burst_loss.clone(),
+                reorder: self.reorder.clone(),
+                jitter: self.jitter.clone(),
+                duplicate: self.duplicate.clone(),
+                policer: self.policer.clone(),
+                ..LinkText::default()
+            },
+            up: LinkText {
+                rate: self.up_rate.clone(),
+                loss: self.up_loss.clone(),
+                release: self.up_release.clone(),
+                ..LinkText::default()
+            },
+            ..PathText::default()
+        }
+    }
+
+    /// Whether packets are marked as capable of ECN.
+    pub(crate) fn uses_ecn(&self) -> bool {
+        self.ecn || self.mark.is_some()
+    }
+}

@@ -1,0 +1,276 @@
+//! `lastbyte sim`: transfers over a path, arm by arm.
+
+mod arguments;
+mod qlogs;
+mod table;
+
+use std::{io::Write, path::Path, process::ExitCode};
+
+use lastbyte_record::qlog::Dialect;
+use lastbyte_sim::{
+    self as sim, CrossTraffic, FlowPlan, Request, Scenario, Transport,
+    lines::{Label, Lines},
+    listener::Several,
+    network::PathText,
+    row::Row,
+    simulate,
+};
+
+pub(crate) use self::arguments::Arguments;
+use self::{
+    arguments::{Arm, QlogDialect},
+    qlogs::Qlogs,
+};
+use crate::{
+    failure::Failure,
+    files,
+    jobs::{Interrupt, run_all},
+};
+
+/// One simulation.
+struct Job {
+    label: Label,
+    scenario: Scenario,
+}
+
+/// Does what it was told.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let jobs = jobs(arguments)?;
+    let interrupt = Interrupt::listen();
+    let rows = if arguments.trace.is_some() || arguments.qlog.is_some() {
+        run_and_listen(arguments, &jobs, &interrupt)?
+    } else {
+        let results = run_all(&jobs, arguments.threads, &interrupt, rows_of);
+        let rows: Result<Vec<Vec<Row>>, Failure> = results.into_iter().collect();
+        rows?.concat()
+    };
+    print(arguments, &rows)?;
+    Ok(verdict(&jobs, &rows, &interrupt))
+}
+
+fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
+    let outcome = simulate(&job.scenario, &mut ()).map_err(Failure::usage)?;
+    Ok(Row::all(&job.label, &outcome))
+}
+
+/// The simulations, in order of network, size, arm and seed.
+fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
+    let arms = arguments.arms().map_err(Failure::Usage)?;
+    let mut jobs = Vec::new();
+    for (network, path) in paths(arguments)? {
+        for size in &arguments.size {
+            for arm in &arms {
+                for run in 0..arguments.runs.get() as u64 {
+                    let seed = arguments.seed.wrapping_add(run);
+                    jobs.push(Job {
+                        label: Label {
+                            arm: arm.label.clone(),
+                            network: network.clone(),
+                            size_bytes: *size,
+                            seed,
+                        },
+                        scenario: scenario(arguments, path.clone(), arm, *size, seed),
+                    });
+                }
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, size: u64, seed: u64) -> Scenario {
+    let requests: Vec<Request> = (0..arguments.requests.get())
+        .map(|index| Request {
+            pause: if index == 0 {
+                std::time::Duration::ZERO
+            } else {
+                arguments.pause
+            },
+            size,
+        })
+        .collect();
+    let mut progress = arguments.progress.clone();
+    progress.sort_unstable();
+    let flows = (0..arguments.flows.get()).map(|flow| FlowPlan {
+        congestion: arm.spec.clone(),
+        start: arguments.stagger * u32::try_from(flow).unwrap_or(u32::MAX),
+        requests: requests.clone(),
+        progress: progress.clone(),
+    });
+    Scenario {
+        path,
+        flows: flows.collect(),
+        cross: arguments
+            .cross
+            .iter()
+            .map(|kind| CrossTraffic {
+                start: std::time::Duration::ZERO,
+                kind: kind.clone(),
+            })
+            .collect(),
+        transport: Transport {
+            datagram_size: arguments.mtu,
+            adapts_to_reordering: arguments.adaptive_thresholds,
+            ack_frequency: arguments.ack_frequency,
+            ecn: arguments.uses_ecn(),
+            max_ack_delay: arguments.max_ack_delay,
+            stream_window: arguments.window,
+            certificate_chain: arguments.certificate_chain,
+        },
+        seed,
+        time_limit: arguments.time_limit,
+    }
+}
+
+/// The paths that were asked for, with their names.
+fn paths(arguments: &Arguments) -> Result<Vec<(String, sim::Path)>, Failure> {
+    let settings = arguments.path_text();
+    let mut bases = Vec::new();
+    for name in &arguments.network {
+        let file = Path::new(name);
+        if file
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let text = files::read_text(file).map_err(Failure::Usage)?;
+            let base = PathText::parse(&text)
+                .map_err(|error| Failure::Usage(format!("`{name}`: {error}")))?;
+            let stem = file
+                .file_stem()
+                .map(|stem| stem.to_string_lossy().into_owned());
+            bases.push((stem.unwrap_or_else(|| name.clone()), base));
+        } else {
+            bases.push((name.clone(), PathText::named(name).map_err(Failure::usage)?));
+        }
+    }
+    if bases.is_empty() {
+        bases.push(base_of(&settings)?);
+    }
+    let mut paths = Vec::new();
+    for (name, base) in bases {
+        let text = base.overridden_by(settings.clone());
+        let path = text.path(&mut |file| files::read_text(Path::new(file)));
+        paths.push((name, path.map_err(Failure::usage)?));
+    }
+    Ok(paths)
+}
+
+/// Where no network is named: one of the command line's own, if it says what that takes; or the path of the talk.
+fn base_of(settings: &PathText) -> Result<(String, PathText), Failure> {
+    let has_rate = settings.down.rate.is_some() || settings.down.trace.is_some();
+    match (has_rate, &settings.rtt) {
+        (false, None) => Ok((
+            "vdsl".to_owned(),
+            PathText::named("vdsl").map_err(Failure::usage)?,
+        )),
+        (true, Some(rtt)) => {
+            let mut base = PathText::default();
+            // A queue of one round trip, where nothing is said of it.
+            base.down.queue = Some(rtt.clone());
+            Ok(("custom".to_owned(), base))
+        }
+        (true, None) => Err(Failure::Usage(
+            "a path with a --rate needs an --rtt too, or a --network to begin with".to_owned(),
+        )),
+        (false, Some(_)) => Err(Failure::Usage(
+            "a path with an --rtt needs a --rate too, or a --network to begin with".to_owned(),
+        )),
+    }
+}
+
+/// One simulation after the other, with all that happens written down.
+fn run_and_listen(
+    arguments: &Arguments,
+    jobs: &[Job],
+    interrupt: &Interrupt,
+) -> Result<Vec<Row>, Failure> {
+    let mut rows = Vec::new();
+    let Some(first) = jobs.first() else {
+        return Ok(rows);
+    };
+    let mut lines = match &arguments.trace {
+        Some(path) => Some(Lines::new(first.label.clone(), files::create(path)?)),
+        None => None,
+    };
+    let dialect = match arguments.qlog_dialect {
+        QlogDialect::V03 => Dialect::V03,
+        QlogDialect::Draft => Dialect::Draft,
+    };
+    let mut qlogs = match &arguments.qlog {
+        Some(folder) => Some(Qlogs::new(folder.clone(), dialect, first.label.clone())?),
+        None => None,
+    };
+    for job in jobs {
+        if interrupt.is_pressed() {
+            break;
+        }
+        let mut several = Several::default();
+        if let Some(lines) = &mut lines {
+            lines.relabel(job.label.clone());
+            several.0.push(lines);
+        }
+        if let Some(qlogs) = &mut qlogs {
+            qlogs.relabel(job.label.clone());
+            several.0.push(qlogs);
+        }
+        let outcome = simulate(&job.scenario, &mut several).map_err(Failure::usage)?;
+        rows.extend(Row::all(&job.label, &outcome));
+    }
+    if let (Some(lines), Some(path)) = (lines, &arguments.trace) {
+        lines
+            .finish()
+            .map_err(|error| files::cannot_write(path, &error))?;
+    }
+    if let Some(qlogs) = qlogs {
+        qlogs.finish()?;
+    }
+    Ok(rows)
+}
+
+fn print(arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
+    let mut text = String::new();
+    if arguments.json {
+        text.push('[');
+        for (index, row) in rows.iter().enumerate() {
+            text.push_str(if index == 0 { "\n " } else { ",\n " });
+            row.write_json(&mut text);
+        }
+        text.push_str("\n]\n");
+    } else {
+        text.push_str(&table::tables(rows));
+    }
+    let mut stdout = std::io::stdout().lock();
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::stdout(&error))
+}
+
+/// What is to be said about what did not go as it was asked for.
+#[expect(clippy::print_stderr, reason = "warnings go to stderr")]
+fn verdict(jobs: &[Job], rows: &[Row], interrupt: &Interrupt) -> ExitCode {
+    let incomplete: Vec<&Row> = rows.iter().filter(|row| row.ttlb.is_none()).collect();
+    if let Some(first) = incomplete.first() {
+        let why = match &first.failure {
+            Some(failure) => format!("the connection ended: {failure}"),
+            None => "not all had arrived at the --time-limit".to_owned(),
+        };
+        eprintln!(
+            "warning: {} of {} transfers did not complete; the first: {} over {}, seed {}: {why}",
+            incomplete.len(),
+            rows.len(),
+            first.label.arm,
+            first.label.network,
+            first.label.seed
+        );
+    }
+    if interrupt.is_pressed() {
+        eprintln!("interrupted: what was done by then is above");
+        return ExitCode::from(130);
+    }
+    if incomplete.is_empty() && !(rows.is_empty() && !jobs.is_empty()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

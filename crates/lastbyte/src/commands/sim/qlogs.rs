@@ -1,0 +1,108 @@
+//! A folder of qlog files, two for each connection.
+
+use std::{fs::File, io::BufWriter, path::PathBuf};
+
+use lastbyte_congestion::Time;
+use lastbyte_quic::trace::Trace;
+use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
+use lastbyte_sim::{Listener, lines::Label};
+use lastbyte_wire::Side;
+
+use crate::{
+    failure::Failure,
+    files::{cannot_write, create, create_folder},
+};
+
+/// Writes qlog files into a folder.
+pub(super) struct Qlogs {
+    folder: PathBuf,
+    dialect: Dialect,
+    label: Label,
+    written: Vec<(PathBuf, Health)>,
+    failure: Option<Failure>,
+}
+
+impl Qlogs {
+    /// Makes the folder.
+    pub(super) fn new(folder: PathBuf, dialect: Dialect, label: Label) -> Result<Self, Failure> {
+        create_folder(&folder)?;
+        Ok(Self {
+            folder,
+            dialect,
+            label,
+            written: Vec::new(),
+            failure: None,
+        })
+    }
+
+    /// Files of another simulation from now on.
+    pub(super) fn relabel(&mut self, label: Label) {
+        self.label = label;
+    }
+
+    /// Whether all files could be written.
+    pub(super) fn finish(self) -> Result<usize, Failure> {
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        for (path, health) in &self.written {
+            if let Some(error) = health.take_error() {
+                return Err(cannot_write(path, &error));
+            }
+        }
+        Ok(self.written.len())
+    }
+
+    fn open(&mut self, flow: usize, side: Side) -> Result<Qlog<BufWriter<File>>, Failure> {
+        let label = &self.label;
+        let end = match side {
+            Side::Client => "client",
+            Side::Server => "server",
+        };
+        let title = format!(
+            "{} over {}, {} bytes, seed {}, flow {flow}",
+            label.arm, label.network, label.size_bytes, label.seed
+        );
+        let group = format!(
+            "{}_{}_{}_{}_{flow}",
+            in_file_name(&label.network),
+            in_file_name(&label.arm),
+            label.size_bytes,
+            label.seed
+        );
+        let path = self.folder.join(format!("{group}_{end}.sqlog"));
+        let file = create(&path)?;
+        let header = Header {
+            dialect: self.dialect,
+            title,
+            vantage_point: side,
+            group_id: group,
+        };
+        let (qlog, health) = Qlog::new(&header, Time::ZERO, file);
+        self.written.push((path, health));
+        Ok(qlog)
+    }
+}
+
+impl Listener for Qlogs {
+    fn trace(&mut self, flow: usize, side: Side) -> Option<Box<dyn Trace>> {
+        if self.failure.is_some() {
+            return None;
+        }
+        match self.open(flow, side) {
+            Ok(qlog) => Some(Box::new(qlog)),
+            Err(failure) => {
+                self.failure = Some(failure);
+                None
+            }
+        }
+    }
+}
+
+/// What may stand in a file's name on any system.
+fn in_file_name(text: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-.=".contains(c);
+    text.chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect()
+}

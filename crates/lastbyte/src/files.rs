@@ -1,0 +1,43 @@
+//! Files, with errors that name them.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the binary is where files are opened"
+)]
+
+use std::{
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::Path,
+};
+
+use crate::failure::Failure;
+
+/// Reads a text.
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// Opens a file to be written, in place of what it was.
+pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+    let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
+    Ok(BufWriter::with_capacity(1 << 16, file))
+}
+
+/// Writes a file as a whole.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let mut file = create(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.flush());
+    written.map_err(|error| cannot_write(path, &error))
+}
+
+/// Makes a folder, and those it is in, unless it is there.
+pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))
+}
+
+/// What was being written could not be.
+pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Run(format!("cannot write `{}`: {error}", path.display()))
+}

@@ -1,0 +1,86 @@
+//! Many jobs on all cores, with a progress bar, and an end when somebody presses Ctrl-C.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Whether somebody pressed Ctrl-C.
+#[derive(Clone, Debug)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Listens from now on. The first Ctrl-C ends the work after what is at hand, a second one at once.
+    pub(crate) fn listen() -> Self {
+        let flag = Arc::new(AtomicBool::new(false));
+        let heard = Arc::clone(&flag);
+        // Without a handler, the first one ends the work at once, too: no reason to give up.
+        let _ = ctrlc::set_handler(move || {
+            if heard.swap(true, Ordering::Relaxed) {
+                #[expect(clippy::disallowed_methods, reason = "whoever insists is obeyed")]
+                std::process::exit(130);
+            }
+        });
+        Self(flag)
+    }
+
+    pub(crate) fn is_pressed(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A bar on a terminal, when work lasts longer than a moment; nothing in a pipe.
+pub(crate) fn progress_bar(len: usize) -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(10);
+    let bar = ProgressBar::with_draw_target(Some(len as u64), target);
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// Does all jobs, as many at a time as there are cores, and gives their results in the order of the jobs. Fewer than there
+/// are, if it was interrupted.
+pub(crate) fn run_all<J: Sync, R: Send>(
+    jobs: &[J],
+    threads: Option<NonZeroUsize>,
+    interrupt: &Interrupt,
+    run: impl Fn(&J) -> R + Sync,
+) -> Vec<R> {
+    let threads = threads
+        .or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZeroUsize::get)
+        .min(jobs.len().max(1));
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+    let bar = progress_bar(jobs.len());
+    bar.enable_steady_tick(Duration::from_secs(1));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while !interrupt.is_pressed() {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let (Some(job), Some(slot)) = (jobs.get(index), results.get(index)) else {
+                        return;
+                    };
+                    let result = run(job);
+                    *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                    bar.inc(1);
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    let results = results.into_iter();
+    results
+        .map_while(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect()
+}

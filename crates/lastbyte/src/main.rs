@@ -1,0 +1,37 @@
+//! The binary: arguments, progress, output. What is done is done by the crates.
+
+#![forbid(unsafe_code)]
+
+mod commands;
+mod failure;
+mod files;
+mod jobs;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A workbench for making the web's last byte arrive sooner.
+#[derive(Debug, Parser)]
+#[command(name = "lastbyte", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
+    Sim(Box<commands::sim::Arguments>),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let result = match arguments.command {
+        Command::Sim(arguments) => commands::sim::run(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,173 @@
+//! One line of figures a transfer: what tables and JSON output of `lastbyte sim` are made of.
+
+use core::time::Duration;
+
+use lastbyte_congestion::Time;
+use lastbyte_link::DropReason;
+use lastbyte_record::json::Object;
+
+use crate::{
+    lines::Label,
+    outcome::{Outcome, Progress},
+};
+
+/// What came of one flow's first response, in figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What was simulated.
+    pub label: Label,
+    /// Which flow it was, in the order of the scenario.
+    pub flow: usize,
+    /// Time to last byte: from the client's first datagram until all bytes had arrived in order; `None` if they did not.
+    pub ttlb: Option<Duration>,
+    /// Time to first byte.
+    pub ttfb: Option<Duration>,
+    /// How long the client's handshake took.
+    pub handshake: Option<Duration>,
+    /// Packets that the server sent.
+    pub packets_sent: u64,
+    /// Of them, those that it declared lost.
+    pub packets_lost: u64,
+    /// Of those, the ones that were acknowledged after all.
+    pub packets_lost_spuriously: u64,
+    /// Bytes of UDP payload that the server sent.
+    pub bytes_sent: u64,
+    /// Of them, those that it declared lost.
+    pub bytes_lost: u64,
+    /// Bytes of streams that it sent more than once.
+    pub bytes_retransmitted: u64,
+    /// Times that its window was reduced.
+    pub loss_episodes: u64,
+    /// Probe timeouts that expired.
+    pub probe_timeouts: u64,
+    /// When startup ended, from the client's first datagram; `None` if it did not.
+    pub startup_exit: Option<Duration>,
+    /// The window just before startup ended, in bytes.
+    pub startup_exit_window: Option<u64>,
+    /// The window at the end, in bytes.
+    pub window: u64,
+    /// The least round-trip time.
+    pub rtt_min: Duration,
+    /// The share of the bottleneck's rate that all flows used, from the first response's begin till the last byte; `None`
+    /// without a rate.
+    pub utilisation: Option<f64>,
+    /// The longest time that the bottleneck had nothing to send meanwhile.
+    pub idle_gap_max: Duration,
+    /// The most bytes that ever waited before the bottleneck.
+    pub queue_peak_bytes: u64,
+    /// Packets dropped by the queue, of all flows.
+    pub queue_drops: u64,
+    /// Packets that the link down dropped for any reason, of all flows.
+    pub link_drops: u64,
+    /// When so many bytes had arrived.
+    pub progress: Vec<Progress>,
+    /// Of later responses on the same connection: from request to last byte.
+    pub next_ttlb: Vec<Option<Duration>>,
+    /// Why the connection ended early, if it did.
+    pub failure: Option<String>,
+}
+
+impl Row {
+    /// The rows of an outcome, one a flow.
+    #[must_use]
+    pub fn all(label: &Label, outcome: &Outcome) -> Vec<Self> {
+        let rows = outcome.flows.iter().enumerate().map(|(flow, one)| {
+            let first = one.responses.first();
+            let server = one.server.as_ref();
+            let recovery = server.map(|server| server.recovery).unwrap_or_default();
+            let congestion = server.map(|server| &server.congestion);
+            let startup = congestion.map(|state| &state.statistics);
+            let since_start = |at: Time| at.since(one.started_at);
+            Self {
+                label: label.clone(),
+                flow,
+                ttlb: first.and_then(|first| first.last_byte),
+                ttfb: first.and_then(|first| first.first_byte),
+                handshake: one.handshake,
+                packets_sent: recovery.packets_sent,
+                packets_lost: recovery.packets_lost,
+                packets_lost_spuriously: recovery.packets_late,
+                bytes_sent: recovery.bytes_sent,
+                bytes_lost: recovery.bytes_lost,
+                bytes_retransmitted: server.map_or(0, |server| server.streams.data_resent),
+                loss_episodes: startup.map_or(0, |one| one.loss_episodes),
+                probe_timeouts: recovery.probe_timeouts,
+                startup_exit: startup
+                    .and_then(|one| one.startup_exited_at)
+                    .map(since_start),
+                startup_exit_window: startup.and_then(|one| one.window_exiting_startup),
+                window: congestion.map_or(0, |state| state.window),
+                rtt_min: server.map_or(Duration::ZERO, |server| server.rtt_min),
+                utilisation: outcome.bottleneck.utilisation,
+                idle_gap_max: outcome.bottleneck.idle_gap_max,
+                queue_peak_bytes: outcome.down.queue_peak_bytes,
+                queue_drops: outcome.down.dropped(DropReason::QueueFull).packets
+                    + outcome.down.dropped(DropReason::CoDel).packets,
+                link_drops: outcome.down.dropped_in_all().packets,
+                progress: one.progress.clone(),
+                next_ttlb: one
+                    .responses
+                    .iter()
+                    .skip(1)
+                    .map(|next| next.last_byte)
+                    .collect(),
+                failure: one.failure.map(|reason| format!("{reason:?}")),
+            }
+        });
+        rows.collect()
+    }
+
+    /// The row as a JSON object. What did not happen is `null`.
+    pub fn write_json(&self, text: &mut String) {
+        let mut object = Object::new(text);
+        let ms = |span: Option<Duration>| span.map_or(f64::NAN, |span| span.as_secs_f64() * 1e3);
+        object
+            .text("arm", &self.label.arm)
+            .text("network", &self.label.network)
+            .integer("size_bytes", self.label.size_bytes)
+            .integer("seed", self.label.seed)
+            .integer("flow", self.flow as u64)
+            .number("ttlb_ms", ms(self.ttlb), 6)
+            .number("ttfb_ms", ms(self.ttfb), 6)
+            .number("handshake_ms", ms(self.handshake), 6)
+            .integer("packets_sent", self.packets_sent)
+            .integer("packets_lost", self.packets_lost)
+            .integer("packets_lost_spuriously", self.packets_lost_spuriously)
+            .integer("bytes_sent", self.bytes_sent)
+            .integer("bytes_lost", self.bytes_lost)
+            .integer("bytes_retransmitted", self.bytes_retransmitted)
+            .integer("loss_episodes", self.loss_episodes)
+            .integer("probe_timeouts", self.probe_timeouts)
+            .number("startup_exit_ms", ms(self.startup_exit), 6);
+        match self.startup_exit_window {
+            Some(window) => object.integer("startup_exit_window_bytes", window),
+            None => object.number("startup_exit_window_bytes", f64::NAN, 0),
+        };
+        object
+            .integer("window_bytes", self.window)
+            .number("rtt_min_ms", ms(Some(self.rtt_min)), 6)
+            .number("utilisation", self.utilisation.unwrap_or(f64::NAN), 6)
+            .number("idle_gap_ms", ms(Some(self.idle_gap_max)), 6)
+            .integer("queue_peak_bytes", self.queue_peak_bytes)
+            .integer("queue_drops", self.queue_drops)
+            .integer("link_drops", self.link_drops);
+        {
+            let mut progress = object.array("progress");
+            for mark in &self.progress {
+                progress
+                    .object()
+                    .integer("bytes", mark.bytes)
+                    .number("ms", ms(mark.after), 6);
+            }
+        }
+        if !self.next_ttlb.is_empty() {
+            let mut next = object.array("next_ttlb_ms");
+            for span in &self.next_ttlb {
+                next.number(ms(*span), 6);
+            }
+        }
+        if let Some(failure) = &self.failure {
+            object.text("failure", failure);
+        }
+    }
+}
