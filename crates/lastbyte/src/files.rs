@@ -14,13 +14,16 @@ use std::{
 
 use crate::failure::Failure;
 
+/// A file that is being written.
+pub(crate) type Output = BufWriter<File>;
+
 /// Reads a text.
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
 /// Opens a file to be written, in place of what it was.
-pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
     let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
 }

@@ -147,14 +147,21 @@ pub struct Metrics {
     pub in_flight: u64,
     /// The pacing rate; infinite for no pacing.
     pub pacing_rate: Bandwidth,
-    /// The smoothed round-trip time.
-    pub rtt_smoothed: Duration,
-    /// The least round-trip time.
-    pub rtt_min: Duration,
-    /// The latest round-trip time.
-    pub rtt_latest: Duration,
-    /// The variation of the round-trip time.
-    pub rtt_variance: Duration,
+    /// Round-trip times; `None` before the first sample.
+    pub rtt: Option<RttMetrics>,
     /// What the controller says of itself.
     pub state: State,
+}
+
+/// What is known of the round-trip time (RFC 9002 §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttMetrics {
+    /// The smoothed one.
+    pub smoothed: Duration,
+    /// The least.
+    pub min: Duration,
+    /// The latest.
+    pub latest: Duration,
+    /// The mean deviation.
+    pub variance: Duration,
 }

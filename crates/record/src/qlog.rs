@@ -204,20 +204,28 @@ impl<W: Write> Qlog<W> {
         let last = self.last.take();
         let is_new =
             |of: &dyn Fn(&Metrics) -> u64| last.as_ref().is_none_or(|last| of(last) != of(metrics));
-        let nanos = |span: Duration| span.as_nanos() as u64;
         let phase = metrics.state.phase;
         self.event(now, Name::MetricsUpdated, |data| {
-            if is_new(&|m| nanos(m.rtt_min)) {
-                data.number("min_rtt", millis(metrics.rtt_min), 3);
-            }
-            if is_new(&|m| nanos(m.rtt_smoothed)) {
-                data.number("smoothed_rtt", millis(metrics.rtt_smoothed), 3);
-            }
-            if is_new(&|m| nanos(m.rtt_latest)) {
-                data.number("latest_rtt", millis(metrics.rtt_latest), 3);
-            }
-            if is_new(&|m| nanos(m.rtt_variance)) {
-                data.number("rtt_variance", millis(metrics.rtt_variance), 3);
+            if let Some(rtt) = metrics.rtt {
+                let known = last.as_ref().and_then(|last| last.rtt);
+                for (key, span, before) in [
+                    ("min_rtt", rtt.min, known.map(|known| known.min)),
+                    (
+                        "smoothed_rtt",
+                        rtt.smoothed,
+                        known.map(|known| known.smoothed),
+                    ),
+                    ("latest_rtt", rtt.latest, known.map(|known| known.latest)),
+                    (
+                        "rtt_variance",
+                        rtt.variance,
+                        known.map(|known| known.variance),
+                    ),
+                ] {
+                    if before != Some(span) {
+                        data.number(key, millis(span), 3);
+                    }
+                }
             }
             if is_new(&|m| m.window) {
                 data.integer("congestion_window", metrics.window);

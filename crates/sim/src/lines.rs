@@ -249,10 +249,12 @@ impl<W: Write + Send> Trace for Pen<W> {
                     line.integer("ssthresh_bytes", threshold);
                 }
                 let ms = |span: core::time::Duration| span.as_secs_f64() * 1e3;
-                line.number("rtt_ms", ms(metrics.rtt_latest), 6)
-                    .number("rtt_smoothed_ms", ms(metrics.rtt_smoothed), 6)
-                    .number("rtt_min_ms", ms(metrics.rtt_min), 6)
-                    .text("phase", metrics.state.phase.name());
+                if let Some(rtt) = metrics.rtt {
+                    line.number("rtt_ms", ms(rtt.latest), 6)
+                        .number("rtt_smoothed_ms", ms(rtt.smoothed), 6)
+                        .number("rtt_min_ms", ms(rtt.min), 6);
+                }
+                line.text("phase", metrics.state.phase.name());
             }),
             Event::Stage(stage) => line("handshake", &|line| {
                 line.text(

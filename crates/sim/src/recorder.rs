@@ -174,9 +174,9 @@ impl Trace for Pen {
                     rate.bits_per_second()
                 };
                 note(&mut recording.pacing, at, rate);
-                if !metrics.rtt_latest.is_zero() {
-                    note(&mut recording.rtt, at, metrics.rtt_latest);
-                    note(&mut recording.rtt_smoothed, at, metrics.rtt_smoothed);
+                if let Some(rtt) = metrics.rtt {
+                    note(&mut recording.rtt, at, rtt.latest);
+                    note(&mut recording.rtt_smoothed, at, rtt.smoothed);
                 }
                 let phase = metrics.state.phase;
                 let was = recording.phases.last().map(|(_, phase)| *phase);

@@ -67,7 +67,7 @@ use crate::{
     space::{PerSpace, Space},
     statistics::Statistics,
     stream::{self, Streams},
-    trace::{self, Metrics, Trace},
+    trace::{self, Metrics, RttMetrics, Trace},
 };
 
 /// A connection.
@@ -497,10 +497,12 @@ impl Connection {
             window: state.window,
             in_flight: self.recovery.in_flight(),
             pacing_rate: self.recovery.pacing().rate,
-            rtt_smoothed: rtt.smoothed(),
-            rtt_min: rtt.min(),
-            rtt_latest: rtt.latest(),
-            rtt_variance: rtt.variance(),
+            rtt: rtt.has_sample().then(|| RttMetrics {
+                smoothed: rtt.smoothed(),
+                min: rtt.min(),
+                latest: rtt.latest(),
+                variance: rtt.variance(),
+            }),
             state,
         };
         if self.last_metrics.as_deref() != Some(&metrics) {

@@ -15,8 +15,8 @@ const EXAMPLES: &str = "\
 Examples:
   # The path of the talk on Rapid Start: four ways to start, side by side.
   lastbyte sim --network vdsl --size 1.6MB
-  # A path of your own, two arms, with a picture to zoom into.
-  lastbyte sim --rate 55mbit --rtt 39ms --queue 50ms --arm slow-start --arm rapid-start --plot start.html
+  # A path of your own, and two arms.
+  lastbyte sim --rate 55mbit --rtt 39ms --queue 50ms --arm slow-start --arm rapid-start
   # When do the first 200 and 400 kB arrive of a long transfer, over 20 seeds with 1 % random loss?
   lastbyte sim --network lte --loss 1% --size 10MB --progress 200kB,400kB --runs 20
   # Two flows share a bottleneck, the second 300 ms later.
@@ -130,7 +130,7 @@ pub(crate) struct Arguments {
     /// Let loss detection learn from reordering, as quicly does
     #[arg(long, help_heading = "Endpoints")]
     pub(crate) adaptive_thresholds: bool,
-    /// Let the server ask for rarer acknowledgments (ACK_FREQUENCY)
+    /// Let the server ask for rarer acknowledgments (draft-ietf-quic-ack-frequency)
     #[arg(long, help_heading = "Endpoints")]
     pub(crate) ack_frequency: bool,
     /// How long a client holds back acknowledgments at most

@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         rows?.concat()
     };
     print(arguments, &rows)?;
-    Ok(verdict(&jobs, &rows, &interrupt))
+    Ok(verdict(&rows, &interrupt))
 }
 
 fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
@@ -248,7 +248,7 @@ fn print(arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
 
 /// What is to be said about what did not go as it was asked for.
 #[expect(clippy::print_stderr, reason = "warnings go to stderr")]
-fn verdict(jobs: &[Job], rows: &[Row], interrupt: &Interrupt) -> ExitCode {
+fn verdict(rows: &[Row], interrupt: &Interrupt) -> ExitCode {
     let incomplete: Vec<&Row> = rows.iter().filter(|row| row.ttlb.is_none()).collect();
     if let Some(first) = incomplete.first() {
         let why = match &first.failure {
@@ -268,7 +268,7 @@ fn verdict(jobs: &[Job], rows: &[Row], interrupt: &Interrupt) -> ExitCode {
         eprintln!("interrupted: what was done by then is above");
         return ExitCode::from(130);
     }
-    if incomplete.is_empty() && !(rows.is_empty() && !jobs.is_empty()) {
+    if incomplete.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

@@ -1,6 +1,6 @@
 //! A folder of qlog files, two for each connection.
 
-use std::{fs::File, io::BufWriter, path::PathBuf};
+use std::path::PathBuf;
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::trace::Trace;
@@ -10,7 +10,7 @@ use lastbyte_wire::Side;
 
 use crate::{
     failure::Failure,
-    files::{cannot_write, create, create_folder},
+    files::{Output, cannot_write, create, create_folder},
 };
 
 /// Writes qlog files into a folder.
@@ -53,7 +53,7 @@ impl Qlogs {
         Ok(self.written.len())
     }
 
-    fn open(&mut self, flow: usize, side: Side) -> Result<Qlog<BufWriter<File>>, Failure> {
+    fn open(&mut self, flow: usize, side: Side) -> Result<Qlog<Output>, Failure> {
         let label = &self.label;
         let end = match side {
             Side::Client => "client",

@@ -19,7 +19,10 @@ pub(super) fn tables(rows: &[Row]) -> String {
             text.push('\n');
         }
         let size = units::show_bytes(first.label.size_bytes);
-        text.push_str(&format!("{size} over {}\n", first.label.network));
+        text.push_str(&size);
+        text.push_str(" over ");
+        text.push_str(&first.label.network);
+        text.push('\n');
         text.push_str(&table(group));
         text.push('\n');
     }
@@ -66,7 +69,7 @@ fn table(rows: &[Row]) -> String {
     ] {
         head.push(name.to_owned());
     }
-    table.set_header(head.iter().map(|name| Cell::new(name)));
+    table.set_header(head.iter().map(Cell::new));
     let mut baseline: Vec<Option<f64>> = Vec::new();
     for arm in arms {
         let flows = arm.iter().map(|row| row.flow).max().unwrap_or(0) + 1;

@@ -44,7 +44,7 @@ fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
         &SERVER_PATH,
         ecn,
         &mut buffer[..len],
-        &mut crate::stream::KeepAll,
+        &mut stream::KeepAll,
     );
 }
 

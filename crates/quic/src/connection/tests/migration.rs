@@ -126,7 +126,7 @@ fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answe
         &to(SERVER, ELSEWHERE),
         ecn,
         &mut datagram,
-        &mut crate::stream::KeepAll,
+        &mut stream::KeepAll,
     );
     assert_eq!(pair.server.network().remote, ELSEWHERE);
     let mut sent = 0;
@@ -159,7 +159,7 @@ fn rfc9000_9_3_2_an_address_that_does_not_answer_is_left_again() {
         &to(SERVER, ELSEWHERE),
         ecn,
         &mut bytes,
-        &mut crate::stream::KeepAll,
+        &mut stream::KeepAll,
     );
     assert_eq!(pair.server.network().remote, ELSEWHERE);
     pair.dead.push(ELSEWHERE);
@@ -238,7 +238,7 @@ fn rfc9000_9_nobody_moves_before_the_handshake_is_confirmed() {
         &elsewhere,
         ecn,
         &mut datagram,
-        &mut crate::stream::KeepAll,
+        &mut stream::KeepAll,
     );
     assert_eq!(pair.server.statistics().packets.received, received);
     pair.shake_hands();

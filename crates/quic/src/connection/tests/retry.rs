@@ -26,13 +26,7 @@ fn retry_packet(version: Version, token: &[u8], original: u64) -> Vec<u8> {
 
 fn hand_to_client(client: &mut Connection, now: Time, mut packet: Vec<u8>) {
     let ecn = crate::ack::EcnCodepoint::NotEct;
-    client.handle_datagram(
-        now,
-        &CLIENT_PATH,
-        ecn,
-        &mut packet,
-        &mut crate::stream::KeepAll,
-    );
+    client.handle_datagram(now, &CLIENT_PATH, ecn, &mut packet, &mut stream::KeepAll);
 }
 
 /// A client that has sent its first flight, and that flight.

@@ -112,7 +112,7 @@ fn rfc9001_5_7_1_rtt_packets_before_the_handshake_is_complete_wait() {
             &SERVER_PATH,
             ecn,
             &mut flying.bytes,
-            &mut crate::stream::KeepAll,
+            &mut stream::KeepAll,
         );
     }
     let packets = pair.server.statistics().packets;

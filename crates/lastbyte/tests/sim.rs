@@ -1,0 +1,324 @@
+//! `lastbyte sim` as people use it, and as they misuse it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what a command reads and writes is files"
+)]
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+fn sim(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .arg("sim")
+        .args(arguments)
+        .output()
+        .expect("the binary runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+fn json(arguments: &[&str]) -> Vec<Value> {
+    let output = sim(&[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("an array")
+}
+
+/// A folder of its own for each test.
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+#[test]
+fn the_table_has_a_row_for_each_arm() {
+    let output = sim(&["--size", "400kB"]);
+    assert!(output.status.success());
+    assert!(output.stderr.is_empty(), "{}", stderr(&output));
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "400kB over vdsl");
+    for (line, arm) in
+        lines[2..]
+            .iter()
+            .zip(["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"])
+    {
+        assert!(line.trim_start().starts_with(arm), "{text}");
+    }
+    assert_eq!(lines.len(), 6, "{text}");
+}
+
+#[test]
+fn json_has_an_object_for_each_transfer() {
+    let rows = json(&[
+        "--network",
+        "dsl",
+        "--network",
+        "lte",
+        "--size",
+        "200kB,400kB",
+        "--arm",
+        "rapid-start",
+        "--arm",
+        "bbr",
+        "--runs",
+        "2",
+        "--progress",
+        "100kB,50kB",
+        "--seed",
+        "9",
+    ]);
+    assert_eq!(rows.len(), 2 * 2 * 2 * 2);
+    let first = rows[0].as_object().expect("an object");
+    assert_eq!(first["arm"], "rapid-start");
+    assert_eq!(first["network"], "dsl");
+    assert_eq!(first["size_bytes"], 200_000);
+    assert_eq!(first["seed"], 9);
+    assert_eq!(rows[1]["seed"], 10);
+    for row in &rows {
+        let ms = |key: &str| row[key].as_f64().expect(key);
+        assert!(ms("handshake_ms") < ms("ttfb_ms") && ms("ttfb_ms") < ms("ttlb_ms"));
+        assert!(row["packets_sent"].as_u64() > Some(100));
+        assert!(row["packets_lost"].is_u64() && row["loss_episodes"].is_u64());
+        let progress = row["progress"].as_array().expect("an array");
+        assert_eq!(progress[0]["bytes"], 50_000);
+        let after = |mark: usize| progress[mark]["ms"].as_f64().expect("it arrived");
+        assert!(after(0) < after(1) && after(1) < ms("ttlb_ms"));
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
+    let run = |threads: &str| {
+        stdout(&sim(&[
+            "--loss",
+            "1%",
+            "--size",
+            "300kB",
+            "--runs",
+            "8",
+            "--json",
+            "--threads",
+            threads,
+        ]))
+    };
+    let one = run("1");
+    assert_eq!(one, run("4"));
+    assert!(one.lines().count() == 8 * 4 + 2);
+}
+
+#[test]
+fn settings_take_the_place_of_the_networks() {
+    let slow = json(&[
+        "--network",
+        "vdsl",
+        "--rate",
+        "5mbit",
+        "--arm",
+        "cubic",
+        "--size",
+        "1MB",
+    ]);
+    let fast = json(&["--network", "vdsl", "--arm", "cubic", "--size", "1MB"]);
+    let ttlb = |rows: &[Value]| rows[0]["ttlb_ms"].as_f64().expect("it arrived");
+    assert!(ttlb(&slow) > 3.0 * ttlb(&fast));
+    let own = json(&[
+        "--rate", "55mbit", "--rtt", "39ms", "--queue", "50ms", "--arm", "cubic", "--size", "1MB",
+    ]);
+    assert_eq!(own[0]["network"], "custom");
+    assert!((ttlb(&own) - ttlb(&fast)).abs() < 1e-9);
+}
+
+#[test]
+fn a_file_can_describe_the_path_and_a_trace_its_rate() {
+    let folder = folder("path");
+    let trace = folder.join("ten.trace");
+    // An opportunity a millisecond: 12 Mb/s.
+    fs::write(&trace, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n").expect("a file");
+    let file = folder.join("mine.toml");
+    let text = format!(
+        "rtt = \"20ms\"\n[down]\ntrace = \"{}\"\nqueue = \"50ms\"\n",
+        trace.display()
+    );
+    fs::write(&file, text).expect("a file");
+    let rows = json(&[
+        "--network",
+        file.to_str().expect("UTF-8"),
+        "--arm",
+        "cubic",
+        "--size",
+        "1.5MB",
+    ]);
+    assert_eq!(rows[0]["network"], "mine");
+    let ttlb = rows[0]["ttlb_ms"].as_f64().expect("it arrived");
+    assert!(ttlb > 1000.0 && ttlb < 1600.0, "{ttlb}");
+}
+
+#[test]
+fn all_that_happens_can_be_written_down() {
+    let folder = folder("trace");
+    let trace = folder.join("events.ndjson");
+    let qlogs = folder.join("qlogs");
+    let arguments = [
+        "--arm",
+        "rapid-start",
+        "--arm",
+        "bbr",
+        "--size",
+        "2MB",
+        "--json",
+        "--trace",
+        trace.to_str().expect("UTF-8"),
+        "--qlog",
+        qlogs.to_str().expect("UTF-8"),
+    ];
+    let output = sim(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    // Listening changes nothing.
+    assert_eq!(stdout(&output), stdout(&sim(&arguments[..7])));
+
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect("an array");
+    let text = fs::read_to_string(&trace).expect("a file");
+    let events: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a JSON object"))
+        .collect();
+    for row in &rows {
+        let count = |event: &str| {
+            let of_arm = events
+                .iter()
+                .filter(|one| one["arm"] == row["arm"] && one["event"] == event);
+            of_arm.filter(|one| one["side"] == "server").count() as u64
+        };
+        assert_eq!(Some(count("packet-sent")), row["packets_sent"].as_u64());
+        assert_eq!(Some(count("packet-lost")), row["packets_lost"].as_u64());
+        assert!(count("metrics") > 100);
+    }
+    assert!(
+        events
+            .iter()
+            .any(|one| one["event"] == "link-dropped" && one["reason"] == "queue-full")
+    );
+
+    let mut names: Vec<String> = fs::read_dir(&qlogs)
+        .expect("a folder")
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .into_string()
+                .expect("UTF-8")
+        })
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "vdsl_bbr_2000000_1_0_client.sqlog",
+            "vdsl_bbr_2000000_1_0_server.sqlog",
+            "vdsl_rapid-start_2000000_1_0_client.sqlog",
+            "vdsl_rapid-start_2000000_1_0_server.sqlog",
+        ]
+    );
+    for name in names {
+        let text = fs::read_to_string(qlogs.join(&name)).expect("a file");
+        let mut sent = 0;
+        let mut last = 0.0;
+        for record in text.split('\u{1e}').skip(1) {
+            let value: Value = serde_json::from_str(record).expect("a JSON text");
+            if let Some(time) = value["time"].as_f64() {
+                assert!(time >= last, "{name}");
+                last = time;
+            }
+            sent += u64::from(value["name"] == "transport:packet_sent");
+        }
+        assert!(sent > 100, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_exit_code_2() {
+    for (arguments, wanted) in [
+        (
+            &["--rate", "55", "--rtt", "39ms"][..],
+            "`down.rate`: `55` is not a rate",
+        ),
+        (&["--rate", "55mbit"], "needs an --rtt too"),
+        (&["--rtt", "39ms"], "needs a --rate too"),
+        (&["--network", "isdn"], "home-wifi"),
+        (&["--network", "none.toml"], "cannot read `none.toml`"),
+        (&["--arm", "fast"], "rapid-no-jump"),
+        (&["--size", "much"], "1.6MB"),
+        (&["--mtu", "500"], "1200"),
+        (&["--runs", "0"], "--runs"),
+        (
+            &["--rate-trace", "none.trace", "--rtt", "1ms"],
+            "cannot read `none.trace`",
+        ),
+        (&["--cross", "cbr:5"], "is not a rate"),
+        (&["--queue", "big"], "`down.queue`: `big` is no depth"),
+        (&["--no-such-flag"], "--no-such-flag"),
+    ] {
+        let output = sim(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            stderr(&output).contains(wanted),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_goes_wrong_ends_with_exit_code_1_and_says_what() {
+    let full = sim(&["--size", "1MB", "--trace", "/dev/full"]);
+    assert_eq!(full.status.code(), Some(1));
+    assert!(
+        stderr(&full).contains("cannot write `/dev/full`"),
+        "{}",
+        stderr(&full)
+    );
+    let late = sim(&["--time-limit", "100ms", "--size", "1MB"]);
+    assert_eq!(late.status.code(), Some(1));
+    assert!(
+        stderr(&late).contains("4 of 4 transfers did not complete"),
+        "{}",
+        stderr(&late)
+    );
+    assert!(stdout(&late).contains('–'));
+}
+
+#[test]
+fn every_example_of_the_help_runs() {
+    let help = stdout(&sim(&["--help"]));
+    let folder = folder("examples");
+    let mut count = 0;
+    for line in help.lines() {
+        let Some(command) = line.trim().strip_prefix("lastbyte sim ") else {
+            continue;
+        };
+        count += 1;
+        let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .arg("sim")
+            .args(command.split_whitespace())
+            .current_dir(&folder)
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success(), "{command}: {}", stderr(&output));
+    }
+    assert!(count >= 5, "{help}");
+}
