@@ -1,0 +1,94 @@
+//! The font of the pictures, which comes with us, so that no machine needs to have one: `DejaVu` Sans Condensed.
+//!
+//! Widths measured here are good for Helvetica and Arial too, which an SVG asks for first: they are a little narrower.
+
+use ttf_parser::{Face, GlyphId};
+
+/// The two faces in use. The glyphs of other scripts than the font has are drawn as its empty box.
+pub(crate) struct Fonts {
+    regular: Face<'static>,
+    bold: Face<'static>,
+}
+
+impl Fonts {
+    /// The faces, unless the font is broken, which it is not (`the_font_can_be_read`).
+    pub(crate) fn new() -> Option<Self> {
+        Some(Self {
+            regular: Face::parse(dejavu::sans_condensed::regular(), 0).ok()?,
+            bold: Face::parse(dejavu::sans_condensed::bold(), 0).ok()?,
+        })
+    }
+
+    pub(crate) fn face(&self, bold: bool) -> &Face<'static> {
+        if bold { &self.bold } else { &self.regular }
+    }
+
+    /// How wide `text` is at a font size, both in pixels.
+    pub(crate) fn width(&self, text: &str, size: f32, bold: bool) -> f32 {
+        let face = self.face(bold);
+        let units: u32 = text.chars().map(|c| advance(face, glyph(face, c))).sum();
+        units as f32 * scale(face, size)
+    }
+
+    /// `text`, cut with an ellipsis so as not to be wider than `width`.
+    pub(crate) fn fitted(&self, text: &str, size: f32, bold: bool, width: f32) -> String {
+        if self.width(text, size, bold) <= width {
+            return text.to_owned();
+        }
+        let ellipsis = self.width("…", size, bold);
+        let mut used = 0.0;
+        let mut fitted = String::new();
+        for c in text.chars() {
+            used += self.width(c.encode_utf8(&mut [0; 4]), size, bold);
+            if used + ellipsis > width {
+                break;
+            }
+            fitted.push(c);
+        }
+        fitted.truncate(fitted.trim_end().len());
+        fitted.push('…');
+        fitted
+    }
+}
+
+/// The glyph of a character, the empty box if there is none.
+pub(crate) fn glyph(face: &Face<'_>, c: char) -> GlyphId {
+    face.glyph_index(c).unwrap_or(GlyphId(0))
+}
+
+/// How far a glyph moves the pen, in units of the font.
+pub(crate) fn advance(face: &Face<'_>, glyph: GlyphId) -> u32 {
+    u32::from(face.glyph_hor_advance(glyph).unwrap_or(0))
+}
+
+/// Pixels a unit of the font.
+pub(crate) fn scale(face: &Face<'_>, size: f32) -> f32 {
+    size / f32::from(face.units_per_em().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_font_can_be_read() {
+        let fonts = Fonts::new().expect("the font is there");
+        let narrow = fonts.width("ill", 12.0, false);
+        let wide = fonts.width("MWM", 12.0, false);
+        assert!(narrow > 5.0 && wide > 2.0 * narrow, "{narrow} {wide}");
+        assert!(fonts.width("µs × … → ≥", 12.0, true) > 40.0);
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        let fonts = Fonts::new().expect("the font is there");
+        assert_eq!(
+            fonts.fitted("rapid-start", 12.0, true, 200.0),
+            "rapid-start"
+        );
+        let cut = fonts.fitted("rapid-start with everything", 12.0, true, 80.0);
+        assert!(cut.ends_with('…') && cut.starts_with("rapid"), "{cut}");
+        assert!(fonts.width(&cut, 12.0, true) <= 80.0);
+        assert_eq!(fonts.fitted("x", 12.0, true, 0.0), "…");
+    }
+}

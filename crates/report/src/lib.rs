@@ -1,0 +1,37 @@
+//! Pictures and pages: what a transfer or an experiment looked like.
+//!
+//! Data in, text or bytes out. Nothing here reads a file, a clock or the environment, and no font of the machine is
+//! used, so the same data give the same bytes everywhere. What comes in may be anything a simulation can produce, also
+//! nothing, one point, a million points, infinities and values that are not numbers: nothing panics, and what cannot be
+//! drawn is left out.
+//!
+//! | to | see |
+//! |---|---|
+//! | draw one or more transfers over time | [`transfer::Picture`] |
+//!
+//! # Example
+//!
+//! ```
+//! use lastbyte_report::transfer::{Arm, Picture, Point};
+//!
+//! let mut arm = Arm::new("slow-start");
+//! for packet in 0..30 {
+//!     let (ms, bytes) = (78.0 + f64::from(packet) * 0.65, f64::from(packet + 1) * 1200.0);
+//!     arm.sent.push(Point::new(ms, bytes));
+//!     arm.acked.push(Point::new(ms + 39.0, bytes));
+//! }
+//! let picture = Picture { title: "36 kB over 39 ms".into(), arms: vec![arm], ..Picture::default() };
+//! assert!(picture.html().starts_with("<!doctype html>"));
+//! assert!(picture.svg().starts_with("<svg "));
+//! assert!(picture.png()?.starts_with(b"\x89PNG"));
+//! # Ok::<(), lastbyte_report::transfer::PngError>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod font;
+mod raster;
+mod scale;
+mod scene;
+mod svg;
+pub mod transfer;

@@ -1,0 +1,241 @@
+//! A scene as PNG, drawn by `tiny-skia`, with text as the outlines of our own font.
+
+use tiny_skia::{
+    FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke as Pen, StrokeDash,
+    Transform,
+};
+use ttf_parser::OutlineBuilder;
+
+use crate::{
+    font::{Fonts, advance, glyph, scale},
+    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+};
+
+/// Neither side of a picture is longer, in pixels: a fifth of a gigabyte would be too much for a figure.
+pub(crate) const SIDE_MAX: f32 = 16_384.0;
+
+/// Pixels of the picture for one of the scene, unless that is too large.
+const ZOOM: f32 = 2.0;
+
+/// What may go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Trouble {
+    TooLarge,
+    Encoder,
+}
+
+/// The scene at twice its size, or at its own if that would be too large.
+pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>, Trouble> {
+    let longest = scene.width.max(scene.height);
+    let zoom = if longest * ZOOM <= SIDE_MAX {
+        ZOOM
+    } else {
+        1.0
+    };
+    if longest * zoom > SIDE_MAX {
+        return Err(Trouble::TooLarge);
+    }
+    let (width, height) = (
+        (scene.width * zoom).ceil() as u32,
+        (scene.height * zoom).ceil() as u32,
+    );
+    let mut pixmap = Pixmap::new(width, height).ok_or(Trouble::TooLarge)?;
+    pixmap.fill(tiny_skia::Color::WHITE);
+    let fonts = Fonts::new().ok_or(Trouble::Encoder)?;
+    let mut canvas = Canvas {
+        pixmap,
+        transform: Transform::from_scale(zoom, zoom),
+        fonts,
+    };
+    for shape in &scene.shapes {
+        canvas.draw(shape);
+    }
+    canvas.pixmap.encode_png().map_err(|_| Trouble::Encoder)
+}
+
+struct Canvas {
+    pixmap: Pixmap,
+    transform: Transform,
+    fonts: Fonts,
+}
+
+impl Canvas {
+    fn draw(&mut self, shape: &Shape) {
+        let mut builder = PathBuilder::new();
+        match shape {
+            Shape::Rect { at, size, fill } => {
+                if let Some(rect) = Rect::from_xywh(at.0, at.1, size.0, size.1) {
+                    builder.push_rect(rect);
+                }
+                self.fill(builder, *fill);
+            }
+            Shape::Lines { lines, stroke } => {
+                for line in lines {
+                    polyline(&mut builder, line);
+                }
+                self.stroke(builder, *stroke, LineCap::Butt);
+            }
+            Shape::Area { outline, fill } => {
+                polyline(&mut builder, outline);
+                builder.close();
+                self.fill(builder, *fill);
+            }
+            Shape::Dots {
+                places,
+                radius,
+                fill,
+            } => {
+                // One path a dot would be slow, and one for all of them makes a hole or a seam where two overlap.
+                for (x, y) in places {
+                    builder.push_circle(*x, *y, *radius);
+                }
+                self.fill(builder, *fill);
+            }
+            Shape::Crosses {
+                places,
+                arm,
+                stroke,
+            } => {
+                for (x, y) in places {
+                    polyline(&mut builder, &[(x - arm, y - arm), (x + arm, y + arm)]);
+                    polyline(&mut builder, &[(x + arm, y - arm), (x - arm, y + arm)]);
+                }
+                self.stroke(builder, *stroke, LineCap::Round);
+            }
+            Shape::Text {
+                at,
+                anchor,
+                size,
+                bold,
+                fill,
+                text,
+            } => {
+                let outline = self.outline(*at, *anchor, *size, *bold, text);
+                self.fill(outline, *fill);
+            }
+        }
+    }
+
+    fn outline(&self, at: Place, anchor: Anchor, size: f32, bold: bool, text: &str) -> PathBuilder {
+        let width = self.fonts.width(text, size, bold);
+        let face = self.fonts.face(bold);
+        let scale = scale(face, size);
+        let mut pen = Outline {
+            builder: PathBuilder::new(),
+            x: match anchor {
+                Anchor::Start => at.0,
+                Anchor::Middle => at.0 - width / 2.0,
+                Anchor::End => at.0 - width,
+            },
+            y: at.1,
+            scale,
+        };
+        for c in text.chars() {
+            let glyph = glyph(face, c);
+            face.outline_glyph(glyph, &mut pen);
+            pen.x += advance(face, glyph) as f32 * scale;
+        }
+        pen.builder
+    }
+
+    fn fill(&mut self, builder: PathBuilder, color: Color) {
+        if let Some(path) = finished(builder) {
+            self.pixmap.fill_path(
+                &path,
+                &paint(color),
+                FillRule::Winding,
+                self.transform,
+                None,
+            );
+        }
+    }
+
+    fn stroke(&mut self, builder: PathBuilder, stroke: Stroke, line_cap: LineCap) {
+        if let Some(path) = finished(builder) {
+            let pen = Pen {
+                width: stroke.width,
+                line_cap,
+                line_join: LineJoin::Round,
+                dash: stroke
+                    .dashed
+                    .then(|| StrokeDash::new(vec![4.0, 3.0], 0.0))
+                    .flatten(),
+                ..Pen::default()
+            };
+            self.pixmap
+                .stroke_path(&path, &paint(stroke.color), &pen, self.transform, None);
+        }
+    }
+}
+
+fn finished(builder: PathBuilder) -> Option<Path> {
+    if builder.is_empty() {
+        None
+    } else {
+        builder.finish()
+    }
+}
+
+fn polyline(builder: &mut PathBuilder, line: &[Place]) {
+    for (index, (x, y)) in line.iter().enumerate() {
+        if index == 0 {
+            builder.move_to(*x, *y);
+        } else {
+            builder.line_to(*x, *y);
+        }
+    }
+}
+
+fn paint(color: Color) -> Paint<'static> {
+    let [_, red, green, blue] = color.rgb.to_be_bytes();
+    let mut paint = Paint {
+        anti_alias: true,
+        ..Paint::default()
+    };
+    let opacity = (color.opacity.clamp(0.0, 1.0) * 255.0).round() as u8;
+    paint.set_color_rgba8(red, green, blue, opacity);
+    paint
+}
+
+/// Receives the outline of a glyph and sets it at the pen.
+struct Outline {
+    builder: PathBuilder,
+    x: f32,
+    y: f32,
+    scale: f32,
+}
+
+impl Outline {
+    fn place(&self, x: f32, y: f32) -> Place {
+        (self.x + x * self.scale, self.y - y * self.scale)
+    }
+}
+
+impl OutlineBuilder for Outline {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.place(x, y);
+        self.builder.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.place(x, y);
+        self.builder.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let (x1, y1) = self.place(x1, y1);
+        let (x, y) = self.place(x, y);
+        self.builder.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let (x1, y1) = self.place(x1, y1);
+        let (x2, y2) = self.place(x2, y2);
+        let (x, y) = self.place(x, y);
+        self.builder.cubic_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.builder.close();
+    }
+}

@@ -1,0 +1,88 @@
+//! A scene: what stands where, before it becomes SVG or pixels. Both are written from it, so both show the same.
+
+/// A colour and how much of it covers what is below.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Color {
+    pub(crate) rgb: u32,
+    pub(crate) opacity: f32,
+}
+
+impl Color {
+    pub(crate) const fn solid(rgb: u32) -> Self {
+        Self { rgb, opacity: 1.0 }
+    }
+
+    pub(crate) const fn with_opacity(self, opacity: f32) -> Self {
+        Self { opacity, ..self }
+    }
+
+    /// As in CSS, `#rrggbb`.
+    pub(crate) fn hex(self) -> String {
+        format!("#{:06x}", self.rgb)
+    }
+}
+
+/// A place, in pixels from the left and from the top.
+pub(crate) type Place = (f32, f32);
+
+/// Which end of a text stands at its place.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Stroke {
+    pub(crate) color: Color,
+    pub(crate) width: f32,
+    pub(crate) dashed: bool,
+}
+
+/// One thing to draw.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Shape {
+    Rect {
+        at: Place,
+        size: Place,
+        fill: Color,
+    },
+    Lines {
+        lines: Vec<Vec<Place>>,
+        stroke: Stroke,
+    },
+    Area {
+        outline: Vec<Place>,
+        fill: Color,
+    },
+    Dots {
+        places: Vec<Place>,
+        radius: f32,
+        fill: Color,
+    },
+    Crosses {
+        places: Vec<Place>,
+        arm: f32,
+        stroke: Stroke,
+    },
+    Text {
+        at: Place,
+        anchor: Anchor,
+        size: f32,
+        bold: bool,
+        fill: Color,
+        text: String,
+    },
+}
+
+/// Shapes in the order of drawing, on a white ground.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Scene {
+    pub(crate) width: f32,
+    pub(crate) height: f32,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) shapes: Vec<Shape>,
+}

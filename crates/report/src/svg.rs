@@ -1,0 +1,229 @@
+//! A scene as SVG: one element a shape, coordinates to a tenth of a pixel, nothing loaded from elsewhere.
+
+use core::fmt::Write;
+
+use crate::scene::{Anchor, Color, Place, Scene, Shape, Stroke};
+
+const FONTS: &str =
+    "'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans Condensed', sans-serif";
+
+/// The document.
+pub(crate) fn document(scene: &Scene) -> String {
+    let mut out = String::new();
+    let (width, height) = (number(scene.width), number(scene.height));
+    // Writing to a `String` cannot fail; so in all of this file.
+    let _ = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         role=\"img\" font-family=\"{FONTS}\">"
+    );
+    let _ = writeln!(out, "<title>{}</title>", escaped(&scene.title));
+    let _ = writeln!(out, "<desc>{}</desc>", escaped(&scene.description));
+    let _ = writeln!(
+        out,
+        "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"
+    );
+    for shape in &scene.shapes {
+        element(&mut out, shape);
+        out.push('\n');
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn element(out: &mut String, shape: &Shape) {
+    match shape {
+        Shape::Rect { at, size, fill } => {
+            let _ = write!(
+                out,
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{}/>",
+                number(at.0),
+                number(at.1),
+                number(size.0),
+                number(size.1),
+                fill_of(*fill)
+            );
+        }
+        Shape::Lines { lines, stroke } => {
+            out.push_str("<path d=\"");
+            for line in lines {
+                polyline(out, line);
+            }
+            let _ = write!(out, "\"{} stroke-linejoin=\"round\"/>", stroke_of(*stroke));
+        }
+        Shape::Area { outline, fill } => {
+            out.push_str("<path d=\"");
+            polyline(out, outline);
+            let _ = write!(out, "z\"{}/>", fill_of(*fill));
+        }
+        Shape::Dots {
+            places,
+            radius,
+            fill,
+        } => {
+            // A line of no length with round ends is a dot; all of them are one element.
+            out.push_str("<path d=\"");
+            for place in places {
+                let _ = write!(out, "M{} {}h0", number(place.0), number(place.1));
+            }
+            let stroke = Stroke {
+                color: *fill,
+                width: radius * 2.0,
+                dashed: false,
+            };
+            let _ = write!(out, "\"{} stroke-linecap=\"round\"/>", stroke_of(stroke));
+        }
+        Shape::Crosses {
+            places,
+            arm,
+            stroke,
+        } => {
+            out.push_str("<path d=\"");
+            let (side, back) = (number(arm * 2.0), number(-arm * 2.0));
+            for place in places {
+                let (x, y) = (number(place.0 - arm), number(place.1 - arm));
+                let _ = write!(out, "M{x} {y}l{side} {side}m0 {back}l{back} {side}");
+            }
+            let _ = write!(out, "\"{} stroke-linecap=\"round\"/>", stroke_of(*stroke));
+        }
+        Shape::Text {
+            at,
+            anchor,
+            size,
+            bold,
+            fill,
+            text,
+        } => {
+            let anchor = match anchor {
+                Anchor::Start => "",
+                Anchor::Middle => " text-anchor=\"middle\"",
+                Anchor::End => " text-anchor=\"end\"",
+            };
+            let weight = if *bold { " font-weight=\"bold\"" } else { "" };
+            let _ = write!(
+                out,
+                "<text x=\"{}\" y=\"{}\" font-size=\"{}\"{anchor}{weight}{}>{}</text>",
+                number(at.0),
+                number(at.1),
+                number(*size),
+                fill_of(*fill),
+                escaped(text)
+            );
+        }
+    }
+}
+
+/// Points joined by straight lines; horizontal and vertical ones, which steps are made of, are written short.
+fn polyline(out: &mut String, line: &[Place]) {
+    let mut last: Option<(String, String)> = None;
+    for place in line {
+        let (x, y) = (number(place.0), number(place.1));
+        match &last {
+            None => _ = write!(out, "M{x} {y}"),
+            Some((old_x, old_y)) if *old_x == x && *old_y == y => continue,
+            Some((old_x, _)) if *old_x == x => _ = write!(out, "V{y}"),
+            Some((_, old_y)) if *old_y == y => _ = write!(out, "H{x}"),
+            Some(_) => _ = write!(out, "L{x} {y}"),
+        }
+        last = Some((x, y));
+    }
+}
+
+fn fill_of(color: Color) -> String {
+    if color.opacity < 1.0 {
+        format!(
+            " fill=\"{}\" fill-opacity=\"{:.2}\"",
+            color.hex(),
+            color.opacity
+        )
+    } else {
+        format!(" fill=\"{}\"", color.hex())
+    }
+}
+
+fn stroke_of(stroke: Stroke) -> String {
+    let mut text = format!(
+        " fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"",
+        stroke.color.hex(),
+        number(stroke.width)
+    );
+    if stroke.color.opacity < 1.0 {
+        let _ = write!(text, " stroke-opacity=\"{:.2}\"", stroke.color.opacity);
+    }
+    if stroke.dashed {
+        text.push_str(" stroke-dasharray=\"4 3\"");
+    }
+    text
+}
+
+/// A coordinate to a tenth, without what says nothing.
+fn number(value: f32) -> String {
+    let tenths = (f64::from(value) * 10.0).round();
+    if !tenths.is_finite() {
+        return "0".to_owned();
+    }
+    let tenths = tenths as i64;
+    if tenths % 10 == 0 {
+        (tenths / 10).to_string()
+    } else {
+        let sign = if tenths < 0 { "-" } else { "" };
+        format!("{sign}{}.{}", tenths.abs() / 10, tenths.abs() % 10)
+    }
+}
+
+/// Text for XML and HTML: markup written as references, and characters that XML 1.0 (§2.2) cannot hold left out.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\t' | '\n' | '\r' => out.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_texts_is_harmless() {
+        assert_eq!(
+            escaped("a<b>&\"c'\u{0}\n\u{ffff}d"),
+            "a&lt;b&gt;&amp;&quot;c&#39; d"
+        );
+    }
+
+    #[test]
+    fn coordinates_are_short() {
+        let cases = [
+            (0.0, "0"),
+            (-0.04, "0"),
+            (12.0, "12"),
+            (12.34, "12.3"),
+            (-0.5, "-0.5"),
+            (-12.96, "-13"),
+            (f32::NAN, "0"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn steps_are_written_short() {
+        let mut out = String::new();
+        polyline(
+            &mut out,
+            &[(0.0, 5.0), (3.0, 5.0), (3.0, 9.0), (3.01, 9.0), (4.0, 8.0)],
+        );
+        assert_eq!(out, "M0 5H3V9L4 8");
+    }
+}

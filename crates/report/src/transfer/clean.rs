@@ -1,0 +1,123 @@
+//! What can be drawn of what came in: finite points in the order of time, and how far they reach.
+
+use super::{Arm, Guides, Picture, Point, panel};
+
+/// No transfer takes longer (eleven days, in ms): what lies beyond is a mistake, and would hide all else.
+const MS_MAX: f64 = 1e9;
+
+/// No value is larger, in any unit.
+const VALUE_MAX: f64 = 1e15;
+
+/// A picture of which everything can be drawn.
+pub(super) fn cleaned(picture: &Picture) -> Picture {
+    let guide = |value: Option<f64>| value.filter(|value| *value > 0.0 && *value <= VALUE_MAX);
+    Picture {
+        title: picture.title.clone(),
+        subtitle: picture.subtitle.clone(),
+        arms: picture.arms.iter().map(arm).collect(),
+        guides: Guides {
+            rate: guide(picture.guides.rate),
+            queue_limit: guide(picture.guides.queue_limit),
+            rtt: guide(picture.guides.rtt),
+        },
+    }
+}
+
+fn arm(arm: &Arm) -> Arm {
+    let mut recovery: Vec<(f64, f64)> = arm
+        .recovery
+        .iter()
+        .copied()
+        .filter(|(from, to)| is_time(*from) && to > from)
+        .map(|(from, to)| (from, to.min(MS_MAX)))
+        .collect();
+    recovery.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut events: Vec<(f64, String)> = arm
+        .events
+        .iter()
+        .filter(|(ms, _)| is_time(*ms))
+        .cloned()
+        .collect();
+    events.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut clean = Arm {
+        label: arm.label.clone(),
+        note: arm.note.clone(),
+        recovery,
+        events,
+        ..Arm::default()
+    };
+    for series in panel::all_series() {
+        *(series.of_mut)(&mut clean) = points((series.of)(arm));
+    }
+    // A period that lasts on ends with the data, or it alone would say how long the picture is.
+    let end = end_of_points(&clean);
+    for (_, to) in &mut clean.recovery {
+        *to = to.min(end);
+    }
+    clean.recovery.retain(|(from, to)| to > from);
+    clean
+}
+
+fn is_time(ms: f64) -> bool {
+    (0.0..=MS_MAX).contains(&ms)
+}
+
+fn points(points: &[Point]) -> Vec<Point> {
+    let mut points: Vec<Point> = points
+        .iter()
+        .copied()
+        .filter(|point| is_time(point.ms) && point.value.abs() <= VALUE_MAX)
+        .collect();
+    if !points.is_sorted_by(|a, b| a.ms <= b.ms) {
+        points.sort_by(|a, b| a.ms.total_cmp(&b.ms));
+    }
+    points
+}
+
+fn end_of_points(arm: &Arm) -> f64 {
+    panel::all_series()
+        .filter_map(|series| (series.of)(arm).last())
+        .fold(0.0, |end, point| point.ms.max(end))
+}
+
+/// When the last thing happens in a clean arm, in ms.
+pub(super) fn end(arm: &Arm) -> f64 {
+    arm.events
+        .last()
+        .map_or(0.0, |event| event.0)
+        .max(end_of_points(arm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_left_out() {
+        let mut dirty = Arm::new("x");
+        for (ms, value) in [
+            (3.0, 30.0),
+            (f64::NAN, 1.0),
+            (1.0, f64::INFINITY),
+            (2.0, f64::NAN),
+            (-1.0, 5.0),
+            (1e300, 5.0),
+            (1.0, 10.0),
+            (2.0, 1e300),
+        ] {
+            dirty.sent.push(Point::new(ms, value));
+        }
+        dirty.recovery = vec![
+            (5.0, 4.0),
+            (f64::NAN, 1.0),
+            (1.0, f64::INFINITY),
+            (2.0, 2.5),
+        ];
+        dirty.events = vec![(2.0, "b".into()), (f64::NAN, "c".into()), (1.0, "a".into())];
+        let clean = arm(&dirty);
+        assert_eq!(clean.sent, [Point::new(1.0, 10.0), Point::new(3.0, 30.0)]);
+        assert_eq!(clean.recovery, [(1.0, 3.0), (2.0, 2.5)]);
+        assert_eq!(clean.events, [(1.0, "a".into()), (2.0, "b".into())]);
+        assert!((end(&clean) - 3.0).abs() < 1e-9);
+    }
+}

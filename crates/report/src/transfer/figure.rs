@@ -1,0 +1,548 @@
+//! The picture on paper: columns of arms, rows of panels, one pair of axes for all.
+
+use crate::{
+    font::Fonts,
+    scale::{Linear, Unit, ticks},
+    scene::{Anchor, Color, Place, Scene, Shape, Stroke},
+};
+
+use super::{
+    Arm, Picture, clean,
+    panel::{self, Kind, Row, Series},
+    thin,
+};
+
+const INK: Color = Color::solid(0x1a_1a1a);
+const MUTED: Color = Color::solid(0x5c_6068);
+const FAINT: Color = Color::solid(0x8a_8f98);
+const GRID: Color = Color::solid(0xe8_e9ec);
+const FRAME: Color = Color::solid(0xb9_bdc4);
+const RECOVERY: Color = Color::solid(0xc8_102e).with_opacity(0.08);
+const HALO: Color = Color::solid(0xff_ffff).with_opacity(0.8);
+
+const MARGIN: f32 = 24.0;
+/// Room for the labels of the vertical axis.
+const GUTTER: f32 = 58.0;
+const GAP: f32 = 20.0;
+const HEADING: f32 = 27.0;
+const LANE: f32 = 15.0;
+const ROW_GAP: f32 = 14.0;
+const AXIS: f32 = 44.0;
+const COLUMNS_MAX: usize = 4;
+
+/// The scene of a clean picture.
+pub(super) fn scene(picture: &Picture) -> Scene {
+    let columns = columns(picture.arms.len());
+    let width = [980.0, 1240.0, 1420.0, 1560.0][columns - 1];
+    let end = picture.arms.iter().map(clean::end).fold(0.0, f64::max);
+    let mut figure = Figure {
+        fonts: Fonts::new(),
+        rows: panel::rows(picture),
+        picture,
+        time: (0.0, if end > 0.0 { end * 1.02 } else { 1.0 }),
+        columns,
+        column: (width - 2.0 * MARGIN - GUTTER - GAP * (columns - 1) as f32) / columns as f32,
+        y: MARGIN,
+        shapes: Vec::new(),
+    };
+    figure.title(width);
+    let blocks = picture.arms.chunks(columns);
+    if blocks.len() == 0 {
+        figure.block(&[Arm::default()]);
+    }
+    for block in blocks {
+        figure.block(block);
+    }
+    Scene {
+        width,
+        height: figure.y + MARGIN - 6.0,
+        title: picture.title.clone(),
+        description: picture.subtitle.clone(),
+        shapes: figure.shapes,
+    }
+}
+
+/// As many columns as fill the blocks evenly.
+fn columns(arms: usize) -> usize {
+    let blocks = arms.div_ceil(COLUMNS_MAX).max(1);
+    arms.div_ceil(blocks).max(1)
+}
+
+struct Figure<'a> {
+    fonts: Option<Fonts>,
+    picture: &'a Picture,
+    rows: Vec<(&'static Row, Vec<&'static Series>)>,
+    time: (f64, f64),
+    columns: usize,
+    /// Width of a column.
+    column: f32,
+    /// Where to go on, from the top.
+    y: f32,
+    shapes: Vec<Shape>,
+}
+
+/// A panel: where it is, and its scales.
+#[derive(Clone, Copy)]
+struct Panel {
+    left: f32,
+    top: f32,
+    right: f32,
+    bottom: f32,
+    x: Linear,
+    y: Linear,
+}
+
+impl Figure<'_> {
+    fn title(&mut self, width: f32) {
+        let room = width - 2.0 * MARGIN;
+        let title = self.fitted(&self.picture.title, 18.0, true, room);
+        self.y += 16.0;
+        self.text((MARGIN, self.y), Anchor::Start, 18.0, true, INK, title);
+        if !self.picture.subtitle.is_empty() {
+            let subtitle = self.fitted(&self.picture.subtitle, 13.0, false, room);
+            self.y += 21.0;
+            self.text(
+                (MARGIN, self.y),
+                Anchor::Start,
+                13.0,
+                false,
+                MUTED,
+                subtitle,
+            );
+        }
+        self.y += 14.0;
+    }
+
+    /// Arms side by side.
+    fn block(&mut self, arms: &[Arm]) {
+        self.names(arms);
+        let lanes: Vec<Vec<Label>> = arms.iter().map(|arm| self.lanes(arm)).collect();
+        let rows = self.rows.len();
+        let mut panels = Vec::new();
+        for index in 0..rows {
+            let (row, series) = (self.rows[index].0, self.rows[index].1.clone());
+            self.heading(row, &series, index == 0);
+            if index == 0 {
+                let depth = lanes.iter().flatten().map(|label| label.lane + 1).max();
+                self.y += depth.unwrap_or(0) as f32 * LANE;
+            }
+            panels.push((self.y, self.y + row.height));
+            let values = Linear::new(
+                panel::extent(self.picture, row, &series),
+                (f64::from(self.y + row.height), f64::from(self.y)),
+            );
+            for (column, arm) in arms.iter().enumerate() {
+                let left = self.left(column);
+                let panel = Panel {
+                    left,
+                    top: self.y,
+                    right: left + self.column,
+                    bottom: self.y + row.height,
+                    x: self.time_scale(column),
+                    y: values,
+                };
+                self.panel(row, &series, arm, panel, column == 0);
+            }
+            self.y += row.height + ROW_GAP;
+        }
+        self.y -= ROW_GAP;
+        for (column, labels) in lanes.iter().enumerate() {
+            self.events(labels, column, &panels);
+        }
+        self.time_axis(arms.len());
+    }
+
+    fn names(&mut self, arms: &[Arm]) {
+        let notes = arms.iter().any(|arm| !arm.note.is_empty());
+        let labels = arms.iter().any(|arm| !arm.label.is_empty());
+        if !(notes || labels) {
+            return;
+        }
+        self.y += 20.0;
+        for (column, arm) in arms.iter().enumerate() {
+            let left = self.left(column);
+            let label = self.fitted(&arm.label, 15.0, true, self.column);
+            self.text((left, self.y), Anchor::Start, 15.0, true, INK, label);
+            if notes {
+                let note = self.fitted(&arm.note, 12.5, false, self.column);
+                let at = (left, self.y + 18.0);
+                self.text(at, Anchor::Start, 12.5, false, MUTED, note);
+            }
+        }
+        self.y += if notes { 24.0 } else { 6.0 };
+    }
+
+    /// The name of a row and its legend, above its panels.
+    fn heading(&mut self, row: &Row, series: &[&Series], first: bool) {
+        let baseline = self.y + HEADING - 9.0;
+        let mut x = self.left(0);
+        self.text((x, baseline), Anchor::Start, 13.0, true, INK, row.title);
+        x += self.width(row.title, 13.0, true) + 18.0;
+        for series in series {
+            let middle = baseline - 4.0;
+            self.swatch(series, x, middle);
+            x += if series.kind == Kind::Dots {
+                12.0
+            } else {
+                21.0
+            };
+            self.text(
+                (x, baseline),
+                Anchor::Start,
+                12.5,
+                false,
+                MUTED,
+                series.label,
+            );
+            x += self.width(series.label, 12.5, false) + 16.0;
+        }
+        if first && self.picture.arms.iter().any(|arm| !arm.recovery.is_empty()) {
+            self.shapes.push(Shape::Rect {
+                at: (x, baseline - 10.0),
+                size: (16.0, 12.0),
+                fill: RECOVERY.with_opacity(0.16),
+            });
+            self.text(
+                (x + 22.0, baseline),
+                Anchor::Start,
+                12.5,
+                false,
+                MUTED,
+                "recovery",
+            );
+        }
+        self.y += HEADING;
+    }
+
+    fn swatch(&mut self, series: &Series, x: f32, middle: f32) {
+        match series.kind {
+            Kind::Dots => self.shapes.push(Shape::Dots {
+                places: vec![(x + 3.0, middle)],
+                radius: 3.5,
+                fill: series.color,
+            }),
+            Kind::Crosses => self.shapes.push(Shape::Crosses {
+                places: vec![(x + 8.0, middle)],
+                arm: 3.0,
+                stroke: line(series.color, 1.6),
+            }),
+            Kind::Steps | Kind::Area => {
+                if series.kind == Kind::Area {
+                    self.shapes.push(Shape::Rect {
+                        at: (x, middle - 1.0),
+                        size: (16.0, 6.0),
+                        fill: series.color.with_opacity(0.25),
+                    });
+                }
+                let y = if series.kind == Kind::Area {
+                    middle - 1.0
+                } else {
+                    middle
+                };
+                self.lines(vec![vec![(x, y), (x + 16.0, y)]], line(series.color, 1.8));
+            }
+        }
+    }
+
+    fn panel(&mut self, row: &Row, series: &[&Series], arm: &Arm, panel: Panel, first: bool) {
+        for (from, to) in &arm.recovery {
+            let (from, to) = (panel.x.place(*from) as f32, panel.x.place(*to) as f32);
+            self.shapes.push(Shape::Rect {
+                at: (from, panel.top),
+                size: ((to - from).max(0.5), panel.bottom - panel.top),
+                fill: RECOVERY,
+            });
+        }
+        self.grid(row, panel, first);
+        for series in series {
+            self.series(row, series, arm, panel);
+        }
+        self.guide(row, arm, panel, first);
+        let corner = vec![
+            (panel.left, panel.top),
+            (panel.left, panel.bottom),
+            (panel.right, panel.bottom),
+        ];
+        self.lines(vec![corner], line(FRAME, 1.0));
+    }
+
+    fn grid(&mut self, row: &Row, panel: Panel, first: bool) {
+        let mut lines = Vec::new();
+        for (ms, _) in self.time_ticks() {
+            let x = panel.x.place(ms) as f32;
+            if x > panel.left + 1.0 {
+                lines.push(vec![(x, panel.top), (x, panel.bottom)]);
+            }
+        }
+        let wanted = (row.height / 27.0) as usize;
+        for (value, label) in ticks(panel.y.domain(), wanted.clamp(2, 8), row.unit) {
+            let y = panel.y.place(value) as f32;
+            if y < panel.bottom - 1.0 {
+                lines.push(vec![(panel.left, y), (panel.right, y)]);
+            }
+            if first {
+                let at = (panel.left - 8.0, y + 4.0);
+                self.text(at, Anchor::End, 11.5, false, MUTED, label);
+            }
+        }
+        self.lines(lines, line(GRID, 1.0));
+    }
+
+    fn series(&mut self, row: &Row, series: &Series, arm: &Arm, panel: Panel) {
+        let points = (series.of)(arm);
+        if points.is_empty() {
+            return;
+        }
+        let end = clean::end(arm);
+        match series.kind {
+            Kind::Dots => self.shapes.push(Shape::Dots {
+                places: thin::dots(points, &panel.x, &panel.y),
+                radius: if row.key == "bytes" { 1.3 } else { 1.1 },
+                fill: series.color,
+            }),
+            Kind::Crosses => self.shapes.push(Shape::Crosses {
+                places: thin::crosses(points, &panel.x, &panel.y),
+                arm: 2.5,
+                stroke: line(series.color, 1.1),
+            }),
+            Kind::Steps | Kind::Area => {
+                let corners = thin::steps(points, end, &panel.x, &panel.y);
+                if let (Kind::Area, Some(first), Some(last)) =
+                    (series.kind, corners.first(), corners.last())
+                {
+                    let floor = panel.y.place(panel.y.domain().0.max(0.0)) as f32;
+                    let mut outline = vec![(first.0, floor)];
+                    outline.extend(&corners);
+                    outline.push((last.0, floor));
+                    self.shapes.push(Shape::Area {
+                        outline,
+                        fill: series.color.with_opacity(0.22),
+                    });
+                }
+                let width = if series.kind == Kind::Area { 1.0 } else { 1.5 };
+                self.lines(vec![corners], line(series.color, width));
+            }
+        }
+    }
+
+    /// What is known of the path, as dashed lines; named in the first column.
+    fn guide(&mut self, row: &Row, arm: &Arm, panel: Panel, first: bool) {
+        let stroke = Stroke {
+            dashed: true,
+            ..line(MUTED, 1.0)
+        };
+        if let Some((value, label)) = panel::level(row, &self.picture.guides) {
+            let (lo, hi) = panel.y.domain();
+            if value < lo || value > hi {
+                return;
+            }
+            let y = panel.y.place(value) as f32;
+            self.lines(vec![vec![(panel.left, y), (panel.right, y)]], stroke);
+            if first {
+                let below = y < panel.top + 15.0;
+                let at = (panel.left + 6.0, if below { y + 13.0 } else { y - 5.0 });
+                self.noted(at, Anchor::Start, &label);
+            }
+        }
+        if row.key == "bytes"
+            && let Some((from, slope)) = panel::slope(arm, &self.picture.guides)
+        {
+            let ms = (panel.y.domain().1 / slope).min(panel.x.domain().1 - from.ms);
+            let place = |ms: f64| {
+                (
+                    panel.x.place(from.ms + ms) as f32,
+                    panel.y.place(ms * slope) as f32,
+                )
+            };
+            let (start, end) = (place(0.0), place(ms));
+            if end.0 <= start.0 {
+                return;
+            }
+            self.lines(vec![vec![start, end]], stroke);
+            if first {
+                let rate = Unit::BitsPerSecond.format(slope * 8000.0);
+                let at = (end.0 - 8.0, (end.1 + 12.0).min(panel.bottom - 6.0));
+                self.noted(at, Anchor::End, &rate);
+            }
+        }
+    }
+
+    /// Where the names of an arm's events stand, above its first panel: each starts at its line, in the lowest lane where
+    /// it meets neither a name nor the line of a name above it.
+    fn lanes(&self, arm: &Arm) -> Vec<Label> {
+        let x = self.time_scale(0);
+        let room = (self.left(0), self.left(0) + self.column);
+        let mut labels: Vec<Label> = Vec::new();
+        for (ms, name) in arm.events.iter().rev() {
+            let place = x.place(*ms) as f32;
+            let text = format!("{name} {}", Unit::Milliseconds.format(*ms));
+            let text = self.fitted(&text, 11.5, false, self.column * 0.7);
+            let width = self.width(&text, 11.5, false) + 8.0;
+            let flipped = place + width > room.1 + GAP * 0.5;
+            let (from, to) = if flipped {
+                (place - width, place)
+            } else {
+                (place, place + width)
+            };
+            let apart = |lane: usize, label: &Label| {
+                label.lane != lane || label.to <= from || to <= label.from
+            };
+            let crossed = |lane: usize, label: &Label| {
+                (label.lane > lane && from < label.x && label.x < to)
+                    || (label.lane < lane && label.from < place && place < label.to)
+            };
+            let free = |lane: &usize| labels.iter().all(|label| apart(*lane, label));
+            // A lane above all others is always free.
+            let lane = (0..=labels.len())
+                .filter(free)
+                .min_by_key(|lane| {
+                    let crossings = labels.iter().filter(|label| crossed(*lane, label)).count();
+                    (crossings, *lane)
+                })
+                .unwrap_or(0);
+            labels.push(Label {
+                x: place,
+                from,
+                to,
+                lane,
+                flipped,
+                text,
+            });
+        }
+        labels
+    }
+
+    fn events(&mut self, labels: &[Label], column: usize, panels: &[(f32, f32)]) {
+        let top = panels.first().map_or(0.0, |panel| panel.0);
+        let shift = self.left(column) - self.left(0);
+        let mut lines = Vec::new();
+        for label in labels {
+            let x = label.x + shift;
+            let baseline = top - 4.0 - label.lane as f32 * LANE;
+            lines.push(vec![(x, baseline - 9.0), (x, top)]);
+            lines.extend(
+                panels
+                    .iter()
+                    .map(|(top, bottom)| vec![(x, *top), (x, *bottom)]),
+            );
+            let (at, anchor) = if label.flipped {
+                ((x - 4.0, baseline), Anchor::End)
+            } else {
+                ((x + 4.0, baseline), Anchor::Start)
+            };
+            self.text(at, anchor, 11.5, false, MUTED, label.text.clone());
+        }
+        self.lines(
+            lines,
+            Stroke {
+                dashed: true,
+                ..line(FAINT, 1.0)
+            },
+        );
+    }
+
+    fn time_axis(&mut self, columns: usize) {
+        for column in 0..columns {
+            let x = self.time_scale(column);
+            for (ms, label) in self.time_ticks() {
+                let at = (x.place(ms) as f32, self.y + 17.0);
+                self.text(at, Anchor::Middle, 11.5, false, MUTED, label);
+            }
+            let at = (self.left(column) + self.column, self.y + 36.0);
+            let caption = "since the client’s first datagram";
+            if column + 1 == columns {
+                self.text(at, Anchor::End, 11.5, false, FAINT, caption);
+            }
+        }
+        self.y += AXIS;
+    }
+
+    fn time_ticks(&self) -> Vec<(f64, String)> {
+        let wanted = (self.column / 85.0) as usize;
+        ticks(self.time, wanted.max(2), Unit::Milliseconds)
+    }
+
+    fn time_scale(&self, column: usize) -> Linear {
+        let left = f64::from(self.left(column));
+        Linear::new(self.time, (left, left + f64::from(self.column)))
+    }
+
+    fn left(&self, column: usize) -> f32 {
+        debug_assert!(column < self.columns);
+        MARGIN + GUTTER + column as f32 * (self.column + GAP)
+    }
+
+    fn width(&self, text: &str, size: f32, bold: bool) -> f32 {
+        self.fonts
+            .as_ref()
+            .map_or(0.0, |fonts| fonts.width(text, size, bold))
+    }
+
+    fn fitted(&self, text: &str, size: f32, bold: bool, width: f32) -> String {
+        self.fonts.as_ref().map_or(text.to_owned(), |fonts| {
+            fonts.fitted(text, size, bold, width)
+        })
+    }
+
+    fn lines(&mut self, lines: Vec<Vec<Place>>, stroke: Stroke) {
+        if !lines.is_empty() {
+            self.shapes.push(Shape::Lines { lines, stroke });
+        }
+    }
+
+    /// Text over data: small, on a ground of its own.
+    fn noted(&mut self, at: Place, anchor: Anchor, text: &str) {
+        let width = self.width(text, 11.0, false);
+        let left = match anchor {
+            Anchor::Start => at.0,
+            Anchor::Middle => at.0 - width / 2.0,
+            Anchor::End => at.0 - width,
+        };
+        self.shapes.push(Shape::Rect {
+            at: (left - 2.0, at.1 - 10.0),
+            size: (width + 4.0, 13.0),
+            fill: HALO,
+        });
+        self.text(at, anchor, 11.0, false, MUTED, text);
+    }
+
+    fn text(
+        &mut self,
+        at: Place,
+        anchor: Anchor,
+        size: f32,
+        bold: bool,
+        fill: Color,
+        text: impl Into<String>,
+    ) {
+        let text = text.into();
+        if !text.is_empty() {
+            self.shapes.push(Shape::Text {
+                at,
+                anchor,
+                size,
+                bold,
+                fill,
+                text,
+            });
+        }
+    }
+}
+
+/// The name of an event, and where it stands in the first column.
+struct Label {
+    x: f32,
+    from: f32,
+    to: f32,
+    lane: usize,
+    flipped: bool,
+    text: String,
+}
+
+fn line(color: Color, width: f32) -> Stroke {
+    Stroke {
+        color,
+        width,
+        dashed: false,
+    }
+}

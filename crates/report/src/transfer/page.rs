@@ -1,0 +1,177 @@
+//! The page: its frame, the data in it, and beside them a style sheet and a program of our own.
+//!
+//! Nothing is loaded from elsewhere, and the page forbids itself to. Texts of others (titles, labels) come as data; what
+//! is put into the markup is escaped, and in the data `<` is, so that none of them can end the element that holds it.
+
+use core::fmt::Write;
+
+use crate::{
+    scale::Unit,
+    svg::{self, escaped},
+};
+
+use super::{
+    Arm, Picture, clean, figure, pack,
+    panel::{self, Kind, Row, Series},
+};
+
+const STYLE: &str = include_str!("page.css");
+const PROGRAM: &str = include_str!("page.js");
+
+/// The page of a picture, clean or not.
+pub(super) fn document(picture: &Picture) -> String {
+    let picture = clean::cleaned(picture);
+    let title = escaped(&picture.title);
+    let subtitle = escaped(&picture.subtitle);
+    let figure = svg::document(&figure::scene(&picture));
+    let data = data(&picture);
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="lastbyte">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+<header>
+<div><h1>{title}</h1><p>{subtitle}</p></div>
+<div class="tools" role="toolbar" aria-label="View"></div>
+</header>
+<main id="rows" tabindex="0" aria-label="Panels over time. Arrow keys move the cursor, plus and minus zoom, shift and arrows pan, 0 resets."></main>
+<p class="help" hidden>Wheel, pinch or drag to zoom into time. Shift-drag to pan. Double-click to see all again. Click a name in a legend to hide it. Keys: ← → cursor, + − zoom, shift ← → pan, 0 all.</p>
+<div id="tip" role="status"></div>
+<noscript>
+{figure}</noscript>
+<script type="application/json" id="data">
+{data}
+</script>
+<script>
+{PROGRAM}</script>
+</body>
+</html>
+"#
+    )
+}
+
+/// All that the program draws, as JSON.
+fn data(picture: &Picture) -> String {
+    let rows = panel::rows(picture);
+    let end = picture.arms.iter().map(clean::end).fold(0.0, f64::max);
+    let guides = &picture.guides;
+    let rows_json = list(
+        rows.iter()
+            .map(|(row, series)| row_json(picture, row, series)),
+    );
+    let arms = list(picture.arms.iter().map(|arm| arm_json(picture, arm, &rows)));
+    let rate = guides.rate.map_or("null".to_owned(), number);
+    format!(
+        "{{\"end\":{},\"rate\":{rate},\n\"rows\":{rows_json},\n\"arms\":{arms}}}",
+        number(end)
+    )
+}
+
+fn row_json(picture: &Picture, row: &Row, series: &[&Series]) -> String {
+    let (lo, hi) = panel::extent(picture, row, series);
+    let level = panel::level(row, &picture.guides).map_or("null".to_owned(), |(value, label)| {
+        format!("[{},{}]", number(value), string(&label))
+    });
+    let series = list(series.iter().map(|series| {
+        let kind = match series.kind {
+            Kind::Dots => "dots",
+            Kind::Steps => "steps",
+            Kind::Area => "area",
+            Kind::Crosses => "crosses",
+        };
+        format!(
+            "{{\"key\":{},\"label\":{},\"kind\":\"{kind}\",\"overlaid\":{}}}",
+            string(series.key),
+            string(series.label),
+            series.overlaid
+        )
+    }));
+    let unit = match row.unit {
+        Unit::Bytes => "B",
+        Unit::BitsPerSecond => "b/s",
+        Unit::Milliseconds => "ms",
+    };
+    format!(
+        "{{\"key\":{},\"title\":{},\"unit\":\"{unit}\",\"height\":{},\"extent\":[{},{}],\"level\":{level},\"series\":{series}}}",
+        string(row.key),
+        string(row.title),
+        row.height,
+        number(lo),
+        number(hi)
+    )
+}
+
+fn arm_json(picture: &Picture, arm: &Arm, rows: &[(&Row, Vec<&Series>)]) -> String {
+    let mut series_json = Vec::new();
+    for (row, series) in rows {
+        for series in series {
+            let points = (series.of)(arm);
+            if !points.is_empty() {
+                let grain = pack::grain(row.unit);
+                series_json.push(format!(
+                    "{}:[{},{grain},\"{}\"]",
+                    string(series.key),
+                    points.len(),
+                    pack::packed(points, grain)
+                ));
+            }
+        }
+    }
+    let recovery = list(
+        arm.recovery
+            .iter()
+            .map(|(from, to)| format!("[{},{}]", number(*from), number(*to))),
+    );
+    let events = list(
+        arm.events
+            .iter()
+            .map(|(ms, name)| format!("[{},{}]", number(*ms), string(name))),
+    );
+    let slope = panel::slope(arm, &picture.guides).map_or("null".to_owned(), |(from, slope)| {
+        format!("[{},{}]", number(from.ms), number(slope))
+    });
+    format!(
+        "{{\"label\":{},\"note\":{},\"end\":{},\"slope\":{slope},\"recovery\":{recovery},\"events\":{events},\"series\":{{{}}}}}",
+        string(&arm.label),
+        string(&arm.note),
+        number(clean::end(arm)),
+        series_json.join(",\n")
+    )
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    format!("[{}]", items.join(","))
+}
+
+/// A finite number, to a millionth.
+fn number(value: f64) -> String {
+    let rounded = (value * 1e6).round() / 1e6;
+    format!("{}", if rounded.is_finite() { rounded } else { value })
+}
+
+/// A string of JSON in which nothing can end a `script` element.
+fn string(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\u{1f}' | '\u{7f}' => {
+                // Writing to a `String` cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

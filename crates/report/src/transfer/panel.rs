@@ -1,0 +1,189 @@
+//! The table behind all pictures: which rows there are, which series each has, how they look, what guides them.
+
+use crate::{scale::Unit, scene::Color};
+
+use super::{Arm, Guides, Picture, Point};
+
+/// How a series is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A dot a point.
+    Dots,
+    /// A line that holds each value until the next.
+    Steps,
+    /// Steps, and a tint below them.
+    Area,
+    /// A cross a point.
+    Crosses,
+}
+
+/// One series of a row.
+pub(super) struct Series {
+    /// Its name in the page: of its data, and of its colour, `--key`, in the style sheet.
+    pub(super) key: &'static str,
+    /// Its name in the legend.
+    pub(super) label: &'static str,
+    pub(super) kind: Kind,
+    /// Its colour on white. The palette is that of Okabe and Ito, which colour-blind readers can tell apart.
+    pub(super) color: Color,
+    /// Whether it is drawn when arms are laid over each other, where the colour is the arm's.
+    pub(super) overlaid: bool,
+    pub(super) of: fn(&Arm) -> &Vec<Point>,
+    pub(super) of_mut: fn(&mut Arm) -> &mut Vec<Point>,
+}
+
+/// One row of panels.
+pub(super) struct Row {
+    pub(super) key: &'static str,
+    pub(super) title: &'static str,
+    pub(super) unit: Unit,
+    /// Height of a panel in the figure, in pixels.
+    pub(super) height: f32,
+    /// In the order of drawing.
+    pub(super) series: &'static [Series],
+}
+
+macro_rules! series {
+    ($field:ident, $label:literal, $kind:ident, $color:literal, $overlaid:literal) => {
+        Series {
+            key: stringify!($field),
+            label: $label,
+            kind: Kind::$kind,
+            color: Color::solid($color),
+            overlaid: $overlaid,
+            of: |arm| &arm.$field,
+            of_mut: |arm| &mut arm.$field,
+        }
+    };
+}
+
+/// All rows, from the top down.
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        key: "bytes",
+        title: "Bytes so far",
+        unit: Unit::Bytes,
+        height: 300.0,
+        series: &[
+            series!(sent, "sent", Dots, 0x1a_1a1a, false),
+            series!(arrived, "in order at the client", Steps, 0x00_9e73, false),
+            series!(acked, "acknowledged", Dots, 0xe6_9f00, true),
+            series!(lost, "declared lost", Crosses, 0xc8_102e, false),
+        ],
+    },
+    Row {
+        key: "queue",
+        title: "Queue at the bottleneck",
+        unit: Unit::Bytes,
+        height: 100.0,
+        series: &[
+            series!(queue, "depth", Area, 0x33_80b5, true),
+            series!(marks, "marked", Crosses, 0x7b_4fa3, false),
+            series!(drops, "dropped", Crosses, 0xc8_102e, true),
+        ],
+    },
+    Row {
+        key: "window",
+        title: "Congestion window",
+        unit: Unit::Bytes,
+        height: 110.0,
+        series: &[
+            series!(in_flight, "bytes in flight", Area, 0x5f_8f7f, false),
+            series!(window, "window", Steps, 0x00_5fa8, true),
+        ],
+    },
+    Row {
+        key: "pacing",
+        title: "Pacing rate",
+        unit: Unit::BitsPerSecond,
+        height: 80.0,
+        series: &[series!(pacing, "rate", Steps, 0x7b_4fa3, true)],
+    },
+    Row {
+        key: "rtt",
+        title: "Round-trip time",
+        unit: Unit::Milliseconds,
+        height: 100.0,
+        series: &[
+            series!(rtt, "samples", Dots, 0x8a_8f98, false),
+            series!(rtt_smoothed, "smoothed", Steps, 0xb3_4d00, true),
+        ],
+    },
+];
+
+/// All series of all rows.
+pub(super) fn all_series() -> impl Iterator<Item = &'static Series> {
+    ROWS.iter().flat_map(|row| row.series)
+}
+
+/// The rows that somebody has data for, with the series of each that somebody has data for; the first row always.
+pub(super) fn rows(picture: &Picture) -> Vec<(&'static Row, Vec<&'static Series>)> {
+    ROWS.iter()
+        .enumerate()
+        .map(|(index, row)| {
+            let mut series: Vec<&Series> = row
+                .series
+                .iter()
+                .filter(|series| picture.arms.iter().any(|arm| !(series.of)(arm).is_empty()))
+                .collect();
+            if index == 0 && series.is_empty() {
+                series = row.series.iter().take(1).collect();
+            }
+            (row, series)
+        })
+        .filter(|(_, series)| !series.is_empty())
+        .collect()
+}
+
+/// A guide line of a row at a level: the value, and what is written at it.
+pub(super) fn level(row: &Row, guides: &Guides) -> Option<(f64, String)> {
+    let (value, name) = match row.key {
+        "queue" => (guides.queue_limit?, "limit"),
+        "window" => (guides.rate? / 8.0 * guides.rtt? / 1000.0, "BDP"),
+        "pacing" => (guides.rate?, "bottleneck"),
+        "rtt" => (guides.rtt?, "empty path"),
+        _ => return None,
+    };
+    let mut label = format!("{name} {}", row.unit.format(value));
+    if let ("queue", Some(rate)) = (row.key, guides.rate) {
+        let ms = value * 8.0 / rate * 1000.0;
+        label.push_str(" = ");
+        label.push_str(&Unit::Milliseconds.format(ms));
+    }
+    Some((value, label))
+}
+
+/// The values of a row's axis, the same for all arms: from zero, unless all is far from it. A level that is far above all
+/// data is left to the reader.
+pub(super) fn extent(picture: &Picture, row: &Row, series: &[&Series]) -> (f64, f64) {
+    let values = || {
+        picture
+            .arms
+            .iter()
+            .flat_map(|arm| series.iter().flat_map(|series| (series.of)(arm)))
+            .map(|point| point.value)
+    };
+    let lo = values().fold(f64::INFINITY, f64::min);
+    let mut hi = values().fold(f64::NEG_INFINITY, f64::max);
+    if lo > hi {
+        return (0.0, 1.0);
+    }
+    if let Some((level, _)) = level(row, &picture.guides)
+        && level > hi
+        && level <= hi * 3.0
+    {
+        hi = level;
+    }
+    if row.unit == Unit::Milliseconds && lo > hi * 0.6 {
+        let lo = level(row, &picture.guides).map_or(lo, |(level, _)| level.min(lo));
+        let room = (hi - lo).max(hi * 0.01) * 0.08;
+        return (lo - room, hi + room);
+    }
+    let lo = lo.min(0.0);
+    (lo, hi + (hi - lo) * 0.06)
+}
+
+/// The slope that an arm's bytes could have had: from its first acknowledgment, in bytes a ms.
+pub(super) fn slope(arm: &Arm, guides: &Guides) -> Option<(Point, f64)> {
+    Some((*arm.acked.first()?, guides.rate? / 8000.0))
+}
