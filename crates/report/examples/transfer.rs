@@ -102,6 +102,10 @@ struct Packet {
 }
 
 /// A sender in steps of 50 µs: enough to look like one, and no more.
+#[expect(
+    clippy::too_many_lines,
+    reason = "a loop of two halves is easier to follow in one piece"
+)]
 fn transfer(label: &str, rules: &Rules) -> Arm {
     const STEP: f64 = 0.05;
     let mut arm = Arm::new(label);
@@ -146,7 +150,8 @@ fn transfer(label: &str, rules: &Rules) -> Arm {
                     delivered += PACKET;
                 }
                 arm.acked.push(Point::new(now, acked));
-                let rtt = now - packet.sent;
+                // A receiver is not always as quick.
+                let rtt = now - packet.sent + (acked / 7919.0).sin().abs() * 1.5;
                 smoothed += (rtt - smoothed) / 8.0;
                 arm.rtt.push(Point::new(now, rtt));
                 arm.rtt_smoothed.push(Point::new(now, smoothed));
@@ -203,8 +208,8 @@ fn transfer(label: &str, rules: &Rules) -> Arm {
                 fresh,
             });
         }
-        let depth = ((queue_empty_at - now) * RATE / 8000.0).max(0.0);
-        arm.queue.push(Point::new(now, depth));
+        let depth = ((queue_empty_at - now - 1.0) * RATE / 8000.0).max(0.0);
+        arm.queue.push(Point::new(now + 1.0, depth));
         arm.window.push(Point::new(now, window));
         arm.in_flight.push(Point::new(now, in_flight));
         arm.pacing.push(Point::new(now, rate * 8000.0));

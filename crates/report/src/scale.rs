@@ -46,13 +46,13 @@ impl Unit {
             a if a >= 9.995 => 1,
             _ => 2,
         };
-        let mut number = format!("{scaled:.decimals$}");
-        if number.contains('.') {
-            number.truncate(number.trim_end_matches('0').trim_end_matches('.').len());
-        }
-        if number == "-0" {
-            number = "0".to_owned();
-        }
+        let number = format!("{scaled:.decimals$}");
+        let number = if number.contains('.') {
+            number.trim_end_matches('0').trim_end_matches('.')
+        } else {
+            &number
+        };
+        let number = if number == "-0" { "0" } else { number };
         format!("{number} {symbol}")
     }
 }
@@ -126,14 +126,14 @@ fn is_whole(value: f64) -> bool {
     (value - value.round()).abs() < 1e-6
 }
 
-/// The round number next above `raw`: 1, 2 or 5 times a power of ten.
+/// The round number nearest to `raw` by ratio: 1, 2 or 5 times a power of ten.
 fn step(raw: f64) -> f64 {
     let power = 10f64.powf(raw.log10().floor());
     let mantissa = raw / power;
     let round = match mantissa {
-        m if m <= 1.0 + 1e-9 => 1.0,
-        m if m <= 2.0 + 1e-9 => 2.0,
-        m if m <= 5.0 + 1e-9 => 5.0,
+        m if m <= 2f64.sqrt() => 1.0,
+        m if m <= 10f64.sqrt() => 2.0,
+        m if m <= 50f64.sqrt() => 5.0,
         _ => 10.0,
     };
     round * power

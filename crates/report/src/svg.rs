@@ -63,8 +63,12 @@ fn element(out: &mut String, shape: &Shape) {
         } => {
             // A line of no length with round ends is a dot; all of them are one element.
             out.push_str("<path d=\"");
-            for place in places {
-                let _ = write!(out, "M{} {}h0", number(place.0), number(place.1));
+            // From one to the next by their difference, which is shorter; in tenths, so that nothing adds up.
+            let mut last = (0, 0);
+            for (x, y) in places {
+                let (x, y) = (tenths(*x), tenths(*y));
+                let _ = write!(out, "m{} {}h0", decimal(x - last.0), decimal(y - last.1));
+                last = (x, y);
             }
             let stroke = Stroke {
                 color: *fill,
@@ -158,11 +162,15 @@ fn stroke_of(stroke: Stroke) -> String {
 
 /// A coordinate to a tenth, without what says nothing.
 fn number(value: f32) -> String {
-    let tenths = (f64::from(value) * 10.0).round();
-    if !tenths.is_finite() {
-        return "0".to_owned();
-    }
-    let tenths = tenths as i64;
+    decimal(tenths(value))
+}
+
+fn tenths(value: f32) -> i64 {
+    // What is no number becomes zero.
+    (f64::from(value) * 10.0).round() as i64
+}
+
+fn decimal(tenths: i64) -> String {
     if tenths % 10 == 0 {
         (tenths / 10).to_string()
     } else {

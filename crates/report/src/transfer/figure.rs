@@ -26,6 +26,8 @@ const GUTTER: f32 = 58.0;
 const GAP: f32 = 20.0;
 const HEADING: f32 = 27.0;
 const LANE: f32 = 15.0;
+/// The size of notes over data.
+const NOTE: f32 = 11.5;
 const ROW_GAP: f32 = 14.0;
 const AXIS: f32 = 44.0;
 const COLUMNS_MAX: usize = 4;
@@ -274,8 +276,8 @@ impl Figure<'_> {
                 lines.push(vec![(x, panel.top), (x, panel.bottom)]);
             }
         }
-        let wanted = (row.height / 27.0) as usize;
-        for (value, label) in ticks(panel.y.domain(), wanted.clamp(2, 8), row.unit) {
+        let wanted = (row.height / 23.0) as usize;
+        for (value, label) in ticks(panel.y.domain(), wanted.clamp(2, 7), row.unit) {
             let y = panel.y.place(value) as f32;
             if y < panel.bottom - 1.0 {
                 lines.push(vec![(panel.left, y), (panel.right, y)]);
@@ -376,8 +378,8 @@ impl Figure<'_> {
         for (ms, name) in arm.events.iter().rev() {
             let place = x.place(*ms) as f32;
             let text = format!("{name} {}", Unit::Milliseconds.format(*ms));
-            let text = self.fitted(&text, 11.5, false, self.column * 0.7);
-            let width = self.width(&text, 11.5, false) + 8.0;
+            let text = self.fitted(&text, NOTE, false, self.column * 0.7);
+            let width = self.width(&text, NOTE, false) + 8.0;
             let flipped = place + width > room.1 + GAP * 0.5;
             let (from, to) = if flipped {
                 (place - width, place)
@@ -415,30 +417,31 @@ impl Figure<'_> {
     fn events(&mut self, labels: &[Label], column: usize, panels: &[(f32, f32)]) {
         let top = panels.first().map_or(0.0, |panel| panel.0);
         let shift = self.left(column) - self.left(0);
+        let baseline = |label: &Label| top - 4.0 - label.lane as f32 * LANE;
         let mut lines = Vec::new();
         for label in labels {
             let x = label.x + shift;
-            let baseline = top - 4.0 - label.lane as f32 * LANE;
-            lines.push(vec![(x, baseline - 9.0), (x, top)]);
+            lines.push(vec![(x, baseline(label) - 9.0), (x, top)]);
             lines.extend(
                 panels
                     .iter()
                     .map(|(top, bottom)| vec![(x, *top), (x, *bottom)]),
             );
-            let (at, anchor) = if label.flipped {
-                ((x - 4.0, baseline), Anchor::End)
-            } else {
-                ((x + 4.0, baseline), Anchor::Start)
-            };
-            self.text(at, anchor, 11.5, false, MUTED, label.text.clone());
         }
-        self.lines(
-            lines,
-            Stroke {
-                dashed: true,
-                ..line(FAINT, 1.0)
-            },
-        );
+        let stroke = Stroke {
+            dashed: true,
+            ..line(FAINT, 1.0)
+        };
+        self.lines(lines, stroke);
+        for label in labels {
+            let (anchor, gap) = if label.flipped {
+                (Anchor::End, -4.0)
+            } else {
+                (Anchor::Start, 4.0)
+            };
+            let at = (label.x + shift + gap, baseline(label));
+            self.noted(at, anchor, &label.text);
+        }
     }
 
     fn time_axis(&mut self, columns: usize) {
@@ -458,7 +461,7 @@ impl Figure<'_> {
     }
 
     fn time_ticks(&self) -> Vec<(f64, String)> {
-        let wanted = (self.column / 85.0) as usize;
+        let wanted = (self.column / 66.0).min(12.0) as usize;
         ticks(self.time, wanted.max(2), Unit::Milliseconds)
     }
 
@@ -492,7 +495,7 @@ impl Figure<'_> {
 
     /// Text over data: small, on a ground of its own.
     fn noted(&mut self, at: Place, anchor: Anchor, text: &str) {
-        let width = self.width(text, 11.0, false);
+        let width = self.width(text, NOTE, false);
         let left = match anchor {
             Anchor::Start => at.0,
             Anchor::Middle => at.0 - width / 2.0,
@@ -503,7 +506,7 @@ impl Figure<'_> {
             size: (width + 4.0, 13.0),
             fill: HALO,
         });
-        self.text(at, anchor, 11.0, false, MUTED, text);
+        self.text(at, anchor, NOTE, false, MUTED, text);
     }
 
     fn text(

@@ -39,7 +39,7 @@ fn whole(value: f64) -> i64 {
 }
 
 fn varint(bytes: &mut Vec<u8>, difference: i64) {
-    let mut rest = ((difference << 1) ^ (difference >> 63)) as u64;
+    let mut rest = ((difference << 1) ^ (difference >> 63)).cast_unsigned();
     while rest >= 0x80 {
         bytes.push((rest & 0x7f) as u8 | 0x80);
         rest >>= 7;
@@ -109,7 +109,7 @@ mod tests {
                 value |= u64::from(byte & 0x7f) << shift;
                 shift += 7;
                 if byte < 0x80 {
-                    return (value >> 1) as i64 ^ -((value & 1) as i64);
+                    return (value >> 1).cast_signed() ^ -(value & 1).cast_signed();
                 }
             }
         };

@@ -10,7 +10,7 @@
   const END = data.end > 0 ? data.end * 1.02 : 1;
   const CLOSEST = Math.min(END, 0.05); // ms that the closest zoom shows
   const many = data.arms.length > 1;
-  const view = { from: 0, to: END, cursor: null, here: 0, overlaid: false, paper: false, select: null };
+  const view = { from: 0, to: END, cursor: null, here: 0, overlaid: false, select: null };
   const hidden = { side: new Set(), over: new Set(), arms: new Set() };
   for (const row of data.rows) for (const s of row.series) if (!s.overlaid) hidden.over.add(s.key);
   if (!data.arms.length) data.arms.push({ label: "", note: "", end: 0, slope: null, recovery: [], events: [], series: {} });
@@ -90,7 +90,7 @@
   };
   const ticks = (lo, hi, wanted, unit) => {
     const raw = (hi - lo) / Math.max(1, wanted), power = 10 ** Math.floor(Math.log10(raw)), m = raw / power;
-    const step = (m <= 1 ? 1 : m <= 2 ? 2 : m <= 5 ? 5 : 10) * power;
+    const step = (m <= 1.414 ? 1 : m <= 3.162 ? 2 : m <= 7.071 ? 5 : 10) * power;
     const [factor, symbol] = prefixed(unit, Math.max(Math.abs(lo), Math.abs(hi)));
     let decimals = 0;
     while (decimals < 6 && Math.abs((step / factor) * 10 ** decimals - Math.round((step / factor) * 10 ** decimals)) > 1e-6) decimals++;
@@ -103,7 +103,7 @@
 
   // ---- Layout -------------------------------------------------------------------------------------------------------
 
-  const GUTTER = 62, LANE = 16, AXIS = 40;
+  const GUTTER = 72, LANE = 16, AXIS = 40;
   const make = (tag, parent, props = {}) => { const e = Object.assign(document.createElement(tag), props); if (parent) parent.append(e); return e; };
   let colors = {}, panels = [], axes = [], strips = [], built = "";
 
@@ -168,8 +168,6 @@
           listen(panel);
         });
         for (let i = columns.length; i < width; i++) make("div", block);
-        const extra = (r === 0 ? 1 : 0) * LANE;
-        for (const e of [axis, ...scale.members.map((p) => p.div)]) e.dataset.extra = extra;
       });
     }
   };
@@ -212,7 +210,7 @@
   const FONT = 'system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
 
   const prepared = (canvas, width, height) => {
-    const ratio = view.paper ? 3 : Math.min(3, window.devicePixelRatio || 1);
+    const ratio = Math.min(3, window.devicePixelRatio || 1);
     const w = Math.max(1, Math.round(width * ratio)), h = Math.max(1, Math.round(height * ratio));
     if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
     const c = canvas.getContext("2d");
@@ -269,7 +267,7 @@
     const narrow = root.clientWidth < 560;
     const strip = new Map();
     for (const axis of axes) {
-      const { row, members } = axis, tall = row.height * (narrow ? 0.85 : 1.12);
+      const { row, members } = axis, tall = row.height * (narrow ? 0.85 : 0.95);
       let depth = 0;
       const width = members[0].div.clientWidth;
       if (members[0].strip && !view.overlaid) {
@@ -284,11 +282,11 @@
       const box = { left: 0, top: above, bottom: above + tall, height: above + tall + below };
       const [lo, hi] = extent(row, members), y = (value) => box.bottom - ((value - lo) / (hi - lo || 1)) * tall;
       axis.scale = { y, box, lo, hi };
-      const marks = ticks(lo, hi, Math.max(2, Math.min(8, Math.floor(tall / 32))), row.unit);
+      const marks = ticks(lo, hi, Math.max(2, Math.min(7, Math.floor(tall / 24))), row.unit);
       const gutter = prepared(axis.canvas, GUTTER, box.height);
-      axis.canvas.style.cssText = `width:${GUTTER}px;height:${box.height}px;margin-left:-14px`;
+      axis.canvas.style.cssText = `width:${GUTTER}px;height:${box.height}px`;
       gutter.textAlign = "right"; gutter.textBaseline = "middle"; gutter.fillStyle = colors.muted;
-      for (const [value, label] of marks) gutter.fillText(label, GUTTER - 14, y(value));
+      for (const [value, label] of marks) gutter.fillText(label, GUTTER - 8, y(value));
       for (const p of members) { p.div.style.height = `${box.height}px`; panelBase(p, marks, strip.get(p) || []); }
     }
     overlays();
@@ -297,7 +295,7 @@
   const panelBase = (panel, marks, labels) => {
     const { row, axis } = panel, { y, box } = axis.scale, width = panel.div.clientWidth, c = prepared(panel.base, width, box.height);
     const span = view.to - view.from, x = (ms) => ((ms - view.from) / span) * width;
-    const times = ticks(view.from, view.to, Math.max(2, Math.floor(width / 90)), "ms");
+    const times = ticks(view.from, view.to, Math.max(2, Math.min(14, Math.floor(width / 68))), "ms");
     c.save();
     c.beginPath(); c.rect(0, box.top, width, box.bottom - box.top); c.clip();
     if (!view.overlaid && !hidden.side.has("recovery")) {
@@ -330,7 +328,10 @@
         c.lineTo(at, box.bottom);
       }
       c.stroke(); c.setLineDash([]);
-      if (panel.strip) for (const l of labels) { c.textAlign = l.flipped ? "right" : "left"; c.fillText(l.text, l.x + (l.flipped ? -4 : 4), box.top - 5 - l.lane * LANE); }
+      if (panel.strip) for (const l of labels) {
+        c.globalAlpha = 0.85; c.fillStyle = colors.ground; c.fillRect(l.from + 2, box.top - 16 - l.lane * LANE, l.to - l.from - 5, 14); c.globalAlpha = 1;
+        c.fillStyle = colors.muted; c.textAlign = l.flipped ? "right" : "left"; c.fillText(l.text, l.x + (l.flipped ? -4 : 4), box.top - 5 - l.lane * LANE);
+      }
     }
     if (panel.last) {
       c.fillStyle = colors.muted; c.textBaseline = "top";
@@ -345,7 +346,7 @@
 
   const paint = (c, s, { times, values }, end, color, x, y, box, width) => {
     const held = s.kind === "steps" || s.kind === "area";
-    const start = Math.max(0, upto(times, view.from) - (held ? 1 : 0) - (held ? 0 : 0)), stop = Math.min(times.length, upto(times, view.to) + 1);
+    const start = Math.max(0, upto(times, view.from) - (held ? 1 : 0)), stop = Math.min(times.length, upto(times, view.to) + 1);
     const seen = stop - start;
     c.fillStyle = c.strokeStyle = color;
     if (s.kind === "dots") {
@@ -456,6 +457,8 @@
     }
   };
 
+  // Names that a legend below its row's title can have shorter.
+  const LONG = { queue: "queue", marks: "marked so far", drops: "dropped so far", lost: "declared lost so far", pacing: "pacing rate", rtt: "round trip", rtt_smoothed: "round trip, smoothed" };
   const tell = (px, py) => {
     tip.textContent = "";
     const arms = view.overlaid ? data.arms.map((_, i) => i).filter((i) => !hidden.arms.has(i)) : blocks().map((b) => b.flat()).find((b) => b.includes(view.here)) || [0];
@@ -471,7 +474,7 @@
       if (hiddenSeries().has(s.key)) continue;
       const tr = make("tr", table), name = make("td", tr), counts = s.kind === "crosses";
       if (!view.overlaid) make("i", name).style.background = colors[s.key];
-      name.append(s.key === "pacing" ? "pacing rate" : s.key === "rtt" ? "round trip" : s.key === "queue" ? "queue" : s.label);
+      name.append(LONG[s.key] || s.label);
       for (const i of arms) {
         const series = data.arms[i].series[s.key], n = series ? upto(series.times, ms) : 0;
         make("td", tr, { textContent: counts ? (n ? `${n}` : "–") : n ? shown(series.values[n - 1], row.unit) : "–" });
@@ -483,8 +486,10 @@
       for (const i of arms) make("td", tr, { textContent: data.arms[i].recovery.some(([a, b]) => a <= ms && ms <= b) ? "recovery" : "" });
     }
     const { width, height } = tip.getBoundingClientRect(), w = document.documentElement.clientWidth, h = window.innerHeight;
-    const left = px + 22 + width < w ? px + 22 : px - 22 - width > 0 ? px - 22 - width : Math.max(4, (w - width) / 2);
-    const top = px + 22 + width < w || px - 22 - width > 0 ? Math.max(4, Math.min(h - height - 4, py - height / 3)) : py > h / 2 ? 4 : h - height - 4;
+    const right = px + 22 + width < w, beside = right || px - 22 - width > 0;
+    const left = right ? px + 22 : beside ? px - 22 - width : Math.max(4, (w - width) / 2);
+    // Where there is no room beside the pointer, at the far end of the screen.
+    const top = beside && w >= 560 ? Math.max(4, Math.min(h - height - 4, py - height / 3)) : py > h / 2 ? 6 : h - height - 6;
     tip.style.left = `${left}px`; tip.style.top = `${top}px`; tip.style.visibility = "visible";
   };
   const leave = () => { view.cursor = null; tip.style.visibility = "hidden"; refresh(); };
@@ -604,9 +609,11 @@
 
   const themed = () => { readColors(); built = ""; refresh(); };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themed);
-  const paper = (on) => { view.paper = on; document.documentElement.classList.toggle("paper", on); readColors(); built = ""; draw(); };
-  window.addEventListener("beforeprint", () => paper(true));
-  window.addEventListener("afterprint", () => paper(false));
+  // On paper stands the figure, which needs no screen. Without a program the page shows it by itself.
+  const figure = document.querySelector("noscript");
+  window.addEventListener("beforeprint", () => {
+    if (!document.querySelector("figure")) make("figure", document.body).innerHTML = figure.textContent;
+  });
   new ResizeObserver(refresh).observe(root);
   readColors();
   draw();

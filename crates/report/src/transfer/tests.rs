@@ -1,1 +1,290 @@
+use std::collections::BTreeSet;
 
+use super::{panel::ROWS, *};
+
+/// An arm of which every series has `count` points over `ms` milliseconds.
+fn full(label: &str, count: u32, ms: f64) -> Arm {
+    let line = |scale: f64, shift: f64| {
+        (0..count)
+            .map(|i| {
+                let share = f64::from(i) / f64::from(count.max(2) - 1);
+                Point::new(
+                    (share * ms + shift).min(ms),
+                    (share + f64::from(i % 5) * 0.01) * scale,
+                )
+            })
+            .collect::<Vec<Point>>()
+    };
+    Arm {
+        label: label.into(),
+        note: "300 ms".into(),
+        sent: line(1e6, 0.0),
+        acked: line(1e6, ms / 8.0),
+        arrived: line(1e6, ms / 16.0),
+        lost: line(1e6, ms / 6.0),
+        queue: line(3e5, 0.0),
+        drops: line(3e5, 0.0),
+        marks: line(2e5, 0.0),
+        window: line(6e5, 0.0),
+        in_flight: line(5e5, 0.0),
+        pacing: line(8e7, 0.0),
+        rtt: line(90.0, 0.0),
+        rtt_smoothed: line(80.0, 0.0),
+        recovery: vec![(ms * 0.5, ms * 0.7)],
+        events: vec![
+            (ms * 0.1, "first byte".into()),
+            (ms * 0.9, "last byte".into()),
+        ],
+    }
+}
+
+fn picture(arms: Vec<Arm>) -> Picture {
+    Picture {
+        title: "Title".into(),
+        subtitle: "Subtitle".into(),
+        arms,
+        guides: Guides {
+            rate: Some(55e6),
+            queue_limit: Some(343_750.0),
+            rtt: Some(39.0),
+        },
+    }
+}
+
+/// Width and height in the header of a PNG (its specification, §11.2.1).
+fn size(png: &[u8]) -> (u32, u32) {
+    let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().expect("four bytes"));
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    (number(16), number(20))
+}
+
+/// The picture in all forms, each of which must be well formed.
+fn draw(picture: &Picture) -> (String, String, Vec<u8>) {
+    let (html, svg) = (picture.html(), picture.svg());
+    let png = picture.png().expect("a picture of a few arms fits");
+    let document = roxmltree::Document::parse(&svg).expect("the SVG is XML");
+    assert_eq!(document.root_element().tag_name().name(), "svg");
+    for text in [data(&html), &svg] {
+        for word in [
+            ":NaN", ",NaN", "[NaN", ":inf", ",inf", "-inf", "NaN\"", "inf\"",
+        ] {
+            assert!(!text.contains(word), "{word}");
+        }
+    }
+    (html, svg, png)
+}
+
+/// The data of a page.
+fn data(html: &str) -> &str {
+    let (_, rest) = html
+        .split_once("id=\"data\">\n")
+        .expect("the page has data");
+    rest.split_once("\n</script>").expect("the data end").0
+}
+
+#[test]
+fn a_small_picture_looks_like_this() {
+    let arm = Arm {
+        sent: vec![Point::new(40.0, 1200.0), Point::new(41.0, 2400.0)],
+        acked: vec![Point::new(80.0, 1200.0), Point::new(81.0, 2400.0)],
+        queue: vec![Point::new(40.5, 1200.0), Point::new(41.2, 0.0)],
+        events: vec![(81.0, "last byte".into())],
+        ..Arm::new("slow-start")
+    };
+    let picture = Picture {
+        title: "2.4 kB".into(),
+        arms: vec![arm],
+        ..Picture::default()
+    };
+    insta::assert_snapshot!(picture.svg());
+}
+
+#[test]
+fn nothing_that_comes_in_is_too_odd() {
+    let odd = [
+        f64::NAN,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        -1.0,
+        0.0,
+        1e-300,
+        1e300,
+        5.0,
+    ];
+    let mut points = Vec::new();
+    for ms in odd {
+        for value in odd {
+            points.push(Point::new(ms, value));
+        }
+    }
+    let mut strange = full("strange", 3, 100.0);
+    for series in panel::all_series() {
+        *(series.of_mut)(&mut strange) = points.clone();
+    }
+    strange.recovery = odd.iter().flat_map(|a| odd.map(|b| (*a, b))).collect();
+    strange.events = odd.iter().map(|ms| (*ms, "same place".into())).collect();
+    let mut once = Arm::new("");
+    once.sent.push(Point::new(0.0, 0.0));
+    let mut same = full("same", 100, 0.0);
+    same.recovery.clear();
+    for arms in [
+        vec![],
+        vec![Arm::default()],
+        vec![once],
+        vec![same],
+        vec![strange.clone()],
+        vec![full("one", 1, 10.0), strange, Arm::new("none")],
+    ] {
+        let mut picture = picture(arms);
+        draw(&picture);
+        for odd in odd {
+            picture.guides = Guides {
+                rate: Some(odd),
+                queue_limit: Some(odd),
+                rtt: Some(odd),
+            };
+            assert!(picture.svg().len() + picture.html().len() > 1000);
+        }
+        draw(&picture);
+    }
+}
+
+#[test]
+fn texts_of_others_stay_texts() {
+    let attack = "</script><script>alert(1)</script><!-- & ]]> \"'\u{0}\u{2028}\n";
+    let mut arm = full(attack, 10, 100.0);
+    arm.note = attack.into();
+    arm.events.push((50.0, attack.into()));
+    let mut picture = picture(vec![arm]);
+    picture.title = attack.into();
+    picture.subtitle = attack.into();
+    let (html, svg, _) = draw(&picture);
+    assert_eq!(html.matches("<script").count(), 2);
+    assert_eq!(html.matches("</script").count(), 2);
+    assert!(!html.contains("<!--"));
+    assert!(!svg.contains("<script"));
+    assert!(data(&html).contains("\\u003c/script\\u003e"));
+    assert!(!data(&html).contains(['<', '>', '&', '\0', '\u{2028}']));
+}
+
+#[test]
+fn nothing_is_loaded_from_elsewhere() {
+    let (html, svg, _) = draw(&picture(vec![full("a", 100, 300.0), full("b", 100, 300.0)]));
+    for text in [&html, &svg] {
+        // The one address is the name of SVG's markup.
+        let addresses = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
+        for load in [
+            "http:", "https:", "//cdn", "src=", "href=", "url(", "@import", "import(", "fetch(",
+        ] {
+            assert!(!addresses.contains(load), "{load}");
+        }
+    }
+}
+
+#[test]
+fn sizes_have_bounds_whatever_the_number_of_points() {
+    let empty = picture(vec![Arm::default()]).html().len();
+    assert!(empty < 100_000, "{empty}");
+    let many = picture(vec![full("a", 200_000, 2000.0), full("b", 200_000, 2000.0)]);
+    let (html, svg, png) = draw(&many);
+    let points = 2 * 12 * 200_000;
+    assert!(svg.len() < 600_000, "{}", svg.len());
+    assert!(
+        html.len() < svg.len() + empty + points * 8,
+        "{}",
+        html.len()
+    );
+    assert!(png.len() < 2_000_000, "{}", png.len());
+}
+
+#[test]
+fn a_png_is_twice_the_size_and_not_blank() {
+    let picture = picture(vec![full("a", 1000, 300.0)]);
+    let (_, svg, png) = draw(&picture);
+    let document = roxmltree::Document::parse(&svg).expect("the SVG is XML");
+    let side = |name| {
+        let text = document
+            .root_element()
+            .attribute(name)
+            .expect("it has a size");
+        text.parse::<f64>().expect("a number")
+    };
+    let (width, height) = size(&png);
+    assert!((f64::from(width) - 2.0 * side("width")).abs() <= 1.0);
+    assert!((f64::from(height) - 2.0 * side("height")).abs() <= 1.0);
+    let pixels = tiny_skia::Pixmap::decode_png(&png).expect("it decodes");
+    assert_eq!((pixels.width(), pixels.height()), (width, height));
+    let found: BTreeSet<u32> = pixels
+        .pixels()
+        .iter()
+        .map(|pixel| u32::from_be_bytes([0, pixel.red(), pixel.green(), pixel.blue()]))
+        .collect();
+    for row in ROWS {
+        for series in row.series {
+            assert!(
+                found.contains(&series.color.rgb),
+                "no {} to be seen",
+                series.key
+            );
+        }
+    }
+}
+
+#[test]
+fn too_many_arms_for_a_png_are_an_error_and_not_for_the_others() {
+    let picture = picture(vec![full("a", 2, 300.0); 120]);
+    assert_eq!(picture.png(), Err(PngError::TooLarge));
+    assert!(picture.svg().len() < 3_000_000);
+    assert!(PngError::TooLarge.to_string().contains("fewer"));
+}
+
+#[test]
+fn rows_without_data_are_left_out() {
+    let mut arm = Arm::new("a");
+    arm.sent.push(Point::new(1.0, 1200.0));
+    let small = picture(vec![arm.clone()]).svg();
+    assert!(small.contains("Bytes so far") && !small.contains("Pacing rate"));
+    assert!(!small.contains("acknowledged"));
+    arm.pacing.push(Point::new(1.0, 1e6));
+    let large = picture(vec![arm, Arm::new("b")]).svg();
+    assert!(large.contains("Pacing rate") && !large.contains("Congestion window"));
+}
+
+#[test]
+fn guides_are_named_with_their_values() {
+    let (html, svg, _) = draw(&picture(vec![full("a", 100, 300.0)]));
+    for name in [
+        "limit 344 kB = 50 ms",
+        "BDP 268 kB",
+        "bottleneck 55 Mb/s",
+        "empty path 39 ms",
+    ] {
+        assert!(svg.contains(name), "{name}");
+        assert!(data(&html).contains(name), "{name}");
+    }
+}
+
+#[test]
+fn page_and_figure_have_the_same_colours() {
+    let style = include_str!("page.css");
+    let (light, dark) = style
+        .split_once("@media (prefers-color-scheme: dark)")
+        .expect("the style sheet has two themes");
+    for row in ROWS {
+        for series in row.series {
+            let rule = format!("--{}: {};", series.key, series.color.hex());
+            assert!(light.contains(&rule), "no `{rule}`");
+            assert!(
+                dark.contains(&format!("--{}: ", series.key)),
+                "{}",
+                series.key
+            );
+        }
+    }
+}
+
+#[test]
+fn the_same_data_give_the_same_bytes() {
+    let picture = picture(vec![full("a", 500, 300.0), full("b", 300, 200.0)]);
+    assert_eq!(draw(&picture), draw(&picture.clone()));
+}
