@@ -250,6 +250,43 @@ fn all_that_happens_can_be_written_down() {
 }
 
 #[test]
+fn a_transfer_can_be_drawn() {
+    let folder = folder("plot");
+    let files = ["p.html", "p.svg", "p.png"].map(|name| folder.join(name));
+    let mut arguments = vec![
+        "--size",
+        "1MB",
+        "--arm",
+        "slow-start",
+        "--arm",
+        "rapid-start",
+    ];
+    for file in &files {
+        arguments.extend(["--plot", file.to_str().expect("UTF-8")]);
+    }
+    let output = sim(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let [html, svg, png] = files.map(|file| fs::read(file).expect("a file"));
+    let (html, svg) = (
+        String::from_utf8_lossy(&html),
+        String::from_utf8_lossy(&svg),
+    );
+    for text in [&html, &svg] {
+        for word in [
+            "1MB over vdsl",
+            "slow-start",
+            "rapid-start",
+            "round trip 39ms",
+            "last byte",
+        ] {
+            assert!(text.contains(word), "{word}");
+        }
+    }
+    assert!(html.len() < 3_000_000 && svg.len() < 1_000_000);
+    assert!(png.starts_with(b"\x89PNG"));
+}
+
+#[test]
 fn what_cannot_be_is_refused_with_exit_code_2() {
     for (arguments, wanted) in [
         (
@@ -271,6 +308,8 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
         (&["--cross", "cbr:5"], "is not a rate"),
         (&["--queue", "big"], "`down.queue`: `big` is no depth"),
         (&["--no-such-flag"], "--no-such-flag"),
+        (&["--plot", "p.pdf"], "draws .html, .svg and .png"),
+        (&["--plot", "p.svg", "--size", "1MB,2MB"], "one --size"),
     ] {
         let output = sim(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -15,8 +15,8 @@ const EXAMPLES: &str = "\
 Examples:
   # The path of the talk on Rapid Start: four ways to start, side by side.
   lastbyte sim --network vdsl --size 1.6MB
-  # A path of your own, and two arms.
-  lastbyte sim --rate 55mbit --rtt 39ms --queue 50ms --arm slow-start --arm rapid-start
+  # A path of your own, two arms, and a picture to zoom into.
+  lastbyte sim --rate 55mbit --rtt 39ms --queue 50ms --arm slow-start --arm rapid-start --plot start.html
   # When do the first 200 and 400 kB arrive of a long transfer, over 20 seeds with 1 % random loss?
   lastbyte sim --network lte --loss 1% --size 10MB --progress 200kB,400kB --runs 20
   # Two flows share a bottleneck, the second 300 ms later.
@@ -164,6 +164,9 @@ pub(crate) struct Arguments {
     /// JSON in place of a table: an array with an object for each transfer
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
+    /// Draw the transfer over time, the arms side by side: .html (zooms and hovers), .svg or .png; may be repeated
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) plot: Vec<PathBuf>,
     /// Write all that happens, one JSON object a line
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! `lastbyte sim`: transfers over a path, arm by arm.
 
 mod arguments;
+mod plot;
 mod qlogs;
 mod table;
 
@@ -36,6 +37,7 @@ struct Job {
 /// Does what it was told.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let jobs = jobs(arguments)?;
+    plot::check(&arguments.plot, &jobs)?;
     let interrupt = Interrupt::listen();
     let rows = if arguments.trace.is_some() || arguments.qlog.is_some() {
         run_and_listen(arguments, &jobs, &interrupt)?
@@ -45,6 +47,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         rows?.concat()
     };
     print(arguments, &rows)?;
+    if !arguments.plot.is_empty() && !interrupt.is_pressed() {
+        plot::draw(&arguments.plot, &jobs)?;
+    }
     Ok(verdict(&rows, &interrupt))
 }
 

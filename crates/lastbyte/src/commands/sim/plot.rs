@@ -1,0 +1,229 @@
+//! Pictures of one transfer, arm by arm.
+
+use core::time::Duration;
+use std::path::{Path, PathBuf};
+
+use lastbyte_congestion::{Phase, Time};
+use lastbyte_link::{Capacity, Limit, Queue};
+use lastbyte_report::transfer::{Arm, Guides, Picture, Point};
+use lastbyte_sim::{
+    self as sim,
+    recorder::{Recorder, Recording, Sample},
+    row::Row,
+    simulate, units,
+};
+
+use super::Job;
+use crate::{failure::Failure, files};
+
+/// What a picture is drawn as, by the end of the file's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Html,
+    Svg,
+    Png,
+}
+
+fn kind(path: &Path) -> Result<Kind, Failure> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    match extension {
+        Some("html") => Ok(Kind::Html),
+        Some("svg") => Ok(Kind::Svg),
+        Some("png") => Ok(Kind::Png),
+        _ => Err(Failure::Usage(format!(
+            "--plot draws .html, .svg and .png; `{}` is none of them",
+            path.display()
+        ))),
+    }
+}
+
+/// Whether these jobs can be drawn: one transfer, by each arm.
+pub(super) fn check(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
+    for file in files {
+        kind(file)?;
+    }
+    let Some(first) = jobs.first().filter(|_| !files.is_empty()) else {
+        return Ok(());
+    };
+    let is_same = |job: &Job| {
+        job.label.network == first.label.network && job.label.size_bytes == first.label.size_bytes
+    };
+    if jobs.iter().all(is_same) {
+        Ok(())
+    } else {
+        Err(Failure::Usage(
+            "--plot draws one transfer, arm by arm: give one --network and one --size".to_owned(),
+        ))
+    }
+}
+
+/// Draws the first flow of each arm, with the first seed.
+pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
+    let Some(first) = jobs.first() else {
+        return Ok(());
+    };
+    let arms: Result<Vec<Arm>, Failure> = jobs
+        .iter()
+        .filter(|job| job.label.seed == first.label.seed)
+        .map(arm)
+        .collect();
+    let label = &first.label;
+    let path = &first.scenario.path;
+    let picture = Picture {
+        title: format!(
+            "{} over {}",
+            units::show_bytes(label.size_bytes),
+            label.network
+        ),
+        subtitle: describe(path, label.seed),
+        arms: arms?,
+        guides: guides(path),
+    };
+    for file in files {
+        let bytes = match kind(file)? {
+            Kind::Html => picture.html().into_bytes(),
+            Kind::Svg => picture.svg().into_bytes(),
+            Kind::Png => picture
+                .png()
+                .map_err(|error| Failure::Run(format!("`{}`: {error}", file.display())))?,
+        };
+        files::write(file, &bytes)?;
+    }
+    Ok(())
+}
+
+fn arm(job: &Job) -> Result<Arm, Failure> {
+    let start = job
+        .scenario
+        .flows
+        .first()
+        .map_or(Duration::ZERO, |flow| flow.start);
+    let mut recorder = Recorder::new(0, Time::ZERO + start);
+    let outcome = simulate(&job.scenario, &mut recorder).map_err(Failure::usage)?;
+    let recording = recorder.into_recording();
+    let mut arm = Arm::new(job.label.arm.clone());
+    if let Some(row) = Row::all(&job.label, &outcome).first() {
+        arm.note = note(row);
+        arm.events = events(row, &recording);
+    }
+    let end = outcome.ended_at.since(Time::ZERO + start);
+    arm.sent = bytes(&recording.sent);
+    arm.acked = bytes(&recording.acked);
+    arm.lost = bytes(&recording.lost);
+    arm.queue = bytes(&recording.queue);
+    arm.drops = bytes(&recording.drops);
+    arm.marks = bytes(&recording.marks);
+    arm.window = bytes(&recording.window);
+    arm.in_flight = bytes(&recording.in_flight);
+    // No pacing is no rate to be drawn.
+    arm.pacing = bytes(&recording.pacing);
+    arm.pacing.retain(|point| point.value > 0.0);
+    arm.rtt = spans(&recording.rtt);
+    arm.rtt_smoothed = spans(&recording.rtt_smoothed);
+    let recovery = recording.recovery.iter();
+    arm.recovery = recovery
+        .map(|(from, to)| (ms(*from), ms(to.unwrap_or(end))))
+        .collect();
+    Ok(arm)
+}
+
+fn note(row: &Row) -> String {
+    let time = row.ttlb.map_or_else(
+        || "did not arrive".to_owned(),
+        |ttlb| format!("{:.1} ms", ms(ttlb)),
+    );
+    let share = if row.packets_sent > 0 {
+        row.packets_lost as f64 / row.packets_sent as f64 * 100.0
+    } else {
+        0.0
+    };
+    format!(
+        "{time}, {} of {} packets lost ({share:.1} %)",
+        row.packets_lost, row.packets_sent
+    )
+}
+
+fn events(row: &Row, recording: &Recording) -> Vec<(f64, String)> {
+    let mut events = Vec::new();
+    let mut add = |at: Option<Duration>, what: &str| {
+        if let Some(at) = at {
+            events.push((ms(at), what.to_owned()));
+        }
+    };
+    add(row.ttfb, "first byte");
+    let exit = row.startup_exit.or_else(|| {
+        let left = recording
+            .phases
+            .iter()
+            .find(|(_, phase)| *phase != Phase::Startup);
+        left.map(|(at, _)| *at)
+    });
+    add(exit, "startup ends");
+    add(row.ttlb, "last byte");
+    events
+}
+
+fn describe(path: &sim::Path, seed: u64) -> String {
+    let mut words = Vec::new();
+    if let Some(rate) = rate(path) {
+        words.push(units::show_rate(rate));
+    }
+    words.push(format!(
+        "round trip {}",
+        units::show_span(path.down.delay + path.up.delay)
+    ));
+    match path.down.queue {
+        Queue::DropTail(queue) => words.push(match queue.limit {
+            Limit::Unlimited => "queue without a limit".to_owned(),
+            Limit::Bytes(bytes) => format!("queue {}", units::show_bytes(bytes)),
+            Limit::Packets(packets) => format!("queue {packets} packets"),
+            Limit::Time(span) => format!("queue {}", units::show_span(span)),
+        }),
+        Queue::CoDel(_) => words.push("CoDel".to_owned()),
+        Queue::FqCoDel(_) => words.push("FQ-CoDel".to_owned()),
+    }
+    words.push(format!("seed {seed}"));
+    words.join(" · ")
+}
+
+fn rate(path: &sim::Path) -> Option<lastbyte_link::Rate> {
+    match &path.down.capacity {
+        Capacity::Constant(rate) => Some(*rate),
+        _ => None,
+    }
+}
+
+fn guides(path: &sim::Path) -> Guides {
+    let rate = rate(path);
+    let queue_limit = match path.down.queue {
+        Queue::DropTail(queue) => match queue.limit {
+            Limit::Bytes(bytes) => Some(bytes as f64),
+            Limit::Time(span) => rate.map(|rate| rate.bytes_in(span) as f64),
+            _ => None,
+        },
+        _ => None,
+    };
+    Guides {
+        rate: rate.map(|rate| rate.bits_per_second() as f64),
+        queue_limit,
+        rtt: Some(ms(path.down.delay + path.up.delay)),
+    }
+}
+
+fn bytes(series: &[Sample<u64>]) -> Vec<Point> {
+    let points = series.iter();
+    points
+        .map(|(at, value)| Point::new(ms(*at), *value as f64))
+        .collect()
+}
+
+fn spans(series: &[Sample<Duration>]) -> Vec<Point> {
+    let points = series.iter();
+    points
+        .map(|(at, value)| Point::new(ms(*at), ms(*value)))
+        .collect()
+}
+
+fn ms(span: Duration) -> f64 {
+    span.as_secs_f64() * 1e3
+}
