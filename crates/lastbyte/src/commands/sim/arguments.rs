@@ -16,7 +16,7 @@ Examples:
   # The path of the talk on Rapid Start: four ways to start, side by side.
   lastbyte sim --network vdsl --size 1.6MB
   # A path of your own, two arms, and a picture to zoom into.
-  lastbyte sim --rate 55mbit --rtt 39ms --queue 50ms --arm slow-start --arm rapid-start --plot start.html
+  lastbyte sim --rate 55mbit --rtt 39ms --arm slow-start --arm rapid-start --plot start.html
   # When do the first 200 and 400 kB arrive of a long transfer, over 20 seeds with 1 % random loss?
   lastbyte sim --network lte --loss 1% --size 10MB --progress 200kB,400kB --runs 20
   # Two flows share a bottleneck, the second 300 ms later.
