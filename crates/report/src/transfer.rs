@@ -127,7 +127,7 @@ impl Picture {
         page::document(self)
     }
 
-    /// A figure for papers: XML of some hundred kB at most, whatever the number of points, that loads nothing.
+    /// A figure for papers that loads nothing: XML of some hundred kB for four arms, whatever the number of points.
     #[must_use]
     pub fn svg(&self) -> String {
         svg::document(&figure::scene(&clean::cleaned(self)))

@@ -29,6 +29,7 @@ const LANE: f32 = 15.0;
 /// The size of notes over data.
 const NOTE: f32 = 11.5;
 const ROW_GAP: f32 = 14.0;
+const BLOCK_GAP: f32 = 22.0;
 const AXIS: f32 = 44.0;
 const COLUMNS_MAX: usize = 4;
 
@@ -52,7 +53,8 @@ pub(super) fn scene(picture: &Picture) -> Scene {
     if blocks.len() == 0 {
         figure.block(&[Arm::default()]);
     }
-    for block in blocks {
+    for (index, block) in blocks.enumerate() {
+        figure.y += if index > 0 { BLOCK_GAP } else { 0.0 };
         figure.block(block);
     }
     Scene {
@@ -448,8 +450,15 @@ impl Figure<'_> {
         for column in 0..columns {
             let x = self.time_scale(column);
             for (ms, label) in self.time_ticks() {
-                let at = (x.place(ms) as f32, self.y + 17.0);
-                self.text(at, Anchor::Middle, 11.5, false, MUTED, label);
+                let (place, right) = (x.place(ms) as f32, self.left(column) + self.column);
+                // The last one must leave room for the first of the next column.
+                let over = place + self.width(&label, 11.5, false) / 2.0 > right + GAP / 2.0;
+                let (place, anchor) = if over {
+                    (right + GAP / 2.0, Anchor::End)
+                } else {
+                    (place, Anchor::Middle)
+                };
+                self.text((place, self.y + 17.0), anchor, 11.5, false, MUTED, label);
             }
             let at = (self.left(column) + self.column, self.y + 36.0);
             let caption = "since the client’s first datagram";

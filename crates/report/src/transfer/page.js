@@ -29,15 +29,18 @@
       times[i] = (time += varint()) / 1000;
       values[i] = (value += varint()) * grain;
     }
-    return { times, values, levels: [] };
+    return { times, values, levels: {} };
   };
   for (const arm of data.arms) for (const key in arm.series) arm.series[key] = unpack(arm.series[key]);
 
-  // Of each of `buckets` equal spans of time at most a dozen points: the first, the last, both extremes, some between.
+  // Of each of `buckets` equal spans of time at most six points: the first, both extremes, two between, the last. Made of
+  // the next finer level if there is one.
   const level = (series, buckets) => {
-    const found = series.levels.find((l) => l.buckets === buckets);
+    const found = series.levels[buckets];
     if (found) return found;
-    const { times, values } = series, kept = [], width = END / buckets;
+    const { times, values } = buckets < FINEST && series.times.length > buckets * 16 ? level(series, buckets * 4) : series;
+    const kept = new Uint32Array(Math.min(times.length, buckets * 6 + 6)), width = END / buckets;
+    let count = 0;
     for (let start = 0; start < times.length;) {
       const limit = (Math.floor(times[start] / width) + 1) * width;
       let end = start + 1, low = start, high = start;
@@ -45,26 +48,19 @@
         if (values[end] < values[low]) low = end;
         if (values[end] > values[high]) high = end;
       }
-      if (end - start <= 12) for (let i = start; i < end; i++) kept.push(i);
-      else {
-        const some = new Set([start, low, high, end - 1]);
-        for (let i = 1; i < 8; i++) some.add(start + Math.floor(((end - start) * i) / 8));
-        kept.push(...[...some].sort((a, b) => a - b));
-      }
+      const some = [start, low, high, start + Math.floor((end - start) / 3), start + Math.floor((end - start) / 1.5), end - 1].sort((p, q) => p - q);
+      for (let i = 0; i < 6; i++) if (i === 0 || some[i] !== some[i - 1]) kept[count++] = some[i];
       start = end;
     }
-    const made = {
-      buckets, levels: [],
-      times: Float64Array.from(kept, (i) => times[i]), values: Float64Array.from(kept, (i) => values[i]),
-    };
-    series.levels.push(made);
-    return made;
+    const made = { times: new Float64Array(count), values: new Float64Array(count) };
+    for (let i = 0; i < count; i++) { made.times[i] = times[kept[i]]; made.values[i] = values[kept[i]]; }
+    return (series.levels[buckets] = made);
   };
+  const FINEST = 65536;
   const thinned = (series, pixels) => {
-    if (series.times.length <= 30000) return series;
     const wanted = (pixels * 2 * END) / (view.to - view.from);
-    for (let buckets = 4096; buckets <= 65536; buckets *= 4) {
-      if (buckets >= wanted && buckets * 4 < series.times.length) return level(series, buckets);
+    for (let buckets = 1024; buckets <= FINEST && buckets * 8 < series.times.length; buckets *= 4) {
+      if (buckets >= wanted) return level(series, buckets);
     }
     return series;
   };
@@ -247,7 +243,7 @@
       for (const s of row.series) {
         const series = data.arms[index].series[s.key];
         if (!series || hiddenSeries().has(s.key)) continue;
-        const { times, values } = thinned(series, 500);
+        const { times, values } = thinned(series, 250);
         let i = upto(times, view.from);
         if (s.kind === "steps" || s.kind === "area") i = Math.max(0, i - 1);
         for (; i < times.length && times[i] <= view.to; i++) { if (values[i] < lo) lo = values[i]; if (values[i] > hi) hi = values[i]; }
@@ -256,44 +252,53 @@
     if (lo > hi) return row.extent;
     if (row.key !== "bytes") {
       if (row.unit !== "ms") lo = Math.min(0, lo);
+      else if (hi - lo < hi * 0.1) { const middle = (hi + lo) / 2; lo = middle - hi * 0.05; hi = middle + hi * 0.05; }
       if (row.level && row.level[0] > hi && row.level[0] < hi * 1.5) hi = row.level[0];
     }
     const room = (hi - lo || Math.abs(hi) || 1) * 0.06;
     return [lo === 0 ? 0 : lo - room, hi + room];
   };
 
+  const fit = (element, width, height) => {
+    const wanted = `${width ? `width:${width}px;` : ""}height:${height}px`;
+    if (element.fitted !== wanted) element.style.cssText = element.fitted = wanted;
+  };
   const draw = () => {
     build();
-    const narrow = root.clientWidth < 560;
+    // All that asks for the layout comes before all that changes it. What is out of sight waits until it is scrolled to.
+    const narrow = root.clientWidth < 560, width = panels[0].div.clientWidth;
+    const far = new Set(panels.filter((p) => { const r = p.div.getBoundingClientRect(); return p.drawn && (r.bottom < -50 || r.top > window.innerHeight + 50); }));
     const strip = new Map();
     for (const axis of axes) {
       const { row, members } = axis, tall = row.height * (narrow ? 0.85 : 0.95);
       let depth = 0;
-      const width = members[0].div.clientWidth;
       if (members[0].strip && !view.overlaid) {
         const c = members[0].base.getContext("2d");
         c.font = `12px ${FONT}`;
         // As many lanes as the whole view needs, so that nothing jumps when zooming.
         for (const p of members) { const l = lanes(data.arms[p.arms[0]], c, width); strip.set(p, l); for (const x of l) depth = Math.max(depth, x.lane + 1); }
         axis.depth = depth = Math.max(depth, axis.width === width ? axis.depth || 0 : 0);
-        axis.width = width;
       }
-      const above = depth * LANE + 2, below = members[0].last ? AXIS : 8;
+      const above = depth * LANE + 6, below = members[0].last ? AXIS : 8;
       const box = { left: 0, top: above, bottom: above + tall, height: above + tall + below };
       const [lo, hi] = extent(row, members), y = (value) => box.bottom - ((value - lo) / (hi - lo || 1)) * tall;
+      axis.width = width;
       axis.scale = { y, box, lo, hi };
       const marks = ticks(lo, hi, Math.max(2, Math.min(7, Math.floor(tall / 24))), row.unit);
       const gutter = prepared(axis.canvas, GUTTER, box.height);
-      axis.canvas.style.cssText = `width:${GUTTER}px;height:${box.height}px`;
+      fit(axis.canvas, GUTTER, box.height);
       gutter.textAlign = "right"; gutter.textBaseline = "middle"; gutter.fillStyle = colors.muted;
       for (const [value, label] of marks) gutter.fillText(label, GUTTER - 8, y(value));
-      for (const p of members) { p.div.style.height = `${box.height}px`; panelBase(p, marks, strip.get(p) || []); }
+      for (const p of members) {
+        fit(p.div, 0, box.height);
+        if (!far.has(p)) { panelBase(p, marks, strip.get(p) || []); p.drawn = true; }
+      }
     }
     overlays();
   };
 
   const panelBase = (panel, marks, labels) => {
-    const { row, axis } = panel, { y, box } = axis.scale, width = panel.div.clientWidth, c = prepared(panel.base, width, box.height);
+    const { row, axis } = panel, { y, box } = axis.scale, width = axis.width, c = prepared(panel.base, width, box.height);
     const span = view.to - view.from, x = (ms) => ((ms - view.from) / span) * width;
     const times = ticks(view.from, view.to, Math.max(2, Math.min(14, Math.floor(width / 68))), "ms");
     c.save();
@@ -329,7 +334,7 @@
       }
       c.stroke(); c.setLineDash([]);
       if (panel.strip) for (const l of labels) {
-        c.globalAlpha = 0.85; c.fillStyle = colors.ground; c.fillRect(l.from + 2, box.top - 16 - l.lane * LANE, l.to - l.from - 5, 14); c.globalAlpha = 1;
+        c.globalAlpha = 0.85; c.fillStyle = colors.ground; c.fillRect(l.from + 2, box.top - 17 - l.lane * LANE, l.to - l.from - 5, 14); c.globalAlpha = 1;
         c.fillStyle = colors.muted; c.textAlign = l.flipped ? "right" : "left"; c.fillText(l.text, l.x + (l.flipped ? -4 : 4), box.top - 5 - l.lane * LANE);
       }
     }
@@ -350,7 +355,7 @@
     const seen = stop - start;
     c.fillStyle = c.strokeStyle = color;
     if (s.kind === "dots") {
-      const large = seen < 2500, radius = seen < 250 ? 2.6 : seen < 900 ? 2 : 1.5;
+      const large = seen < 600, radius = seen < 250 ? 2.6 : seen < 900 ? 2 : 1.5;
       let lastX = -9, lastY = -9;
       c.beginPath();
       for (let i = Math.max(0, start - 1); i < stop; i++) {
@@ -378,7 +383,7 @@
       let column = NaN, low, high, lastY, open = false, firstX = 0, lastX = 0;
       const close = () => { if (open) { path.lineTo(column, low); path.lineTo(column, high); path.lineTo(column, lastY); } };
       for (let i = start; i < stop; i++) {
-        const at = Math.max(-2, x(times[i])), to = y(values[i]), pixel = Math.round(at * 2) / 2;
+        const at = Math.max(-2, x(times[i])), to = y(values[i]), pixel = Math.round(at);
         if (!open) { path.moveTo(pixel, to); firstX = column = pixel; low = high = lastY = to; open = true; continue; }
         if (pixel !== column) { close(); path.lineTo(pixel, lastY); low = high = lastY; column = pixel; }
         low = Math.max(low, to); high = Math.min(high, to); lastY = to; lastX = pixel;
@@ -427,7 +432,7 @@
   // The cursor, in all panels, and the values at it.
   const overlays = () => {
     for (const panel of panels) {
-      const { y, box } = panel.axis.scale, width = panel.div.clientWidth, c = prepared(panel.top, width, box.height);
+      const { y, box } = panel.axis.scale, width = panel.axis.width, c = prepared(panel.top, width, box.height);
       const x = (ms) => ((ms - view.from) / (view.to - view.from)) * width;
       if (view.select) {
         const [a, b] = view.select.map(x).sort((p, q) => p - q);
@@ -614,6 +619,7 @@
   window.addEventListener("beforeprint", () => {
     if (!document.querySelector("figure")) make("figure", document.body).innerHTML = figure.textContent;
   });
+  window.addEventListener("scroll", refresh, { passive: true });
   new ResizeObserver(refresh).observe(root);
   readColors();
   draw();
