@@ -165,7 +165,8 @@ pub(super) fn extent(picture: &Picture, row: &Row, series: &[&Series]) -> (f64, 
     };
     let lo = values().fold(f64::INFINITY, f64::min);
     let mut hi = values().fold(f64::NEG_INFINITY, f64::max);
-    if lo > hi {
+    // Nothing, or nothing but zeros.
+    if lo > hi || (lo == 0.0 && hi == 0.0) {
         return (0.0, 1.0);
     }
     if let Some((level, _)) = level(row, &picture.guides)
