@@ -42,6 +42,12 @@ impl CryptoStream {
         &mut self.to_send
     }
 
+    /// How much has been sent once at least.
+    #[must_use]
+    pub const fn sent_bytes(&self) -> u64 {
+        self.sent as u64
+    }
+
     /// Whether there is something to write.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {

@@ -57,6 +57,13 @@ impl<'a> Object<'a> {
         self
     }
 
+    /// A member that is `null`.
+    pub fn null(&mut self, key: &str) -> &mut Self {
+        self.key(key);
+        self.text.push_str("null");
+        self
+    }
+
     /// A member that is true or false.
     pub fn boolean(&mut self, key: &str, value: bool) -> &mut Self {
         self.key(key);

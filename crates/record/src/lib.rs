@@ -3,11 +3,13 @@
 //! | module | owns |
 //! |---|---|
 //! | [`json`] | JSON as it is written, member by member |
+//! | [`connection_log`] | one line a connection, with H2O's keys |
 //! | [`qlog`] | qlog, in the dialect that qvis loads and in that of the current drafts |
 //!
 //! Nothing here opens a file: writers are handed in.
 
 #![forbid(unsafe_code)]
 
+pub mod connection_log;
 pub mod json;
 pub mod qlog;

@@ -23,6 +23,7 @@ use lastbyte_quic::{
     recovery::LossThresholds,
     stream::{Source, SourceError, StreamEvent, StreamSink},
 };
+use lastbyte_record::connection_log::Snapshot;
 use lastbyte_wire::{Direction, Side, StreamId};
 
 use crate::{
@@ -81,6 +82,8 @@ struct Server {
     sink: ServerSink,
     responses_begun: u64,
     responses_acked: u64,
+    asked_at: Option<Time>,
+    acked_at: Option<Time>,
 }
 
 #[derive(Default)]
@@ -354,7 +357,7 @@ impl Node {
         }
         match &mut self.role {
             Role::Client(client) => client.attend(now, connection),
-            Role::Server(server) => server.attend(connection),
+            Role::Server(server) => server.attend(now, connection),
         }
     }
 
@@ -402,6 +405,9 @@ impl Node {
     /// Of a server: how it fares.
     pub(crate) fn sender_outcome(&self) -> Option<SenderOutcome> {
         let connection = self.endpoint.peek(self.handle?)?;
+        let Role::Server(server) = &self.role else {
+            return None;
+        };
         let recovery = connection.recovery();
         Some(SenderOutcome {
             recovery: *connection.recovery_statistics(),
@@ -409,6 +415,9 @@ impl Node {
             congestion: recovery.congestion(),
             rtt_min: recovery.rtt().min(),
             rtt_smoothed: recovery.rtt().smoothed(),
+            asked_at: server.asked_at,
+            acked_at: server.acked_at,
+            snapshot: Box::new(Snapshot::of(connection)),
         })
     }
 
@@ -474,15 +483,19 @@ impl Client {
 }
 
 impl Server {
-    fn attend(&mut self, connection: &mut Connection) {
+    fn attend(&mut self, now: Time, connection: &mut Connection) {
         let streams = connection.streams();
         while let Some(event) = streams.poll_event() {
-            self.responses_acked += u64::from(matches!(event, StreamEvent::Finished(_)));
+            if matches!(event, StreamEvent::Finished(_)) {
+                self.responses_acked += 1;
+                self.acked_at.get_or_insert(now);
+            }
         }
         for (id, size) in self.sink.asked.drain(..) {
             if streams.send_source(id, Box::new(Zeros(size))).is_ok() && streams.finish(id).is_ok()
             {
                 self.responses_begun += 1;
+                self.asked_at.get_or_insert(now);
             }
         }
     }

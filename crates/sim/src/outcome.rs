@@ -5,6 +5,7 @@ use core::time::Duration;
 use lastbyte_congestion::{State, Time};
 use lastbyte_link::{Count, Statistics as LinkStatistics};
 use lastbyte_quic::{close::CloseReason, recovery::RecoveryStatistics, stream};
+use lastbyte_record::connection_log::Snapshot;
 
 /// What came of a simulation.
 #[derive(Clone, Debug)]
@@ -84,6 +85,12 @@ pub struct SenderOutcome {
     pub rtt_min: Duration,
     /// The smoothed round-trip time at the end.
     pub rtt_smoothed: Duration,
+    /// When the first request came; `None` if none did.
+    pub asked_at: Option<Time>,
+    /// When all of the first response had been acknowledged; `None` if it was not.
+    pub acked_at: Option<Time>,
+    /// All that the connection log wants to know.
+    pub snapshot: Box<Snapshot>,
 }
 
 /// How the way down was used, from the first response's begin until the last response had arrived.

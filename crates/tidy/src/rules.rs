@@ -31,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 12] = [
+const ANY: [&str; 13] = [
     "congestion",
     "wire",
     "link",
@@ -40,6 +40,7 @@ const ANY: [&str; 12] = [
     "quic",
     "http3",
     "record",
+    "report",
     "sim",
     "driver",
     "server",

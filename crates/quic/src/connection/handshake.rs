@@ -227,7 +227,8 @@ impl Connection {
             self.recovery.discard_space(now, space);
             *self.probes.get_mut(space) = 0;
             *self.received.get_mut(space) = ReceivedPackets::new(AckPolicy::immediate());
-            *self.rooms.crypto.get_mut(space) = crate::crypto_stream::CryptoStream::default();
+            let said = std::mem::take(self.rooms.crypto.get_mut(space));
+            self.crypto_sent_before += said.sent_bytes();
             let packet_type = match space {
                 Space::Initial => PacketType::Initial,
                 _ => PacketType::Handshake,

@@ -125,6 +125,8 @@ pub struct Connection {
     random: Random,
     events: Events,
     statistics: Statistics,
+    /// Bytes of CRYPTO data sent in spaces that are gone.
+    crypto_sent_before: u64,
     last_metrics: Option<Box<Metrics>>,
 }
 
@@ -238,6 +240,7 @@ impl Connection {
             random,
             events: Events::default(),
             statistics: Statistics::default(),
+            crypto_sent_before: 0,
             last_metrics: None,
             config: Arc::clone(config),
         };
@@ -274,6 +277,13 @@ impl Connection {
     #[must_use]
     pub const fn stream_statistics(&self) -> stream::Statistics {
         self.rooms.streams.statistics()
+    }
+
+    /// Bytes of CRYPTO data sent, each counted once.
+    #[must_use]
+    pub fn crypto_sent(&self) -> u64 {
+        let sent_in = |space| self.rooms.crypto.get(space).sent_bytes();
+        Space::ALL.into_iter().map(sent_in).sum::<u64>() + self.crypto_sent_before
     }
 
     /// Loss recovery and congestion control, for logs.

@@ -103,6 +103,13 @@ impl EcnValidation {
         }
     }
 
+    /// Packets that the peer reported to have received with ECT(0) and with CE, of all spaces. ECT(1) is never sent.
+    #[must_use]
+    pub fn reported(&self) -> (u64, u64) {
+        let each = self.reported.iter();
+        each.fold((0, 0), |(ect0, ce), one| (ect0 + one.ect0, ce + one.ce))
+    }
+
     /// A packet with this mark was sent in the space of this index.
     pub fn on_sent(&mut self, space: usize, codepoint: EcnCodepoint) {
         if codepoint != EcnCodepoint::Ect0 {

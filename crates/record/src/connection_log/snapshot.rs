@@ -1,0 +1,93 @@
+//! What is taken from a connection for its line.
+
+use core::time::Duration;
+
+use lastbyte_congestion::{State, Time};
+use lastbyte_quic::{
+    connection::Connection,
+    recovery::{EcnState, LossThresholds, RecoveryStatistics},
+    statistics::Statistics,
+    stream,
+};
+
+/// The statistics of a connection at one moment.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub(super) statistics: Statistics,
+    pub(super) recovery: RecoveryStatistics,
+    pub(super) streams: stream::Statistics,
+    pub(super) state: State,
+    pub(super) thresholds: LossThresholds,
+    pub(super) ecn: EcnState,
+    /// Packets that the peer reported with ECT(0), and with CE.
+    pub(super) ecn_reported: (u64, u64),
+    pub(super) rtt: Option<Rtt>,
+    pub(super) is_paced: bool,
+    pub(super) crypto_sent: u64,
+}
+
+/// Round-trip times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rtt {
+    pub(super) minimum: Duration,
+    pub(super) smoothed: Duration,
+    pub(super) variance: Duration,
+    pub(super) latest: Duration,
+}
+
+impl Snapshot {
+    /// How a connection is now.
+    #[must_use]
+    pub fn of(connection: &Connection) -> Self {
+        let recovery = connection.recovery();
+        let rtt = recovery.rtt();
+        Self {
+            statistics: connection.statistics().clone(),
+            recovery: *connection.recovery_statistics(),
+            streams: connection.stream_statistics(),
+            state: recovery.congestion(),
+            thresholds: *recovery.thresholds(),
+            ecn: recovery.ecn().state(),
+            ecn_reported: recovery.ecn().reported(),
+            rtt: rtt.has_sample().then(|| Rtt {
+                minimum: rtt.min(),
+                smoothed: rtt.smoothed(),
+                variance: rtt.variance(),
+                latest: rtt.latest(),
+            }),
+            is_paced: !recovery.pacing().rate.is_unlimited(),
+            crypto_sent: connection.crypto_sent(),
+        }
+    }
+
+    /// The startup's name.
+    #[must_use]
+    pub const fn startup(&self) -> &'static str {
+        self.state.startup
+    }
+
+    /// The name of what follows startup; the whole algorithm's where it is of one piece.
+    #[must_use]
+    pub fn congestion(&self) -> &'static str {
+        self.state.avoidance.unwrap_or(self.state.startup)
+    }
+
+    /// Whether the startup is one that grows by three.
+    pub(super) fn has_rapid_growth(&self) -> bool {
+        self.state.startup.starts_with("rapid")
+    }
+
+    /// Milliseconds, rounded; or what stands for none.
+    pub(super) fn rtt_ms(&self, of: fn(&Rtt) -> Duration, none: u64) -> u64 {
+        self.rtt.as_ref().map_or(none, |rtt| millis(of(rtt)))
+    }
+
+    pub(super) fn time_ms(time: Option<Time>, none: u64) -> u64 {
+        time.map_or(none, |time| millis(time.since(Time::ZERO)))
+    }
+}
+
+/// Milliseconds, rounded half up.
+pub(super) fn millis(span: Duration) -> u64 {
+    u64::try_from((span.as_nanos() + 500_000) / 1_000_000).unwrap_or(u64::MAX)
+}
