@@ -23,7 +23,7 @@ The reference of the language is docs/query.md."#;
 
 /// Queries rows of JSON: stages of Ruby expressions joined by `>>`, with reducers.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, disable_version_flag = true)]
+#[command(after_help = EXAMPLES, version, disable_version_flag = true)]
 pub(crate) struct Arguments {
     /// How values are printed.
     #[arg(short, long, value_enum, default_value = "json", overrides_with = "output")]
