@@ -11,5 +11,9 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let words = std::env::args_os().nth(1);
-    ExitCode::from(if words.is_some_and(|word| word == "query") { 1 } else { 2 })
+    ExitCode::from(if words.is_some_and(|word| word == "query") {
+        1
+    } else {
+        2
+    })
 }

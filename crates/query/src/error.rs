@@ -30,7 +30,12 @@ impl CompileError {
     }
 
     /// An error at a byte of a text.
-    pub(crate) fn at(source: &str, text: &str, byte: usize, message: impl Into<String>) -> CompileError {
+    pub(crate) fn at(
+        source: &str,
+        text: &str,
+        byte: usize,
+        message: impl Into<String>,
+    ) -> CompileError {
         let mut byte = byte.min(text.len());
         while !text.is_char_boundary(byte) {
             byte -= 1;
@@ -40,7 +45,13 @@ impl CompileError {
             source: source.to_owned(),
             offset: Some(before.chars().count()),
             line: before.matches('\n').count() + 1,
-            column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+            column: before
+                .rsplit('\n')
+                .next()
+                .unwrap_or_default()
+                .chars()
+                .count()
+                + 1,
             message: message.into(),
         }
     }
@@ -49,7 +60,11 @@ impl CompileError {
 impl fmt::Display for CompileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.offset {
-            Some(_) => write!(f, "{}:{}:{}: {}", self.source, self.line, self.column, self.message),
+            Some(_) => write!(
+                f,
+                "{}:{}:{}: {}",
+                self.source, self.line, self.column, self.message
+            ),
             None => write!(f, "{}: {}", self.source, self.message),
         }
     }

@@ -3,7 +3,10 @@
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A map with this hasher. Nobody walks it in its own order.
-#[expect(clippy::disallowed_types, reason = "the hasher is seeded, and the map is never iterated")]
+#[expect(
+    clippy::disallowed_types,
+    reason = "the hasher is seeded, and the map is never iterated"
+)]
 pub(crate) type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

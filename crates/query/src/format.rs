@@ -36,7 +36,10 @@ impl Arguments<'_> {
     }
 
     fn at(&self, place: usize) -> Eval {
-        self.list.get(place.wrapping_sub(1)).cloned().ok_or_else(|| argument_error("too few arguments"))
+        self.list
+            .get(place.wrapping_sub(1))
+            .cloned()
+            .ok_or_else(|| argument_error("too few arguments"))
     }
 
     fn named(&self, name: &str) -> Eval {
@@ -51,7 +54,10 @@ impl Arguments<'_> {
 
 pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String> {
     let mut out = String::new();
-    let mut arguments = Arguments { list: args, next: 0 };
+    let mut arguments = Arguments {
+        list: args,
+        next: 0,
+    };
     let mut chars = pattern.chars().peekable();
     while let Some(c) = chars.next() {
         if c != '%' {
@@ -62,7 +68,9 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
         let mut value: Option<Value> = None;
         loop {
             let Some(c) = chars.next() else {
-                return Err(argument_error("incomplete format specifier; use %% (double %) instead"));
+                return Err(argument_error(
+                    "incomplete format specifier; use %% (double %) instead",
+                ));
             };
             match c {
                 '-' => spec.minus = true,
@@ -119,7 +127,9 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
                 }
                 conversion => {
                     if !"diuxXobBeEfgGaAsSpc".contains(conversion) {
-                        return Err(argument_error(format!("malformed format string - %{conversion}")));
+                        return Err(argument_error(format!(
+                            "malformed format string - %{conversion}"
+                        )));
                     }
                     let value = match value {
                         Some(value) => value,
@@ -143,13 +153,23 @@ fn digits(first: char, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> 
     number
 }
 
-fn convert(vm: &mut Vm, out: &mut String, conversion: char, value: &Value, spec: &mut Spec) -> Eval<()> {
+fn convert(
+    vm: &mut Vm,
+    out: &mut String,
+    conversion: char,
+    value: &Value,
+    spec: &mut Spec,
+) -> Eval<()> {
     match conversion {
         's' | 'p' => {
             if let Value::Token(_) = value {
                 return Err(crate::value::exception::no_method("to_s", value));
             }
-            let mut text = if conversion == 's' { to_s(value) } else { inspect(value) };
+            let mut text = if conversion == 's' {
+                to_s(value)
+            } else {
+                inspect(value)
+            };
             if let Some(precision) = spec.precision {
                 text = text.chars().take(precision).collect();
             }
@@ -158,7 +178,12 @@ fn convert(vm: &mut Vm, out: &mut String, conversion: char, value: &Value, spec:
         }
         'c' => {
             let text = match value {
-                Value::Str(text) => text.get().chars().next().map(String::from).unwrap_or_default(),
+                Value::Str(text) => text
+                    .get()
+                    .chars()
+                    .next()
+                    .map(String::from)
+                    .unwrap_or_default(),
                 other => to_s(&vm.send(other, M::Chr, &[], None)?),
             };
             pad(out, &text, spec)
@@ -172,7 +197,9 @@ fn convert(vm: &mut Vm, out: &mut String, conversion: char, value: &Value, spec:
         _ => {
             let it = match value {
                 Value::Str(text) => crate::methods::string::number::strict_float(&text.get())
-                    .ok_or_else(|| argument_error(format!("invalid value for Float(): {}", inspect(value))))?,
+                    .ok_or_else(|| {
+                        argument_error(format!("invalid value for Float(): {}", inspect(value)))
+                    })?,
                 other => match float_of(other) {
                     Some(it) => it,
                     None => crate::value::number::need_float(other)?,
@@ -187,7 +214,12 @@ fn convert(vm: &mut Vm, out: &mut String, conversion: char, value: &Value, spec:
 fn to_integer(vm: &mut Vm, value: &Value) -> Eval<BigInt> {
     let value = match value {
         Value::Float(it) => crate::value::number::truncated(it.floor())?,
-        other => vm.kernel(crate::tree::Function::Integer, std::slice::from_ref(other), false, None)?,
+        other => vm.kernel(
+            crate::tree::Function::Integer,
+            std::slice::from_ref(other),
+            false,
+            None,
+        )?,
     };
     Ok(big_of(&value).unwrap_or_default())
 }
@@ -213,7 +245,14 @@ fn number(out: &mut String, negative: bool, prefix: &str, digits: &str, spec: &S
         check_width(width)?;
         digits = format!("{digits:0>width$}");
     }
-    pad(out, &[sign, prefix, &digits].concat(), &Spec { zero: false, ..copy(spec) })
+    pad(
+        out,
+        &[sign, prefix, &digits].concat(),
+        &Spec {
+            zero: false,
+            ..copy(spec)
+        },
+    )
 }
 
 fn copy(spec: &Spec) -> Spec {
@@ -255,7 +294,10 @@ fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<(
     };
     let places = it.bits() as u32 / bits + 2;
     let modulus = BigInt::from(1) << (places * bits);
-    let mut digits = (modulus + it).to_str_radix(base).trim_start_matches(top).to_owned();
+    let mut digits = (modulus + it)
+        .to_str_radix(base)
+        .trim_start_matches(top)
+        .to_owned();
     digits.insert(0, top);
     let shown = match (spec.precision, spec.zero && !spec.minus) {
         (Some(precision), _) => {
@@ -265,7 +307,11 @@ fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<(
         (None, true) => {
             let width = spec.width.unwrap_or(0).saturating_sub(prefix.len());
             check_width(width)?;
-            if digits.len() >= width { format!("..{digits}") } else { format!("{digits:>width$}").replace(' ', &top.to_string()) }
+            if digits.len() >= width {
+                format!("..{digits}")
+            } else {
+                format!("{digits:>width$}").replace(' ', &top.to_string())
+            }
         }
         _ => format!("..{digits}"),
     };
@@ -273,14 +319,28 @@ fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<(
     if conversion == 'X' {
         text = text.to_uppercase();
     }
-    pad(out, &text, &Spec { zero: false, ..copy(spec) })
+    pad(
+        out,
+        &text,
+        &Spec {
+            zero: false,
+            ..copy(spec)
+        },
+    )
 }
 
 fn float(out: &mut String, conversion: char, it: f64, spec: &Spec) -> Eval<()> {
     let negative = it.is_sign_negative() && !it.is_nan();
     if !it.is_finite() {
         let word = if it.is_nan() { "NaN" } else { "Inf" };
-        return pad(out, &[sign(negative, spec), word].concat(), &Spec { zero: false, ..copy(spec) });
+        return pad(
+            out,
+            &[sign(negative, spec), word].concat(),
+            &Spec {
+                zero: false,
+                ..copy(spec)
+            },
+        );
     }
     let magnitude = it.abs();
     let precision = spec.precision.unwrap_or(6);
@@ -289,7 +349,12 @@ fn float(out: &mut String, conversion: char, it: f64, spec: &Spec) -> Eval<()> {
         'f' => format!("{magnitude:.precision$}"),
         'e' | 'E' => scientific(magnitude, precision),
         'g' | 'G' => general(magnitude, precision.max(1), spec.sharp),
-        _ => return Err(argument_error(format!("%{conversion} of {} is not supported", float_to_s(it)))),
+        _ => {
+            return Err(argument_error(format!(
+                "%{conversion} of {} is not supported",
+                float_to_s(it)
+            )));
+        }
     };
     if spec.sharp && !text.contains('.') {
         match text.find('e') {
@@ -300,7 +365,16 @@ fn float(out: &mut String, conversion: char, it: f64, spec: &Spec) -> Eval<()> {
     if conversion.is_ascii_uppercase() {
         text = text.to_uppercase();
     }
-    number(out, negative, "", &text, &Spec { precision: None, ..copy(spec) })
+    number(
+        out,
+        negative,
+        "",
+        &text,
+        &Spec {
+            precision: None,
+            ..copy(spec)
+        },
+    )
 }
 
 fn scientific(magnitude: f64, precision: usize) -> String {
@@ -316,7 +390,9 @@ fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
         0
     } else {
         let text = format!("{magnitude:.*e}", precision - 1);
-        text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
+        text.split_once('e')
+            .and_then(|(_, exponent)| exponent.parse().ok())
+            .unwrap_or(0)
     };
     let trim = |text: String| {
         if keep_zeros || !text.contains('.') {

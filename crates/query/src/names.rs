@@ -20,7 +20,9 @@ impl M {
 
     /// The method of this name, if one of our classes has it.
     pub(crate) fn find(name: &str) -> Option<M> {
-        ALL.iter().find(|(known, _)| *known == name).map(|(_, method)| *method)
+        ALL.iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, method)| *method)
     }
 
     /// The known name nearest to `name`, when one is near enough to be meant.
@@ -30,7 +32,10 @@ impl M {
 }
 
 /// The candidate with the fewest edits to `name`, if they are at most a third of it (at least one).
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let most = (name.chars().count() / 3).max(1);
     candidates
         .map(|candidate| (edits(name, candidate), candidate))

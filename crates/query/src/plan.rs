@@ -3,11 +3,20 @@
 
 use crate::json::parse::Projection;
 use crate::names::M;
-use crate::tree::{Arguments, BlockNode, Builtin, Code, Function, Node, Pair, Place, Program, Target};
+use crate::tree::{
+    Arguments, BlockNode, Builtin, Code, Function, Node, Pair, Place, Program, Target,
+};
 
 /// What the query reads of its input rows.
 pub(crate) fn projection(program: &Program) -> Projection {
-    let mut walk = Walk { program, paths: Vec::new(), whole: false, row: true, tracked: Vec::new(), helpers: Vec::new() };
+    let mut walk = Walk {
+        program,
+        paths: Vec::new(),
+        whole: false,
+        row: true,
+        tracked: Vec::new(),
+        helpers: Vec::new(),
+    };
     for (node, _) in &program.start {
         walk.node(node);
     }
@@ -31,10 +40,13 @@ fn add(projection: &mut Projection, path: &[String]) {
         *projection = Projection::Whole;
         return;
     };
-    let at = fields.iter().position(|(name, _)| name == first).unwrap_or_else(|| {
-        fields.push((first.clone(), Projection::Fields(Vec::new())));
-        fields.len() - 1
-    });
+    let at = fields
+        .iter()
+        .position(|(name, _)| name == first)
+        .unwrap_or_else(|| {
+            fields.push((first.clone(), Projection::Fields(Vec::new())));
+            fields.len() - 1
+        });
     add(&mut fields[at].1, rest);
 }
 
@@ -201,7 +213,13 @@ impl Walk<'_> {
                 self.node(value);
             }
             Node::MultiAssign(parts) => {
-                for target in parts.0.lefts.iter().chain(&parts.0.rest).chain(&parts.0.rights) {
+                for target in parts
+                    .0
+                    .lefts
+                    .iter()
+                    .chain(&parts.0.rest)
+                    .chain(&parts.0.rights)
+                {
                     self.target(target);
                 }
                 self.node(&parts.1);
@@ -324,7 +342,9 @@ impl Walk<'_> {
             })
             .collect();
         let found = match (call.method, keys) {
-            (M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ, Some(keys)) if keys.len() == 1 => keys,
+            (M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ, Some(keys)) if keys.len() == 1 => {
+                keys
+            }
             (M::ValuesAt | M::Slice | M::FetchValues, Some(keys)) => keys,
             (M::Fetch, _) => match call.arguments.list.split_first() {
                 Some((Node::Str(key), rest)) => {
@@ -408,7 +428,9 @@ impl Walk<'_> {
     /// A helper that is given the row as a plain argument reads parts of it, too.
     fn helper(&mut self, helper: usize, arguments: &Arguments) {
         let code = &self.program.definitions[helper].code;
-        let rows: Vec<usize> = (0..arguments.list.len()).filter(|at| self.is_row(&arguments.list[*at])).collect();
+        let rows: Vec<usize> = (0..arguments.list.len())
+            .filter(|at| self.is_row(&arguments.list[*at]))
+            .collect();
         for (at, argument) in arguments.list.iter().enumerate() {
             if !rows.contains(&at) {
                 self.node(argument);
@@ -425,10 +447,12 @@ impl Walk<'_> {
                 continue;
             }
             self.helpers.push((helper, at));
-            let slot = at.checked_sub(1).and_then(|at| match parameters.required.get(at) {
-                Some(Target::Local(slot)) => Some((0, *slot)),
-                _ => None,
-            });
+            let slot = at
+                .checked_sub(1)
+                .and_then(|at| match parameters.required.get(at) {
+                    Some(Target::Local(slot)) => Some((0, *slot)),
+                    _ => None,
+                });
             let outer = std::mem::replace(&mut self.tracked, slot.into_iter().collect());
             for (_, default) in &parameters.optional {
                 self.node(default);

@@ -36,11 +36,18 @@ impl Pattern {
             .enumerate()
             .filter_map(|(at, name)| Some((name?.to_owned(), at)))
             .collect();
-        Ok(Pattern { source: source.to_owned(), options, regex, names })
+        Ok(Pattern {
+            source: source.to_owned(),
+            options,
+            regex,
+            names,
+        })
     }
 
     pub(crate) fn compile(source: &str, options: u8) -> Eval<Rc<Pattern>> {
-        Pattern::new(source, options).map(Rc::new).map_err(|reason| error(Class::RegexpError, reason))
+        Pattern::new(source, options)
+            .map(Rc::new)
+            .map_err(|reason| error(Class::RegexpError, reason))
     }
 
     pub(crate) fn source(&self) -> &str {
@@ -53,7 +60,11 @@ impl Pattern {
 
     /// Groups by name. With names, Ruby does not count the groups without.
     pub(crate) fn names(&self) -> Vec<&str> {
-        let mut all: Vec<(&usize, &str)> = self.names.iter().map(|(name, at)| (at, name.as_str())).collect();
+        let mut all: Vec<(&usize, &str)> = self
+            .names
+            .iter()
+            .map(|(name, at)| (at, name.as_str()))
+            .collect();
         all.sort_unstable();
         all.into_iter().map(|(_, name)| name).collect()
     }
@@ -72,7 +83,10 @@ impl Pattern {
         if from > text.len() {
             return Ok(None);
         }
-        let found = self.regex.find_from_pos(text, from).map_err(|reason| too_hard(&reason))?;
+        let found = self
+            .regex
+            .find_from_pos(text, from)
+            .map_err(|reason| too_hard(&reason))?;
         Ok(found.map(|it| (it.start(), it.end())))
     }
 
@@ -80,11 +94,16 @@ impl Pattern {
         if from > text.len() {
             return Ok(None);
         }
-        let found = self.regex.captures_from_pos(text, from).map_err(|reason| too_hard(&reason))?;
+        let found = self
+            .regex
+            .captures_from_pos(text, from)
+            .map_err(|reason| too_hard(&reason))?;
         Ok(found.map(|found| Match {
             pattern: Rc::clone(self),
             text: Rc::clone(text),
-            groups: (0..found.len()).map(|at| found.get(at).map(|it| (it.start(), it.end()))).collect(),
+            groups: (0..found.len())
+                .map(|at| found.get(at).map(|it| (it.start(), it.end())))
+                .collect(),
         }))
     }
 
@@ -98,7 +117,11 @@ impl Pattern {
 
     pub(crate) fn to_s(&self) -> String {
         let off = self.flags(0);
-        let off = if off.is_empty() { off } else { format!("-{off}") };
+        let off = if off.is_empty() {
+            off
+        } else {
+            format!("-{off}")
+        };
         format!("(?{}{off}:{})", self.flags(1), self.source)
     }
 
@@ -108,7 +131,12 @@ impl Pattern {
 }
 
 fn shortened(reason: &str) -> String {
-    reason.lines().last().unwrap_or("invalid pattern").trim().to_owned()
+    reason
+        .lines()
+        .last()
+        .unwrap_or("invalid pattern")
+        .trim()
+        .to_owned()
 }
 
 fn too_hard(reason: &fancy_regex::Error) -> Box<crate::value::exception::Flow> {
@@ -130,7 +158,11 @@ impl Match {
     }
 
     pub(crate) fn name(&self, group: usize) -> Option<&str> {
-        self.pattern.names.iter().find(|(_, at)| **at == group).map(|(name, _)| name.as_str())
+        self.pattern
+            .names
+            .iter()
+            .find(|(_, at)| **at == group)
+            .map(|(name, _)| name.as_str())
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<Option<&str>> {
@@ -161,7 +193,8 @@ pub(crate) fn escape(text: &str) -> String {
             '\r' => out.push_str("\\r"),
             '\u{c}' => out.push_str("\\f"),
             '\u{b}' => out.push_str("\\v"),
-            '.' | '*' | '?' | '+' | '^' | '$' | '|' | '\\' | '(' | ')' | '[' | ']' | '{' | '}' | '-' | ' ' | '#' => {
+            '.' | '*' | '?' | '+' | '^' | '$' | '|' | '\\' | '(' | ')' | '[' | ']' | '{' | '}'
+            | '-' | ' ' | '#' => {
                 out.push('\\');
                 out.push(c);
             }
@@ -193,15 +226,22 @@ fn translate(source: &str, options: u8) -> Result<String, String> {
         let c = chars[at];
         match c {
             '\\' => {
-                let next = *chars.get(at + 1).ok_or_else(|| format!("too short escape sequence: /{source}/"))?;
+                let next = *chars
+                    .get(at + 1)
+                    .ok_or_else(|| format!("too short escape sequence: /{source}/"))?;
                 at += 2;
                 at = escape_sequence(&mut out, &chars, at, next, class_depth > 0)?;
                 continue;
             }
             '[' if class_depth > 0 && chars.get(at + 1) == Some(&':') => {
-                let end = (at..chars.len()).find(|i| chars[*i] == ']').unwrap_or(chars.len() - 1);
+                let end = (at..chars.len())
+                    .find(|i| chars[*i] == ']')
+                    .unwrap_or(chars.len() - 1);
                 let name: String = chars[at..=end].iter().collect();
-                out.push_str(posix_class(&name).ok_or_else(|| format!("invalid POSIX bracket type: /{source}/"))?);
+                out.push_str(
+                    posix_class(&name)
+                        .ok_or_else(|| format!("invalid POSIX bracket type: /{source}/"))?,
+                );
                 at = end + 1;
                 continue;
             }
@@ -287,7 +327,9 @@ fn needs_more(rest: &[char]) -> bool {
 }
 
 fn has_names(source: &str) -> bool {
-    source.match_indices("(?<").any(|(at, _)| !matches!(source.as_bytes().get(at + 3), Some(b'=' | b'!') | None))
+    source
+        .match_indices("(?<")
+        .any(|(at, _)| !matches!(source.as_bytes().get(at + 3), Some(b'=' | b'!') | None))
 }
 
 /// `{3}`, `{1,}`, `{,3}`, `{1,3}`.
@@ -311,7 +353,13 @@ fn closes_repeat(before: &[char]) -> bool {
     is_repeat(&slice)
 }
 
-fn escape_sequence(out: &mut String, chars: &[char], mut at: usize, next: char, in_class: bool) -> Result<usize, String> {
+fn escape_sequence(
+    out: &mut String,
+    chars: &[char],
+    mut at: usize,
+    next: char,
+    in_class: bool,
+) -> Result<usize, String> {
     match next {
         'h' => out.push_str(if in_class { "0-9a-fA-F" } else { "[0-9a-fA-F]" }),
         'H' => out.push_str("[^0-9a-fA-F]"),
@@ -322,9 +370,17 @@ fn escape_sequence(out: &mut String, chars: &[char], mut at: usize, next: char, 
         // These are ASCII only in Ruby; `[[:alpha:]]` and `\\p{…}` are not.
         'd' => out.push_str(if in_class { "0-9" } else { "[0-9]" }),
         'D' => out.push_str("[^0-9]"),
-        's' => out.push_str(if in_class { " \\t\\r\\n\\x0b\\x0c" } else { "[ \\t\\r\\n\\x0b\\x0c]" }),
+        's' => out.push_str(if in_class {
+            " \\t\\r\\n\\x0b\\x0c"
+        } else {
+            "[ \\t\\r\\n\\x0b\\x0c]"
+        }),
         'S' => out.push_str("[^ \\t\\r\\n\\x0b\\x0c]"),
-        'w' => out.push_str(if in_class { "0-9A-Za-z_" } else { "[0-9A-Za-z_]" }),
+        'w' => out.push_str(if in_class {
+            "0-9A-Za-z_"
+        } else {
+            "[0-9A-Za-z_]"
+        }),
         'W' => out.push_str("[^0-9A-Za-z_]"),
         'e' => out.push_str("\\x1b"),
         'G' | 'K' | 'X' | 'g' => {
@@ -337,10 +393,14 @@ fn escape_sequence(out: &mut String, chars: &[char], mut at: usize, next: char, 
         }
         'u' => out.push_str("\\x"),
         'p' | 'P' => {
-            let end = (at..chars.len()).find(|i| chars[*i] == '}').ok_or("invalid character property name {p}")?;
+            let end = (at..chars.len())
+                .find(|i| chars[*i] == '}')
+                .ok_or("invalid character property name {p}")?;
             let name: String = chars[(at + 1).min(end)..end].iter().collect();
             out.push('\\');
-            let (negated, bare) = name.strip_prefix('^').map_or((false, name.as_str()), |bare| (true, bare));
+            let (negated, bare) = name
+                .strip_prefix('^')
+                .map_or((false, name.as_str()), |bare| (true, bare));
             out.push(if negated != (next == 'P') { 'P' } else { 'p' });
             out.push('{');
             out.push_str(match bare.to_ascii_lowercase().as_str() {
@@ -353,7 +413,11 @@ fn escape_sequence(out: &mut String, chars: &[char], mut at: usize, next: char, 
                 "cntrl" => "Cc",
                 "alnum" => {
                     out.truncate(out.len() - 3);
-                    out.push_str(if negated != (next == 'P') { "[^\\p{Alphabetic}\\p{Nd}]" } else { "[\\p{Alphabetic}\\p{Nd}]" });
+                    out.push_str(if negated != (next == 'P') {
+                        "[^\\p{Alphabetic}\\p{Nd}]"
+                    } else {
+                        "[\\p{Alphabetic}\\p{Nd}]"
+                    });
                     return Ok(end + 1);
                 }
                 _ => bare,
@@ -369,7 +433,12 @@ fn escape_sequence(out: &mut String, chars: &[char], mut at: usize, next: char, 
         }
         ' ' => out.push_str("\\x20"),
         '\n' => out.push_str("\\n"),
-        c if c.is_ascii_punctuation() && !matches!(c, '<' | '>' | '\'' | '"' | '`' | '!' | '%' | ',' | ':' | ';' | '=' | '@' | '_' | '/') => {
+        c if c.is_ascii_punctuation()
+            && !matches!(
+                c,
+                '<' | '>' | '\'' | '"' | '`' | '!' | '%' | ',' | ':' | ';' | '=' | '@' | '_' | '/'
+            ) =>
+        {
             out.push('\\');
             out.push(c);
         }
@@ -388,7 +457,9 @@ fn group(out: &mut String, chars: &[char], at: usize, source: &str) -> Result<us
             Ok(at + 2)
         }
         '#' => {
-            let end = (at..chars.len()).find(|i| chars[*i] == ')').ok_or("end pattern in group")?;
+            let end = (at..chars.len())
+                .find(|i| chars[*i] == ')')
+                .ok_or("end pattern in group")?;
             Ok(end)
         }
         '<' if matches!(chars.get(at + 3), Some('=' | '!')) => {
@@ -412,6 +483,8 @@ fn group(out: &mut String, chars: &[char], at: usize, source: &str) -> Result<us
             out.push(chars[end]);
             Ok(end)
         }
-        other => Err(format!("(?{other} is not supported in a regular expression: /{source}/")),
+        other => Err(format!(
+            "(?{other} is not supported in a regular expression: /{source}/"
+        )),
     }
 }

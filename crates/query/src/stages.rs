@@ -13,7 +13,14 @@ pub(crate) struct Piece<'a> {
 }
 
 pub(crate) fn split(text: &str) -> Result<Vec<Piece<'_>>, CompileError> {
-    let mut scanner = Scanner { text, bytes: text.as_bytes(), at: 0, operand: true, open: Vec::new(), cuts: Vec::new() };
+    let mut scanner = Scanner {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        operand: true,
+        open: Vec::new(),
+        cuts: Vec::new(),
+    };
     scanner.run(None)?;
     let mut pieces = Vec::new();
     let mut start = 0;
@@ -22,7 +29,10 @@ pub(crate) fn split(text: &str) -> Result<Vec<Piece<'_>>, CompileError> {
         let raw = &text[start.min(text.len())..end];
         let trimmed = raw.trim();
         if !trimmed.is_empty() {
-            pieces.push(Piece { start: start + (raw.len() - raw.trim_start().len()), text: trimmed });
+            pieces.push(Piece {
+                start: start + (raw.len() - raw.trim_start().len()),
+                text: trimmed,
+            });
         }
         start = cut + 2;
     }
@@ -67,10 +77,17 @@ impl Scanner<'_> {
             self.token(c, inside.is_some())?;
         }
         if let Some(opened) = inside {
-            return Err(self.fail(opened, "syntax error: a string's `#{` is never closed".to_owned()));
+            return Err(self.fail(
+                opened,
+                "syntax error: a string's `#{` is never closed".to_owned(),
+            ));
         }
         if let Some((delimiter, byte)) = self.open.last().copied() {
-            let message = format!("unclosed delimiter \"{}\" at offset {}", char::from(delimiter), self.offset(byte));
+            let message = format!(
+                "unclosed delimiter \"{}\" at offset {}",
+                char::from(delimiter),
+                self.offset(byte)
+            );
             return Err(self.fail(byte, message));
         }
         Ok(())
@@ -113,7 +130,14 @@ impl Scanner<'_> {
             b'%' if self.operand && self.is_percent_literal() => self.percent()?,
             b'?' if self.operand && self.is_character() => {
                 self.at += 1;
-                self.at += if self.peek(0) == b'\\' { 2 } else { self.text[self.at..].chars().next().map_or(1, char::len_utf8) };
+                self.at += if self.peek(0) == b'\\' {
+                    2
+                } else {
+                    self.text[self.at..]
+                        .chars()
+                        .next()
+                        .map_or(1, char::len_utf8)
+                };
                 self.operand = false;
             }
             b'$' => {
@@ -156,7 +180,11 @@ impl Scanner<'_> {
         match self.open.pop() {
             Some((opened, _)) if opened == wanted => {}
             _ => {
-                let message = format!("mismatched delimiter \"{}\" at offset {}", char::from(c), self.offset(self.at));
+                let message = format!(
+                    "mismatched delimiter \"{}\" at offset {}",
+                    char::from(c),
+                    self.offset(self.at)
+                );
                 return Err(self.fail(self.at, message));
             }
         }
@@ -173,8 +201,9 @@ impl Scanner<'_> {
 
     fn word(&mut self) {
         const BEFORE_OPERAND: &[&str] = &[
-            "and", "or", "not", "if", "unless", "while", "until", "when", "case", "in", "then", "else", "elsif", "do",
-            "return", "next", "break", "yield", "puts", "raise", "begin", "rescue", "ensure",
+            "and", "or", "not", "if", "unless", "while", "until", "when", "case", "in", "then",
+            "else", "elsif", "do", "return", "next", "break", "yield", "puts", "raise", "begin",
+            "rescue", "ensure",
         ];
         let start = self.at;
         self.letters();
@@ -186,7 +215,11 @@ impl Scanner<'_> {
         self.operand = !after_dot && BEFORE_OPERAND.contains(&word);
         // `select /x/`: a name, a blank, and a slash without a blank behind it begin a regex, as in Ruby. A row does not.
         let is_row = word == "_" || after_dot;
-        if !is_row && self.peek(0) == b' ' && matches!(self.peek(1), b'/' | b'%') && !matches!(self.peek(2), b' ' | b'=' | 0) {
+        if !is_row
+            && self.peek(0) == b' '
+            && matches!(self.peek(1), b'/' | b'%')
+            && !matches!(self.peek(2), b' ' | b'=' | 0)
+        {
             self.operand = matches!(word, "split" | "match" | "select" | "puts" | "p");
         }
     }
@@ -232,7 +265,13 @@ impl Scanner<'_> {
     }
 
     /// The inside of a literal and its end; `start` is where it began.
-    fn literal(&mut self, open: u8, close: u8, interpolates: bool, start: usize) -> Result<(), CompileError> {
+    fn literal(
+        &mut self,
+        open: u8,
+        close: u8,
+        interpolates: bool,
+        start: usize,
+    ) -> Result<(), CompileError> {
         let mut depth = 0;
         while self.at < self.bytes.len() {
             let c = self.bytes[self.at];
@@ -257,7 +296,13 @@ impl Scanner<'_> {
         }
         self.at = self.bytes.len();
         let what = char::from(self.bytes[start]);
-        Err(self.fail(start, format!("syntax error: unclosed delimiter \"{what}\" at offset {}", self.offset(start))))
+        Err(self.fail(
+            start,
+            format!(
+                "syntax error: unclosed delimiter \"{what}\" at offset {}",
+                self.offset(start)
+            ),
+        ))
     }
 }
 

@@ -283,7 +283,10 @@ impl Parameters {
     /// Whether an Array given alone is spread over them.
     pub(crate) fn spreads(&self) -> bool {
         let places = self.required.len() + self.optional.len() + self.posts.len();
-        places > 1 || self.trailing_comma || places == 1 && (self.rest.is_some() || !self.keywords.is_empty() && self.required.is_empty())
+        places > 1
+            || self.trailing_comma
+            || places == 1
+                && (self.rest.is_some() || !self.keywords.is_empty() && self.required.is_empty())
     }
 
     pub(crate) fn least(&self) -> usize {
@@ -291,12 +294,18 @@ impl Parameters {
     }
 
     pub(crate) fn most(&self) -> Option<usize> {
-        self.rest.is_none().then(|| self.least() + self.optional.len())
+        self.rest
+            .is_none()
+            .then(|| self.least() + self.optional.len())
     }
 
     pub(crate) fn arity(&self) -> i64 {
         let least = self.least() as i64;
-        if self.rest.is_some() || !self.optional.is_empty() { -least - 1 } else { least }
+        if self.rest.is_some() || !self.optional.is_empty() {
+            -least - 1
+        } else {
+            least
+        }
     }
 }
 

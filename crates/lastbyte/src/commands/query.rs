@@ -26,7 +26,13 @@ The reference of the language is docs/query.md."#;
 #[command(after_help = EXAMPLES, version, disable_version_flag = true)]
 pub(crate) struct Arguments {
     /// How values are printed.
-    #[arg(short, long, value_enum, default_value = "json", overrides_with = "output")]
+    #[arg(
+        short,
+        long,
+        value_enum,
+        default_value = "json",
+        overrides_with = "output"
+    )]
     output: Output,
     /// How many threads work; the result is the same for every number. Default: all cores.
     #[arg(short = 'P', long, value_name = "N", overrides_with = "parallel")]
@@ -41,7 +47,12 @@ pub(crate) struct Arguments {
     #[arg(short, long, overrides_with = "verbose")]
     verbose: bool,
     /// Short outputs are grouped into writes of up to N bytes.
-    #[arg(long, value_name = "N", default_value_t = 4096, overrides_with = "atomic_write_bytes")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4096,
+        overrides_with = "atomic_write_bytes"
+    )]
     atomic_write_bytes: usize,
     /// Accepted for jrf's sake, and ignored.
     #[arg(long, hide = true, overrides_with = "no_jit")]
@@ -66,7 +77,12 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
     for path in &arguments.helpers {
         match read(path) {
             Ok(text) => helpers.push((path.display().to_string(), text)),
-            Err(reason) => return failed(&format!("cannot load such file -- {}: {reason}", path.display())),
+            Err(reason) => {
+                return failed(&format!(
+                    "cannot load such file -- {}: {reason}",
+                    path.display()
+                ));
+            }
         }
     }
     let options = Options {
@@ -86,8 +102,16 @@ pub(crate) fn run(arguments: Arguments) -> ExitCode {
         Ok(query) => query,
         Err(wrong) => return failed(&wrong.to_string()),
     };
-    let inputs = if files.is_empty() { vec![standard_input()] } else { files.iter().map(|name| input(name)).collect() };
-    if query.run(inputs, &mut io::stdout(), &mut io::stderr()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let inputs = if files.is_empty() {
+        vec![standard_input()]
+    } else {
+        files.iter().map(|name| input(name)).collect()
+    };
+    if query.run(inputs, &mut io::stdout(), &mut io::stderr()) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 #[expect(clippy::print_stderr, reason = "this is where the command talks")]
@@ -96,7 +120,10 @@ fn failed(message: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-#[expect(clippy::disallowed_methods, reason = "the binary is the edge where files are read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is the edge where files are read"
+)]
 fn read(path: &PathBuf) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
@@ -105,11 +132,16 @@ fn standard_input() -> Input {
     Input::new("<stdin>", || Ok(Box::new(io::stdin()) as Box<dyn Read>))
 }
 
-#[expect(clippy::disallowed_types, reason = "the binary is the edge where files are opened")]
+#[expect(
+    clippy::disallowed_types,
+    reason = "the binary is the edge where files are opened"
+)]
 fn input(name: &str) -> Input {
     if name == "-" {
         return standard_input();
     }
     let path = name.to_owned();
-    Input::new(name, move || Ok(Box::new(std::fs::File::open(path)?) as Box<dyn Read>))
+    Input::new(name, move || {
+        Ok(Box::new(std::fs::File::open(path)?) as Box<dyn Read>)
+    })
 }

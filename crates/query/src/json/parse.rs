@@ -48,7 +48,13 @@ pub(crate) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     pub(crate) fn new(bytes: &'a [u8], keys: &'a mut Keys) -> Parser<'a> {
-        Parser { bytes, at: 0, depth: 0, keys, key: 0 }
+        Parser {
+            bytes,
+            at: 0,
+            depth: 0,
+            keys,
+            key: 0,
+        }
     }
 
     /// One value and nothing else.
@@ -64,7 +70,9 @@ impl<'a> Parser<'a> {
 
     /// The next value of a stream, and where it ends; `None` at the end. For `--lax`.
     pub(crate) fn next_of_stream(&mut self, projection: &Projection) -> Parsed<Option<Value>> {
-        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | 0x1e) && self.at < self.bytes.len() {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | 0x1e)
+            && self.at < self.bytes.len()
+        {
             self.at += 1;
         }
         if self.at >= self.bytes.len() {
@@ -73,7 +81,8 @@ impl<'a> Parser<'a> {
         self.key = 0;
         self.depth = 0;
         let value = self.value(projection)?;
-        if self.at < self.bytes.len() && !matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | 0x1e) {
+        if self.at < self.bytes.len() && !matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | 0x1e)
+        {
             return Err(self.unexpected());
         }
         Ok(Some(value))
@@ -97,13 +106,20 @@ impl<'a> Parser<'a> {
 
     #[cold]
     fn fail(&self, at: usize, message: impl Into<String>) -> JsonError {
-        JsonError { at, message: message.into(), nesting: false }
+        JsonError {
+            at,
+            message: message.into(),
+            nesting: false,
+        }
     }
 
     #[cold]
     fn unexpected(&self) -> JsonError {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
-        let shown: String = String::from_utf8_lossy(&rest[..rest.len().min(20)]).chars().take(12).collect();
+        let shown: String = String::from_utf8_lossy(&rest[..rest.len().min(20)])
+            .chars()
+            .take(12)
+            .collect();
         if rest.is_empty() {
             return self.fail(self.at, "unexpected end of input");
         }
@@ -138,7 +154,11 @@ impl<'a> Parser<'a> {
         self.depth += 1;
         self.at += 1;
         if self.depth > DEPTH_MAX {
-            return Err(JsonError { at: self.at - 1, message: format!("nesting of {} is too deep", self.depth), nesting: true });
+            return Err(JsonError {
+                at: self.at - 1,
+                message: format!("nesting of {} is too deep", self.depth),
+                nesting: true,
+            });
         }
         Ok(())
     }
@@ -228,7 +248,10 @@ impl<'a> Parser<'a> {
             let text = known.get();
             let end = self.at + 1 + text.len();
             // Without escapes the bytes are the key.
-            if self.bytes.get(end) == Some(&b'"') && self.bytes[self.at + 1..end] == *text.as_bytes() && !text.contains('\\') {
+            if self.bytes.get(end) == Some(&b'"')
+                && self.bytes[self.at + 1..end] == *text.as_bytes()
+                && !text.contains('\\')
+            {
                 self.at = end + 1;
                 return Ok((Rc::clone(known), *hash));
             }
@@ -270,13 +293,19 @@ impl<'a> Parser<'a> {
         let mut at = start;
         loop {
             match self.bytes.get(at) {
-                None => return Err(self.fail(self.at, "unexpected end of input: a string is not closed")),
+                None => {
+                    return Err(
+                        self.fail(self.at, "unexpected end of input: a string is not closed")
+                    );
+                }
                 Some(b'"') => break,
                 Some(b'\\') => {
                     escapes = true;
                     at += 2;
                 }
-                Some(0..=0x1f) => return Err(self.fail(at, "invalid control character in a string")),
+                Some(0..=0x1f) => {
+                    return Err(self.fail(at, "invalid control character in a string"));
+                }
                 Some(_) => at += 1,
             }
         }
@@ -301,7 +330,9 @@ impl<'a> Parser<'a> {
             let here = start + raw.len() - rest.len() + slash;
             rest = &rest[slash + 1..];
             let mut chars = rest.chars();
-            let c = chars.next().ok_or_else(|| self.fail(here, "invalid escape"))?;
+            let c = chars
+                .next()
+                .ok_or_else(|| self.fail(here, "invalid escape"))?;
             rest = chars.as_str();
             match c {
                 '"' | '\\' | '/' => out.push(c),
@@ -311,19 +342,32 @@ impl<'a> Parser<'a> {
                 'r' => out.push('\r'),
                 't' => out.push('\t'),
                 'u' => {
-                    let first = hex4(rest).ok_or_else(|| self.fail(here, "incomplete unicode character escape sequence"))?;
+                    let first = hex4(rest).ok_or_else(|| {
+                        self.fail(here, "incomplete unicode character escape sequence")
+                    })?;
                     rest = &rest[4..];
                     let code = if (0xd800..0xdc00).contains(&first) {
-                        let second = rest.strip_prefix("\\u").and_then(hex4).filter(|it| (0xdc00..0xe000).contains(it));
-                        let second = second.ok_or_else(|| self.fail(here, "a lone surrogate is no character"))?;
+                        let second = rest
+                            .strip_prefix("\\u")
+                            .and_then(hex4)
+                            .filter(|it| (0xdc00..0xe000).contains(it));
+                        let second = second
+                            .ok_or_else(|| self.fail(here, "a lone surrogate is no character"))?;
                         rest = &rest[6..];
                         0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)
                     } else {
                         first
                     };
-                    out.push(char::from_u32(code).ok_or_else(|| self.fail(here, "a lone surrogate is no character"))?);
+                    out.push(
+                        char::from_u32(code)
+                            .ok_or_else(|| self.fail(here, "a lone surrogate is no character"))?,
+                    );
                 }
-                _ => return Err(self.fail(here, format!("invalid escape character in string: '\\{c}'"))),
+                _ => {
+                    return Err(
+                        self.fail(here, format!("invalid escape character in string: '\\{c}'"))
+                    );
+                }
             }
         }
         out.push_str(rest);
@@ -360,7 +404,10 @@ impl<'a> Parser<'a> {
             }
             self.some_digits(start)?;
         }
-        Ok((std::str::from_utf8(&self.bytes[start..self.at]).unwrap_or_default(), float))
+        Ok((
+            std::str::from_utf8(&self.bytes[start..self.at]).unwrap_or_default(),
+            float,
+        ))
     }
 
     fn digits(&mut self) {

@@ -30,7 +30,10 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
         }
         Value::Float(it) if it.is_finite() => write_float(out, *it),
         Value::Float(it) => {
-            return Err(error(Class::JsonGeneratorError, format!("{} not allowed in JSON", float_to_s(*it))));
+            return Err(error(
+                Class::JsonGeneratorError,
+                format!("{} not allowed in JSON", float_to_s(*it)),
+            ));
         }
         Value::Str(it) => quoted(out, &it.get()),
         Value::Array(list) | Value::Flat(list) => {
@@ -72,7 +75,10 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
 
 fn enter(depth: usize) -> Eval<()> {
     if depth >= DEPTH_MAX {
-        return Err(error(Class::JsonNestingError, format!("nesting of {} is too deep", depth + 1)));
+        return Err(error(
+            Class::JsonNestingError,
+            format!("nesting of {} is too deep", depth + 1),
+        ));
     }
     Ok(())
 }

@@ -3,7 +3,9 @@
 use super::expression::function;
 use super::{Lower, Lowered, text};
 use crate::names::{M, nearest};
-use crate::tree::{Arguments, BlockNode, Builtin, Call, Function, HelperCall, KernelCall, Node, StageCall};
+use crate::tree::{
+    Arguments, BlockNode, Builtin, Call, Function, HelperCall, KernelCall, Node, StageCall,
+};
 use crate::value::Value;
 use crate::value::class::Class;
 use crate::value::number::Op;
@@ -30,8 +32,21 @@ const BUILTINS: &[(&str, Builtin)] = &[
 ];
 
 const FUNCTIONS: &[&str] = &[
-    "format", "sprintf", "Integer", "Float", "String", "Array", "Hash", "raise", "loop", "proc", "lambda", "rand",
-    "block_given?", "require", "method",
+    "format",
+    "sprintf",
+    "Integer",
+    "Float",
+    "String",
+    "Array",
+    "Hash",
+    "raise",
+    "loop",
+    "proc",
+    "lambda",
+    "rand",
+    "block_given?",
+    "require",
+    "method",
 ];
 
 const LIBRARIES: &[&str] = &["time", "json", "date", "bigdecimal/util"];
@@ -40,14 +55,19 @@ const LIBRARIES: &[&str] = &["time", "json", "date", "bigdecimal/util"];
 const TRANSPARENT: &[&str] = &["then", "yield_self", "tap", "itself"];
 
 impl Lower {
-    pub(super) fn arguments(&mut self, node: Option<prism::ArgumentsNode<'_>>) -> Lowered<Arguments> {
+    pub(super) fn arguments(
+        &mut self,
+        node: Option<prism::ArgumentsNode<'_>>,
+    ) -> Lowered<Arguments> {
         let mut arguments = Arguments::default();
         let Some(node) = node else {
             return Ok(arguments);
         };
         for argument in &node.arguments() {
             if let Some(hash) = argument.as_keyword_hash_node() {
-                arguments.list.push(Node::Hash(self.pairs(&hash.elements())?));
+                arguments
+                    .list
+                    .push(Node::Hash(self.pairs(&hash.elements())?));
                 // `"k" => v` among the arguments is a Hash like any other for those who take no keywords.
                 arguments.keywords = true;
                 continue;
@@ -73,7 +93,9 @@ impl Lower {
             Some(inner) => {
                 if let Some(symbol) = inner.as_symbol_node() {
                     let name = self.utf8(&inner.location(), symbol.unescaped())?;
-                    return Ok(Some(BlockNode::Symbol(self.method_name(&inner.location(), &name)?)));
+                    return Ok(Some(BlockNode::Symbol(
+                        self.method_name(&inner.location(), &name)?,
+                    )));
                 }
                 BlockNode::Passed(self.node(&inner)?)
             }
@@ -85,8 +107,12 @@ impl Lower {
         match M::find(name) {
             Some(method) => Ok(method),
             None => {
-                let hint = M::nearest(name).map_or_else(String::new, |near| format!("; the nearest one is `{near}`"));
-                self.fail(at, format!("undefined method '{name}' (NoMethodError): it is not supported{hint}"))
+                let hint = M::nearest(name)
+                    .map_or_else(String::new, |near| format!("; the nearest one is `{near}`"));
+                self.fail(
+                    at,
+                    format!("undefined method '{name}' (NoMethodError): it is not supported{hint}"),
+                )
             }
         }
     }
@@ -105,7 +131,10 @@ impl Lower {
             return self.refuse_reducer(&at, &name, "before");
         }
         if node.is_attribute_write() && name != "[]=" && name != "default=" {
-            return self.fail(&at, format!("undefined method '{name}' (NoMethodError): it is not supported"));
+            return self.fail(
+                &at,
+                format!("undefined method '{name}' (NoMethodError): it is not supported"),
+            );
         }
         let arguments = self.arguments(node.arguments())?;
         if arguments.list.iter().any(reducer_at) {
@@ -124,7 +153,13 @@ impl Lower {
         if node.is_attribute_write() {
             return Ok(self.attribute_write(receiver, method, arguments));
         }
-        Ok(Node::Call(Box::new(Call { receiver, method, arguments, block, safe })))
+        Ok(Node::Call(Box::new(Call {
+            receiver,
+            method,
+            arguments,
+            block,
+            safe,
+        })))
     }
 
     /// `a[i] = v` has the value v, whatever the method gives.
@@ -153,8 +188,14 @@ impl Lower {
     }
 
     /// `Module.method(…)` of a helper file.
-    fn module_call(&mut self, node: &prism::CallNode<'_>, receiver: &prism::Node<'_>, name: &str) -> Lowered<Option<Node>> {
-        if receiver.as_constant_read_node().is_none() && receiver.as_constant_path_node().is_none() {
+    fn module_call(
+        &mut self,
+        node: &prism::CallNode<'_>,
+        receiver: &prism::Node<'_>,
+        name: &str,
+    ) -> Lowered<Option<Node>> {
+        if receiver.as_constant_read_node().is_none() && receiver.as_constant_path_node().is_none()
+        {
             return Ok(None);
         }
         let Node::Literal(Value::Class(Class::Module(module))) = self.node(receiver)? else {
@@ -163,16 +204,32 @@ impl Lower {
         let path = format!("{}.{name}", self.survey.modules[usize::from(module)]);
         let Some(method) = self.survey.definition(&path) else {
             let at = receiver.location();
-            return self.fail(&at, format!("undefined method '{name}' for module {}", self.survey.modules[usize::from(module)]));
+            return self.fail(
+                &at,
+                format!(
+                    "undefined method '{name}' for module {}",
+                    self.survey.modules[usize::from(module)]
+                ),
+            );
         };
         let arguments = self.arguments(node.arguments())?;
         let block = self.block_node(node.block())?;
         let receiver = Some(Node::Literal(Value::Class(Class::Module(module))));
-        Ok(Some(Node::Helper(Box::new(HelperCall { method, receiver, arguments, block }))))
+        Ok(Some(Node::Helper(Box::new(HelperCall {
+            method,
+            receiver,
+            arguments,
+            block,
+        }))))
     }
 
     /// A call without a receiver.
-    fn function_call(&mut self, node: &prism::CallNode<'_>, name: &str, at: &prism::Location<'_>) -> Lowered {
+    fn function_call(
+        &mut self,
+        node: &prism::CallNode<'_>,
+        name: &str,
+        at: &prism::Location<'_>,
+    ) -> Lowered {
         if name == "_" && node.arguments().is_none() {
             return Ok(Node::Row);
         }
@@ -185,7 +242,11 @@ impl Lower {
         if let Some(lowered) = self.helper_call(node, name)? {
             return Ok(lowered);
         }
-        if matches!(name, "module_function" | "extend" | "include" | "private" | "public" | "private_constant") && !self.scopes.is_empty() {
+        if matches!(
+            name,
+            "module_function" | "extend" | "include" | "private" | "public" | "private_constant"
+        ) && !self.scopes.is_empty()
+        {
             if let Some(arguments) = node.arguments() {
                 for argument in &arguments.arguments() {
                     if argument.as_def_node().is_some() {
@@ -198,8 +259,26 @@ impl Lower {
         if let Some(function) = function(name) {
             return self.kernel(node, function, name, at);
         }
-        if matches!(name, "puts" | "print" | "p" | "pp" | "warn" | "printf" | "gets" | "system" | "exec" | "exit" | "sleep" | "open" | "eval") {
-            return self.fail(at, format!("`{name}` is not supported: a stage's value is what is printed"));
+        if matches!(
+            name,
+            "puts"
+                | "print"
+                | "p"
+                | "pp"
+                | "warn"
+                | "printf"
+                | "gets"
+                | "system"
+                | "exec"
+                | "exit"
+                | "sleep"
+                | "open"
+                | "eval"
+        ) {
+            return self.fail(
+                at,
+                format!("`{name}` is not supported: a stage's value is what is printed"),
+            );
         }
         let known = BUILTINS
             .iter()
@@ -208,20 +287,32 @@ impl Lower {
         let helpers = self.survey.definitions();
         let near = nearest(name, known.chain(helpers.iter().map(String::as_str)));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        let what = if node.is_variable_call() { "undefined local variable or method" } else { "undefined method" };
+        let what = if node.is_variable_call() {
+            "undefined local variable or method"
+        } else {
+            "undefined method"
+        };
         self.fail(at, format!("{what} '{name}'{hint} (NameError)"))
     }
 
     fn helper_call(&mut self, node: &prism::CallNode<'_>, name: &str) -> Lowered<Option<Node>> {
         let own = (!self.module.is_empty())
-            .then(|| self.survey.definition(&format!("{}.{name}", self.module.join("::"))))
+            .then(|| {
+                self.survey
+                    .definition(&format!("{}.{name}", self.module.join("::")))
+            })
             .flatten();
         let Some(method) = own.or_else(|| self.survey.definition(name)) else {
             return Ok(None);
         };
         let arguments = self.arguments(node.arguments())?;
         let block = self.block_node(node.block())?;
-        Ok(Some(Node::Helper(Box::new(HelperCall { method, receiver: None, arguments, block }))))
+        Ok(Some(Node::Helper(Box::new(HelperCall {
+            method,
+            receiver: None,
+            arguments,
+            block,
+        }))))
     }
 
     fn builtin(&mut self, node: &prism::CallNode<'_>, builtin: Builtin, name: &str) -> Lowered {
@@ -238,10 +329,21 @@ impl Lower {
             None => false,
         };
         let block = self.block_node(node.block())?;
-        Ok(Node::Stage(Box::new(StageCall { builtin, arguments, block, reducing })))
+        Ok(Node::Stage(Box::new(StageCall {
+            builtin,
+            arguments,
+            block,
+            reducing,
+        })))
     }
 
-    fn kernel(&mut self, node: &prism::CallNode<'_>, function: Function, name: &str, at: &prism::Location<'_>) -> Lowered {
+    fn kernel(
+        &mut self,
+        node: &prism::CallNode<'_>,
+        function: Function,
+        name: &str,
+        at: &prism::Location<'_>,
+    ) -> Lowered {
         let arguments = self.arguments(node.arguments())?;
         if arguments.list.iter().any(reducer_at) {
             return self.refuse_reducer(at, name, "after");
@@ -250,10 +352,17 @@ impl Lower {
             && let Some(Node::Str(library)) = arguments.list.first()
             && !LIBRARIES.contains(&&**library)
         {
-            return self.fail(at, format!("cannot load `{library}`: of the libraries, time and json are there"));
+            return self.fail(
+                at,
+                format!("cannot load `{library}`: of the libraries, time and json are there"),
+            );
         }
         let block = self.block_node(node.block())?;
-        Ok(Node::Kernel(Box::new(KernelCall { function, arguments, block })))
+        Ok(Node::Kernel(Box::new(KernelCall {
+            function,
+            arguments,
+            block,
+        })))
     }
 }
 
@@ -287,7 +396,15 @@ fn one_argument(receiver: Node, method: M, mut arguments: Arguments) -> Node {
             let key = arguments.list.remove(0);
             return Node::Index(Box::new((receiver, key)));
         }
-        _ => return Node::Call(Box::new(Call { receiver, method, arguments, block: None, safe: false })),
+        _ => {
+            return Node::Call(Box::new(Call {
+                receiver,
+                method,
+                arguments,
+                block: None,
+                safe: false,
+            }));
+        }
     };
     let argument = arguments.list.remove(0);
     Node::Binary(Box::new((op, receiver, argument)))

@@ -29,9 +29,19 @@ impl Lower {
         } else if let Some(it) = node.as_or_node() {
             Node::Or(Box::new((self.node(&it.left())?, self.node(&it.right())?)))
         } else if let Some(it) = node.as_while_node() {
-            self.looping(&it.predicate(), it.statements(), false, it.is_begin_modifier())?
+            self.looping(
+                &it.predicate(),
+                it.statements(),
+                false,
+                it.is_begin_modifier(),
+            )?
         } else if let Some(it) = node.as_until_node() {
-            self.looping(&it.predicate(), it.statements(), true, it.is_begin_modifier())?
+            self.looping(
+                &it.predicate(),
+                it.statements(),
+                true,
+                it.is_begin_modifier(),
+            )?
         } else if let Some(it) = node.as_for_node() {
             let target = self.target(&it.index())?;
             let list = self.node(&it.collection())?;
@@ -43,14 +53,31 @@ impl Lower {
             self.begin(&it)?
         } else if let Some(it) = node.as_rescue_modifier_node() {
             let body = self.node(&it.expression())?;
-            let rescue = Rescue { classes: Vec::new(), target: None, body: self.node(&it.rescue_expression())? };
-            Node::Begin(Box::new(Begin { body, rescues: vec![rescue], otherwise: None, ensure: None }))
+            let rescue = Rescue {
+                classes: Vec::new(),
+                target: None,
+                body: self.node(&it.rescue_expression())?,
+            };
+            Node::Begin(Box::new(Begin {
+                body,
+                rescues: vec![rescue],
+                otherwise: None,
+                ensure: None,
+            }))
         } else if let Some(it) = node.as_break_node() {
             let value = self.carried(it.arguments())?;
-            if self.in_loop() { Node::LoopBreak(Box::new(value)) } else { Node::Break(Box::new(value)) }
+            if self.in_loop() {
+                Node::LoopBreak(Box::new(value))
+            } else {
+                Node::Break(Box::new(value))
+            }
         } else if let Some(it) = node.as_next_node() {
             let value = self.carried(it.arguments())?;
-            if self.in_loop() { Node::LoopNext } else { Node::Next(Box::new(value)) }
+            if self.in_loop() {
+                Node::LoopNext
+            } else {
+                Node::Next(Box::new(value))
+            }
         } else if let Some(it) = node.as_return_node() {
             Node::Return(Box::new(self.carried(it.arguments())?))
         } else if node.as_retry_node().is_some() {
@@ -90,7 +117,11 @@ impl Lower {
         }))
     }
 
-    fn within<T>(&mut self, context: Context, run: impl FnOnce(&mut Lower) -> Lowered<T>) -> Lowered<T> {
+    fn within<T>(
+        &mut self,
+        context: Context,
+        run: impl FnOnce(&mut Lower) -> Lowered<T>,
+    ) -> Lowered<T> {
         self.contexts.push(context);
         let result = run(self);
         self.contexts.pop();
@@ -113,7 +144,12 @@ impl Lower {
     ) -> Lowered {
         let condition = self.node(condition)?;
         let body = self.within(Context::Loop, |lower| lower.statements(body))?;
-        Ok(Node::While(Box::new(While { condition, body, until, body_first })))
+        Ok(Node::While(Box::new(While {
+            condition,
+            body,
+            until,
+            body_first,
+        })))
     }
 
     /// The value of `break`, `next` and `return`.
@@ -135,7 +171,10 @@ impl Lower {
         let mut branches = Vec::new();
         for condition in &node.conditions() {
             let Some(when) = condition.as_when_node() else {
-                return self.fail(&condition.location(), "`case … in` is not supported; use `when`");
+                return self.fail(
+                    &condition.location(),
+                    "`case … in` is not supported; use `when`",
+                );
             };
             let mut patterns = Vec::new();
             for pattern in &when.conditions() {
@@ -144,7 +183,11 @@ impl Lower {
             branches.push((patterns, self.statements(when.statements())?));
         }
         let otherwise = self.otherwise(node.else_clause())?;
-        Ok(Node::Case(Box::new(Case { subject, branches, otherwise })))
+        Ok(Node::Case(Box::new(Case {
+            subject,
+            branches,
+            otherwise,
+        })))
     }
 
     fn begin(&mut self, node: &prism::BeginNode<'_>) -> Lowered {
@@ -160,7 +203,11 @@ impl Lower {
                 Some(reference) => Some(self.target(&reference)?),
                 None => None,
             };
-            rescues.push(Rescue { classes, target, body: self.statements(rescue.statements())? });
+            rescues.push(Rescue {
+                classes,
+                target,
+                body: self.statements(rescue.statements())?,
+            });
             clause = rescue.subsequent();
         }
         let otherwise = match node.else_clause() {
@@ -174,15 +221,27 @@ impl Lower {
         if rescues.is_empty() && ensure.is_none() && otherwise.is_none() {
             return Ok(body);
         }
-        Ok(Node::Begin(Box::new(Begin { body, rescues, otherwise, ensure })))
+        Ok(Node::Begin(Box::new(Begin {
+            body,
+            rescues,
+            otherwise,
+            ensure,
+        })))
     }
 
     /// A method of a helper file. Its value is its name, as in Ruby.
     fn definition(&mut self, node: &prism::DefNode<'_>) -> Lowered {
         let name = text(&node.name());
-        let path = if self.module.is_empty() { name.clone() } else { format!("{}.{name}", self.module.join("::")) };
+        let path = if self.module.is_empty() {
+            name.clone()
+        } else {
+            format!("{}.{name}", self.module.join("::"))
+        };
         let Some(at) = self.survey.definition(&path) else {
-            return self.fail(&node.location(), "`def` stands in a helper file (`-r FILE`), not in a stage");
+            return self.fail(
+                &node.location(),
+                "`def` stands in a helper file (`-r FILE`), not in a stage",
+            );
         };
         let code = self.method(node)?;
         self.program.definitions[at] = Definition { name: path, code };

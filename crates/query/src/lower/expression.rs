@@ -7,7 +7,28 @@ use crate::value::class::Class;
 use ruby_prism as prism;
 
 /// Globals of Ruby's own that have no meaning here.
-const FOREIGN_GLOBALS: &[&str] = &["$stdin", "$stdout", "$stderr", "$0", "$*", "$$", "$?", "$:", "$\"", "$PROGRAM_NAME", "$;", "$,", "$/", "$\\", "$.", "$<", "$>", "$_", "$!", "$@"];
+const FOREIGN_GLOBALS: &[&str] = &[
+    "$stdin",
+    "$stdout",
+    "$stderr",
+    "$0",
+    "$*",
+    "$$",
+    "$?",
+    "$:",
+    "$\"",
+    "$PROGRAM_NAME",
+    "$;",
+    "$,",
+    "$/",
+    "$\\",
+    "$.",
+    "$<",
+    "$>",
+    "$_",
+    "$!",
+    "$@",
+];
 
 impl Lower {
     pub(super) fn expression(&mut self, node: &prism::Node<'_>) -> Lowered {
@@ -26,7 +47,10 @@ impl Lower {
         if let Some(call) = node.as_call_node() {
             return self.call(&call);
         }
-        self.fail(&node.location(), format!("{} is not supported here", kind_of(node)))
+        self.fail(
+            &node.location(),
+            format!("{} is not supported here", kind_of(node)),
+        )
     }
 
     /// Literals.
@@ -100,7 +124,9 @@ impl Lower {
             let name = text(&it.name());
             match name.as_str() {
                 "$~" => Node::LastMatch(MatchPart::All),
-                name if FOREIGN_GLOBALS.contains(&name) => return self.fail(&at, format!("`{name}` is not supported")),
+                name if FOREIGN_GLOBALS.contains(&name) => {
+                    return self.fail(&at, format!("`{name}` is not supported"));
+                }
                 name => Node::Global(number(&mut self.program.globals, name)),
             }
         } else if let Some(it) = node.as_global_variable_write_node() {
@@ -118,13 +144,25 @@ impl Lower {
         } else if let Some(it) = node.as_instance_variable_read_node() {
             Node::Instance(number(&mut self.program.instances, &text(&it.name())))
         } else if let Some(it) = node.as_instance_variable_write_node() {
-            let target = crate::tree::Target::Instance(number(&mut self.program.instances, &text(&it.name())));
+            let target = crate::tree::Target::Instance(number(
+                &mut self.program.instances,
+                &text(&it.name()),
+            ));
             Node::Assign(Box::new((target, self.node(&it.value())?)))
         } else if let Some(it) = node.as_constant_read_node() {
             self.constant(&at, &text(&it.name()))?
         } else if let Some(it) = node.as_constant_path_node() {
-            self.constant(&at, &String::from_utf8_lossy(at.as_slice()).replace(' ', ""))
-                .or_else(|error| if it.name().is_some() { Err(error) } else { self.fail(&at, "not a constant") })?
+            self.constant(
+                &at,
+                &String::from_utf8_lossy(at.as_slice()).replace(' ', ""),
+            )
+            .or_else(|error| {
+                if it.name().is_some() {
+                    Err(error)
+                } else {
+                    self.fail(&at, "not a constant")
+                }
+            })?
         } else if let Some(it) = node.as_constant_write_node() {
             let target = self.constant_target(&text(&it.name()));
             Node::Assign(Box::new((target, self.node(&it.value())?)))
@@ -141,43 +179,50 @@ impl Lower {
     fn updating(&mut self, node: &prism::Node<'_>) -> Lowered<Option<Node>> {
         use UpdateKind::{And, Or};
         let at = node.location();
-        Ok(Some(if let Some(it) = node.as_local_variable_or_write_node() {
-            self.update_local(Or, &it.name(), it.depth(), &it.value())?
-        } else if let Some(it) = node.as_local_variable_and_write_node() {
-            self.update_local(And, &it.name(), it.depth(), &it.value())?
-        } else if let Some(it) = node.as_local_variable_operator_write_node() {
-            let kind = self.operator(&at, &it.binary_operator())?;
-            self.update_local(kind, &it.name(), it.depth(), &it.value())?
-        } else if let Some(it) = node.as_global_variable_or_write_node() {
-            self.update_global(node, Or, &it.name(), &it.value())?
-        } else if let Some(it) = node.as_global_variable_and_write_node() {
-            self.update_global(node, And, &it.name(), &it.value())?
-        } else if let Some(it) = node.as_global_variable_operator_write_node() {
-            let kind = self.operator(&at, &it.binary_operator())?;
-            self.update_global(node, kind, &it.name(), &it.value())?
-        } else if let Some(it) = node.as_instance_variable_or_write_node() {
-            self.update_instance(Or, &it.name(), &it.value())?
-        } else if let Some(it) = node.as_instance_variable_and_write_node() {
-            self.update_instance(And, &it.name(), &it.value())?
-        } else if let Some(it) = node.as_instance_variable_operator_write_node() {
-            let kind = self.operator(&at, &it.binary_operator())?;
-            self.update_instance(kind, &it.name(), &it.value())?
-        } else if let Some(it) = node.as_constant_or_write_node() {
-            let target = self.constant_target(&text(&it.name()));
-            let crate::tree::Target::Constant(place) = target else {
+        Ok(Some(
+            if let Some(it) = node.as_local_variable_or_write_node() {
+                self.update_local(Or, &it.name(), it.depth(), &it.value())?
+            } else if let Some(it) = node.as_local_variable_and_write_node() {
+                self.update_local(And, &it.name(), it.depth(), &it.value())?
+            } else if let Some(it) = node.as_local_variable_operator_write_node() {
+                let kind = self.operator(&at, &it.binary_operator())?;
+                self.update_local(kind, &it.name(), it.depth(), &it.value())?
+            } else if let Some(it) = node.as_global_variable_or_write_node() {
+                self.update_global(node, Or, &it.name(), &it.value())?
+            } else if let Some(it) = node.as_global_variable_and_write_node() {
+                self.update_global(node, And, &it.name(), &it.value())?
+            } else if let Some(it) = node.as_global_variable_operator_write_node() {
+                let kind = self.operator(&at, &it.binary_operator())?;
+                self.update_global(node, kind, &it.name(), &it.value())?
+            } else if let Some(it) = node.as_instance_variable_or_write_node() {
+                self.update_instance(Or, &it.name(), &it.value())?
+            } else if let Some(it) = node.as_instance_variable_and_write_node() {
+                self.update_instance(And, &it.name(), &it.value())?
+            } else if let Some(it) = node.as_instance_variable_operator_write_node() {
+                let kind = self.operator(&at, &it.binary_operator())?;
+                self.update_instance(kind, &it.name(), &it.value())?
+            } else if let Some(it) = node.as_constant_or_write_node() {
+                let target = self.constant_target(&text(&it.name()));
+                let crate::tree::Target::Constant(place) = target else {
+                    return Ok(None);
+                };
+                self.update(
+                    Or,
+                    Node::Constant(place),
+                    crate::tree::Target::Constant(place),
+                    &it.value(),
+                )?
+            } else if let Some(it) = node.as_index_or_write_node() {
+                self.update_index(Or, it.receiver(), it.arguments(), &it.value())?
+            } else if let Some(it) = node.as_index_and_write_node() {
+                self.update_index(And, it.receiver(), it.arguments(), &it.value())?
+            } else if let Some(it) = node.as_index_operator_write_node() {
+                let kind = self.operator(&at, &it.binary_operator())?;
+                self.update_index(kind, it.receiver(), it.arguments(), &it.value())?
+            } else {
                 return Ok(None);
-            };
-            self.update(Or, Node::Constant(place), crate::tree::Target::Constant(place), &it.value())?
-        } else if let Some(it) = node.as_index_or_write_node() {
-            self.update_index(Or, it.receiver(), it.arguments(), &it.value())?
-        } else if let Some(it) = node.as_index_and_write_node() {
-            self.update_index(And, it.receiver(), it.arguments(), &it.value())?
-        } else if let Some(it) = node.as_index_operator_write_node() {
-            let kind = self.operator(&at, &it.binary_operator())?;
-            self.update_index(kind, it.receiver(), it.arguments(), &it.value())?
-        } else {
-            return Ok(None);
-        }))
+            },
+        ))
     }
 
     /// A constant: of a helper file, of Ruby's, or a class.
@@ -197,7 +242,8 @@ impl Lower {
         if let Some(value) = builtin_constant(name) {
             return Ok(Node::Literal(value));
         }
-        let hint = Class::nearest(name).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let hint = Class::nearest(name)
+            .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         self.fail(at, format!("uninitialized constant {name}{hint}"))
     }
 
@@ -211,7 +257,10 @@ impl Lower {
             return self.defined(&first);
         }
         let word = if let Some(it) = node.as_global_variable_read_node() {
-            return Ok(Node::DefinedGlobal(number(&mut self.program.globals, &text(&it.name()))));
+            return Ok(Node::DefinedGlobal(number(
+                &mut self.program.globals,
+                &text(&it.name()),
+            )));
         } else if node.as_local_variable_read_node().is_some() {
             "local-variable"
         } else if node.as_instance_variable_read_node().is_some() {
@@ -272,13 +321,17 @@ fn kind_of(node: &prism::Node<'_>) -> &'static str {
         P::CaseMatchNode { .. } | P::MatchPredicateNode { .. } | P::MatchRequiredNode { .. } => {
             "pattern matching (`case … in`, `=>`, `in`)"
         }
-        P::ClassNode { .. } | P::SingletonClassNode { .. } => "a class definition (use `def`s, or a `module` with `def self.`)",
+        P::ClassNode { .. } | P::SingletonClassNode { .. } => {
+            "a class definition (use `def`s, or a `module` with `def self.`)"
+        }
         P::XStringNode { .. } | P::InterpolatedXStringNode { .. } => "running a command",
         P::RationalNode { .. } | P::ImaginaryNode { .. } => "a rational or imaginary literal",
         P::FlipFlopNode { .. } => "a flip-flop",
         P::SuperNode { .. } | P::ForwardingSuperNode { .. } => "`super`",
         P::AliasMethodNode { .. } | P::AliasGlobalVariableNode { .. } => "`alias`",
-        P::ClassVariableReadNode { .. } | P::ClassVariableWriteNode { .. } => "a class variable (use a global, `$x`)",
+        P::ClassVariableReadNode { .. } | P::ClassVariableWriteNode { .. } => {
+            "a class variable (use a global, `$x`)"
+        }
         P::DefNode { .. } => "`def` in this place (put it in a helper file, `-r FILE`)",
         P::UndefNode { .. } => "`undef`",
         P::PreExecutionNode { .. } | P::PostExecutionNode { .. } => "`BEGIN` or `END`",

@@ -24,7 +24,10 @@ impl Lower {
     pub(super) fn utf8(&self, at: &prism::Location<'_>, bytes: &[u8]) -> Lowered<String> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Ok(text.to_owned()),
-            Err(_) => self.fail(at, "a String that is not UTF-8 cannot be printed as JSON; it is not supported"),
+            Err(_) => self.fail(
+                at,
+                "a String that is not UTF-8 cannot be printed as JSON; it is not supported",
+            ),
         }
     }
 
@@ -33,7 +36,9 @@ impl Lower {
         let mut list = Vec::new();
         for part in parts {
             if let Some(string) = part.as_string_node() {
-                list.push(Node::Str(self.utf8(&part.location(), string.unescaped())?.into()));
+                list.push(Node::Str(
+                    self.utf8(&part.location(), string.unescaped())?.into(),
+                ));
             } else if let Some(embedded) = part.as_embedded_statements_node() {
                 list.push(self.statements(embedded.statements())?);
             } else if let Some(variable) = part.as_embedded_variable_node() {
@@ -54,17 +59,32 @@ impl Lower {
     }
 
     pub(super) fn regexp(&self, node: &prism::RegularExpressionNode<'_>) -> Lowered {
-        let options = options(node.is_ignore_case(), node.is_extended(), node.is_multi_line());
+        let options = options(
+            node.is_ignore_case(),
+            node.is_extended(),
+            node.is_multi_line(),
+        );
         let at = node.location();
         let source = self.utf8(&at, node.unescaped())?;
         let pattern = self.checked(&at, Pattern::compile(&source, options))?;
         Ok(Node::Literal(Value::Regexp(pattern)))
     }
 
-    pub(super) fn interpolated_regexp(&mut self, node: &prism::InterpolatedRegularExpressionNode<'_>) -> Lowered {
-        let options = options(node.is_ignore_case(), node.is_extended(), node.is_multi_line());
+    pub(super) fn interpolated_regexp(
+        &mut self,
+        node: &prism::InterpolatedRegularExpressionNode<'_>,
+    ) -> Lowered {
+        let options = options(
+            node.is_ignore_case(),
+            node.is_extended(),
+            node.is_multi_line(),
+        );
         let parts = self.parts(&node.parts())?;
-        Ok(Node::InterpolatedRegexp(Box::new(DynamicRegexp { parts, options, cache: RefCell::new(None) })))
+        Ok(Node::InterpolatedRegexp(Box::new(DynamicRegexp {
+            parts,
+            options,
+            cache: RefCell::new(None),
+        })))
     }
 
     pub(super) fn array(&mut self, node: &prism::ArrayNode<'_>) -> Lowered {
@@ -79,7 +99,11 @@ impl Lower {
             splat |= matches!(lowered, Node::Splat(_));
             list.push(lowered);
         }
-        Ok(if splat { Node::ArraySplat(list) } else { Node::Array(list) })
+        Ok(if splat {
+            Node::ArraySplat(list)
+        } else {
+            Node::Array(list)
+        })
     }
 
     pub(super) fn pairs(&mut self, elements: &prism::NodeList<'_>) -> Lowered<Vec<Pair>> {
@@ -104,7 +128,9 @@ impl Lower {
 }
 
 fn options(ignore_case: bool, extended: bool, multi_line: bool) -> u8 {
-    u8::from(ignore_case) * IGNORE_CASE + u8::from(extended) * EXTENDED + u8::from(multi_line) * MULTI_LINE
+    u8::from(ignore_case) * IGNORE_CASE
+        + u8::from(extended) * EXTENDED
+        + u8::from(multi_line) * MULTI_LINE
 }
 
 /// The text, when nothing is interpolated.

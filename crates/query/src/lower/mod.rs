@@ -61,8 +61,16 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
         depth: 0,
     };
     for definition in lower.survey.definitions() {
-        let code = Code { parameters: Parameters::default(), locals: 0, body: Node::Nil, lambda: false };
-        lower.program.definitions.push(Definition { name: definition, code: Rc::new(code) });
+        let code = Code {
+            parameters: Parameters::default(),
+            locals: 0,
+            body: Node::Nil,
+            lambda: false,
+        };
+        lower.program.definitions.push(Definition {
+            name: definition,
+            code: Rc::new(code),
+        });
     }
     for helper in helpers {
         lower.helper(helper)?;
@@ -74,13 +82,24 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
 }
 
 /// Refuses a text that is not Ruby, at its first error.
-fn refuse_errors(parsed: &prism::ParseResult<'_>, source: &str, text: &str, before: usize, start: usize) -> Lowered<()> {
+fn refuse_errors(
+    parsed: &prism::ParseResult<'_>,
+    source: &str,
+    text: &str,
+    before: usize,
+    start: usize,
+) -> Lowered<()> {
     let Some(first) = parsed.errors().next() else {
         return Ok(());
     };
     let message = String::from_utf8_lossy(first.message()).into_owned();
     let byte = start + (first.location().start() as usize).saturating_sub(before);
-    Err(CompileError::at(source, text, byte, format!("syntax error: {message}")))
+    Err(CompileError::at(
+        source,
+        text,
+        byte,
+        format!("syntax error: {message}"),
+    ))
 }
 
 /// Where an expression stands, which decides what `break` and `next` mean.
@@ -118,7 +137,10 @@ impl Lower {
     /// An error of the evaluator, met while lowering (a regex that cannot be).
     fn checked<T>(&self, at: &prism::Location<'_>, result: Eval<T>) -> Lowered<T> {
         result.or_else(|flow| match *flow {
-            Flow::Raise(raised) => self.fail(at, format!("{} ({})", to_s(&raised.message), raised.class.name())),
+            Flow::Raise(raised) => self.fail(
+                at,
+                format!("{} ({})", to_s(&raised.message), raised.class.name()),
+            ),
             _ => self.fail(at, "cannot be evaluated"),
         })
     }
@@ -146,7 +168,12 @@ impl Lower {
         self.contexts.pop();
         let locals = self.scopes.pop().map_or(0, |scope| scope.len());
         let reducing = block.body().is_some_and(|body| self.survey.reduces(&body));
-        self.program.stages.push(Stage { text: piece.text.to_owned(), body, locals, reducing });
+        self.program.stages.push(Stage {
+            text: piece.text.to_owned(),
+            body,
+            locals,
+            reducing,
+        });
         Ok(())
     }
 
@@ -190,7 +217,10 @@ impl Lower {
 
     fn node(&mut self, node: &prism::Node<'_>) -> Lowered {
         if self.depth >= DEPTH_MAX {
-            return self.fail(&node.location(), format!("nested more than {DEPTH_MAX} levels deep"));
+            return self.fail(
+                &node.location(),
+                format!("nested more than {DEPTH_MAX} levels deep"),
+            );
         }
         self.depth += 1;
         let lowered = self.expression(node);
@@ -202,23 +232,33 @@ impl Lower {
     fn slot(&mut self, name: &str, depth: usize) -> usize {
         let at = self.scopes.len().saturating_sub(1 + depth);
         let scope = &mut self.scopes[at];
-        scope.iter().position(|known| known == name).unwrap_or_else(|| {
-            scope.push(name.to_owned());
-            scope.len() - 1
-        })
+        scope
+            .iter()
+            .position(|known| known == name)
+            .unwrap_or_else(|| {
+                scope.push(name.to_owned());
+                scope.len() - 1
+            })
     }
 
     fn local(&mut self, name: &str, depth: usize) -> Node {
         let slot = self.slot(name, depth);
-        if depth == 0 { Node::Local(slot) } else { Node::Outer(depth, slot) }
+        if depth == 0 {
+            Node::Local(slot)
+        } else {
+            Node::Outer(depth, slot)
+        }
     }
 }
 
 fn number(names: &mut Vec<String>, name: &str) -> usize {
-    names.iter().position(|known| known == name).unwrap_or_else(|| {
-        names.push(name.to_owned());
-        names.len() - 1
-    })
+    names
+        .iter()
+        .position(|known| known == name)
+        .unwrap_or_else(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        })
 }
 
 fn text(id: &prism::ConstantId<'_>) -> String {

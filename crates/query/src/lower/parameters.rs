@@ -11,11 +11,23 @@ pub(super) const IT: &str = "it ";
 
 impl Lower {
     pub(super) fn block(&mut self, node: &prism::BlockNode<'_>) -> Lowered<Rc<Code>> {
-        self.code(&node.locals(), node.parameters(), node.body(), Context::Block, false)
+        self.code(
+            &node.locals(),
+            node.parameters(),
+            node.body(),
+            Context::Block,
+            false,
+        )
     }
 
     pub(super) fn lambda(&mut self, node: &prism::LambdaNode<'_>) -> Lowered<Rc<Code>> {
-        self.code(&node.locals(), node.parameters(), node.body(), Context::Block, true)
+        self.code(
+            &node.locals(),
+            node.parameters(),
+            node.body(),
+            Context::Block,
+            true,
+        )
     }
 
     pub(super) fn method(&mut self, node: &prism::DefNode<'_>) -> Lowered<Rc<Code>> {
@@ -23,7 +35,13 @@ impl Lower {
         let scopes = std::mem::take(&mut self.scopes);
         let contexts = std::mem::take(&mut self.contexts);
         let parameters = node.parameters().map(|it| it.as_node());
-        let code = self.code(&node.locals(), parameters, node.body(), Context::Method, true);
+        let code = self.code(
+            &node.locals(),
+            parameters,
+            node.body(),
+            Context::Method,
+            true,
+        );
         self.scopes = scopes;
         self.contexts = contexts;
         code
@@ -41,12 +59,20 @@ impl Lower {
         self.contexts.push(context);
         let parameters = match parameters {
             Some(node) => self.parameters(&node)?,
-            None => Parameters { simple: lambda, ..Parameters::default() },
+            None => Parameters {
+                simple: lambda,
+                ..Parameters::default()
+            },
         };
         let body = self.optional(body)?;
         self.contexts.pop();
         let locals = self.scopes.pop().map_or(0, |scope| scope.len());
-        Ok(Rc::new(Code { parameters, locals, body, lambda }))
+        Ok(Rc::new(Code {
+            parameters,
+            locals,
+            body,
+            lambda,
+        }))
     }
 
     fn parameters(&mut self, node: &prism::Node<'_>) -> Lowered<Parameters> {
@@ -74,11 +100,19 @@ impl Lower {
             && all.keywords.is_empty()
             && all.keyword_rest.is_none()
             && all.block.is_none()
-            && all.required.iter().enumerate().all(|(at, target)| matches!(target, Target::Local(slot) if *slot == at));
+            && all
+                .required
+                .iter()
+                .enumerate()
+                .all(|(at, target)| matches!(target, Target::Local(slot) if *slot == at));
         Ok(all)
     }
 
-    fn parameter_list(&mut self, list: &prism::ParametersNode<'_>, all: &mut Parameters) -> Lowered<()> {
+    fn parameter_list(
+        &mut self,
+        list: &prism::ParametersNode<'_>,
+        all: &mut Parameters,
+    ) -> Lowered<()> {
         for required in &list.requireds() {
             all.required.push(self.parameter(&required)?);
         }
@@ -96,7 +130,9 @@ impl Lower {
             Some(rest) => match rest.as_rest_parameter_node() {
                 Some(rest) => {
                     // A bare `*` can be passed on, and needs a place.
-                    let name = rest.name().map_or_else(|| "*".to_owned(), |name| text(&name));
+                    let name = rest
+                        .name()
+                        .map_or_else(|| "*".to_owned(), |name| text(&name));
                     all.rest = Some(Target::Local(self.slot(&name, 0)));
                 }
                 None => return self.fail(&rest.location(), "this parameter is not supported"),
@@ -108,7 +144,8 @@ impl Lower {
         for keyword in &list.keywords() {
             if let Some(required) = keyword.as_required_keyword_parameter_node() {
                 let name = text(&required.name());
-                all.keywords.push((Symbol::new(&name), self.slot(&name, 0), None));
+                all.keywords
+                    .push((Symbol::new(&name), self.slot(&name, 0), None));
             } else if let Some(optional) = keyword.as_optional_keyword_parameter_node() {
                 let name = text(&optional.name());
                 let slot = self.slot(&name, 0);
@@ -120,14 +157,23 @@ impl Lower {
             None => {}
             Some(rest) => match rest.as_keyword_rest_parameter_node() {
                 Some(rest) => {
-                    let name = rest.name().map_or_else(|| "**".to_owned(), |name| text(&name));
+                    let name = rest
+                        .name()
+                        .map_or_else(|| "**".to_owned(), |name| text(&name));
                     all.keyword_rest = Some(Some(self.slot(&name, 0)));
                 }
-                None => return self.fail(&rest.location(), "`...` and `**nil` are not supported; write `*args, **options, &block`"),
+                None => {
+                    return self.fail(
+                        &rest.location(),
+                        "`...` and `**nil` are not supported; write `*args, **options, &block`",
+                    );
+                }
             },
         }
         if let Some(block) = list.block().and_then(|it| it.as_block_parameter_node()) {
-            let name = block.name().map_or_else(|| "&".to_owned(), |name| text(&name));
+            let name = block
+                .name()
+                .map_or_else(|| "&".to_owned(), |name| text(&name));
             all.block = Some(self.slot(&name, 0));
         }
         Ok(())
@@ -147,15 +193,21 @@ impl Lower {
         }
         let rest = match multi.rest() {
             None => None,
-            Some(rest) => Some(match rest.as_splat_node().and_then(|splat| splat.expression()) {
-                Some(inner) => self.parameter(&inner)?,
-                None => Target::Nowhere,
-            }),
+            Some(rest) => Some(
+                match rest.as_splat_node().and_then(|splat| splat.expression()) {
+                    Some(inner) => self.parameter(&inner)?,
+                    None => Target::Nowhere,
+                },
+            ),
         };
         let mut rights = Vec::new();
         for right in &multi.rights() {
             rights.push(self.parameter(&right)?);
         }
-        Ok(Target::Multi(Box::new(Multi { lefts, rest, rights })))
+        Ok(Target::Multi(Box::new(Multi {
+            lefts,
+            rest,
+            rights,
+        })))
     }
 }

@@ -5,7 +5,18 @@ use ruby_prism as prism;
 use std::collections::{BTreeMap, BTreeSet};
 
 const REDUCERS: &[&str] = &[
-    "sum", "count", "count_if", "min", "max", "average", "stdev", "percentile", "reduce", "group", "group_by", "sort",
+    "sum",
+    "count",
+    "count_if",
+    "min",
+    "max",
+    "average",
+    "stdev",
+    "percentile",
+    "reduce",
+    "group",
+    "group_by",
+    "sort",
 ];
 
 #[derive(Default)]
@@ -20,7 +31,10 @@ pub(super) struct Survey {
 
 impl Survey {
     pub(super) fn look(&mut self, node: &prism::Node<'_>) {
-        let mut walker = Definitions { survey: self, module: Vec::new() };
+        let mut walker = Definitions {
+            survey: self,
+            module: Vec::new(),
+        };
         prism::Visit::visit(&mut walker, node);
     }
 
@@ -32,7 +46,9 @@ impl Survey {
                 .iter()
                 .filter(|(name, called)| {
                     !self.reducing.contains(*name)
-                        && called.iter().any(|it| REDUCERS.contains(&it.as_str()) || self.reducing.contains(it))
+                        && called
+                            .iter()
+                            .any(|it| REDUCERS.contains(&it.as_str()) || self.reducing.contains(it))
                 })
                 .map(|(name, _)| name.clone())
                 .collect();
@@ -55,7 +71,10 @@ impl Survey {
     pub(super) fn reduces(&self, node: &prism::Node<'_>) -> bool {
         let mut calls = Calls::default();
         prism::Visit::visit(&mut calls, node);
-        calls.names.iter().any(|name| REDUCERS.contains(&name.as_str()) || self.reducing.contains(name))
+        calls
+            .names
+            .iter()
+            .any(|name| REDUCERS.contains(&name.as_str()) || self.reducing.contains(name))
     }
 }
 
@@ -90,7 +109,11 @@ struct Definitions<'a> {
 
 impl Definitions<'_> {
     fn path(&self, name: &str, between: &str) -> String {
-        if self.module.is_empty() { name.to_owned() } else { format!("{}{between}{name}", self.module.join("::")) }
+        if self.module.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}{between}{name}", self.module.join("::"))
+        }
     }
 }
 

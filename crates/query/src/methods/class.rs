@@ -12,7 +12,13 @@ use crate::vm::block::Block;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-pub(super) fn call(vm: &mut Vm, class: Class, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    class: Class,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     let found = match (class, method) {
         (Class::Math, _) => math::call(method, args)?,
         (Class::Time, _) => time::call_class(method, args)?,
@@ -24,11 +30,17 @@ pub(super) fn call(vm: &mut Vm, class: Class, method: M, args: &[Value], block: 
         }
         (Class::Array, M::New) => Some(new_array(vm, args, block)?),
         (Class::Array, M::OpIndex) => Some(Value::array(args.to_vec())),
-        (Class::Str, M::New) => Some(Value::str(args.first().map(inspect::to_s).unwrap_or_default())),
+        (Class::Str, M::New) => Some(Value::str(
+            args.first().map(inspect::to_s).unwrap_or_default(),
+        )),
         (Class::Object | Class::BasicObject, M::New) => Some(Value::array(Vec::new())),
         (Class::Range, M::New) => {
             arity(args, 2, 3)?;
-            Some(Value::range(args[0].clone(), args[1].clone(), args.get(2).is_some_and(Value::truthy)))
+            Some(Value::range(
+                args[0].clone(),
+                args[1].clone(),
+                args.get(2).is_some_and(Value::truthy),
+            ))
         }
         (Class::Proc, M::New) => vm.block_value(block).map(Value::Proc),
         (Class::Integer, M::Sqrt) => {
@@ -37,7 +49,9 @@ pub(super) fn call(vm: &mut Vm, class: Class, method: M, args: &[Value], block: 
         }
         (Class::Random, M::New) => {
             let seed = args.first().map_or(Ok(0), need_int)?;
-            Some(Value::Random(Rc::new(RefCell::new(random::Random::seeded(seed)))))
+            Some(Value::Random(Rc::new(RefCell::new(
+                random::Random::seeded(seed),
+            ))))
         }
         (Class::Random, M::Rand) => Some(random::rand(&mut vm.random, args.first())?),
         (Class::Json, M::Generate) => {
@@ -53,10 +67,15 @@ pub(super) fn call(vm: &mut Vm, class: Class, method: M, args: &[Value], block: 
             Some(Value::str(out))
         }
         (Class::Json, M::Parse) => Some(parse_json(args)?),
-        (class, M::New | M::Exception) if class.is(Class::Exception) => Some(Value::Exception(Rc::new(Exception {
-            class,
-            message: args.first().cloned().unwrap_or_else(|| Value::str(class.name())),
-        }))),
+        (class, M::New | M::Exception) if class.is(Class::Exception) => {
+            Some(Value::Exception(Rc::new(Exception {
+                class,
+                message: args
+                    .first()
+                    .cloned()
+                    .unwrap_or_else(|| Value::str(class.name())),
+            })))
+        }
         _ => None,
     };
     if let Some(value) = found {
@@ -71,7 +90,9 @@ pub(super) fn call(vm: &mut Vm, class: Class, method: M, args: &[Value], block: 
         }
         M::OpLt | M::OpLe | M::OpGt | M::OpGe => {
             let Some(Value::Class(other)) = args.first() else {
-                return Err(crate::value::exception::type_error("compared with non class/module"));
+                return Err(crate::value::exception::type_error(
+                    "compared with non class/module",
+                ));
             };
             let (below, above) = (class.is(*other), other.is(class));
             match (method, below, above) {
@@ -95,7 +116,11 @@ pub(super) fn call(vm: &mut Vm, class: Class, method: M, args: &[Value], block: 
     }))
 }
 
-fn new_array(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> crate::value::exception::Eval {
+fn new_array(
+    vm: &mut Vm,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> crate::value::exception::Eval {
     arity(args, 0, 2)?;
     if let Some(list @ Value::Array(_)) = args.first() {
         return vm.send(list, M::Dup, &[], None);
@@ -105,7 +130,9 @@ fn new_array(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> crate::v
         None => 0,
     };
     if count > 100_000_000 {
-        return Err(crate::value::exception::argument_error("array size too big"));
+        return Err(crate::value::exception::argument_error(
+            "array size too big",
+        ));
     }
     let mut list = Vec::with_capacity(count);
     for at in 0..count {

@@ -22,7 +22,8 @@ pub(crate) fn sign(value: &Value, a: &Value, b: &Value) -> Eval<Ordering> {
     match value {
         Value::Int(it) => Ok(it.cmp(&0)),
         Value::Nil => Err(not_comparable(a, b)),
-        other => number::compare(other, &Value::Int(0)).ok_or_else(|| not_comparable(other, &Value::Int(0))),
+        other => number::compare(other, &Value::Int(0))
+            .ok_or_else(|| not_comparable(other, &Value::Int(0))),
     }
 }
 
@@ -34,7 +35,8 @@ pub(super) fn call(receiver: &Value, method: M, args: &[Value]) -> Found {
         M::OpGe => Op::Ge,
         M::BetweenQ => {
             arity(args, 2, 2)?;
-            let inside = order(receiver, &args[0])? != Ordering::Less && order(receiver, &args[1])? != Ordering::Greater;
+            let inside = order(receiver, &args[0])? != Ordering::Less
+                && order(receiver, &args[1])? != Ordering::Greater;
             return Ok(Some(Value::Bool(inside)));
         }
         M::Clamp => return clamp(receiver, args).map(Some),
@@ -56,12 +58,16 @@ fn clamp(receiver: &Value, args: &[Value]) -> Eval {
         [low, high] => (low.clone(), high.clone()),
         [other, ..] => {
             let class = crate::value::class::Class::of(other).name();
-            return Err(type_error(format!("wrong argument type {class} (expected Range)")));
+            return Err(type_error(format!(
+                "wrong argument type {class} (expected Range)"
+            )));
         }
         [] => return Ok(Value::Nil),
     };
     if !low.is_nil() && !high.is_nil() && compare(&low, &high) == Some(Ordering::Greater) {
-        return Err(argument_error("min argument must be less than or equal to max argument"));
+        return Err(argument_error(
+            "min argument must be less than or equal to max argument",
+        ));
     }
     if !low.is_nil() && order(receiver, &low)? == Ordering::Less {
         return Ok(low);

@@ -27,11 +27,18 @@ pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
                 at += 1;
             }
         }
-        Value::Hash(table) => table.pairs().into_iter().try_for_each(|(key, value)| step(vm, Value::pair(key, value))),
+        Value::Hash(table) => table
+            .pairs()
+            .into_iter()
+            .try_for_each(|(key, value)| step(vm, Value::pair(key, value))),
         Value::Range(range) => super::range::each(vm, range, step),
         Value::Enumerator(it) => {
             let mut native = |vm: &mut Vm, args: &[Value]| {
-                let value = if args.len() == 1 { args[0].clone() } else { Value::array(args.to_vec()) };
+                let value = if args.len() == 1 {
+                    args[0].clone()
+                } else {
+                    Value::array(args.to_vec())
+                };
                 step(vm, value).map(|()| Value::Nil)
             };
             let block = Block::native(&mut native);
@@ -43,7 +50,8 @@ pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
                     }
                 }
             } else {
-                vm.send(&it.receiver, it.method, &it.args, Some(&block)).map(|_| ())
+                vm.send(&it.receiver, it.method, &it.args, Some(&block))
+                    .map(|_| ())
             }
         }
         other => return Err(no_method("each", other)),
@@ -85,20 +93,34 @@ pub(crate) fn first(vm: &mut Vm, value: &Value, count: usize) -> Eval<Vec<Value>
     }
     each(vm, value, &mut |_, it| {
         list.push(it);
-        if list.len() == count { Err(Box::new(Flow::Enough)) } else { Ok(()) }
+        if list.len() == count {
+            Err(Box::new(Flow::Enough))
+        } else {
+            Ok(())
+        }
     })?;
     Ok(list)
 }
 
 /// Enumerable's methods for what is not an Array.
-pub(crate) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(crate) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     let enough = || Err(Box::new(Flow::Enough));
     match method {
         M::First => {
             arity(args, 0, 1)?;
             return Ok(Some(match args.first() {
                 None => first(vm, receiver, 1)?.pop().unwrap_or_default(),
-                Some(count) => Value::array(first(vm, receiver, array::size_argument(count, "attempt to take negative size")?)?),
+                Some(count) => Value::array(first(
+                    vm,
+                    receiver,
+                    array::size_argument(count, "attempt to take negative size")?,
+                )?),
             }));
         }
         M::Take => {
@@ -106,7 +128,15 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
             let count = array::size_argument(&args[0], "attempt to take negative size")?;
             return Ok(Some(Value::array(first(vm, receiver, count)?)));
         }
-        M::TakeWhile | M::Find | M::Detect | M::FindIndex | M::IncludeQ | M::MemberQ | M::AnyQ | M::AllQ | M::NoneQ => {
+        M::TakeWhile
+        | M::Find
+        | M::Detect
+        | M::FindIndex
+        | M::IncludeQ
+        | M::MemberQ
+        | M::AnyQ
+        | M::AllQ
+        | M::NoneQ => {
             let mut list = Vec::new();
             let (mut found, mut at) = (None, 0_usize);
             if matches!(method, M::TakeWhile | M::Find | M::Detect) && block.is_none() {
@@ -114,7 +144,9 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
             }
             each(vm, receiver, &mut |vm, it| {
                 let hit = match (method, args.first(), block) {
-                    (M::IncludeQ | M::MemberQ | M::FindIndex, Some(wanted), _) => crate::value::compare::equal(&it, wanted),
+                    (M::IncludeQ | M::MemberQ | M::FindIndex, Some(wanted), _) => {
+                        crate::value::compare::equal(&it, wanted)
+                    }
                     (_, Some(pattern), _) => vm.case_equal(pattern, &it)?,
                     (_, None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
                     (_, None, None) => it.truthy(),
@@ -160,11 +192,20 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
                 at += 1;
                 vm.call_block(block, &[it, second]).map(|_| ())
             })?;
-            return Ok(Some(if matches!(method, M::EachWithObject | M::WithObject) { object } else { receiver.clone() }));
+            return Ok(Some(
+                if matches!(method, M::EachWithObject | M::WithObject) {
+                    object
+                } else {
+                    receiver.clone()
+                },
+            ));
         }
-        M::ToA | M::Entries | M::Force => return to_vec(vm, receiver).map(|list| Some(Value::array(list))),
+        M::ToA | M::Entries | M::Force => {
+            return to_vec(vm, receiver).map(|list| Some(Value::array(list)));
+        }
         M::Lazy => {
-            let mut it = crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
+            let mut it =
+                crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
             it.lazy = true;
             return Ok(Some(Value::Enumerator(Rc::new(it))));
         }
@@ -183,22 +224,82 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
     let list = Value::array(to_vec(vm, receiver)?);
     let value = vm.send(&list, method, args, block)?;
     Ok(Some(match (&value, method) {
-        (value, M::EachSlice | M::EachCons | M::ReverseEach) if value.same(&list) => receiver.clone(),
+        (value, M::EachSlice | M::EachCons | M::ReverseEach) if value.same(&list) => {
+            receiver.clone()
+        }
         _ => value,
     }))
 }
 
 /// What needs a block and would otherwise be an Enumerator over the receiver itself.
 const KEEPS_RECEIVER: &[M] = &[
-    M::Map, M::Collect, M::FlatMap, M::CollectConcat, M::Select, M::Filter, M::FindAll, M::Reject, M::FilterMap,
-    M::Partition, M::GroupBy, M::SortBy, M::MinBy, M::MaxBy, M::DropWhile, M::ReverseEach, M::Chunk, M::ChunkWhile, M::SliceWhen,
+    M::Map,
+    M::Collect,
+    M::FlatMap,
+    M::CollectConcat,
+    M::Select,
+    M::Filter,
+    M::FindAll,
+    M::Reject,
+    M::FilterMap,
+    M::Partition,
+    M::GroupBy,
+    M::SortBy,
+    M::MinBy,
+    M::MaxBy,
+    M::DropWhile,
+    M::ReverseEach,
+    M::Chunk,
+    M::ChunkWhile,
+    M::SliceWhen,
 ];
 
 /// Enumerable's methods that an Array has alike.
 const SHARED: &[M] = &[
-    M::Map, M::Collect, M::FlatMap, M::CollectConcat, M::Select, M::Filter, M::FindAll, M::Reject, M::FilterMap,
-    M::Partition, M::GroupBy, M::SortBy, M::MinBy, M::MaxBy, M::MinmaxBy, M::DropWhile, M::ReverseEach, M::Chunk, M::ChunkWhile,
-    M::SliceWhen, M::SliceBefore, M::SliceAfter, M::EachSlice, M::EachCons, M::Cycle, M::Count, M::OneQ, M::Reduce,
-    M::Inject, M::Sum, M::Min, M::Max, M::Minmax, M::Sort, M::Tally, M::TallyBy, M::Uniq, M::Zip, M::ToH, M::Drop, M::Compact,
-    M::Grep, M::GrepV, M::Join, M::ToSet, M::Flatten,
+    M::Map,
+    M::Collect,
+    M::FlatMap,
+    M::CollectConcat,
+    M::Select,
+    M::Filter,
+    M::FindAll,
+    M::Reject,
+    M::FilterMap,
+    M::Partition,
+    M::GroupBy,
+    M::SortBy,
+    M::MinBy,
+    M::MaxBy,
+    M::MinmaxBy,
+    M::DropWhile,
+    M::ReverseEach,
+    M::Chunk,
+    M::ChunkWhile,
+    M::SliceWhen,
+    M::SliceBefore,
+    M::SliceAfter,
+    M::EachSlice,
+    M::EachCons,
+    M::Cycle,
+    M::Count,
+    M::OneQ,
+    M::Reduce,
+    M::Inject,
+    M::Sum,
+    M::Min,
+    M::Max,
+    M::Minmax,
+    M::Sort,
+    M::Tally,
+    M::TallyBy,
+    M::Uniq,
+    M::Zip,
+    M::ToH,
+    M::Drop,
+    M::Compact,
+    M::Grep,
+    M::GrepV,
+    M::Join,
+    M::ToSet,
+    M::Flatten,
 ];

@@ -11,7 +11,14 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, it: &Rc<Enumerator>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    it: &Rc<Enumerator>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     Ok(Some(match method {
         M::Each => match block {
             None => receiver.clone(),
@@ -27,13 +34,30 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, it: &Rc<Enumerator>, method: M
                 return Ok(None);
             };
             let mut native = |vm: &mut Vm, given: &[Value]| {
-                let value = if given.len() == 1 { given[0].clone() } else { Value::array(given.to_vec()) };
-                let second = if method == M::WithObject { object.clone() } else { Value::Int(at) };
+                let value = if given.len() == 1 {
+                    given[0].clone()
+                } else {
+                    Value::array(given.to_vec())
+                };
+                let second = if method == M::WithObject {
+                    object.clone()
+                } else {
+                    Value::Int(at)
+                };
                 at += 1;
                 vm.call_block(block, &[value, second])
             };
-            let value = vm.send(&it.receiver, it.method, &it.args, Some(&Block::native(&mut native)))?;
-            if method == M::WithObject { object } else { value }
+            let value = vm.send(
+                &it.receiver,
+                it.method,
+                &it.args,
+                Some(&Block::native(&mut native)),
+            )?;
+            if method == M::WithObject {
+                object
+            } else {
+                value
+            }
         }
         M::Size => match (it.method, &it.receiver) {
             (M::Step, number) if super::super::value::number::float_of(number).is_some() => {
@@ -42,12 +66,21 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, it: &Rc<Enumerator>, method: M
                     None => Value::Float(f64::INFINITY),
                 }
             }
-            (M::EachChar | M::Times | M::Map | M::EachWithIndex | M::Each | M::Select | M::Upto | M::Downto, _) => {
-                Value::size(enumerable::to_vec(vm, receiver)?.len())
-            }
-            (M::EachSlice | M::EachCons | M::Combination | M::Permutation | M::Step | M::OpMod, _) => {
-                Value::size(enumerable::to_vec(vm, receiver)?.len())
-            }
+            (
+                M::EachChar
+                | M::Times
+                | M::Map
+                | M::EachWithIndex
+                | M::Each
+                | M::Select
+                | M::Upto
+                | M::Downto,
+                _,
+            ) => Value::size(enumerable::to_vec(vm, receiver)?.len()),
+            (
+                M::EachSlice | M::EachCons | M::Combination | M::Permutation | M::Step | M::OpMod,
+                _,
+            ) => Value::size(enumerable::to_vec(vm, receiver)?.len()),
             _ => Value::Nil,
         },
         M::Last if it.class() == Class::ArithmeticSequence => {
@@ -70,8 +103,13 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, it: &Rc<Enumerator>, method: M
             receiver.clone()
         }
         M::Eager => Value::array(enumerable::to_vec(vm, receiver)?),
-        M::Map | M::Collect | M::Select | M::Filter | M::Reject | M::FilterMap | M::FlatMap if it.lazy => {
-            return Err(error(Class::NotImplementedError, format!("`lazy.{}` is not supported", method.name())));
+        M::Map | M::Collect | M::Select | M::Filter | M::Reject | M::FilterMap | M::FlatMap
+            if it.lazy =>
+        {
+            return Err(error(
+                Class::NotImplementedError,
+                format!("`lazy.{}` is not supported", method.name()),
+            ));
         }
         M::OpEq => {
             arity(args, 1, 1)?;
@@ -79,7 +117,10 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, it: &Rc<Enumerator>, method: M
                 Value::Enumerator(other) => {
                     it.method == other.method
                         && crate::value::compare::equal(&it.receiver, &other.receiver)
-                        && crate::value::compare::equal(&Value::array(it.args.clone()), &Value::array(other.args.clone()))
+                        && crate::value::compare::equal(
+                            &Value::array(it.args.clone()),
+                            &Value::array(other.args.clone()),
+                        )
                 }
                 _ => false,
             };

@@ -17,7 +17,13 @@ pub(crate) enum Half {
     Even,
 }
 
-pub(super) fn call(vm: &mut Vm, it: f64, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    it: f64,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     Ok(Some(match method {
         M::ToS | M::Inspect => {
             arity(args, 0, 0)?;
@@ -45,7 +51,11 @@ pub(crate) fn rounding(args: &[Value]) -> Eval<(i64, Half)> {
     let mut plain = args;
     if let Some((Value::Hash(options), before)) = args.split_last() {
         plain = before;
-        half = match options.get(&Value::symbol("half")).map(|it| crate::value::inspect::to_s(&it)).as_deref() {
+        half = match options
+            .get(&Value::symbol("half"))
+            .map(|it| crate::value::inspect::to_s(&it))
+            .as_deref()
+        {
             None | Some("" | "up") => Half::Up,
             Some("even") => Half::Even,
             Some("down") => Half::Down,
@@ -80,7 +90,10 @@ fn rounded(it: f64, method: M, places: i64, half: Half) -> Eval {
     })?;
     let mut found = None;
     if let Some(big) = crate::value::number::big_of(&exact) {
-        let unit = num_traits::pow(num_bigint::BigInt::from(10), places.unsigned_abs().min(400) as usize);
+        let unit = num_traits::pow(
+            num_bigint::BigInt::from(10),
+            places.unsigned_abs().min(400) as usize,
+        );
         let below = num_integer::Integer::div_floor(&big, &unit) * &unit;
         found = Some(match method {
             M::Floor => below,
@@ -91,7 +104,9 @@ fn rounded(it: f64, method: M, places: i64, half: Half) -> Eval {
                 let up = match twice.cmp(&unit) {
                     std::cmp::Ordering::Less => false,
                     std::cmp::Ordering::Greater => true,
-                    std::cmp::Ordering::Equal => half == Half::Up && it >= 0.0 || it.fract() != 0.0 && it > 0.0,
+                    std::cmp::Ordering::Equal => {
+                        half == Half::Up && it >= 0.0 || it.fract() != 0.0 && it > 0.0
+                    }
                 };
                 if up { below + unit } else { below }
             }
@@ -191,7 +206,11 @@ fn round_half(it: f64, scale: f64, half: Half) -> f64 {
         Half::Even => {
             let rounded = scaled.round();
             #[expect(clippy::float_cmp, reason = "an exact half is meant")]
-            if (scaled - scaled.trunc()).abs() == 0.5 { (scaled / 2.0).round() * 2.0 } else { rounded }
+            if (scaled - scaled.trunc()).abs() == 0.5 {
+                (scaled / 2.0).round() * 2.0
+            } else {
+                rounded
+            }
         }
     }
 }

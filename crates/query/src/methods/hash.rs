@@ -5,7 +5,9 @@ use super::{Found, array, enumerable};
 use crate::names::M;
 use crate::value::class::Class;
 use crate::value::compare::equal;
-use crate::value::exception::{Eval, argument_error, arity, error, frozen, no_conversion, type_error, wrong_arguments};
+use crate::value::exception::{
+    Eval, argument_error, arity, error, frozen, no_conversion, type_error, wrong_arguments,
+};
 use crate::value::inspect::inspect;
 use crate::value::table::{Fallback, Table};
 use crate::value::{Value, proc::Kind};
@@ -32,7 +34,14 @@ fn look_up(vm: &mut Vm, receiver: &Value, table: &Table, key: &Value) -> Eval {
     }
 }
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    table: &Rc<Table>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     if table.is_frozen() && CHANGES.contains(&method) {
         return Err(frozen(receiver));
     }
@@ -53,7 +62,12 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, 
                 (Some(value), ..) => value,
                 (None, Some(block), _) => vm.call1(block, key())?,
                 (None, None, Some(default)) => default.clone(),
-                (None, None, None) => return Err(error(Class::KeyError, format!("key not found: {}", inspect(&args[0])))),
+                (None, None, None) => {
+                    return Err(error(
+                        Class::KeyError,
+                        format!("key not found: {}", inspect(&args[0])),
+                    ));
+                }
             }
         }
         M::Dig => array::dig(vm, receiver, args)?,
@@ -67,7 +81,12 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, 
         }
         M::Key => {
             arity(args, 1, 1)?;
-            table.pairs().into_iter().find(|(_, value)| equal(value, &args[0])).map(|(key, _)| key).unwrap_or_default()
+            table
+                .pairs()
+                .into_iter()
+                .find(|(_, value)| equal(value, &args[0]))
+                .map(|(key, _)| key)
+                .unwrap_or_default()
         }
         M::Keys => Value::array(table.keys()),
         M::Values => Value::array(table.values()),
@@ -89,24 +108,47 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, 
         M::Count if args.is_empty() && block.is_none() => Value::size(table.len()),
         M::EmptyQ => Value::Bool(table.len() == 0),
         M::AnyQ if args.is_empty() && block.is_none() => Value::Bool(table.len() > 0),
-        M::ToA | M::Entries => Value::array(table.pairs().into_iter().map(|(key, value)| Value::pair(key, value)).collect()),
+        M::ToA | M::Entries => Value::array(
+            table
+                .pairs()
+                .into_iter()
+                .map(|(key, value)| Value::pair(key, value))
+                .collect(),
+        ),
         M::Inspect | M::ToS => Value::str(inspect(receiver)),
         M::ToH if block.is_none() => receiver.clone(),
-        M::ToProc => Value::Proc(Rc::new(crate::value::proc::Proc { kind: Kind::Lookup(receiver.clone()), lambda: true, tag: 0 })),
+        M::ToProc => Value::Proc(Rc::new(crate::value::proc::Proc {
+            kind: Kind::Lookup(receiver.clone()),
+            lambda: true,
+            tag: 0,
+        })),
         M::OpLe | M::OpLt | M::OpGe | M::OpGt => {
             arity(args, 1, 1)?;
             let other = need_hash(&args[0])?;
-            let (small, large) = if matches!(method, M::OpLe | M::OpLt) { (table, &other) } else { (&other, table) };
-            let within = small.pairs().iter().all(|(key, value)| large.get(key).is_some_and(|it| equal(&it, value)));
+            let (small, large) = if matches!(method, M::OpLe | M::OpLt) {
+                (table, &other)
+            } else {
+                (&other, table)
+            };
+            let within = small
+                .pairs()
+                .iter()
+                .all(|(key, value)| large.get(key).is_some_and(|it| equal(&it, value)));
             let proper = small.len() < large.len();
             Value::Bool(within && (proper || matches!(method, M::OpLe | M::OpGe)))
         }
         M::Merge | M::Update | M::MergeBang => {
-            let out = if method == M::Merge { Rc::new(table.copy()) } else { Rc::clone(table) };
+            let out = if method == M::Merge {
+                Rc::new(table.copy())
+            } else {
+                Rc::clone(table)
+            };
             for other in args {
                 for (key, value) in need_hash(other)?.pairs() {
                     let value = match (block, out.get(&key)) {
-                        (Some(block), Some(old)) => vm.call_block(block, &[key.clone(), old, value])?,
+                        (Some(block), Some(old)) => {
+                            vm.call_block(block, &[key.clone(), old, value])?
+                        }
                         _ => value,
                     };
                     out.insert(key, value);
@@ -119,7 +161,9 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, 
             table.replace(need_hash(&args[0])?.copy());
             receiver.clone()
         }
-        M::Invert => Value::hash(Table::from_pairs(table.pairs().into_iter().map(|(key, value)| (value, key)))),
+        M::Invert => Value::hash(Table::from_pairs(
+            table.pairs().into_iter().map(|(key, value)| (value, key)),
+        )),
         M::Slice => {
             let out = Table::default();
             for key in args {
@@ -132,15 +176,29 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, 
         M::Except => {
             let out = Table::default();
             for (key, value) in table.pairs() {
-                if !args.iter().any(|gone| crate::value::compare::eql(gone, &key)) {
+                if !args
+                    .iter()
+                    .any(|gone| crate::value::compare::eql(gone, &key))
+                {
                     out.insert(key, value);
                 }
             }
             Value::hash(out)
         }
         M::Compact | M::CompactBang => {
-            let out = Table::from_pairs(table.pairs().into_iter().filter(|(_, value)| !value.is_nil()));
-            return Ok(Some(settle(receiver, table, out, method == M::CompactBang, false)));
+            let out = Table::from_pairs(
+                table
+                    .pairs()
+                    .into_iter()
+                    .filter(|(_, value)| !value.is_nil()),
+            );
+            return Ok(Some(settle(
+                receiver,
+                table,
+                out,
+                method == M::CompactBang,
+                false,
+            )));
         }
         M::Delete => {
             arity(args, 1, 1)?;
@@ -150,7 +208,9 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, 
                 (None, None) => Value::Nil,
             }
         }
-        M::Shift => table.remove_first().map_or(Value::Nil, |(key, value)| Value::pair(key, value)),
+        M::Shift => table
+            .remove_first()
+            .map_or(Value::Nil, |(key, value)| Value::pair(key, value)),
         M::Clear => {
             table.clear();
             receiver.clone()
@@ -174,7 +234,9 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, 
         }
         M::Assoc => {
             arity(args, 1, 1)?;
-            table.get(&args[0]).map_or(Value::Nil, |value| Value::pair(key(), value))
+            table
+                .get(&args[0])
+                .map_or(Value::Nil, |value| Value::pair(key(), value))
         }
         M::Rehash => receiver.clone(),
         M::TransformKeys if !args.is_empty() => {
@@ -199,28 +261,89 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, 
 }
 
 const CHANGES: &[M] = &[
-    M::OpIndexSet, M::Store, M::Delete, M::Shift, M::Clear, M::Update, M::MergeBang, M::Replace, M::SelectBang, M::FilterBang,
-    M::KeepIf, M::RejectBang, M::DeleteIf, M::CompactBang, M::TransformValuesBang, M::TransformKeysBang, M::DefaultSet,
+    M::OpIndexSet,
+    M::Store,
+    M::Delete,
+    M::Shift,
+    M::Clear,
+    M::Update,
+    M::MergeBang,
+    M::Replace,
+    M::SelectBang,
+    M::FilterBang,
+    M::KeepIf,
+    M::RejectBang,
+    M::DeleteIf,
+    M::CompactBang,
+    M::TransformValuesBang,
+    M::TransformKeysBang,
+    M::DefaultSet,
 ];
 
 const WITH_BLOCK: &[M] = &[
-    M::Each, M::EachPair, M::EachKey, M::EachValue, M::Select, M::Filter, M::Reject, M::FilterMap, M::Map, M::Collect, M::FlatMap,
-    M::TransformValues, M::TransformKeys, M::TransformValuesBang, M::TransformKeysBang, M::SelectBang, M::FilterBang,
-    M::KeepIf, M::RejectBang, M::DeleteIf, M::AnyQ, M::AllQ, M::NoneQ, M::Count, M::ToH, M::Find, M::Detect, M::Sum,
-    M::MinBy, M::MaxBy, M::GroupBy, M::Partition, M::SortBy,
+    M::Each,
+    M::EachPair,
+    M::EachKey,
+    M::EachValue,
+    M::Select,
+    M::Filter,
+    M::Reject,
+    M::FilterMap,
+    M::Map,
+    M::Collect,
+    M::FlatMap,
+    M::TransformValues,
+    M::TransformKeys,
+    M::TransformValuesBang,
+    M::TransformKeysBang,
+    M::SelectBang,
+    M::FilterBang,
+    M::KeepIf,
+    M::RejectBang,
+    M::DeleteIf,
+    M::AnyQ,
+    M::AllQ,
+    M::NoneQ,
+    M::Count,
+    M::ToH,
+    M::Find,
+    M::Detect,
+    M::Sum,
+    M::MinBy,
+    M::MaxBy,
+    M::GroupBy,
+    M::Partition,
+    M::SortBy,
 ];
 
 /// A new Hash, or the receiver changed: nil when it was to change and did not.
-fn settle(receiver: &Value, table: &Rc<Table>, new: Table, in_place: bool, always_self: bool) -> Value {
+fn settle(
+    receiver: &Value,
+    table: &Rc<Table>,
+    new: Table,
+    in_place: bool,
+    always_self: bool,
+) -> Value {
     if !in_place {
         return Value::hash(new);
     }
     let changed = new.len() != table.len();
     table.replace(new);
-    if changed || always_self { receiver.clone() } else { Value::Nil }
+    if changed || always_self {
+        receiver.clone()
+    } else {
+        Value::Nil
+    }
 }
 
-fn walk(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, args: &[Value], block: &Block<'_>) -> Eval {
+fn walk(
+    vm: &mut Vm,
+    receiver: &Value,
+    table: &Rc<Table>,
+    method: M,
+    args: &[Value],
+    block: &Block<'_>,
+) -> Eval {
     let pairs = table.pairs();
     let new = Table::default();
     let mut list = Vec::new();
@@ -237,30 +360,59 @@ fn walk(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, args: &[Val
             }
             return Ok(receiver.clone());
         }
-        M::Select | M::Filter | M::Reject | M::SelectBang | M::FilterBang | M::KeepIf | M::RejectBang | M::DeleteIf => {
+        M::Select
+        | M::Filter
+        | M::Reject
+        | M::SelectBang
+        | M::FilterBang
+        | M::KeepIf
+        | M::RejectBang
+        | M::DeleteIf => {
             let wanted = !matches!(method, M::Reject | M::RejectBang | M::DeleteIf);
             for (key, value) in pairs {
                 // These yield two values, not a pair.
-                if vm.call_block(block, &[key.clone(), value.clone()])?.truthy() == wanted {
+                if vm
+                    .call_block(block, &[key.clone(), value.clone()])?
+                    .truthy()
+                    == wanted
+                {
                     new.insert(key, value);
                 }
             }
             let in_place = !matches!(method, M::Select | M::Filter | M::Reject);
-            return Ok(settle(receiver, table, new, in_place, matches!(method, M::KeepIf | M::DeleteIf)));
+            return Ok(settle(
+                receiver,
+                table,
+                new,
+                in_place,
+                matches!(method, M::KeepIf | M::DeleteIf),
+            ));
         }
         M::TransformValues | M::TransformValuesBang => {
             for (key, value) in pairs {
                 let value = vm.call1(block, value)?;
                 new.insert(key, value);
             }
-            return Ok(settle(receiver, table, new, method == M::TransformValuesBang, true));
+            return Ok(settle(
+                receiver,
+                table,
+                new,
+                method == M::TransformValuesBang,
+                true,
+            ));
         }
         M::TransformKeys | M::TransformKeysBang => {
             for (key, value) in pairs {
                 let key = vm.call1(block, key)?;
                 new.insert(key, value);
             }
-            return Ok(settle(receiver, table, new, method == M::TransformKeysBang, true));
+            return Ok(settle(
+                receiver,
+                table,
+                new,
+                method == M::TransformKeysBang,
+                true,
+            ));
         }
         M::Map | M::Collect | M::FilterMap | M::FlatMap => {
             for (key, value) in pairs {
@@ -276,17 +428,25 @@ fn walk(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, args: &[Val
             for (key, value) in pairs {
                 let pair = vm.call_block(block, &[key, value])?;
                 let Value::Array(pair) = &pair else {
-                    return Err(type_error(format!("wrong element type {} (expected array)", Class::of(&pair).name())));
+                    return Err(type_error(format!(
+                        "wrong element type {} (expected array)",
+                        Class::of(&pair).name()
+                    )));
                 };
                 let pair = pair.borrow();
                 let [key, value] = &pair[..] else {
-                    return Err(argument_error(format!("element has wrong array length (expected 2, was {})", pair.len())));
+                    return Err(argument_error(format!(
+                        "element has wrong array length (expected 2, was {})",
+                        pair.len()
+                    )));
                 };
                 new.insert(key.clone(), value.clone());
             }
             return Ok(Value::hash(new));
         }
-        M::AnyQ | M::AllQ | M::NoneQ | M::Count | M::Find | M::Detect | M::Partition if args.is_empty() => {
+        M::AnyQ | M::AllQ | M::NoneQ | M::Count | M::Find | M::Detect | M::Partition
+            if args.is_empty() =>
+        {
             let mut hits = 0;
             let count = pairs.len();
             let mut rest = Vec::new();
@@ -298,7 +458,9 @@ fn walk(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, args: &[Val
                     M::AllQ if !hit => return Ok(Value::Bool(false)),
                     M::NoneQ if hit => return Ok(Value::Bool(false)),
                     M::Find | M::Detect if hit => return Ok(Value::pair(key, value)),
-                    M::Partition => if hit { &mut list } else { &mut rest }.push(Value::pair(key, value)),
+                    M::Partition => {
+                        if hit { &mut list } else { &mut rest }.push(Value::pair(key, value))
+                    }
                     _ => {}
                 }
             }
@@ -314,7 +476,12 @@ fn walk(vm: &mut Vm, receiver: &Value, table: &Rc<Table>, method: M, args: &[Val
         _ => {}
     }
     // The rest take pairs as elements.
-    let list = Value::array(pairs.into_iter().map(|(key, value)| Value::pair(key, value)).collect());
+    let list = Value::array(
+        pairs
+            .into_iter()
+            .map(|(key, value)| Value::pair(key, value))
+            .collect(),
+    );
     vm.send(&list, method, args, Some(block))
 }
 

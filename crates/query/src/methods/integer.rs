@@ -5,7 +5,9 @@ use super::{Found, numeric};
 use crate::names::M;
 use crate::value::Value;
 use crate::value::class::Class;
-use crate::value::exception::{Eval, argument_error, arity, brief, error, no_conversion, type_error};
+use crate::value::exception::{
+    Eval, argument_error, arity, brief, error, no_conversion, type_error,
+};
 use crate::value::number::{self, Op, arithmetic, big_of, integer, need_int};
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -13,7 +15,13 @@ use num_bigint::BigInt;
 use num_integer::Integer as _;
 use num_traits::{Num, Signed, ToPrimitive, Zero};
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     Ok(Some(match method {
         M::ToS | M::Inspect => {
             arity(args, 0, 1)?;
@@ -35,7 +43,8 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
         M::Chr => {
             let code = need_int(receiver)?;
             let c = u32::try_from(code).ok().and_then(char::from_u32);
-            let c = c.ok_or_else(|| error(Class::RangeError, format!("{code} out of char range")))?;
+            let c =
+                c.ok_or_else(|| error(Class::RangeError, format!("{code} out of char range")))?;
             Value::str(c.to_string())
         }
         M::Size => Value::Int(8),
@@ -50,7 +59,11 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
             let (Some(a), Some(b)) = (big_of(receiver), big_of(&args[0])) else {
                 return Err(type_error("not an integer"));
             };
-            integer(if method == M::Gcd { a.gcd(&b) } else { a.lcm(&b).abs() })
+            integer(if method == M::Gcd {
+                a.gcd(&b)
+            } else {
+                a.lcm(&b).abs()
+            })
         }
         M::OpBitAnd | M::OpBitOr | M::OpBitXor => {
             arity(args, 1, 1)?;
@@ -86,13 +99,17 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
             }
             let by = Value::Int(if method == M::Upto { 1 } else { -1 });
             let limit = match &args[0] {
-                Value::Float(it) if it.is_finite() => {
-                    number::truncated(if method == M::Upto { it.floor() } else { it.ceil() })?
-                }
+                Value::Float(it) if it.is_finite() => number::truncated(if method == M::Upto {
+                    it.floor()
+                } else {
+                    it.ceil()
+                })?,
                 Value::Float(_) => Value::Nil,
                 other => other.clone(),
             };
-            numeric::walk(vm, receiver, &limit, &by, false, &mut |vm, value| vm.call1(block, value).map(|_| ()))?;
+            numeric::walk(vm, receiver, &limit, &by, false, &mut |vm, value| {
+                vm.call1(block, value).map(|_| ())
+            })?;
             receiver.clone()
         }
         M::Round | M::Floor | M::Ceil | M::Truncate => rounded(receiver, method, args)?,
@@ -151,7 +168,10 @@ fn bitwise(a: &Value, method: M, b: &Value) -> Eval {
         return Err(match b {
             Value::Float(_) => error(
                 Class::NoMethodError,
-                format!("undefined method '{}' for an instance of Float", method.name()),
+                format!(
+                    "undefined method '{}' for an instance of Float",
+                    method.name()
+                ),
             ),
             other => type_error(format!("{} can't be coerced into Integer", brief(other))),
         });
@@ -191,8 +211,20 @@ fn rounded(receiver: &Value, method: M, args: &[Value]) -> Eval {
     let above = &below + &unit;
     Ok(integer(match method {
         M::Floor => below,
-        M::Ceil => if rest.is_zero() { below } else { above },
-        M::Truncate => if it.is_negative() && !rest.is_zero() { above } else { below },
+        M::Ceil => {
+            if rest.is_zero() {
+                below
+            } else {
+                above
+            }
+        }
+        M::Truncate => {
+            if it.is_negative() && !rest.is_zero() {
+                above
+            } else {
+                below
+            }
+        }
         _ => {
             let twice: BigInt = &rest * 2;
             let up = match twice.cmp(&unit) {
@@ -210,14 +242,19 @@ fn rounded(receiver: &Value, method: M, args: &[Value]) -> Eval {
 }
 
 pub(crate) fn modular_power(base: &Value, exponent: &Value, modulus: &Value) -> Eval {
-    let (Some(base), Some(exponent), Some(modulus)) = (big_of(base), big_of(exponent), big_of(modulus)) else {
+    let (Some(base), Some(exponent), Some(modulus)) =
+        (big_of(base), big_of(exponent), big_of(modulus))
+    else {
         return Err(no_conversion(exponent, "Integer"));
     };
     if modulus.is_zero() {
         return Err(crate::value::exception::divided_by_zero());
     }
     if exponent.is_negative() {
-        return Err(error(Class::RangeError, "Integer#pow() 2nd argument cannot be negative when 3rd argument specified"));
+        return Err(error(
+            Class::RangeError,
+            "Integer#pow() 2nd argument cannot be negative when 3rd argument specified",
+        ));
     }
     Ok(integer(base.modpow(&exponent, &modulus)))
 }
@@ -237,19 +274,32 @@ pub(crate) fn parse_radix(text: &str, base: i64) -> Option<Value> {
         10 => lower.strip_prefix("0d").unwrap_or(&lower),
         _ => &lower,
     };
-    if digits.is_empty() || digits.starts_with('_') || digits.ends_with('_') || digits.contains("__") {
+    if digits.is_empty()
+        || digits.starts_with('_')
+        || digits.ends_with('_')
+        || digits.contains("__")
+    {
         return None;
     }
-    let base = u32::try_from(base).ok().filter(|base| (2..=36).contains(base))?;
+    let base = u32::try_from(base)
+        .ok()
+        .filter(|base| (2..=36).contains(base))?;
     let it = BigInt::from_str_radix(&digits.replace('_', ""), base).ok()?;
     Some(integer(if negative { -it } else { it }))
 }
 
 /// `Integer.sqrt`.
 pub(crate) fn square_root(value: &Value) -> Eval {
-    let it = big_of(value).or_else(|| number::float_of(value).and_then(|it| it.to_i64()).map(BigInt::from));
+    let it = big_of(value).or_else(|| {
+        number::float_of(value)
+            .and_then(|it| it.to_i64())
+            .map(BigInt::from)
+    });
     match it {
-        Some(it) if it.is_negative() => Err(error(Class::MathDomainError, "Numerical argument is out of domain - \"isqrt\"")),
+        Some(it) if it.is_negative() => Err(error(
+            Class::MathDomainError,
+            "Numerical argument is out of domain - \"isqrt\"",
+        )),
         Some(it) => Ok(integer(it.sqrt())),
         None => Err(no_conversion(value, "Integer")),
     }

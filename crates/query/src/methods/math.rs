@@ -37,7 +37,10 @@ pub(super) fn call(method: M, args: &[Value]) -> super::Found {
     if outside {
         return Err(error(
             Class::MathDomainError,
-            format!("Numerical argument is out of domain - \"{}\"", method.name()),
+            format!(
+                "Numerical argument is out of domain - \"{}\"",
+                method.name()
+            ),
         ));
     }
     if two {

@@ -34,7 +34,13 @@ use crate::vm::block::Block;
 pub(crate) type Found = Eval<Option<Value>>;
 
 /// Calls a method.
-pub(crate) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+pub(crate) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     let found = match receiver {
         Value::Str(text) => string::call(vm, receiver, text, method, args, block)?,
         Value::Array(list) => array::call(vm, receiver, list, method, args, block)?,
@@ -81,7 +87,9 @@ pub(crate) fn binary(vm: &mut Vm, op: Op, left: &Value, right: &Value) -> Eval {
             Op::Lt | Op::Le | Op::Gt | Op::Ge => match right {
                 Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_) => {
                     let order = number::compare(left, right);
-                    Ok(Value::Bool(order.is_some_and(|order| comparable::holds(op, order))))
+                    Ok(Value::Bool(
+                        order.is_some_and(|order| comparable::holds(op, order)),
+                    ))
                 }
                 _ => Err(not_comparable(left, right)),
             },

@@ -10,7 +10,13 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use num_traits::ToPrimitive;
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     let op = match method {
         M::OpAdd => Op::Add,
         M::OpSub => Op::Sub,
@@ -27,7 +33,13 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
     vm.binary(op, receiver, &args[0]).map(Some)
 }
 
-fn others(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+fn others(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     let float = || float_of(receiver).unwrap_or(f64::NAN);
     Ok(Some(match method {
         M::OpMinus => number::negate(receiver).unwrap_or_default(),
@@ -40,15 +52,25 @@ fn others(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Optio
             number::power(receiver, &args[0])?
         }
         M::Abs | M::Magnitude => {
-            if number::is_negative(receiver) || matches!(receiver, Value::Float(it) if it.is_sign_negative()) {
+            if number::is_negative(receiver)
+                || matches!(receiver, Value::Float(it) if it.is_sign_negative())
+            {
                 number::negate(receiver).unwrap_or_default()
             } else {
                 receiver.clone()
             }
         }
         M::ZeroQ => Value::Bool(number::is_zero(receiver)),
-        M::NonzeroQ => if number::is_zero(receiver) { Value::Nil } else { receiver.clone() },
-        M::PositiveQ => Value::Bool(!number::is_negative(receiver) && !number::is_zero(receiver) && !float().is_nan()),
+        M::NonzeroQ => {
+            if number::is_zero(receiver) {
+                Value::Nil
+            } else {
+                receiver.clone()
+            }
+        }
+        M::PositiveQ => Value::Bool(
+            !number::is_negative(receiver) && !number::is_zero(receiver) && !float().is_nan(),
+        ),
         M::NegativeQ => Value::Bool(number::is_negative(receiver)),
         M::IntegerQ => Value::Bool(matches!(receiver, Value::Int(_) | Value::Big(_))),
         M::FiniteQ => Value::Bool(float().is_finite() || !receiver.is_float()),
@@ -92,9 +114,12 @@ fn others(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Optio
             arity(args, 1, 1)?;
             match (receiver, &args[0]) {
                 (Value::Int(a), Value::Int(b)) if *b != 0 => Value::Int(a.wrapping_rem(*b)),
-                (_, b) if number::is_zero(b) && !b.is_float() && !receiver.is_float() => return Err(divided_by_zero()),
+                (_, b) if number::is_zero(b) && !b.is_float() && !receiver.is_float() => {
+                    return Err(divided_by_zero());
+                }
                 (Value::Int(_) | Value::Big(_), Value::Int(_) | Value::Big(_)) => {
-                    let (Some(a), Some(b)) = (number::big_of(receiver), number::big_of(&args[0])) else {
+                    let (Some(a), Some(b)) = (number::big_of(receiver), number::big_of(&args[0]))
+                    else {
                         return Ok(None);
                     };
                     number::integer(a % b)
@@ -116,7 +141,9 @@ fn others(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Optio
         M::Step => match block {
             None => enumerator(receiver, method, args),
             Some(block) => {
-                step(vm, receiver, args, &mut |vm, value| vm.call1(block, value).map(|_| ()))?;
+                step(vm, receiver, args, &mut |vm, value| {
+                    vm.call1(block, value).map(|_| ())
+                })?;
                 receiver.clone()
             }
         },
@@ -136,7 +163,9 @@ fn others(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Optio
 fn floor_value(value: &Value) -> Eval {
     match value {
         Value::Float(it) => truncated(it.floor()),
-        Value::Rational(it) => Ok(number::integer(num_integer::Integer::div_floor(&it.0, &it.1))),
+        Value::Rational(it) => Ok(number::integer(num_integer::Integer::div_floor(
+            &it.0, &it.1,
+        ))),
         other => Ok(other.clone()),
     }
 }
@@ -167,7 +196,11 @@ pub(crate) fn float_steps(from: f64, to: f64, step: f64, exclusive: bool) -> f64
         return f64::INFINITY;
     }
     if step.is_infinite() {
-        return if step > 0.0 { f64::from(u8::from(from <= to)) } else { f64::from(u8::from(from >= to)) };
+        return if step > 0.0 {
+            f64::from(u8::from(from <= to))
+        } else {
+            f64::from(u8::from(from >= to))
+        };
     }
     let error = error.min(0.5);
     if exclusive {
@@ -185,16 +218,33 @@ pub(crate) fn float_steps(from: f64, to: f64, step: f64, exclusive: bool) -> f64
 }
 
 /// Walks `from.step(limit, step)`.
-pub(crate) fn step(vm: &mut Vm, from: &Value, args: &[Value], each: &mut dyn FnMut(&mut Vm, Value) -> Eval<()>) -> Eval<()> {
+pub(crate) fn step(
+    vm: &mut Vm,
+    from: &Value,
+    args: &[Value],
+    each: &mut dyn FnMut(&mut Vm, Value) -> Eval<()>,
+) -> Eval<()> {
     let (limit, step) = limits(args)?;
-    if step.is_nil() || !matches!(step, Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_)) {
-        return Err(type_error(format!("no implicit conversion of {} into Integer", brief(&step))));
+    if step.is_nil()
+        || !matches!(
+            step,
+            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_)
+        )
+    {
+        return Err(type_error(format!(
+            "no implicit conversion of {} into Integer",
+            brief(&step)
+        )));
     }
     if number::is_zero(&step) {
         return Err(argument_error("step can't be 0"));
     }
     if !limit.is_nil() && float_of(&limit).is_none() {
-        return Err(argument_error(format!("comparison of {} with {} failed", Class::of(from).name(), brief(&limit))));
+        return Err(argument_error(format!(
+            "comparison of {} with {} failed",
+            Class::of(from).name(),
+            brief(&limit)
+        )));
     }
     walk(vm, from, &limit, &step, false, each)
 }
@@ -210,12 +260,25 @@ pub(crate) fn walk(
 ) -> Eval<()> {
     if from.is_float() || limit.is_float() || step.is_float() {
         let (from, by) = (need_float(from)?, need_float(step)?);
-        let limit = if limit.is_nil() { if by < 0.0 { f64::NEG_INFINITY } else { f64::INFINITY } } else { need_float(limit)? };
+        let limit = if limit.is_nil() {
+            if by < 0.0 {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            }
+        } else {
+            need_float(limit)?
+        };
         let count = float_steps(from, limit, by, exclusive);
         let mut at = 0.0;
         while at < count {
             let value = at * by + from;
-            let past = !exclusive && (if by >= 0.0 { limit < value } else { limit > value });
+            let past = !exclusive
+                && (if by >= 0.0 {
+                    limit < value
+                } else {
+                    limit > value
+                });
             each(vm, Value::Float(if past { limit } else { value }))?;
             at += 1.0;
         }
@@ -226,7 +289,11 @@ pub(crate) fn walk(
     loop {
         if !limit.is_nil() {
             let order = number::compare(&value, limit);
-            let past = if down { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater };
+            let past = if down {
+                std::cmp::Ordering::Less
+            } else {
+                std::cmp::Ordering::Greater
+            };
             if order == Some(past) || exclusive && order == Some(std::cmp::Ordering::Equal) {
                 return Ok(());
             }
@@ -247,7 +314,13 @@ pub(crate) fn count(from: &Value, limit: &Value, by: &Value, exclusive: bool) ->
         return Ok(None);
     }
     if from.is_float() || limit.is_float() || by.is_float() {
-        return Ok(float_steps(need_float(from)?, need_float(limit)?, need_float(by)?, exclusive).to_i64());
+        return Ok(float_steps(
+            need_float(from)?,
+            need_float(limit)?,
+            need_float(by)?,
+            exclusive,
+        )
+        .to_i64());
     }
     let span = arithmetic(Op::Sub, limit, from)?;
     let steps = arithmetic(Op::Div, &span, by)?;

@@ -13,9 +13,18 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     if let Value::Token(_) = receiver
-        && !matches!(method, M::Then | M::YieldSelf | M::Tap | M::Itself | M::OpNot | M::NilQ)
+        && !matches!(
+            method,
+            M::Then | M::YieldSelf | M::Tap | M::Itself | M::OpNot | M::NilQ
+        )
     {
         return Ok(None);
     }
@@ -31,7 +40,9 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
         }
         M::EqlQ => Value::Bool(eql(receiver, &one(args)?)),
         M::EqualQ => Value::Bool(receiver.same(&one(args)?)),
-        M::OpCmp => compare(receiver, &one(args)?).map_or(Value::Nil, |order| Value::Int(order as i64)),
+        M::OpCmp => {
+            compare(receiver, &one(args)?).map_or(Value::Nil, |order| Value::Int(order as i64))
+        }
         M::OpMatch => Value::Nil,
         M::OpNotMatch => {
             let found = super::call(vm, receiver, M::OpMatch, args, None)?;
@@ -72,7 +83,12 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
                 vm.call1(block, receiver.clone())?;
                 receiver.clone()
             }
-            None => return Err(crate::value::exception::error(Class::LocalJumpError, "no block given (yield)")),
+            None => {
+                return Err(crate::value::exception::error(
+                    Class::LocalJumpError,
+                    "no block given (yield)",
+                ));
+            }
         },
         M::Itself => receiver.clone(),
         M::Freeze => {
@@ -93,7 +109,9 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, method: M, args: &[Value], blo
         M::Send | M::PublicSend => {
             let name = to_s(&args.first().cloned().unwrap_or_default());
             match M::find(&name) {
-                Some(method) => return super::call(vm, receiver, method, &args[1..], block).map(Some),
+                Some(method) => {
+                    return super::call(vm, receiver, method, &args[1..], block).map(Some);
+                }
                 None => return Err(crate::value::exception::no_method(&name, receiver)),
             }
         }
@@ -116,7 +134,11 @@ fn duplicate(receiver: &Value) -> Value {
 
 /// An Enumerator for a method that was given no block.
 pub(crate) fn enumerator(receiver: &Value, method: M, args: &[Value]) -> Value {
-    Value::Enumerator(Rc::new(Enumerator::new(receiver.clone(), method, args.to_vec())))
+    Value::Enumerator(Rc::new(Enumerator::new(
+        receiver.clone(),
+        method,
+        args.to_vec(),
+    )))
 }
 
 /// Whether a method is there: tried on a copy, without arguments, since nobody keeps a list of them.
@@ -127,8 +149,10 @@ fn responds(vm: &mut Vm, receiver: &Value, name: &str) -> bool {
     let copy = duplicate(receiver);
     match super::call(vm, &copy, method, &[], None) {
         Ok(_) => true,
-        Err(flow) => !matches!(&*flow, crate::value::exception::Flow::Raise(raised) if raised.class == Class::NoMethodError
-            && to_s(&raised.message).starts_with(&format!("undefined method '{name}' "))),
+        Err(flow) => {
+            !matches!(&*flow, crate::value::exception::Flow::Raise(raised) if raised.class == Class::NoMethodError
+            && to_s(&raised.message).starts_with(&format!("undefined method '{name}' ")))
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use super::Found;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::proc::{Kind, Proc};
 use crate::value::number::need_int;
+use crate::value::proc::{Kind, Proc};
 use crate::vm::Vm;
 use std::rc::Rc;
 
@@ -13,7 +13,11 @@ pub(super) fn call(vm: &mut Vm, it: &Rc<Proc>, method: M, args: &[Value]) -> Fou
         Kind::Code(code, _) => {
             let arity = code.parameters.arity();
             // A proc that is no lambda does not insist on its optional ones.
-            if !it.lambda && !code.parameters.optional.is_empty() && code.parameters.rest.is_none() && code.parameters.least() == 0 {
+            if !it.lambda
+                && !code.parameters.optional.is_empty()
+                && code.parameters.rest.is_none()
+                && code.parameters.least() == 0
+            {
                 0
             } else {
                 arity
@@ -30,8 +34,16 @@ pub(super) fn call(vm: &mut Vm, it: &Rc<Proc>, method: M, args: &[Value]) -> Fou
         M::OpShr | M::OpShl => {
             crate::value::exception::arity(args, 1, 1)?;
             let (this, other) = (Value::Proc(Rc::clone(it)), args[0].clone());
-            let kind = if method == M::OpShr { Kind::Chain(this, other) } else { Kind::Chain(other, this) };
-            Value::Proc(Rc::new(Proc { kind, lambda: true, tag: 0 }))
+            let kind = if method == M::OpShr {
+                Kind::Chain(this, other)
+            } else {
+                Kind::Chain(other, this)
+            };
+            Value::Proc(Rc::new(Proc {
+                kind,
+                lambda: true,
+                tag: 0,
+            }))
         }
         M::Curry => {
             let wanted = match args.first() {
@@ -39,7 +51,11 @@ pub(super) fn call(vm: &mut Vm, it: &Rc<Proc>, method: M, args: &[Value]) -> Fou
                 None => arity().abs() - i64::from(arity() < 0),
             };
             let kind = Kind::Curry(Rc::clone(it), Vec::new(), wanted.max(0) as usize);
-            Value::Proc(Rc::new(Proc { kind, lambda: it.lambda, tag: 0 }))
+            Value::Proc(Rc::new(Proc {
+                kind,
+                lambda: it.lambda,
+                tag: 0,
+            }))
         }
         _ => return Ok(None),
     }))

@@ -24,12 +24,16 @@ impl Random {
         state[0] = 19_650_218;
         for at in 1..N {
             let before = state[at - 1];
-            state[at] = 1_812_433_253_u32.wrapping_mul(before ^ before >> 30).wrapping_add(at as u32);
+            state[at] = 1_812_433_253_u32
+                .wrapping_mul(before ^ before >> 30)
+                .wrapping_add(at as u32);
         }
         let (mut i, mut j) = (1, 0);
         for _ in 0..N.max(key.len()) {
             let before = state[i - 1];
-            state[i] = (state[i] ^ (before ^ before >> 30).wrapping_mul(1_664_525)).wrapping_add(key[j]).wrapping_add(j as u32);
+            state[i] = (state[i] ^ (before ^ before >> 30).wrapping_mul(1_664_525))
+                .wrapping_add(key[j])
+                .wrapping_add(j as u32);
             i += 1;
             j = (j + 1) % key.len();
             if i >= N {
@@ -39,7 +43,8 @@ impl Random {
         }
         for _ in 1..N {
             let before = state[i - 1];
-            state[i] = (state[i] ^ (before ^ before >> 30).wrapping_mul(1_566_083_941)).wrapping_sub(i as u32);
+            state[i] = (state[i] ^ (before ^ before >> 30).wrapping_mul(1_566_083_941))
+                .wrapping_sub(i as u32);
             i += 1;
             if i >= N {
                 state[0] = state[N - 1];
@@ -47,19 +52,31 @@ impl Random {
             }
         }
         state[0] = 0x8000_0000;
-        Random { state, next: N, seed: 0 }
+        Random {
+            state,
+            next: N,
+            seed: 0,
+        }
     }
 
     pub(crate) fn seeded(seed: i64) -> Random {
         let size = seed.unsigned_abs();
-        let key = if size >> 32 == 0 { vec![size as u32] } else { vec![size as u32, (size >> 32) as u32] };
-        Random { seed, ..Random::new(&key) }
+        let key = if size >> 32 == 0 {
+            vec![size as u32]
+        } else {
+            vec![size as u32, (size >> 32) as u32]
+        };
+        Random {
+            seed,
+            ..Random::new(&key)
+        }
     }
 
     fn word(&mut self) -> u32 {
         if self.next >= N {
             for at in 0..N {
-                let mixed = (self.state[at] & 0x8000_0000) | (self.state[(at + 1) % N] & 0x7fff_ffff);
+                let mixed =
+                    (self.state[at] & 0x8000_0000) | (self.state[(at + 1) % N] & 0x7fff_ffff);
                 let odd = if mixed & 1 == 1 { 0x9908_b0df } else { 0 };
                 self.state[at] = self.state[(at + 397) % N] ^ mixed >> 1 ^ odd;
             }
@@ -109,11 +126,16 @@ pub(crate) fn rand(random: &mut Random, limit: Option<&Value>) -> Eval {
             Ok(Value::Float(random.float() * (to - from) + from))
         }
         Some(Value::Range(range)) => {
-            let (from, to) = (need_int(&range.from)?, need_int(&range.to)? - i64::from(range.exclusive));
+            let (from, to) = (
+                need_int(&range.from)?,
+                need_int(&range.to)? - i64::from(range.exclusive),
+            );
             if to < from {
                 return Ok(Value::Nil);
             }
-            Ok(Value::Int(from.wrapping_add(random.limited(to.wrapping_sub(from) as u64) as i64)))
+            Ok(Value::Int(from.wrapping_add(
+                random.limited(to.wrapping_sub(from) as u64) as i64,
+            )))
         }
         Some(limit) => {
             let limit = need_int(limit)?.unsigned_abs();
@@ -132,7 +154,10 @@ pub(super) fn call(random: &mut Random, method: M, args: &[Value]) -> Found {
             if let Some(Value::Int(limit)) = args.first()
                 && *limit <= 0
             {
-                return Err(argument_error(format!("invalid argument - {}", inspect(&args[0]))));
+                return Err(argument_error(format!(
+                    "invalid argument - {}",
+                    inspect(&args[0])
+                )));
             }
             rand(random, args.first())?
         }

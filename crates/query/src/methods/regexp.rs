@@ -22,7 +22,9 @@ pub(super) fn call(vm: &mut Vm, pattern: &Rc<Pattern>, method: M, args: &[Value]
                 return match (method, args.first()) {
                     (M::OpCaseEq | M::MatchQ, _) => Ok(Some(Value::Bool(false))),
                     (_, Some(Value::Nil)) => Ok(Some(Value::Nil)),
-                    (_, Some(other)) => Err(crate::value::exception::no_conversion(other, "String")),
+                    (_, Some(other)) => {
+                        Err(crate::value::exception::no_conversion(other, "String"))
+                    }
                     (_, None) => Err(crate::value::exception::wrong_arguments(0, 1, Some(2))),
                 };
             };
@@ -36,7 +38,10 @@ pub(super) fn call(vm: &mut Vm, pattern: &Rc<Pattern>, method: M, args: &[Value]
         M::Source => Value::str(pattern.source()),
         M::Options => Value::Int(i64::from(pattern.options())),
         M::Names => Value::array(pattern.names().into_iter().map(Value::from).collect()),
-        M::OpEq | M::EqlQ => Value::Bool(compare::equal(&receiver, args.first().unwrap_or(&Value::Nil))),
+        M::OpEq | M::EqlQ => Value::Bool(compare::equal(
+            &receiver,
+            args.first().unwrap_or(&Value::Nil),
+        )),
         _ => return Ok(None),
     }))
 }
@@ -48,7 +53,10 @@ fn group_of(found: &Match, value: &Value) -> Eval<Option<usize>> {
             let name = to_s(value);
             match found.pattern.group_named(&name) {
                 Some(group) => Ok(Some(group)),
-                None => Err(error(Class::IndexError, format!("undefined group name reference: {name}"))),
+                None => Err(error(
+                    Class::IndexError,
+                    format!("undefined group name reference: {name}"),
+                )),
             }
         }
         other => {
@@ -64,7 +72,12 @@ pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, method: M, args: &[Valu
         M::OpIndex => {
             arity(args, 1, 2)?;
             match &args[0] {
-                Value::Range(_) => vm.send(&Value::array((0..found.len()).map(group).collect()), M::OpIndex, args, None)?,
+                Value::Range(_) => vm.send(
+                    &Value::array((0..found.len()).map(group).collect()),
+                    M::OpIndex,
+                    args,
+                    None,
+                )?,
                 one => group_of(found, one)?.map_or(Value::Nil, group),
             }
         }
@@ -139,10 +152,17 @@ pub(super) fn call_class(vm: &Vm, method: M, args: &[Value]) -> Found {
                     Value::Regexp(pattern) if list.len() == 1 => Ok(pattern.source().to_owned()),
                     Value::Regexp(pattern) => Ok(pattern.to_s()),
                     Value::Str(text) => Ok(crate::regex::escape(&text.get())),
-                    other => Err(type_error(format!("no implicit conversion of {} into String", Class::of(other).name()))),
+                    other => Err(type_error(format!(
+                        "no implicit conversion of {} into String",
+                        Class::of(other).name()
+                    ))),
                 })
                 .collect::<Eval<_>>()?;
-            let source = if parts.is_empty() { "(?!)".to_owned() } else { parts.join("|") };
+            let source = if parts.is_empty() {
+                "(?!)".to_owned()
+            } else {
+                parts.join("|")
+            };
             Value::Regexp(Pattern::compile(&source, 0)?)
         }
         M::LastMatch => match (&vm.last_match, args.first()) {

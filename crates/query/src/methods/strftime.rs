@@ -2,9 +2,28 @@
 
 use crate::value::time::Time;
 
-const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+const DAYS: [&str; 7] = [
+    "Sunday",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+];
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 ];
 
 pub(super) fn format(time: &Time, pattern: &str) -> String {
@@ -73,7 +92,11 @@ impl Flags {
     }
 
     fn text(&self, it: &str) -> String {
-        let it = if self.upper || self.swap { it.to_uppercase() } else { it.to_owned() };
+        let it = if self.upper || self.swap {
+            it.to_uppercase()
+        } else {
+            it.to_owned()
+        };
         let width = self.width.unwrap_or(0);
         match self.pad {
             Some('0') => format!("{it:0>width$}"),
@@ -150,8 +173,14 @@ fn week(c: &crate::value::time::Civil) -> (i64, i64) {
     let monday_based = (c.weekday + 6) % 7;
     let week = (c.yearday - 1 - monday_based + 10) / 7;
     let weeks_in = |year: i64| {
-        let last = |year: i64| (year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400)).rem_euclid(7);
-        if last(year) == 4 || last(year - 1) == 3 { 53 } else { 52 }
+        let last = |year: i64| {
+            (year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400)).rem_euclid(7)
+        };
+        if last(year) == 4 || last(year - 1) == 3 {
+            53
+        } else {
+            52
+        }
     };
     if week < 1 {
         (c.year - 1, weeks_in(c.year - 1))

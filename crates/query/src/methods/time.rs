@@ -29,8 +29,22 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
         M::Nsec => Value::Int(time.fraction()),
         M::Wday => Value::Int(civil.weekday),
         M::Yday => Value::Int(civil.yearday),
-        M::SundayQ | M::MondayQ | M::TuesdayQ | M::WednesdayQ | M::ThursdayQ | M::FridayQ | M::SaturdayQ => {
-            let days = [M::SundayQ, M::MondayQ, M::TuesdayQ, M::WednesdayQ, M::ThursdayQ, M::FridayQ, M::SaturdayQ];
+        M::SundayQ
+        | M::MondayQ
+        | M::TuesdayQ
+        | M::WednesdayQ
+        | M::ThursdayQ
+        | M::FridayQ
+        | M::SaturdayQ => {
+            let days = [
+                M::SundayQ,
+                M::MondayQ,
+                M::TuesdayQ,
+                M::WednesdayQ,
+                M::ThursdayQ,
+                M::FridayQ,
+                M::SaturdayQ,
+            ];
             Value::Bool(days.iter().position(|day| *day == method) == Some(civil.weekday as usize))
         }
         M::ToI | M::TvSec => Value::Int(time.seconds()),
@@ -56,8 +70,13 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
             let digits = args.first().map_or(Ok(0), need_int)?;
             Value::str(time.iso8601(digits.clamp(0, 100) as usize))
         }
-        M::Httpdate => Value::str(strftime::format(&Time::clone(time).with_utc(), "%a, %d %b %Y %H:%M:%S GMT")),
-        M::Rfc2822 => Value::str(strftime::format(time, "%a, %d %b %Y %H:%M:%S ") + &time.offset_text("")),
+        M::Httpdate => Value::str(strftime::format(
+            &Time::clone(time).with_utc(),
+            "%a, %d %b %Y %H:%M:%S GMT",
+        )),
+        M::Rfc2822 => {
+            Value::str(strftime::format(time, "%a, %d %b %Y %H:%M:%S ") + &time.offset_text(""))
+        }
         M::ToA => Value::array(vec![
             Value::Int(civil.second),
             Value::Int(civil.minute),
@@ -80,8 +99,12 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
         M::OpSub => {
             arity(args, 1, 1)?;
             match &args[0] {
-                Value::Time(other) => Value::Float((time.nanoseconds() - other.nanoseconds()) as f64 / 1e9),
-                other => value(Time::from_nanoseconds(time.nanoseconds() - nanoseconds(other)?).like(time)),
+                Value::Time(other) => {
+                    Value::Float((time.nanoseconds() - other.nanoseconds()) as f64 / 1e9)
+                }
+                other => value(
+                    Time::from_nanoseconds(time.nanoseconds() - nanoseconds(other)?).like(time),
+                ),
             }
         }
         M::Round | M::Floor | M::Ceil => {
@@ -92,7 +115,10 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
                 M::Ceil => unit - 1,
                 _ => 0,
             };
-            value(Time::from_nanoseconds((time.nanoseconds() + shift).div_euclid(unit) * unit).like(time))
+            value(
+                Time::from_nanoseconds((time.nanoseconds() + shift).div_euclid(unit) * unit)
+                    .like(time),
+            )
         }
         M::Hash => return Ok(None),
         _ => return comparable::call(&this(), method, args),
@@ -105,11 +131,22 @@ fn nanoseconds(seconds: &Value) -> Eval<i128> {
         Value::Int(it) => Ok(i128::from(*it) * 1_000_000_000),
         Value::Float(it) => Time::from_seconds(*it)
             .map(|time| time.nanoseconds())
-            .ok_or_else(|| error(Class::FloatDomainError, crate::value::number::float_to_s(*it))),
+            .ok_or_else(|| {
+                error(
+                    Class::FloatDomainError,
+                    crate::value::number::float_to_s(*it),
+                )
+            }),
         Value::Rational(it) => Ok((&it.0 * 1_000_000_000_i64 / &it.1).to_i128().unwrap_or(0)),
         other => match big_of(other) {
-            Some(_) => Err(error(Class::RangeError, "a time so far away is not supported")),
-            None => Err(type_error(format!("can't convert {} into an exact number", brief(other)))),
+            Some(_) => Err(error(
+                Class::RangeError,
+                "a time so far away is not supported",
+            )),
+            None => Err(type_error(format!(
+                "can't convert {} into an exact number",
+                brief(other)
+            ))),
         },
     }
 }
@@ -123,7 +160,11 @@ fn offset_of(value: &Value) -> Eval<i32> {
     if matches!(text.as_str(), "UTC" | "Z") {
         return Ok(0);
     }
-    let wrong = || argument_error(format!("\"+HH:MM\", \"-HH:MM\", \"UTC\" or \"A\"..\"I\",\"K\"..\"Z\" expected for utc_offset: {text}"));
+    let wrong = || {
+        argument_error(format!(
+            "\"+HH:MM\", \"-HH:MM\", \"UTC\" or \"A\"..\"I\",\"K\"..\"Z\" expected for utc_offset: {text}"
+        ))
+    };
     let sign = match text.as_bytes().first() {
         Some(b'+') => 1,
         Some(b'-') => -1,
@@ -133,7 +174,10 @@ fn offset_of(value: &Value) -> Eval<i32> {
     if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(wrong());
     }
-    let (hours, minutes): (i32, i32) = (digits[..2].parse().unwrap_or(0), digits[2..].parse().unwrap_or(0));
+    let (hours, minutes): (i32, i32) = (
+        digits[..2].parse().unwrap_or(0),
+        digits[2..].parse().unwrap_or(0),
+    );
     Ok(sign * (hours * 3600 + minutes * 60))
 }
 
@@ -150,8 +194,12 @@ pub(super) fn call_class(method: M, args: &[Value]) -> Found {
             arity(args, 1, 3)?;
             let mut time = match &args[0] {
                 Value::Time(time) => Time::clone(time),
-                Value::Float(it) => Time::from_seconds(*it)
-                    .ok_or_else(|| error(Class::FloatDomainError, crate::value::number::float_to_s(*it)))?,
+                Value::Float(it) => Time::from_seconds(*it).ok_or_else(|| {
+                    error(
+                        Class::FloatDomainError,
+                        crate::value::number::float_to_s(*it),
+                    )
+                })?,
                 other => Time::from_nanoseconds(nanoseconds(other)?),
             };
             if let Some(part) = args.get(1) {
@@ -209,7 +257,11 @@ pub(super) fn call_class(method: M, args: &[Value]) -> Found {
             }
             let fraction = seconds.map_or(0, |it| ((it - it.floor()) * 1e9) as i128);
             let time = Time::from_civil(&civil, fraction);
-            value(if matches!(method, M::Utc | M::Gm) { time.with_utc() } else { time })
+            value(if matches!(method, M::Utc | M::Gm) {
+                time.with_utc()
+            } else {
+                time
+            })
         }
         M::Now => return Err(now_is_not_known()),
         _ => return Ok(None),

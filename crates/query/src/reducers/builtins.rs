@@ -12,10 +12,20 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(crate) fn call(vm: &mut Vm, builtin: Builtin, args: &[Value], block: Option<&Block<'_>>, reducing: bool) -> Eval {
+pub(crate) fn call(
+    vm: &mut Vm,
+    builtin: Builtin,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+    reducing: bool,
+) -> Eval {
     let first = || args.first().cloned().unwrap_or_default();
     match builtin {
-        Builtin::Select => Ok(if first().truthy() { vm.target.clone() } else { Value::Dropped }),
+        Builtin::Select => Ok(if first().truthy() {
+            vm.target.clone()
+        } else {
+            Value::Dropped
+        }),
         Builtin::Flat => match &vm.target {
             Value::Array(list) => Ok(Value::Flat(Rc::clone(list))),
             other => Err(expects("flat", "Array", other)),
@@ -23,7 +33,11 @@ pub(crate) fn call(vm: &mut Vm, builtin: Builtin, args: &[Value], block: Option<
         Builtin::Count if args.is_empty() => step(vm, |_| Ok(Accumulator::Count(0)), Value::Nil),
         Builtin::Count => step_unless_nil(vm, |_| Ok(Accumulator::Count(0)), first()),
         Builtin::CountIf => {
-            let value = if first().truthy() { Value::Bool(true) } else { Value::Nil };
+            let value = if first().truthy() {
+                Value::Bool(true)
+            } else {
+                Value::Nil
+            };
             step_unless_nil(vm, |_| Ok(Accumulator::Count(0)), value)
         }
         Builtin::Sum => {
@@ -41,12 +55,21 @@ pub(crate) fn call(vm: &mut Vm, builtin: Builtin, args: &[Value], block: Option<
             let asked = args.get(1).cloned().unwrap_or_default();
             step_unless_nil(
                 vm,
-                |vm| Ok(Accumulator::Percentile { values: super::column::Column::default(), wanted: wanted(vm, &asked)? }),
+                |vm| {
+                    Ok(Accumulator::Percentile {
+                        values: super::column::Column::default(),
+                        wanted: wanted(vm, &asked)?,
+                    })
+                },
                 first(),
             )
         }
         Builtin::Group => {
-            let value = if args.is_empty() { vm.target.clone() } else { first() };
+            let value = if args.is_empty() {
+                vm.target.clone()
+            } else {
+                first()
+            };
             step(vm, |_| Ok(Accumulator::Group(Vec::new())), value)
         }
         Builtin::Sort => sort(vm, args, block),
@@ -77,7 +100,10 @@ fn need_block<'a, 'b>(block: Option<&'a Block<'b>>, name: &str) -> Eval<&'a Bloc
 }
 
 fn expects(builtin: &str, wanted: &str, got: &Value) -> Box<crate::value::exception::Flow> {
-    type_error(format!("{builtin} expects {wanted}, got {}", Class::of(got).name()))
+    type_error(format!(
+        "{builtin} expects {wanted}, got {}",
+        Class::of(got).name()
+    ))
 }
 
 /// A keyword of a reducer; others are errors.
@@ -87,7 +113,10 @@ fn option(args: &[Value], name: &str) -> Eval<Option<Value>> {
     };
     let key = Value::symbol(name);
     match options.keys().iter().find(|known| !known.same(&key)) {
-        Some(unknown) => Err(argument_error(format!("unknown keyword: {}", inspect(unknown)))),
+        Some(unknown) => Err(argument_error(format!(
+            "unknown keyword: {}",
+            inspect(unknown)
+        ))),
         None => Ok(options.get(&key)),
     }
 }
@@ -109,9 +138,15 @@ fn step(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>, value: Val
     )
 }
 
-fn step_unless_nil(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>, value: Value) -> Eval {
+fn step_unless_nil(
+    vm: &mut Vm,
+    make: impl FnOnce(&mut Vm) -> Eval<Accumulator>,
+    value: Value,
+) -> Eval {
     if let Value::Token(_) = value {
-        return Err(type_error("a reducer cannot take another one's result; use `>>` between them"));
+        return Err(type_error(
+            "a reducer cannot take another one's result; use `>>` between them",
+        ));
     }
     vm.reducer(
         |vm| Ok(Reducer::Plain(make(vm)?)),
@@ -126,7 +161,13 @@ fn sort(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
     let by = vm.block_value(block);
     let (row, key) = (vm.target.clone(), args.first().cloned());
     vm.reducer(
-        |_| Ok(Reducer::Sort { keys: Vec::new(), rows: Vec::new(), by }),
+        |_| {
+            Ok(Reducer::Sort {
+                keys: Vec::new(),
+                rows: Vec::new(),
+                by,
+            })
+        },
         |_, reducer| {
             if let Reducer::Sort { keys, rows, .. } = reducer {
                 rows.push(row);
@@ -170,7 +211,9 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
             let elements = list.borrow().clone();
             keyed(vm, Keyed::List, |vm, reducer| {
                 for (at, element) in elements.into_iter().enumerate() {
-                    in_slot(vm, reducer, &Value::size(at), element.clone(), |vm| vm.call1(block, element))?;
+                    in_slot(vm, reducer, &Value::size(at), element.clone(), |vm| {
+                        vm.call1(block, element)
+                    })?;
                 }
                 Ok(())
             })
@@ -180,7 +223,9 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
             keyed(vm, Keyed::List, |vm, reducer| {
                 for (key, value) in pairs {
                     let pair = Value::pair(key.clone(), value.clone());
-                    in_slot(vm, reducer, &key.clone(), pair, |vm| vm.call_pair(block, key, value))?;
+                    in_slot(vm, reducer, &key.clone(), pair, |vm| {
+                        vm.call_pair(block, key, value)
+                    })?;
                 }
                 Ok(())
             })
@@ -220,7 +265,9 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
     if reducing {
         return keyed(vm, Keyed::Hash, |vm, reducer| {
             for (key, value) in pairs {
-                in_slot(vm, reducer, &key, value.clone(), |vm| vm.call1(block, value))?;
+                in_slot(vm, reducer, &key, value.clone(), |vm| {
+                    vm.call1(block, value)
+                })?;
             }
             Ok(())
         });
@@ -241,8 +288,20 @@ fn keyed(vm: &mut Vm, kind: Keyed, step: impl FnOnce(&mut Vm, &mut Reducer) -> E
 }
 
 /// Runs a block in the scope of a key.
-fn in_slot(vm: &mut Vm, reducer: &mut Reducer, key: &Value, target: Value, run: impl FnOnce(&mut Vm) -> Eval) -> Eval<()> {
-    let Reducer::Keyed { index, keys, scopes, .. } = reducer else {
+fn in_slot(
+    vm: &mut Vm,
+    reducer: &mut Reducer,
+    key: &Value,
+    target: Value,
+    run: impl FnOnce(&mut Vm) -> Eval,
+) -> Eval<()> {
+    let Reducer::Keyed {
+        index,
+        keys,
+        scopes,
+        ..
+    } = reducer
+    else {
         return Ok(());
     };
     let at = match index.get(key) {
@@ -284,5 +343,9 @@ fn apply(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
         return Ok(Value::array(out));
     }
     let mut rows = scope.finish(vm)?;
-    Ok(if rows.len() == 1 { rows.remove(0) } else { Value::array(rows) })
+    Ok(if rows.len() == 1 {
+        rows.remove(0)
+    } else {
+        Value::array(rows)
+    })
 }

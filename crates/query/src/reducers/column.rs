@@ -21,7 +21,9 @@ impl Column {
         match (&mut *self, &value) {
             (Column::Ints(list), Value::Int(it)) => list.push(*it),
             (Column::Floats(list), Value::Float(it)) => list.push(*it),
-            (Column::Ints(list), Value::Float(it)) if list.is_empty() => *self = Column::Floats(vec![*it]),
+            (Column::Ints(list), Value::Float(it)) if list.is_empty() => {
+                *self = Column::Floats(vec![*it])
+            }
             (Column::Mixed(list), _) => list.push(value),
             _ => {
                 let mut list = std::mem::take(self).into_values();
@@ -76,7 +78,9 @@ impl Column {
                 compare::sort(&mut values)?;
                 *self = Column::Mixed(values);
             }
-            Column::Floats(list) => list.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal)),
+            Column::Floats(list) => {
+                list.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal))
+            }
             Column::Mixed(list) => compare::sort(list)?,
         }
         Ok(())

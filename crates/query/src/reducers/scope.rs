@@ -23,10 +23,19 @@ pub(crate) struct Scope {
 pub(crate) enum Reducer {
     Plain(Accumulator),
     /// Rows with their keys, or with the block that compares them.
-    Sort { keys: Vec<Value>, rows: Vec<Value>, by: Option<Rc<Proc>> },
+    Sort {
+        keys: Vec<Value>,
+        rows: Vec<Value>,
+        by: Option<Rc<Proc>>,
+    },
     Reduce(Value),
     /// One scope for each key, in order of first appearance.
-    Keyed { kind: Keyed, index: Table, keys: Vec<Value>, scopes: Vec<Scope> },
+    Keyed {
+        kind: Keyed,
+        index: Table,
+        keys: Vec<Value>,
+        scopes: Vec<Scope>,
+    },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,7 +48,12 @@ pub(crate) enum Keyed {
 
 impl Reducer {
     pub(crate) fn keyed(kind: Keyed) -> Reducer {
-        Reducer::Keyed { kind, index: Table::default(), keys: Vec::new(), scopes: Vec::new() }
+        Reducer::Keyed {
+            kind,
+            index: Table::default(),
+            keys: Vec::new(),
+            scopes: Vec::new(),
+        }
     }
 
     /// The rows it emits: one, but for `sort`.
@@ -48,7 +62,9 @@ impl Reducer {
             Reducer::Plain(accumulator) => vec![accumulator.finish(vm)?],
             Reducer::Reduce(value) => vec![value],
             Reducer::Sort { keys, rows, by } => sorted(vm, keys, rows, by)?,
-            Reducer::Keyed { kind, keys, scopes, .. } => {
+            Reducer::Keyed {
+                kind, keys, scopes, ..
+            } => {
                 let mut values = Vec::with_capacity(scopes.len());
                 for scope in scopes {
                     values.push(bare(scope.finish(vm)?));
@@ -62,7 +78,12 @@ impl Reducer {
     }
 }
 
-fn sorted(vm: &mut Vm, keys: Vec<Value>, rows: Vec<Value>, by: Option<Rc<Proc>>) -> Eval<Vec<Value>> {
+fn sorted(
+    vm: &mut Vm,
+    keys: Vec<Value>,
+    rows: Vec<Value>,
+    by: Option<Rc<Proc>>,
+) -> Eval<Vec<Value>> {
     if let Some(proc) = by {
         let mut rows = rows;
         let block = Block::of(proc);
@@ -84,7 +105,11 @@ fn sorted(vm: &mut Vm, keys: Vec<Value>, rows: Vec<Value>, by: Option<Rc<Proc>>)
 
 /// Rows where one value is wanted: a single row stands by itself.
 fn bare(mut rows: Vec<Value>) -> Value {
-    if rows.len() == 1 { rows.remove(0) } else { Value::array(rows) }
+    if rows.len() == 1 {
+        rows.remove(0)
+    } else {
+        Value::array(rows)
+    }
 }
 
 impl Scope {
@@ -117,7 +142,11 @@ impl Scope {
         self.reducers
             .get_mut(at as usize)
             .and_then(Option::take)
-            .ok_or_else(|| type_error("a reducer's result can be used once, in the stage or block that called it"))
+            .ok_or_else(|| {
+                type_error(
+                    "a reducer's result can be used once, in the stage or block that called it",
+                )
+            })
     }
 
     fn fill(&mut self, vm: &mut Vm, template: Value) -> Eval {
@@ -165,7 +194,12 @@ impl Vm {
     }
 
     /// Runs something for one row of another scope, with another target; its value may become that scope's template.
-    pub(crate) fn within_scope(&mut self, scope: &mut Scope, target: Value, run: impl FnOnce(&mut Vm) -> Eval) -> Eval {
+    pub(crate) fn within_scope(
+        &mut self,
+        scope: &mut Scope,
+        target: Value,
+        run: impl FnOnce(&mut Vm) -> Eval,
+    ) -> Eval {
         scope.rewind();
         std::mem::swap(&mut self.scope, scope);
         let outer = std::mem::replace(&mut self.target, target);

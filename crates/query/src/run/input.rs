@@ -14,19 +14,29 @@ pub struct Input {
 
 impl fmt::Debug for Input {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Input").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Input")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
 impl Input {
     /// An input and how to open it.
-    pub fn new(name: impl Into<String>, open: impl FnOnce() -> io::Result<Box<dyn Read>> + Send + 'static) -> Input {
-        Input { name: name.into(), open: Box::new(open) }
+    pub fn new(
+        name: impl Into<String>,
+        open: impl FnOnce() -> io::Result<Box<dyn Read>> + Send + 'static,
+    ) -> Input {
+        Input {
+            name: name.into(),
+            open: Box::new(open),
+        }
     }
 
     /// Bytes that are there already.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
-        Input::new(name, move || Ok(Box::new(Cursor::new(bytes)) as Box<dyn Read>))
+        Input::new(name, move || {
+            Ok(Box::new(Cursor::new(bytes)) as Box<dyn Read>)
+        })
     }
 
     /// Opens it, and unpacks it if it is packed.
@@ -36,9 +46,13 @@ impl Input {
         raw.by_ref().take(4).read_to_end(&mut head)?;
         let packed = Cursor::new(head.clone()).chain(raw);
         Ok(if head.starts_with(&[0x1f, 0x8b]) {
-            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, packed)))
+            Box::new(flate2::bufread::MultiGzDecoder::new(
+                BufReader::with_capacity(BUFFER, packed),
+            ))
         } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-            Box::new(Zstd { frames: Frames::Between(BufReader::with_capacity(BUFFER, packed)) })
+            Box::new(Zstd {
+                frames: Frames::Between(BufReader::with_capacity(BUFFER, packed)),
+            })
         } else {
             Box::new(packed)
         })
@@ -67,8 +81,10 @@ impl Read for Zstd {
                     if packed.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
-                    let decoder = ruzstd::decoding::StreamingDecoder::new(packed)
-                        .map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason.to_string()))?;
+                    let decoder =
+                        ruzstd::decoding::StreamingDecoder::new(packed).map_err(|reason| {
+                            io::Error::new(io::ErrorKind::InvalidData, reason.to_string())
+                        })?;
                     self.frames = Frames::In(Box::new(decoder));
                 }
                 Frames::In(mut decoder) => {

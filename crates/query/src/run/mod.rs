@@ -11,8 +11,8 @@ use crate::lower::{self, Source};
 use crate::plan;
 use crate::vm::Vm;
 pub use input::Input;
-use output::Printer;
 pub use output::Format;
+use output::Printer;
 use pipeline::Pipeline;
 use std::io::Write;
 use std::rc::Rc;
@@ -35,7 +35,12 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { format: Format::Json, lax: false, write_bytes: 4096, verbose: false }
+        Options {
+            format: Format::Json,
+            lax: false,
+            write_bytes: 4096,
+            verbose: false,
+        }
     }
 }
 
@@ -53,21 +58,42 @@ impl Query {
     /// # Errors
     ///
     /// When the text is not Ruby, or holds what is not supported: the message says what, where, and what is near.
-    pub fn compile(text: &str, helpers: &[(String, String)], options: Options) -> Result<Query, CompileError> {
-        let query = Query { text: text.to_owned(), helpers: helpers.to_vec(), options };
-        on_large_stack(|| query.program().map(|_| ()))
-            .unwrap_or_else(|| Err(CompileError::whole("query", "the system has no memory for a stack")))?;
+    pub fn compile(
+        text: &str,
+        helpers: &[(String, String)],
+        options: Options,
+    ) -> Result<Query, CompileError> {
+        let query = Query {
+            text: text.to_owned(),
+            helpers: helpers.to_vec(),
+            options,
+        };
+        on_large_stack(|| query.program().map(|_| ())).unwrap_or_else(|| {
+            Err(CompileError::whole(
+                "query",
+                "the system has no memory for a stack",
+            ))
+        })?;
         Ok(query)
     }
 
     /// Values do not cross threads, so each thread lowers the text for itself.
     fn program(&self) -> Result<crate::tree::Program, CompileError> {
-        let helpers: Vec<Source<'_>> = self.helpers.iter().map(|(name, text)| Source { name, text }).collect();
+        let helpers: Vec<Source<'_>> = self
+            .helpers
+            .iter()
+            .map(|(name, text)| Source { name, text })
+            .collect();
         lower::compile(&self.text, &helpers)
     }
 
     /// Runs over the inputs, in order. True when nothing went wrong; what did is told to `errors`.
-    pub fn run(&self, inputs: Vec<Input>, out: &mut (dyn Write + Send), errors: &mut (dyn Write + Send)) -> bool {
+    pub fn run(
+        &self,
+        inputs: Vec<Input>,
+        out: &mut (dyn Write + Send),
+        errors: &mut (dyn Write + Send),
+    ) -> bool {
         let done = on_large_stack(|| match self.program() {
             Ok(program) => self.run_here(program, inputs, out, errors),
             Err(_) => false,
@@ -75,7 +101,13 @@ impl Query {
         done.unwrap_or(false)
     }
 
-    fn run_here(&self, program: crate::tree::Program, inputs: Vec<Input>, out: &mut (dyn Write + Send), errors: &mut (dyn Write + Send)) -> bool {
+    fn run_here(
+        &self,
+        program: crate::tree::Program,
+        inputs: Vec<Input>,
+        out: &mut (dyn Write + Send),
+        errors: &mut (dyn Write + Send),
+    ) -> bool {
         let projection = plan::projection(&program);
         if self.options.verbose {
             for (at, stage) in program.stages.iter().enumerate() {
@@ -113,7 +145,11 @@ fn list_paths(projection: &Projection, prefix: &str, paths: &mut Vec<String>) {
 /// Runs something on a thread whose stack holds deep recursion; `None` when there can be no such thread.
 fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("query".to_owned()).stack_size(STACK).spawn_scoped(scope, run).ok()?;
+        let thread = std::thread::Builder::new()
+            .name("query".to_owned())
+            .stack_size(STACK)
+            .spawn_scoped(scope, run)
+            .ok()?;
         thread.join().ok()
     })
 }

@@ -28,8 +28,19 @@ pub(super) struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    pub(super) fn new(out: &'a mut (dyn Write + Send), format: Format, write_bytes: usize) -> Printer<'a> {
-        Printer { out, format, write_bytes, waiting: String::new(), line: String::new(), failure: None }
+    pub(super) fn new(
+        out: &'a mut (dyn Write + Send),
+        format: Format,
+        write_bytes: usize,
+    ) -> Printer<'a> {
+        Printer {
+            out,
+            format,
+            write_bytes,
+            waiting: String::new(),
+            line: String::new(),
+            failure: None,
+        }
     }
 
     pub(super) fn print(&mut self, value: &Value) -> Eval<()> {
@@ -57,7 +68,10 @@ impl<'a> Printer<'a> {
 
     pub(super) fn flush(&mut self) {
         if self.failure.is_none() && !self.waiting.is_empty() {
-            let written = self.out.write_all(self.waiting.as_bytes()).and_then(|()| self.out.flush());
+            let written = self
+                .out
+                .write_all(self.waiting.as_bytes())
+                .and_then(|()| self.out.flush());
             self.failure = written.err();
         }
         self.waiting.clear();

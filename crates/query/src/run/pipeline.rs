@@ -40,14 +40,30 @@ enum Stop {
 }
 
 impl<'a> Pipeline<'a> {
-    pub(super) fn new(vm: Vm, printer: Printer<'a>, errors: &'a mut (dyn Write + Send), projection: Projection) -> Pipeline<'a> {
+    pub(super) fn new(
+        vm: Vm,
+        printer: Printer<'a>,
+        errors: &'a mut (dyn Write + Send),
+        projection: Projection,
+    ) -> Pipeline<'a> {
         let stages = vm
             .program
             .stages
             .iter()
-            .map(|stage| Running { env: Vm::top(stage.locals), scope: Scope::default() })
+            .map(|stage| Running {
+                env: Vm::top(stage.locals),
+                scope: Scope::default(),
+            })
             .collect();
-        Pipeline { vm, stages, printer, errors, projection, keys: Keys::default(), failed: false }
+        Pipeline {
+            vm,
+            stages,
+            printer,
+            errors,
+            projection,
+            keys: Keys::default(),
+            failed: false,
+        }
     }
 
     pub(super) fn run(&mut self, inputs: Vec<Input>, lax: bool) -> bool {
@@ -87,7 +103,11 @@ impl<'a> Pipeline<'a> {
             Ok(reader) => reader,
             Err(reason) => return Err(self.unreadable(&name, &reason)),
         };
-        let result = if lax { self.stream(&name, &mut *reader) } else { self.lines(&name, &mut *reader) };
+        let result = if lax {
+            self.stream(&name, &mut *reader)
+        } else {
+            self.lines(&name, &mut *reader)
+        };
         match result {
             Err(Stop::File) | Ok(()) => Ok(()),
             stop => stop,
@@ -175,18 +195,32 @@ impl<'a> Pipeline<'a> {
                     let before = &bytes[..wrong.at.min(bytes.len())];
                     let line = memchr::memchr_iter(b'\n', before).count() + 1;
                     let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-                    self.not_json(name, line, column(&bytes[start..], wrong.at - start), &wrong);
+                    self.not_json(
+                        name,
+                        line,
+                        column(&bytes[start..], wrong.at - start),
+                        &wrong,
+                    );
                     return Err(Stop::File);
                 }
             }
         }
-        read.map(|_| ()).map_err(|reason| self.unreadable(name, &reason))
+        read.map(|_| ())
+            .map_err(|reason| self.unreadable(name, &reason))
     }
 
     fn not_json(&mut self, name: &str, line: usize, column: usize, wrong: &JsonError) {
         self.failed = true;
-        let class = if wrong.nesting { Class::JsonNestingError } else { Class::JsonParserError };
-        let also = if wrong.nesting { ", a JSON::ParserError" } else { "" };
+        let class = if wrong.nesting {
+            Class::JsonNestingError
+        } else {
+            Class::JsonParserError
+        };
+        let also = if wrong.nesting {
+            ", a JSON::ParserError"
+        } else {
+            ""
+        };
         let _ = writeln!(
             self.errors,
             "{name}: {} at line {line} column {column} ({}{also})",
@@ -202,7 +236,12 @@ impl<'a> Pipeline<'a> {
                 && (raised.class.is(Class::JsonParserError) || raised.class.is(Class::IOError))
             {
                 self.failed = true;
-                let _ = writeln!(self.errors, "{name}: {} ({})", to_s(&raised.message), raised.class.name());
+                let _ = writeln!(
+                    self.errors,
+                    "{name}: {} ({})",
+                    to_s(&raised.message),
+                    raised.class.name()
+                );
                 return Err(Stop::File);
             }
             self.printer.forget_table();
@@ -272,7 +311,8 @@ impl<'a> Pipeline<'a> {
                 continue;
             }
             let result = scope.finish(&mut self.vm).map_err(|flow| (at, flow));
-            let result = result.and_then(|rows| rows.into_iter().try_for_each(|row| self.push(at + 1, row)));
+            let result =
+                result.and_then(|rows| rows.into_iter().try_for_each(|row| self.push(at + 1, row)));
             if let Err((stage, flow)) = result {
                 self.printer.forget_table();
                 self.report(&flow, &format!("end of input, stage {stage}"));
@@ -290,12 +330,20 @@ impl<'a> Pipeline<'a> {
             _ => Some(stray("unexpected jump")),
         };
         if let Flow::Raise(raised) = told.as_deref().unwrap_or(flow) {
-            let _ = writeln!(self.errors, "{} ({}) at {place}", to_s(&raised.message), raised.class.name());
+            let _ = writeln!(
+                self.errors,
+                "{} ({}) at {place}",
+                to_s(&raised.message),
+                raised.class.name()
+            );
         }
     }
 }
 
 /// A byte's column, in characters from 1.
 fn column(line: &[u8], at: usize) -> usize {
-    String::from_utf8_lossy(&line[..at.min(line.len())]).chars().count() + 1
+    String::from_utf8_lossy(&line[..at.min(line.len())])
+        .chars()
+        .count()
+        + 1
 }

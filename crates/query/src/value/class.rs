@@ -89,7 +89,9 @@ classes! {
 impl Class {
     /// The class of this name, written with its modules.
     pub(crate) fn find(name: &str) -> Option<Class> {
-        ALL.iter().find(|(known, ..)| *known == name).map(|(_, class, _)| *class)
+        ALL.iter()
+            .find(|(known, ..)| *known == name)
+            .map(|(_, class, _)| *class)
     }
 
     pub(crate) fn nearest(name: &str) -> Option<&'static str> {
@@ -106,7 +108,16 @@ impl Class {
 
     pub(crate) fn is_module(self) -> bool {
         use Class as C;
-        matches!(self, C::Module(_) | C::Kernel | C::Comparable | C::Enumerable | C::Math | C::Json | C::Process)
+        matches!(
+            self,
+            C::Module(_)
+                | C::Kernel
+                | C::Comparable
+                | C::Enumerable
+                | C::Math
+                | C::Json
+                | C::Process
+        )
     }
 
     pub(crate) fn superclass(self) -> Option<Class> {
@@ -123,14 +134,24 @@ impl Class {
         }
         match wanted {
             Class::Kernel => return self != Class::BasicObject,
-            Class::Comparable if matches!(self, Class::Str | Class::Time | Class::Numeric) => return true,
-            Class::Enumerable if matches!(self, Class::Array | Class::Hash | Class::Range | Class::Enumerator | Class::Set) => {
+            Class::Comparable if matches!(self, Class::Str | Class::Time | Class::Numeric) => {
+                return true;
+            }
+            Class::Enumerable
+                if matches!(
+                    self,
+                    Class::Array | Class::Hash | Class::Range | Class::Enumerator | Class::Set
+                ) =>
+            {
                 return true;
             }
             _ => {}
         }
         if self.is_module() {
-            return matches!(wanted, Class::ModuleClass | Class::Object | Class::BasicObject);
+            return matches!(
+                wanted,
+                Class::ModuleClass | Class::Object | Class::BasicObject
+            );
         }
         self.superclass().is_some_and(|parent| parent.is(wanted))
     }

@@ -52,14 +52,20 @@ fn equal_to(a: &Value, b: &Value, numbers: fn(&Value, &Value) -> bool, depth: u3
         (Value::Hash(a), Value::Hash(b)) => {
             std::rc::Rc::ptr_eq(a, b)
                 || a.len() == b.len()
-                    && a.pairs().iter().all(|(key, value)| b.get(key).is_some_and(|other| inner(value, &other)))
+                    && a.pairs()
+                        .iter()
+                        .all(|(key, value)| b.get(key).is_some_and(|other| inner(value, &other)))
         }
         (Value::Range(a), Value::Range(b)) => {
             a.exclusive == b.exclusive && inner(&a.from, &b.from) && inner(&a.to, &b.to)
         }
-        (Value::Regexp(a), Value::Regexp(b)) => a.source() == b.source() && a.options() == b.options(),
+        (Value::Regexp(a), Value::Regexp(b)) => {
+            a.source() == b.source() && a.options() == b.options()
+        }
         (Value::Time(a), Value::Time(b)) => a.nanoseconds() == b.nanoseconds(),
-        (Value::Exception(a), Value::Exception(b)) => a.class == b.class && inner(&a.message, &b.message),
+        (Value::Exception(a), Value::Exception(b)) => {
+            a.class == b.class && inner(&a.message, &b.message)
+        }
         _ => a.same(b),
     }
 }
@@ -177,7 +183,10 @@ pub(crate) fn sort(list: &mut Vec<Value>) -> Eval<()> {
 }
 
 /// A merge sort whose comparison may fail, call blocks, or be inconsistent.
-pub(crate) fn sort_with<T: Clone>(list: &mut Vec<T>, by: &mut dyn FnMut(&T, &T) -> Eval<Ordering>) -> Eval<()> {
+pub(crate) fn sort_with<T: Clone>(
+    list: &mut Vec<T>,
+    by: &mut dyn FnMut(&T, &T) -> Eval<Ordering>,
+) -> Eval<()> {
     let mut failure = None;
     let mut compare = |a: &T, b: &T| {
         if failure.is_some() {
@@ -210,7 +219,11 @@ fn merge_sort<T>(mut list: Vec<T>, compare: &mut dyn FnMut(&T, &T) -> Ordering) 
     let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
     while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
         let takes_right = compare(a, b) == Ordering::Greater;
-        out.extend(if takes_right { right.next() } else { left.next() });
+        out.extend(if takes_right {
+            right.next()
+        } else {
+            left.next()
+        });
     }
     out.extend(left);
     out.extend(right);
@@ -229,7 +242,11 @@ pub(crate) fn case_equal(pattern: &Value, value: &Value) -> Option<bool> {
 
 /// Whether a value lies between the ends; not comparable is outside.
 pub(crate) fn covers(range: &super::Range, value: &Value) -> bool {
-    let above = range.from.is_nil() || matches!(compare(&range.from, value), Some(Ordering::Less | Ordering::Equal));
+    let above = range.from.is_nil()
+        || matches!(
+            compare(&range.from, value),
+            Some(Ordering::Less | Ordering::Equal)
+        );
     let below = match compare(value, &range.to) {
         _ if range.to.is_nil() => true,
         Some(Ordering::Less) => true,

@@ -53,10 +53,15 @@ pub(crate) fn no_method(name: &str, receiver: &Value) -> Box<Flow> {
     if let Value::Token(_) = receiver {
         return error(
             Class::TypeError,
-            format!("a reducer has no value before the end of input: write `… >> _.{name}` in the next stage"),
+            format!(
+                "a reducer has no value before the end of input: write `… >> _.{name}` in the next stage"
+            ),
         );
     }
-    error(Class::NoMethodError, format!("undefined method '{name}' for {}", described(receiver)))
+    error(
+        Class::NoMethodError,
+        format!("undefined method '{name}' for {}", described(receiver)),
+    )
 }
 
 #[cold]
@@ -76,10 +81,14 @@ pub(crate) fn brief(value: &Value) -> String {
 #[cold]
 pub(crate) fn no_conversion(value: &Value, into: &str) -> Box<Flow> {
     match value {
-        Value::Nil | Value::Bool(_) if into == "Integer" => {
-            type_error(format!("no implicit conversion from {} to integer", brief(value)))
-        }
-        _ => type_error(format!("no implicit conversion of {} into {into}", brief(value))),
+        Value::Nil | Value::Bool(_) if into == "Integer" => type_error(format!(
+            "no implicit conversion from {} to integer",
+            brief(value)
+        )),
+        _ => type_error(format!(
+            "no implicit conversion of {} into {into}",
+            brief(value)
+        )),
     }
 }
 
@@ -89,7 +98,10 @@ pub(crate) fn not_comparable(a: &Value, b: &Value) -> Box<Flow> {
         Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Big(_) => inspect(b),
         other => Class::of(other).name().to_owned(),
     };
-    argument_error(format!("comparison of {} with {b} failed", Class::of(a).name()))
+    argument_error(format!(
+        "comparison of {} with {b} failed",
+        Class::of(a).name()
+    ))
 }
 
 #[cold]
@@ -99,14 +111,20 @@ pub(crate) fn wrong_arguments(given: usize, least: usize, most: Option<usize>) -
         Some(most) => format!("{least}..{most}"),
         None => format!("{least}+"),
     };
-    argument_error(format!("wrong number of arguments (given {given}, expected {expected})"))
+    argument_error(format!(
+        "wrong number of arguments (given {given}, expected {expected})"
+    ))
 }
 
 #[cold]
 pub(crate) fn frozen(value: &Value) -> Box<Flow> {
     error(
         Class::FrozenError,
-        format!("can't modify frozen {}: {}", Class::of(value).name(), inspect(value)),
+        format!(
+            "can't modify frozen {}: {}",
+            Class::of(value).name(),
+            inspect(value)
+        ),
     )
 }
 

@@ -97,7 +97,12 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
             for group in 0..it.len() {
                 out.push(' ');
                 if group > 0 {
-                    let _ = write!(out, "{}:", it.name(group).map_or_else(|| group.to_string(), str::to_owned));
+                    let _ = write!(
+                        out,
+                        "{}:",
+                        it.name(group)
+                            .map_or_else(|| group.to_string(), str::to_owned)
+                    );
                 }
                 match it.group(group) {
                     Some(text) => write_quoted(out, text),
@@ -129,7 +134,10 @@ fn write_inspect(out: &mut String, value: &Value, depth: u32) {
 fn write_key(out: &mut String, key: &Value, depth: u32) {
     if let Value::Symbol(symbol) = key {
         let name = symbol.name();
-        if is_plain_symbol(&name) && !name.ends_with('=') && name.starts_with(|c: char| c == '_' || c.is_alphabetic()) {
+        if is_plain_symbol(&name)
+            && !name.ends_with('=')
+            && name.starts_with(|c: char| c == '_' || c.is_alphabetic())
+        {
             out.push_str(&name);
         } else {
             write_quoted(out, &name);
@@ -143,7 +151,11 @@ fn write_key(out: &mut String, key: &Value, depth: u32) {
 
 fn write_enumerator(out: &mut String, it: &Enumerator, depth: u32) {
     let arguments: Vec<String> = it.args.iter().map(inspect).collect();
-    let arguments = if arguments.is_empty() { String::new() } else { format!("({})", arguments.join(", ")) };
+    let arguments = if arguments.is_empty() {
+        String::new()
+    } else {
+        format!("({})", arguments.join(", "))
+    };
     let mut receiver = String::new();
     write_inspect(&mut receiver, &it.receiver, depth + 1);
     let _ = match it.class() {
@@ -152,7 +164,11 @@ fn write_enumerator(out: &mut String, it: &Enumerator, depth: u32) {
         }
         Class::ArithmeticSequence => write!(out, "({receiver}.{}{arguments})", it.method.name()),
         Class::Lazy => write!(out, "#<Enumerator::Lazy: {receiver}>"),
-        _ => write!(out, "#<Enumerator: {receiver}:{}{arguments}>", it.method.name()),
+        _ => write!(
+            out,
+            "#<Enumerator: {receiver}:{}{arguments}>",
+            it.method.name()
+        ),
     };
 }
 
@@ -168,8 +184,8 @@ fn write_symbol(out: &mut String, name: &str) {
 /// Whether a symbol needs no quotes.
 fn is_plain_symbol(name: &str) -> bool {
     const OPERATORS: &[&str] = &[
-        "+", "-", "*", "/", "%", "**", "==", "!=", "<", "<=", ">", ">=", "<=>", "===", "=~", "!~", "!", "&", "|", "^",
-        "~", "<<", ">>", "[]", "[]=", "+@", "-@",
+        "+", "-", "*", "/", "%", "**", "==", "!=", "<", "<=", ">", ">=", "<=>", "===", "=~", "!~",
+        "!", "&", "|", "^", "~", "<<", ">>", "[]", "[]=", "+@", "-@",
     ];
     if OPERATORS.contains(&name) {
         return true;
@@ -177,7 +193,9 @@ fn is_plain_symbol(name: &str) -> bool {
     let bare = name.trim_start_matches('$').trim_start_matches('@');
     let bare = bare.strip_suffix(['?', '!', '=']).unwrap_or(bare);
     bare.starts_with(|c: char| c == '_' || c.is_alphabetic() || !c.is_ascii())
-        && bare.chars().all(|c| c == '_' || c.is_alphanumeric() || !c.is_ascii())
+        && bare
+            .chars()
+            .all(|c| c == '_' || c.is_alphanumeric() || !c.is_ascii())
 }
 
 fn write_quoted(out: &mut String, text: &str) {
@@ -199,7 +217,9 @@ fn write_quoted(out: &mut String, text: &str) {
             c if c.is_control() && (c as u32) < 0x80 => {
                 let _ = write!(out, "\\x{:02X}", c as u32);
             }
-            c if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}') => {
+            c if c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}') =>
+            {
                 let _ = write!(out, "\\u{:04X}", c as u32);
             }
             c => out.push(c),

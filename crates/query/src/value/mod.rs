@@ -102,7 +102,11 @@ impl Value {
     }
 
     pub(crate) fn range(from: Value, to: Value, exclusive: bool) -> Value {
-        Value::Range(Rc::new(Range { from, to, exclusive }))
+        Value::Range(Rc::new(Range {
+            from,
+            to,
+            exclusive,
+        }))
     }
 
     pub(crate) fn size(count: usize) -> Value {
@@ -121,7 +125,9 @@ impl Value {
     /// The very same object (or the same number, symbol, …): `equal?`.
     pub(crate) fn same(&self, other: &Value) -> bool {
         match (self, other) {
-            (Value::Nil, Value::Nil) | (Value::Main, Value::Main) | (Value::Dropped, Value::Dropped) => true,
+            (Value::Nil, Value::Nil)
+            | (Value::Main, Value::Main)
+            | (Value::Dropped, Value::Dropped) => true,
             (Value::Bool(a), Value::Bool(b)) => a == b,
             (Value::Int(a), Value::Int(b)) => a == b,
             (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),

@@ -83,8 +83,13 @@ pub(crate) fn float_of(value: &Value) -> Option<f64> {
 
 pub(crate) fn need_float(value: &Value) -> Eval<f64> {
     float_of(value).ok_or_else(|| match value {
-        Value::Nil | Value::Bool(_) => type_error(format!("can't convert {} into Float", brief(value))),
-        _ => type_error(format!("can't convert {} into Float", Class::of(value).name())),
+        Value::Nil | Value::Bool(_) => {
+            type_error(format!("can't convert {} into Float", brief(value)))
+        }
+        _ => type_error(format!(
+            "can't convert {} into Float",
+            Class::of(value).name()
+        )),
     })
 }
 
@@ -100,7 +105,10 @@ pub(crate) fn need_int(value: &Value) -> Eval<i64> {
             Class::RangeError,
             format!("float {} out of range of integer", float_to_s(*it)),
         )),
-        Value::Big(_) => Err(error(Class::RangeError, "bignum too big to convert into 'long'")),
+        Value::Big(_) => Err(error(
+            Class::RangeError,
+            "bignum too big to convert into 'long'",
+        )),
         Value::Rational(it) => Ok((&it.0 / &it.1).to_i64().unwrap_or(i64::MAX)),
         other => Err(no_conversion(other, "Integer")),
     }
@@ -157,8 +165,12 @@ pub(crate) fn fast(op: Op, a: &Value, b: &Value) -> Option<Value> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => fast_int(op, *a, *b),
         (Value::Float(a), Value::Float(b)) => fast_float(op, *a, *b),
-        (Value::Int(a), Value::Float(b)) if a.unsigned_abs() < 1 << 53 => fast_float(op, *a as f64, *b),
-        (Value::Float(a), Value::Int(b)) if b.unsigned_abs() < 1 << 53 => fast_float(op, *a, *b as f64),
+        (Value::Int(a), Value::Float(b)) if a.unsigned_abs() < 1 << 53 => {
+            fast_float(op, *a as f64, *b)
+        }
+        (Value::Float(a), Value::Int(b)) if b.unsigned_abs() < 1 << 53 => {
+            fast_float(op, *a, *b as f64)
+        }
         _ => None,
     }
 }
@@ -203,10 +215,18 @@ pub(crate) fn float_mod(a: f64, b: f64) -> f64 {
         return f64::NAN;
     }
     if b.is_infinite() && a.is_finite() {
-        return if a == 0.0 || (a > 0.0) == (b > 0.0) { a } else { b };
+        return if a == 0.0 || (a > 0.0) == (b > 0.0) {
+            a
+        } else {
+            b
+        };
     }
     let rest = a % b;
-    if rest != 0.0 && (b < 0.0) != (rest < 0.0) { rest + b } else { rest }
+    if rest != 0.0 && (b < 0.0) != (rest < 0.0) {
+        rest + b
+    } else {
+        rest
+    }
 }
 
 /// `a op b` for the four operations and the remainder; `a` is a number.
@@ -276,8 +296,12 @@ pub(crate) fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
     match (Number::of(a)?, Number::of(b)?) {
         (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
         (Number::Int(a), Number::Float(b)) => compare_big_float(&a, b),
-        (Number::Float(a), Number::Int(b)) => compare_big_float(&b, a).map(std::cmp::Ordering::reverse),
-        (left @ Number::Float(_), right) | (left, right @ Number::Float(_)) => left.float().partial_cmp(&right.float()),
+        (Number::Float(a), Number::Int(b)) => {
+            compare_big_float(&b, a).map(std::cmp::Ordering::reverse)
+        }
+        (left @ Number::Float(_), right) | (left, right @ Number::Float(_)) => {
+            left.float().partial_cmp(&right.float())
+        }
         (left, right) => {
             let ((a, b), (c, d)) = (left.ratio(), right.ratio());
             Some((a * d).cmp(&(c * b)))
@@ -291,10 +315,17 @@ fn compare_big_float(a: &BigInt, b: f64) -> Option<std::cmp::Ordering> {
         return None;
     }
     if b.is_infinite() {
-        return Some(if b > 0.0 { Ordering::Less } else { Ordering::Greater });
+        return Some(if b > 0.0 {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        });
     }
     let whole = BigInt::from_f64(b.trunc())?;
-    Some(a.cmp(&whole).then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)))
+    Some(
+        a.cmp(&whole)
+            .then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)),
+    )
 }
 
 /// The largest power we compute, in bits; Ruby warns and gives Infinity far above it.
@@ -326,11 +357,19 @@ pub(crate) fn power(a: &Value, b: &Value) -> Eval {
                 return Err(argument_too_big());
             }
             let (a, b): (BigInt, BigInt) = (Pow::pow(&it.0, size), Pow::pow(&it.1, size));
-            Ok(if *exponent >= 0 { rational(a, b) } else { rational(b, a) })
+            Ok(if *exponent >= 0 {
+                rational(a, b)
+            } else {
+                rational(b, a)
+            })
         }
         _ => {
             let Some(exponent) = float_of(b) else {
-                return Err(type_error(format!("{} can't be coerced into {}", brief(b), Class::of(a).name())));
+                return Err(type_error(format!(
+                    "{} can't be coerced into {}",
+                    brief(b),
+                    Class::of(a).name()
+                )));
             };
             let base = float_of(a).unwrap_or(f64::NAN);
             if base < 0.0 && exponent.fract() != 0.0 && exponent.is_finite() {
@@ -451,7 +490,10 @@ fn digits_of(magnitude: f64) -> (String, i32) {
     let all: String = [whole, fraction].concat();
     let leading = all.len() - all.trim_start_matches('0').len();
     let digits = all.trim_matches('0');
-    (digits.to_owned(), power + whole.len() as i32 - leading as i32)
+    (
+        digits.to_owned(),
+        power + whole.len() as i32 - leading as i32,
+    )
 }
 
 pub(crate) fn float_to_s(it: f64) -> String {
@@ -459,4 +501,3 @@ pub(crate) fn float_to_s(it: f64) -> String {
     write_float(&mut out, it);
     out
 }
-

@@ -45,7 +45,10 @@ struct Entry {
 impl Entries {
     fn find(&mut self, hash: u64, is: impl Fn(&Value) -> bool) -> Option<usize> {
         if self.list.len() <= SEARCHED {
-            return self.list.iter().position(|entry| entry.hash == hash && is(&entry.key));
+            return self
+                .list
+                .iter()
+                .position(|entry| entry.hash == hash && is(&entry.key));
         }
         if self.index.is_empty() {
             self.build();
@@ -152,13 +155,19 @@ impl Table {
     /// As [`Table::get_str`], with the hash known beforehand.
     pub(crate) fn get_hashed(&self, hash: u64, key: &str) -> Option<Value> {
         let mut entries = self.entries.borrow_mut();
-        let at = entries.find(hash, |known| matches!(known, Value::Str(text) if *text.get() == *key))?;
+        let at = entries.find(
+            hash,
+            |known| matches!(known, Value::Str(text) if *text.get() == *key),
+        )?;
         Some(entries.list[at].value.clone())
     }
 
     pub(crate) fn contains(&self, key: &Value) -> bool {
         let hash = hash_of(key);
-        self.entries.borrow_mut().find(hash, |known| eql(known, key)).is_some()
+        self.entries
+            .borrow_mut()
+            .find(hash, |known| eql(known, key))
+            .is_some()
     }
 
     /// A new key goes to the end; a known one keeps its place. A String key is kept as a frozen copy.
@@ -238,15 +247,29 @@ impl Table {
 
     pub(crate) fn pairs(&self) -> Vec<(Value, Value)> {
         let entries = self.entries.borrow();
-        entries.list.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect()
+        entries
+            .list
+            .iter()
+            .map(|entry| (entry.key.clone(), entry.value.clone()))
+            .collect()
     }
 
     pub(crate) fn keys(&self) -> Vec<Value> {
-        self.entries.borrow().list.iter().map(|entry| entry.key.clone()).collect()
+        self.entries
+            .borrow()
+            .list
+            .iter()
+            .map(|entry| entry.key.clone())
+            .collect()
     }
 
     pub(crate) fn values(&self) -> Vec<Value> {
-        self.entries.borrow().list.iter().map(|entry| entry.value.clone()).collect()
+        self.entries
+            .borrow()
+            .list
+            .iter()
+            .map(|entry| entry.value.clone())
+            .collect()
     }
 
     pub(crate) fn borrow(&self) -> Ref<'_, Entries> {
@@ -283,7 +306,10 @@ impl Table {
             })
             .collect();
         Table {
-            entries: RefCell::new(Entries { list, index: entries.index.clone() }),
+            entries: RefCell::new(Entries {
+                list,
+                index: entries.index.clone(),
+            }),
             ..Table::default()
         }
     }

@@ -32,7 +32,12 @@ pub(crate) struct Civil {
 
 impl Time {
     pub(crate) fn from_nanoseconds(nanoseconds: i128) -> Time {
-        Time { nanoseconds, exact: None, offset: Cell::new(0), utc: Cell::new(false) }
+        Time {
+            nanoseconds,
+            exact: None,
+            offset: Cell::new(0),
+            utc: Cell::new(false),
+        }
     }
 
     /// `None` for NaN, infinities and what no calendar holds.
@@ -143,7 +148,11 @@ impl Time {
 
     pub(crate) fn to_s(&self) -> String {
         let c = self.civil();
-        let zone = if self.is_utc() { "UTC".to_owned() } else { self.offset_text("") };
+        let zone = if self.is_utc() {
+            "UTC".to_owned()
+        } else {
+            self.offset_text("")
+        };
         format!(
             "{:04}-{:02}-{:02} {:02}:{:02}:{:02} {zone}",
             c.year, c.month, c.day, c.hour, c.minute, c.second
@@ -169,7 +178,11 @@ impl Time {
             let nine = format!("{:09}", self.fraction());
             let _ = write!(out, ".{:0<digits$}", &nine[..digits.min(9)]);
         }
-        out.push_str(&if self.is_utc() { "Z".to_owned() } else { self.offset_text(":") });
+        out.push_str(&if self.is_utc() {
+            "Z".to_owned()
+        } else {
+            self.offset_text(":")
+        });
         out
     }
 }

@@ -58,7 +58,11 @@ impl Vm {
         }
         let start = if multi.rest.is_some() { end } else { lefts };
         for (at, target) in multi.rights.iter().enumerate() {
-            self.assign(target, list.get(start + at).cloned().unwrap_or_default(), env)?;
+            self.assign(
+                target,
+                list.get(start + at).cloned().unwrap_or_default(),
+                env,
+            )?;
         }
         Ok(())
     }

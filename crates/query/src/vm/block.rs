@@ -55,7 +55,11 @@ impl Vm {
             None => return run(self, None),
             Some(BlockNode::Code(code)) => {
                 let tag = self.tag();
-                let proc = Proc { kind: Kind::Code(Rc::clone(code), Rc::clone(env)), lambda: false, tag };
+                let proc = Proc {
+                    kind: Kind::Code(Rc::clone(code), Rc::clone(env)),
+                    lambda: false,
+                    tag,
+                };
                 let block = Block::of(Rc::new(proc));
                 return match run(self, Some(&block)) {
                     Err(flow) => match *flow {
@@ -65,7 +69,11 @@ impl Vm {
                     done => done,
                 };
             }
-            Some(BlockNode::Symbol(method)) => Rc::new(Proc { kind: Kind::Symbol(*method), lambda: true, tag: 0 }),
+            Some(BlockNode::Symbol(method)) => Rc::new(Proc {
+                kind: Kind::Symbol(*method),
+                lambda: true,
+                tag: 0,
+            }),
             Some(BlockNode::Passed(node)) => {
                 let value = self.eval(node, env)?;
                 match self.to_proc(&value)? {
@@ -84,20 +92,39 @@ impl Vm {
             Value::Nil => return Ok(None),
             Value::Proc(proc) => Rc::clone(proc),
             Value::Symbol(name) => {
-                let method = M::find(&name.name())
-                    .ok_or_else(|| error(Class::NoMethodError, format!("undefined method '{}'", name.name())))?;
-                Rc::new(Proc { kind: Kind::Symbol(method), lambda: true, tag: 0 })
+                let method = M::find(&name.name()).ok_or_else(|| {
+                    error(
+                        Class::NoMethodError,
+                        format!("undefined method '{}'", name.name()),
+                    )
+                })?;
+                Rc::new(Proc {
+                    kind: Kind::Symbol(method),
+                    lambda: true,
+                    tag: 0,
+                })
             }
-            Value::Hash(_) => Rc::new(Proc { kind: Kind::Lookup(value.clone()), lambda: true, tag: 0 }),
+            Value::Hash(_) => Rc::new(Proc {
+                kind: Kind::Lookup(value.clone()),
+                lambda: true,
+                tag: 0,
+            }),
             other => {
-                return Err(type_error(format!("wrong argument type {} (expected Proc)", Class::of(other).name())));
+                return Err(type_error(format!(
+                    "wrong argument type {} (expected Proc)",
+                    Class::of(other).name()
+                )));
             }
         }))
     }
 
     pub(crate) fn make_lambda(&mut self, code: &Rc<Code>, env: &Rc<Env>) -> Value {
         let tag = self.tag();
-        Value::Proc(Rc::new(Proc { kind: Kind::Code(Rc::clone(code), Rc::clone(env)), lambda: true, tag }))
+        Value::Proc(Rc::new(Proc {
+            kind: Kind::Code(Rc::clone(code), Rc::clone(env)),
+            lambda: true,
+            tag,
+        }))
     }
 
     /// A block as a value, for `&block` parameters and `proc { }`.
@@ -117,7 +144,9 @@ impl Vm {
     /// Calls a block with a pair, which is made an Array only if the block wants it as one.
     pub(crate) fn call_pair(&mut self, block: &Block<'_>, a: Value, b: Value) -> Eval {
         match block.parameters() {
-            Some(parameters) if parameters.simple && parameters.required.len() >= 2 => self.call_block(block, &[a, b]),
+            Some(parameters) if parameters.simple && parameters.required.len() >= 2 => {
+                self.call_block(block, &[a, b])
+            }
             _ => self.call_block(block, &[Value::pair(a, b)]),
         }
     }
@@ -145,7 +174,10 @@ impl Vm {
     }
 
     fn run_block(&mut self, code: &Rc<Code>, env: &Rc<Env>, args: &[Value], tag: u64) -> Eval {
-        if code.parameters.simple && code.parameters.required.len() == args.len() && (args.len() != 1 || !code.parameters.trailing_comma) {
+        if code.parameters.simple
+            && code.parameters.required.len() == args.len()
+            && (args.len() != 1 || !code.parameters.trailing_comma)
+        {
             let mut locals = env.locals.borrow_mut();
             for (local, value) in locals.iter_mut().zip(args) {
                 *local = value.clone();
@@ -192,7 +224,9 @@ impl Vm {
                 self.run_block(code, &env, args, proc.tag)
             }
             Kind::Symbol(method) => {
-                let (receiver, rest) = args.split_first().ok_or_else(|| argument_error("no receiver given"))?;
+                let (receiver, rest) = args
+                    .split_first()
+                    .ok_or_else(|| argument_error("no receiver given"))?;
                 self.send(receiver, *method, rest, None)
             }
             Kind::Method(receiver, method) => self.send(receiver, *method, args, None),
@@ -209,7 +243,11 @@ impl Vm {
                     return self.call_proc(inner, &all);
                 }
                 let kind = Kind::Curry(Rc::clone(inner), all, *wanted);
-                Ok(Value::Proc(Rc::new(Proc { kind, lambda: proc.lambda, tag: 0 })))
+                Ok(Value::Proc(Rc::new(Proc {
+                    kind,
+                    lambda: proc.lambda,
+                    tag: 0,
+                })))
             }
         }
     }
@@ -229,7 +267,9 @@ impl Vm {
             None
         } else {
             match args.last() {
-                Some(Value::Hash(table)) if args.len() > parameters.least() && has_symbol_keys(table) => {
+                Some(Value::Hash(table))
+                    if args.len() > parameters.least() && has_symbol_keys(table) =>
+                {
                     let table = Rc::clone(table);
                     args.pop();
                     Some(table)
@@ -262,7 +302,11 @@ impl Vm {
     ) -> Eval<()> {
         if parameters.simple && !keywords_given {
             if args.len() != parameters.required.len() {
-                return Err(wrong_arguments(args.len(), parameters.required.len(), Some(parameters.required.len())));
+                return Err(wrong_arguments(
+                    args.len(),
+                    parameters.required.len(),
+                    Some(parameters.required.len()),
+                ));
             }
             let mut locals = env.locals.borrow_mut();
             for (local, value) in locals.iter_mut().zip(args) {
@@ -296,7 +340,12 @@ impl Vm {
     }
 
     /// There are at least as many as are required.
-    fn bind_positional(&mut self, parameters: &Parameters, args: &[Value], env: &Rc<Env>) -> Eval<()> {
+    fn bind_positional(
+        &mut self,
+        parameters: &Parameters,
+        args: &[Value],
+        env: &Rc<Env>,
+    ) -> Eval<()> {
         let mut args = args.iter().cloned();
         let mut spare = args.len().saturating_sub(parameters.least());
         for target in &parameters.required {
@@ -321,7 +370,12 @@ impl Vm {
         Ok(())
     }
 
-    fn bind_keywords(&mut self, parameters: &Parameters, given: Option<Rc<Table>>, env: &Rc<Env>) -> Eval<()> {
+    fn bind_keywords(
+        &mut self,
+        parameters: &Parameters,
+        given: Option<Rc<Table>>,
+        env: &Rc<Env>,
+    ) -> Eval<()> {
         let given = given.map(|table| table.copy()).unwrap_or_default();
         let mut missing = Vec::new();
         for (name, slot, default) in &parameters.keywords {
@@ -337,14 +391,22 @@ impl Vm {
         }
         let many = |count: usize| if count > 1 { "s" } else { "" };
         if !missing.is_empty() {
-            return Err(argument_error(format!("missing keyword{}: {}", many(missing.len()), missing.join(", "))));
+            return Err(argument_error(format!(
+                "missing keyword{}: {}",
+                many(missing.len()),
+                missing.join(", ")
+            )));
         }
         match parameters.keyword_rest {
             Some(Some(slot)) => env.set(slot, Value::hash(given)),
             Some(None) => {}
             None if given.len() > 0 => {
                 let names: Vec<String> = given.keys().iter().map(inspect).collect();
-                return Err(argument_error(format!("unknown keyword{}: {}", many(names.len()), names.join(", "))));
+                return Err(argument_error(format!(
+                    "unknown keyword{}: {}",
+                    many(names.len()),
+                    names.join(", ")
+                )));
             }
             None => {}
         }
@@ -353,5 +415,8 @@ impl Vm {
 }
 
 fn has_symbol_keys(table: &Table) -> bool {
-    table.keys().iter().all(|key| matches!(key, Value::Symbol(_)))
+    table
+        .keys()
+        .iter()
+        .all(|key| matches!(key, Value::Symbol(_)))
 }

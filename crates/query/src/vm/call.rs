@@ -14,7 +14,13 @@ use std::rc::Rc;
 impl Vm {
     /// Calls a method of a value.
     #[inline]
-    pub(crate) fn send(&mut self, receiver: &Value, method: M, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+    pub(crate) fn send(
+        &mut self,
+        receiver: &Value,
+        method: M,
+        args: &[Value],
+        block: Option<&Block<'_>>,
+    ) -> Eval {
         crate::methods::call(self, receiver, method, args, block)
     }
 
@@ -41,7 +47,11 @@ impl Vm {
     ) -> Eval {
         let code = Rc::clone(&self.program.definitions[helper].code);
         let tag = self.tag();
-        let frame = Frame { block: block.clone(), receiver, tag };
+        let frame = Frame {
+            block: block.clone(),
+            receiver,
+            tag,
+        };
         let env = Env::new(code.locals, None, Rc::new(frame));
         let outer_match = std::mem::take(&mut self.last_match);
         let result = self

@@ -32,7 +32,9 @@ impl Vm {
             Node::Literal(value) => value.clone(),
             Node::Str(text) => Value::str(&**text),
             Node::Interpolated(parts) => Value::str(self.interpolate(parts, env)?),
-            Node::InterpolatedSymbol(parts) => Value::Symbol(Symbol::new(&self.interpolate(parts, env)?)),
+            Node::InterpolatedSymbol(parts) => {
+                Value::Symbol(Symbol::new(&self.interpolate(parts, env)?))
+            }
             Node::InterpolatedRegexp(regexp) => {
                 let source = self.interpolate(&regexp.parts, env)?;
                 if let Some(cached) = &*regexp.cache.borrow()
@@ -60,7 +62,9 @@ impl Vm {
             Node::Range(parts) => {
                 let (from, to) = (self.eval(&parts.0, env)?, self.eval(&parts.1, env)?);
                 if !from.is_nil() && !to.is_nil() && compare::compare(&from, &to).is_none() {
-                    return Err(crate::value::exception::argument_error("bad value for range"));
+                    return Err(crate::value::exception::argument_error(
+                        "bad value for range",
+                    ));
                 }
                 Value::range(from, to, parts.2)
             }
@@ -71,7 +75,10 @@ impl Vm {
                 Some(value) => value.clone(),
                 None => {
                     let name = &self.program.constants[*at];
-                    return Err(error(Class::NameError, format!("uninitialized constant {name}")));
+                    return Err(error(
+                        Class::NameError,
+                        format!("uninitialized constant {name}"),
+                    ));
                 }
             },
             Node::LastMatch(part) => self.match_part(*part),
@@ -102,7 +109,11 @@ impl Vm {
                 return self.eval(last, env);
             }
             Node::If(parts) => {
-                let branch = if self.test(&parts.0, env)? { &parts.1 } else { &parts.2 };
+                let branch = if self.test(&parts.0, env)? {
+                    &parts.1
+                } else {
+                    &parts.2
+                };
                 return self.eval(branch, env);
             }
             Node::And(pair) => {
@@ -156,10 +167,18 @@ impl Vm {
                 Err(flow) => return Err(flow),
             },
             Node::DefinedGlobal(at) => {
-                if self.globals[*at].is_nil() { Value::Nil } else { Value::str("global-variable") }
+                if self.globals[*at].is_nil() {
+                    Value::Nil
+                } else {
+                    Value::str("global-variable")
+                }
             }
             Node::DefinedConstant(at) => {
-                if self.constants[*at].is_none() { Value::Nil } else { Value::str("constant") }
+                if self.constants[*at].is_none() {
+                    Value::Nil
+                } else {
+                    Value::str("constant")
+                }
             }
             Node::MatchAssign(parts) => {
                 let value = self.eval(&parts.0, env)?;
@@ -203,8 +222,15 @@ impl Vm {
         let key = self.eval(key, env)?;
         if let (Value::Array(list), Value::Int(at)) = (&receiver, &key) {
             let list = list.borrow();
-            let at = if *at < 0 { *at + list.len() as i64 } else { *at };
-            return Ok(usize::try_from(at).ok().and_then(|at| list.get(at).cloned()).unwrap_or_default());
+            let at = if *at < 0 {
+                *at + list.len() as i64
+            } else {
+                *at
+            };
+            return Ok(usize::try_from(at)
+                .ok()
+                .and_then(|at| list.get(at).cloned())
+                .unwrap_or_default());
         }
         self.send(&receiver, crate::names::M::OpIndex, &[key], None)
     }
@@ -246,7 +272,9 @@ impl Vm {
         Ok(match value {
             Value::Nil => Vec::new(),
             Value::Array(list) => list.borrow().clone(),
-            Value::Hash(_) | Value::Range(_) | Value::Enumerator(_) => methods::enumerable::to_vec(self, value)?,
+            Value::Hash(_) | Value::Range(_) | Value::Enumerator(_) => {
+                methods::enumerable::to_vec(self, value)?
+            }
             other => vec![other.clone()],
         })
     }
@@ -283,7 +311,9 @@ impl Vm {
             MatchPart::Group(group) => Value::option(found.group(group)),
             MatchPart::Pre => Value::str(found.pre()),
             MatchPart::Post => Value::str(found.post()),
-            MatchPart::Last => Value::option((1..found.len()).rev().find_map(|group| found.group(group))),
+            MatchPart::Last => {
+                Value::option((1..found.len()).rev().find_map(|group| found.group(group)))
+            }
         }
     }
 
@@ -305,7 +335,13 @@ impl Vm {
         }
     }
 
-    fn run_for(&mut self, target: &crate::tree::Target, list: &Node, body: &Node, env: &Rc<Env>) -> Eval {
+    fn run_for(
+        &mut self,
+        target: &crate::tree::Target,
+        list: &Node,
+        body: &Node,
+        env: &Rc<Env>,
+    ) -> Eval {
         let list = self.eval(list, env)?;
         let mut left = None;
         methods::enumerable::each(self, &list, &mut |vm, element| {
@@ -357,7 +393,14 @@ impl Vm {
     pub(crate) fn case_equal(&mut self, pattern: &Value, value: &Value) -> Eval<bool> {
         match compare::case_equal(pattern, value) {
             Some(known) => Ok(known),
-            None => Ok(self.send(pattern, crate::names::M::OpCaseEq, std::slice::from_ref(value), None)?.truthy()),
+            None => Ok(self
+                .send(
+                    pattern,
+                    crate::names::M::OpCaseEq,
+                    std::slice::from_ref(value),
+                    None,
+                )?
+                .truthy()),
         }
     }
 
@@ -397,7 +440,12 @@ impl Vm {
         }
     }
 
-    fn rescue_for<'a>(&mut self, begin: &'a Begin, raised: &Exception, env: &Rc<Env>) -> Eval<Option<&'a Rescue>> {
+    fn rescue_for<'a>(
+        &mut self,
+        begin: &'a Begin,
+        raised: &Exception,
+        env: &Rc<Env>,
+    ) -> Eval<Option<&'a Rescue>> {
         for rescue in &begin.rescues {
             if rescue.classes.is_empty() && raised.class.is(Class::StandardError) {
                 return Ok(Some(rescue));
@@ -427,7 +475,9 @@ impl Vm {
             }
             _ => {
                 let args = self.arguments(&call.arguments, env)?;
-                self.with_block(call.block.as_ref(), env, |vm, block| vm.send(&receiver, call.method, &args, block))
+                self.with_block(call.block.as_ref(), env, |vm, block| {
+                    vm.send(&receiver, call.method, &args, block)
+                })
             }
         }
     }

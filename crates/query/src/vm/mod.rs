@@ -57,7 +57,11 @@ impl Vm {
 
     /// The environment of a stage, or of a helper file's top level.
     pub(crate) fn top(locals: usize) -> Rc<Env> {
-        let frame = Frame { block: None, receiver: Value::Main, tag: 0 };
+        let frame = Frame {
+            block: None,
+            receiver: Value::Main,
+            tag: 0,
+        };
         Env::new(locals, None, Rc::new(frame))
     }
 

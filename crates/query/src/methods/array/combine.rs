@@ -17,7 +17,14 @@ use std::rc::Rc;
 /// The most elements `product` and its like may make.
 const MADE_MAX: usize = 50_000_000;
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     let elements = || list.borrow().clone();
     Ok(Some(match method {
         M::OpAdd => {
@@ -42,7 +49,8 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
         M::OpSub | M::Difference => {
             let mut out = elements();
             for other in args {
-                let gone = Table::from_pairs(strict_array(other)?.into_iter().map(|it| (it, Value::Nil)));
+                let gone =
+                    Table::from_pairs(strict_array(other)?.into_iter().map(|it| (it, Value::Nil)));
                 out.retain(|it| !gone.contains(it));
             }
             Value::array(out)
@@ -65,7 +73,11 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
         M::IntersectQ => {
             arity(args, 1, 1)?;
             let other = strict_array(&args[0])?;
-            Value::Bool(list.borrow().iter().any(|it| other.iter().any(|same| eql(it, same))))
+            Value::Bool(
+                list.borrow()
+                    .iter()
+                    .any(|it| other.iter().any(|same| eql(it, same))),
+            )
         }
         M::Zip => {
             let mut others = Vec::new();
@@ -85,7 +97,11 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
             let mut rows = Vec::new();
             for (at, it) in elements().into_iter().enumerate() {
                 let mut row = vec![it];
-                row.extend(others.iter().map(|other| other.get(at).cloned().unwrap_or_default()));
+                row.extend(
+                    others
+                        .iter()
+                        .map(|other| other.get(at).cloned().unwrap_or_default()),
+                );
                 rows.push(Value::array(row));
             }
             match block {
@@ -129,7 +145,10 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
                 }
                 rows = rows
                     .iter()
-                    .flat_map(|row: &Vec<Value>| list.iter().map(|it| [row.as_slice(), std::slice::from_ref(it)].concat()))
+                    .flat_map(|row: &Vec<Value>| {
+                        list.iter()
+                            .map(|it| [row.as_slice(), std::slice::from_ref(it)].concat())
+                    })
                     .collect();
             }
             Value::array(rows.into_iter().map(Value::array).collect())
@@ -146,7 +165,14 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
             if let Ok(size) = usize::try_from(size) {
                 let repeated = matches!(method, M::RepeatedCombination | M::RepeatedPermutation);
                 let ordered = matches!(method, M::Combination | M::RepeatedCombination);
-                choose(vm, &elements, size, (repeated, ordered), &mut Vec::new(), block)?;
+                choose(
+                    vm,
+                    &elements,
+                    size,
+                    (repeated, ordered),
+                    &mut Vec::new(),
+                    block,
+                )?;
             }
             receiver.clone()
         }
@@ -158,7 +184,10 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
                     None => it,
                 };
                 let Value::Array(pair) = &pair else {
-                    return Err(type_error(format!("wrong element type {} (expected array)", Class::of(&pair).name())));
+                    return Err(type_error(format!(
+                        "wrong element type {} (expected array)",
+                        Class::of(&pair).name()
+                    )));
                 };
                 let pair = pair.borrow();
                 let [key, value] = &pair[..] else {
@@ -194,7 +223,12 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
             }
             Value::Nil
         }
-        M::ToSet => return Err(error(Class::NotImplementedError, "Set is not supported; use `uniq`")),
+        M::ToSet => {
+            return Err(error(
+                Class::NotImplementedError,
+                "Set is not supported; use `uniq`",
+            ));
+        }
         M::Pack => return Err(error(Class::NotImplementedError, "pack is not supported")),
         _ => return Ok(None),
     }))
@@ -204,10 +238,15 @@ fn transpose(rows: &[Value]) -> Eval {
     let rows: Vec<Vec<Value>> = rows.iter().map(strict_array).collect::<Eval<_>>()?;
     let width = rows.first().map_or(0, Vec::len);
     if let Some(odd) = rows.iter().find(|row| row.len() != width) {
-        return Err(error(Class::IndexError, format!("element size differs ({} should be {width})", odd.len())));
+        return Err(error(
+            Class::IndexError,
+            format!("element size differs ({} should be {width})", odd.len()),
+        ));
     }
     Ok(Value::array(
-        (0..width).map(|at| Value::array(rows.iter().map(|row| row[at].clone()).collect())).collect(),
+        (0..width)
+            .map(|at| Value::array(rows.iter().map(|row| row[at].clone()).collect()))
+            .collect(),
     ))
 }
 
@@ -244,7 +283,14 @@ fn join(out: &mut String, list: &List, separator: &str, level: u32) -> Eval<()> 
 }
 
 /// Every choice of `size` elements, in order; `rules` are repeated, and kept in their order.
-fn choose(vm: &mut Vm, list: &[Value], size: usize, rules: (bool, bool), chosen: &mut Vec<usize>, block: &Block<'_>) -> Eval<()> {
+fn choose(
+    vm: &mut Vm,
+    list: &[Value],
+    size: usize,
+    rules: (bool, bool),
+    chosen: &mut Vec<usize>,
+    block: &Block<'_>,
+) -> Eval<()> {
     if chosen.len() == size {
         let choice = chosen.iter().map(|at| list[*at].clone()).collect();
         vm.call1(block, Value::array(choice))?;

@@ -5,9 +5,9 @@ mod combine;
 pub(crate) mod order;
 mod walk;
 
+use super::Found;
 use super::object::enumerator;
 use super::string::{range_of, span_of};
-use super::Found;
 use crate::fast_hash::FastMap;
 use crate::names::M;
 use crate::value::class::Class;
@@ -27,7 +27,14 @@ fn strict_array(value: &Value) -> Eval<Vec<Value>> {
     }
 }
 
-pub(crate) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(crate) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     let count = list.borrow().len();
     let at = |at: usize| list.borrow().get(at).cloned().unwrap_or_default();
     Ok(Some(match method {
@@ -43,16 +50,32 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
             [] => list.borrow().last().cloned().unwrap_or_default(),
             [wanted] => {
                 let wanted = size_argument(wanted, "negative array size")?.min(count);
-                let from = if method == M::First { 0 } else { count - wanted };
+                let from = if method == M::First {
+                    0
+                } else {
+                    count - wanted
+                };
                 Value::array(list.borrow()[from..from + wanted].to_vec())
             }
             _ => return Err(wrong_arguments(args.len(), 0, Some(1))),
         },
         M::Take | M::Drop => {
             arity(args, 1, 1)?;
-            let cut = size_argument(&args[0], if method == M::Take { "attempt to take negative size" } else { "attempt to drop negative size" })?.min(count);
+            let cut = size_argument(
+                &args[0],
+                if method == M::Take {
+                    "attempt to take negative size"
+                } else {
+                    "attempt to drop negative size"
+                },
+            )?
+            .min(count);
             let list = list.borrow();
-            Value::array(if method == M::Take { list[..cut].to_vec() } else { list[cut..].to_vec() })
+            Value::array(if method == M::Take {
+                list[..cut].to_vec()
+            } else {
+                list[cut..].to_vec()
+            })
         }
         M::Dig => dig(vm, receiver, args)?,
         M::Fetch => fetch(vm, list, args, block)?,
@@ -60,7 +83,9 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
             let mut out = Vec::new();
             for arg in args {
                 match slice(list, std::slice::from_ref(arg))? {
-                    Value::Array(part) if matches!(arg, Value::Range(_)) => out.extend(part.borrow().iter().cloned()),
+                    Value::Array(part) if matches!(arg, Value::Range(_)) => {
+                        out.extend(part.borrow().iter().cloned())
+                    }
                     value => out.push(value),
                 }
             }
@@ -68,7 +93,8 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
         }
         M::ToA | M::Entries | M::ToAry => receiver.clone(),
         M::Inspect | M::ToS => Value::str(inspect(receiver)),
-        M::OpCmp => compare(receiver, args.first().unwrap_or(&Value::Nil)).map_or(Value::Nil, |order| Value::Int(order as i64)),
+        M::OpCmp => compare(receiver, args.first().unwrap_or(&Value::Nil))
+            .map_or(Value::Nil, |order| Value::Int(order as i64)),
         M::IncludeQ | M::MemberQ => {
             arity(args, 1, 1)?;
             Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0])))
@@ -91,7 +117,13 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
             match (method, wanted) {
                 (M::Pop, None) => list.pop().unwrap_or_default(),
                 (M::Pop, Some(wanted)) => Value::array(list.split_off(count - wanted)),
-                (_, None) => if count == 0 { Value::Nil } else { list.remove(0) },
+                (_, None) => {
+                    if count == 0 {
+                        Value::Nil
+                    } else {
+                        list.remove(0)
+                    }
+                }
                 (_, Some(wanted)) => Value::array(list.drain(..wanted).collect()),
             }
         }
@@ -170,7 +202,13 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
             }
             Value::array(out)
         }
-        M::Compact => Value::array(list.borrow().iter().filter(|it| !it.is_nil()).cloned().collect()),
+        M::Compact => Value::array(
+            list.borrow()
+                .iter()
+                .filter(|it| !it.is_nil())
+                .cloned()
+                .collect(),
+        ),
         M::Uniq => Value::array(uniq(vm, &list.borrow().clone(), block)?),
         M::Assoc | M::Rassoc => {
             arity(args, 1, 1)?;
@@ -183,8 +221,21 @@ pub(crate) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
         }
         M::Sample | M::Shuffle => super::random::pick(vm, &list.borrow().clone(), method, args)?,
         M::Bsearch | M::BsearchIndex => bsearch(vm, list, method, args, block)?,
-        M::MapBang | M::CollectBang | M::SortBang | M::SortByBang | M::ReverseBang | M::ShuffleBang | M::RotateBang
-        | M::SelectBang | M::FilterBang | M::KeepIf | M::RejectBang | M::DeleteIf | M::UniqBang | M::CompactBang | M::FlattenBang => {
+        M::MapBang
+        | M::CollectBang
+        | M::SortBang
+        | M::SortByBang
+        | M::ReverseBang
+        | M::ShuffleBang
+        | M::RotateBang
+        | M::SelectBang
+        | M::FilterBang
+        | M::KeepIf
+        | M::RejectBang
+        | M::DeleteIf
+        | M::UniqBang
+        | M::CompactBang
+        | M::FlattenBang => {
             return bang(vm, receiver, list, method, args, block).map(Some);
         }
         _ => {
@@ -215,10 +266,14 @@ fn slice(list: &List, args: &[Value]) -> Eval {
         (start, Some(count)) => span_of(need_int(start)?, need_int(count)?, list.len()),
         (Value::Range(range), None) => range_of(range, list.len())?,
         (at, None) => {
-            return Ok(place(need_int(at)?, list.len()).and_then(|at| list.get(at).cloned()).unwrap_or_default());
+            return Ok(place(need_int(at)?, list.len())
+                .and_then(|at| list.get(at).cloned())
+                .unwrap_or_default());
         }
     };
-    Ok(span.map_or(Value::Nil, |(from, count)| Value::array(list[from..from + count].to_vec())))
+    Ok(span.map_or(Value::Nil, |(from, count)| {
+        Value::array(list[from..from + count].to_vec())
+    }))
 }
 
 /// `dig`, through Arrays and Hashes.
@@ -232,7 +287,10 @@ pub(crate) fn dig(vm: &mut Vm, receiver: &Value, args: &[Value]) -> Eval {
     }
     match inner {
         Value::Array(_) | Value::Hash(_) => dig(vm, &inner, rest),
-        other => Err(crate::value::exception::type_error(format!("{} does not have #dig method", Class::of(&other).name()))),
+        other => Err(crate::value::exception::type_error(format!(
+            "{} does not have #dig method",
+            Class::of(&other).name()
+        ))),
     }
 }
 
@@ -246,9 +304,13 @@ fn fetch(vm: &mut Vm, list: &List, args: &[Value], block: Option<&Block<'_>>) ->
     match (block, args.get(1)) {
         (Some(block), _) => vm.call1(block, args[0].clone()),
         (None, Some(default)) => Ok(default.clone()),
-        (None, None) => {
-            Err(error(Class::IndexError, format!("index {at} outside of array bounds: {}...{count}", -(count as i64))))
-        }
+        (None, None) => Err(error(
+            Class::IndexError,
+            format!(
+                "index {at} outside of array bounds: {}...{count}",
+                -(count as i64)
+            ),
+        )),
     }
 }
 
@@ -260,7 +322,10 @@ fn insert(receiver: &Value, list: &List, args: &[Value]) -> Eval {
     let count = list.borrow().len();
     let place = if at < 0 { at + count as i64 + 1 } else { at };
     let Ok(place) = usize::try_from(place) else {
-        return Err(error(Class::IndexError, format!("index {at} too small for array; minimum: -{}", count + 1)));
+        return Err(error(
+            Class::IndexError,
+            format!("index {at} too small for array; minimum: -{}", count + 1),
+        ));
     };
     let mut list = list.borrow_mut();
     if place > list.len() {
@@ -279,10 +344,17 @@ fn store(list: &List, args: &[Value]) -> Eval {
     let count = list.borrow().len();
     let (from, size) = match place {
         [Value::Range(range)] => {
-            let from = if range.from.is_nil() { 0 } else { need_int(&range.from)? };
+            let from = if range.from.is_nil() {
+                0
+            } else {
+                need_int(&range.from)?
+            };
             let from = if from < 0 { from + count as i64 } else { from };
             let Ok(from) = usize::try_from(from) else {
-                return Err(error(Class::RangeError, format!("{} out of range", inspect(&place[0]))));
+                return Err(error(
+                    Class::RangeError,
+                    format!("{} out of range", inspect(&place[0])),
+                ));
             };
             let size = match range_of(range, count.max(from))? {
                 Some((_, size)) => size,
@@ -293,10 +365,19 @@ fn store(list: &List, args: &[Value]) -> Eval {
         [start, size] => {
             let start = need_int(start)?;
             let size = need_int(size)?;
-            let from = if start < 0 { start + count as i64 } else { start };
+            let from = if start < 0 {
+                start + count as i64
+            } else {
+                start
+            };
             match (usize::try_from(from), usize::try_from(size)) {
                 (Ok(from), Ok(size)) => (from, size.min(count.saturating_sub(from))),
-                (_, Err(_)) => return Err(error(Class::IndexError, format!("negative length ({size})"))),
+                (_, Err(_)) => {
+                    return Err(error(
+                        Class::IndexError,
+                        format!("negative length ({size})"),
+                    ));
+                }
                 _ => return Err(too_small(start, count)),
             }
         }
@@ -331,14 +412,25 @@ fn store(list: &List, args: &[Value]) -> Eval {
 }
 
 fn too_small(at: i64, count: usize) -> Box<crate::value::exception::Flow> {
-    error(Class::IndexError, format!("index {at} too small for array; minimum: -{count}"))
+    error(
+        Class::IndexError,
+        format!("index {at} too small for array; minimum: -{count}"),
+    )
 }
 
-fn fill(vm: &mut Vm, receiver: &Value, list: &List, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+fn fill(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &List,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     let (value, place) = match block {
         Some(_) => (Value::Nil, args),
         None => {
-            let (value, place) = args.split_first().ok_or_else(|| wrong_arguments(0, 1, Some(3)))?;
+            let (value, place) = args
+                .split_first()
+                .ok_or_else(|| wrong_arguments(0, 1, Some(3)))?;
             (value.clone(), place)
         }
     };
@@ -346,14 +438,24 @@ fn fill(vm: &mut Vm, receiver: &Value, list: &List, args: &[Value], block: Optio
     let (from, to) = match place {
         [] | [Value::Nil] => (0, count),
         [Value::Range(range)] => {
-            let from = if range.from.is_nil() { 0 } else { need_int(&range.from)? };
-            let to = if range.to.is_nil() { count as i64 } else { need_int(&range.to)? + i64::from(!range.exclusive) };
+            let from = if range.from.is_nil() {
+                0
+            } else {
+                need_int(&range.from)?
+            };
+            let to = if range.to.is_nil() {
+                count as i64
+            } else {
+                need_int(&range.to)? + i64::from(!range.exclusive)
+            };
             (from.max(0) as usize, to.max(0) as usize)
         }
         [start, rest @ ..] => {
             let start = self::place(need_int(start)?, count).unwrap_or(0);
             match rest.first() {
-                Some(size) if !size.is_nil() => (start, start + need_int(size)?.clamp(0, 1 << 28) as usize),
+                Some(size) if !size.is_nil() => {
+                    (start, start + need_int(size)?.clamp(0, 1 << 28) as usize)
+                }
                 _ => (start, count),
             }
         }
@@ -390,7 +492,13 @@ pub(crate) fn uniq(vm: &mut Vm, list: &[Value], block: Option<&Block<'_>>) -> Ev
     Ok(out)
 }
 
-fn bsearch(vm: &mut Vm, list: &Rc<List>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+fn bsearch(
+    vm: &mut Vm,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     let Some(block) = block else {
         return Ok(enumerator(&Value::Array(Rc::clone(list)), method, args));
     };
@@ -429,7 +537,14 @@ fn bsearch(vm: &mut Vm, list: &Rc<List>, method: M, args: &[Value], block: Optio
 }
 
 /// `map!` and its like: as without the `!`, in place.
-fn bang(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+fn bang(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     let (plain, always_self) = match method {
         M::MapBang | M::CollectBang => (M::Map, true),
         M::SortBang => (M::Sort, true),
@@ -453,5 +568,9 @@ fn bang(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &[Value
     let new = new.borrow().clone();
     let changed = new.len() != before || plain == M::Flatten && !flat_before;
     *list.borrow_mut() = new;
-    Ok(if changed || always_self { receiver.clone() } else { Value::Nil })
+    Ok(if changed || always_self {
+        receiver.clone()
+    } else {
+        Value::Nil
+    })
 }

@@ -1,8 +1,8 @@
 //! Sorting, extremes and sums of an Array.
 
+use super::super::Found;
 use super::super::comparable::sign;
 use super::super::object::enumerator;
-use super::super::Found;
 use super::size_argument;
 use crate::names::M;
 use crate::value::compare::{self, order};
@@ -14,7 +14,14 @@ use crate::vm::block::Block;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     let elements = || list.borrow().clone();
     Ok(Some(match method {
         M::Sort => {
@@ -68,7 +75,13 @@ fn by(mut pairs: Vec<(Value, Value)>, method: M, args: &[Value]) -> Eval {
         _ => None,
     };
     if method == M::SortBy || wanted.is_some() {
-        compare::sort_with(&mut pairs, &mut |a, b| if method == M::MaxBy { order(&b.0, &a.0) } else { order(&a.0, &b.0) })?;
+        compare::sort_with(&mut pairs, &mut |a, b| {
+            if method == M::MaxBy {
+                order(&b.0, &a.0)
+            } else {
+                order(&a.0, &b.0)
+            }
+        })?;
         pairs.truncate(wanted.unwrap_or(usize::MAX));
         return Ok(Value::array(pairs.into_iter().map(|(_, it)| it).collect()));
     }
@@ -104,7 +117,13 @@ impl<T> NoneOrTry<T> for Option<T> {
     }
 }
 
-fn extreme(vm: &mut Vm, mut list: Vec<Value>, most: bool, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+fn extreme(
+    vm: &mut Vm,
+    mut list: Vec<Value>,
+    most: bool,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     arity(args, 0, 1)?;
     let mut compare = |a: &Value, b: &Value| match block {
         None => order(a, b),
@@ -117,12 +136,18 @@ fn extreme(vm: &mut Vm, mut list: Vec<Value>, most: bool, args: &[Value], block:
         && !wanted.is_nil()
     {
         let wanted = size_argument(wanted, "negative size")?;
-        compare::sort_with(&mut list, &mut |a, b| if most { compare(b, a) } else { compare(a, b) })?;
+        compare::sort_with(&mut list, &mut |a, b| {
+            if most { compare(b, a) } else { compare(a, b) }
+        })?;
         list.truncate(wanted);
         return Ok(Value::array(list));
     }
     let mut best: Option<Value> = None;
-    let beats = if most { Ordering::Greater } else { Ordering::Less };
+    let beats = if most {
+        Ordering::Greater
+    } else {
+        Ordering::Less
+    };
     for it in list {
         let better = match &best {
             None => true,
@@ -141,13 +166,21 @@ pub(crate) fn sum(vm: &mut Vm, initial: Value, list: &[Value]) -> Eval {
     let mut at = 0;
     // Exact while there are no floats.
     while let Some(it) = list.get(at) {
-        if !matches!((&total, it), (Value::Int(_) | Value::Big(_), Value::Int(_) | Value::Big(_))) {
+        if !matches!(
+            (&total, it),
+            (Value::Int(_) | Value::Big(_), Value::Int(_) | Value::Big(_))
+        ) {
             break;
         }
         total = vm.binary(Op::Add, &total, it)?;
         at += 1;
     }
-    let numeric = |it: &Value| matches!(it, Value::Int(_) | Value::Big(_) | Value::Float(_) | Value::Rational(_));
+    let numeric = |it: &Value| {
+        matches!(
+            it,
+            Value::Int(_) | Value::Big(_) | Value::Float(_) | Value::Rational(_)
+        )
+    };
     let next_is_float = list.get(at).is_some_and(Value::is_float);
     if numeric(&total) && (total.is_float() || next_is_float) && at < list.len() {
         let mut sum = float_of(&total).unwrap_or(0.0);
@@ -159,7 +192,11 @@ pub(crate) fn sum(vm: &mut Vm, initial: Value, list: &[Value]) -> Eval {
                 continue;
             }
             let next = sum + x;
-            lost += if sum.abs() >= x.abs() { (sum - next) + x } else { (x - next) + sum };
+            lost += if sum.abs() >= x.abs() {
+                (sum - next) + x
+            } else {
+                (x - next) + sum
+            };
             sum = next;
         }
         total = Value::Float(if sum.is_finite() { sum + lost } else { sum });

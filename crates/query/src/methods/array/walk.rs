@@ -1,7 +1,7 @@
 //! What walks an Array's elements with a block. Everything enumerable ends here, once its elements are known.
 
-use super::super::object::enumerator;
 use super::super::Found;
+use super::super::object::enumerator;
 use crate::names::M;
 use crate::value::compare::equal;
 use crate::value::exception::{Eval, argument_error, arity, wrong_arguments};
@@ -14,7 +14,11 @@ use crate::vm::block::Block;
 use std::rc::Rc;
 
 /// Calls for each element; stops when told. The Array may change meanwhile.
-fn each(vm: &mut Vm, list: &List, run: &mut dyn FnMut(&mut Vm, usize, Value) -> Eval<bool>) -> Eval<()> {
+fn each(
+    vm: &mut Vm,
+    list: &List,
+    run: &mut dyn FnMut(&mut Vm, usize, Value) -> Eval<bool>,
+) -> Eval<()> {
     let mut at = 0;
     loop {
         let Some(it) = list.borrow().get(at).cloned() else {
@@ -27,7 +31,14 @@ fn each(vm: &mut Vm, list: &List, run: &mut dyn FnMut(&mut Vm, usize, Value) -> 
     }
 }
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     if let Some(value) = without_block(vm, receiver, list, method, args, block)? {
         return Ok(Some(value));
     }
@@ -42,13 +53,46 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, ar
 
 /// The methods that want a block, and give an Enumerator without.
 const WITH_BLOCK: &[M] = &[
-    M::Each, M::EachEntry, M::Map, M::Collect, M::FlatMap, M::CollectConcat, M::Select, M::Filter, M::FindAll, M::Reject,
-    M::FilterMap, M::Partition, M::Find, M::Detect, M::FindIndex, M::Index, M::Rindex, M::GroupBy, M::EachWithIndex,
-    M::EachWithObject, M::EachIndex, M::ReverseEach, M::TakeWhile, M::DropWhile, M::EachSlice, M::EachCons, M::ChunkWhile,
-    M::SliceWhen, M::Chunk, M::TallyBy,
+    M::Each,
+    M::EachEntry,
+    M::Map,
+    M::Collect,
+    M::FlatMap,
+    M::CollectConcat,
+    M::Select,
+    M::Filter,
+    M::FindAll,
+    M::Reject,
+    M::FilterMap,
+    M::Partition,
+    M::Find,
+    M::Detect,
+    M::FindIndex,
+    M::Index,
+    M::Rindex,
+    M::GroupBy,
+    M::EachWithIndex,
+    M::EachWithObject,
+    M::EachIndex,
+    M::ReverseEach,
+    M::TakeWhile,
+    M::DropWhile,
+    M::EachSlice,
+    M::EachCons,
+    M::ChunkWhile,
+    M::SliceWhen,
+    M::Chunk,
+    M::TallyBy,
 ];
 
-fn without_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+fn without_block(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     Ok(Some(match method {
         M::AnyQ | M::AllQ | M::NoneQ | M::OneQ => {
             arity(args, 0, 1)?;
@@ -76,7 +120,9 @@ fn without_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args
             })
         }
         M::Count => match (args.first(), block) {
-            (Some(wanted), _) => Value::size(list.borrow().iter().filter(|it| equal(it, wanted)).count()),
+            (Some(wanted), _) => {
+                Value::size(list.borrow().iter().filter(|it| equal(it, wanted)).count())
+            }
             (None, Some(block)) => {
                 let mut count = 0_usize;
                 each(vm, list, &mut |vm, _, it| {
@@ -90,7 +136,9 @@ fn without_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args
         M::FindIndex | M::Index if !args.is_empty() => {
             Value::option(list.borrow().iter().position(|it| equal(it, &args[0])))
         }
-        M::Rindex if !args.is_empty() => Value::option(list.borrow().iter().rposition(|it| equal(it, &args[0]))),
+        M::Rindex if !args.is_empty() => {
+            Value::option(list.borrow().iter().rposition(|it| equal(it, &args[0])))
+        }
         M::Reduce | M::Inject => inject(vm, list, args, block)?,
         M::Tally => {
             let table = Table::default();
@@ -118,7 +166,8 @@ fn without_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args
             Value::array(out)
         }
         M::Lazy => {
-            let mut it = crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
+            let mut it =
+                crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
             it.lazy = true;
             Value::Enumerator(Rc::new(it))
         }
@@ -149,7 +198,14 @@ fn without_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args
     }))
 }
 
-fn with_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &[Value], block: &Block<'_>) -> Eval {
+fn with_block(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: &Block<'_>,
+) -> Eval {
     let mut out = Vec::new();
     let mut found = Value::Nil;
     match method {
@@ -158,7 +214,9 @@ fn with_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &
             return Ok(receiver.clone());
         }
         M::EachIndex => {
-            each(vm, list, &mut |vm, at, _| vm.call1(block, Value::size(at)).map(|_| true))?;
+            each(vm, list, &mut |vm, at, _| {
+                vm.call1(block, Value::size(at)).map(|_| true)
+            })?;
             return Ok(receiver.clone());
         }
         M::ReverseEach => {
@@ -169,12 +227,16 @@ fn with_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &
             return Ok(receiver.clone());
         }
         M::EachWithIndex => {
-            each(vm, list, &mut |vm, at, it| vm.call_block(block, &[it, Value::size(at)]).map(|_| true))?;
+            each(vm, list, &mut |vm, at, it| {
+                vm.call_block(block, &[it, Value::size(at)]).map(|_| true)
+            })?;
             return Ok(receiver.clone());
         }
         M::EachWithObject => {
             arity(args, 1, 1)?;
-            each(vm, list, &mut |vm, _, it| vm.call_block(block, &[it, args[0].clone()]).map(|_| true))?;
+            each(vm, list, &mut |vm, _, it| {
+                vm.call_block(block, &[it, args[0].clone()]).map(|_| true)
+            })?;
             return Ok(args[0].clone());
         }
         M::Map | M::Collect => {
@@ -207,7 +269,12 @@ fn with_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &
         M::Partition => {
             let mut rest = Vec::new();
             each(vm, list, &mut |vm, _, it| {
-                if vm.call1(block, it.clone())?.truthy() { &mut out } else { &mut rest }.push(it);
+                if vm.call1(block, it.clone())?.truthy() {
+                    &mut out
+                } else {
+                    &mut rest
+                }
+                .push(it);
                 Ok(true)
             })?;
             return Ok(Value::pair(Value::array(out), Value::array(rest)));
@@ -275,11 +342,21 @@ fn with_block(vm: &mut Vm, receiver: &Value, list: &Rc<List>, method: M, args: &
         M::EachSlice | M::EachCons => {
             arity(args, 1, 1)?;
             let size = need_int(&args[0])?;
-            let invalid = if method == M::EachSlice { "invalid slice size" } else { "invalid size" };
-            let size = usize::try_from(size).ok().filter(|size| *size > 0).ok_or_else(|| argument_error(invalid))?;
+            let invalid = if method == M::EachSlice {
+                "invalid slice size"
+            } else {
+                "invalid size"
+            };
+            let size = usize::try_from(size)
+                .ok()
+                .filter(|size| *size > 0)
+                .ok_or_else(|| argument_error(invalid))?;
             let elements = list.borrow().clone();
-            let parts: Vec<&[Value]> =
-                if method == M::EachSlice { elements.chunks(size).collect() } else { elements.windows(size).collect() };
+            let parts: Vec<&[Value]> = if method == M::EachSlice {
+                elements.chunks(size).collect()
+            } else {
+                elements.windows(size).collect()
+            };
             for part in parts {
                 vm.call1(block, Value::array(part.to_vec()))?;
             }
@@ -332,13 +409,21 @@ fn inject(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>
         ([initial], Some(_)) => (Some(initial.clone()), None),
         ([operator], None) => (None, Some(operator)),
         ([initial, operator], _) => (Some(initial.clone()), Some(operator)),
-        ([], None) => return Err(crate::value::exception::error(crate::value::class::Class::LocalJumpError, "no block given")),
+        ([], None) => {
+            return Err(crate::value::exception::error(
+                crate::value::class::Class::LocalJumpError,
+                "no block given",
+            ));
+        }
         _ => return Err(wrong_arguments(args.len(), 0, Some(2))),
     };
     let operator = match operator {
         Some(name) => {
             let name = to_s(name);
-            Some(M::find(&name).ok_or_else(|| argument_error(format!("undefined method '{name}'")))?)
+            Some(
+                M::find(&name)
+                    .ok_or_else(|| argument_error(format!("undefined method '{name}'")))?,
+            )
         }
         None => None,
     };

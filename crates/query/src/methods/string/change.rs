@@ -24,16 +24,26 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
         M::Swapcase => s
             .chars()
             .flat_map(|c| {
-                let swapped: Vec<char> =
-                    if c.is_uppercase() { c.to_lowercase().collect() } else { c.to_uppercase().collect() };
+                let swapped: Vec<char> = if c.is_uppercase() {
+                    c.to_lowercase().collect()
+                } else {
+                    c.to_uppercase().collect()
+                };
                 swapped
             })
             .collect(),
-        M::Strip => s.trim_start_matches(is_blank).trim_end_matches(is_blank_or_null).to_owned(),
+        M::Strip => s
+            .trim_start_matches(is_blank)
+            .trim_end_matches(is_blank_or_null)
+            .to_owned(),
         M::Lstrip => s.trim_start_matches(is_blank).to_owned(),
         M::Rstrip => s.trim_end_matches(is_blank_or_null).to_owned(),
         M::Chomp => match args.first() {
-            None => s.strip_suffix("\r\n").or_else(|| s.strip_suffix(['\n', '\r'])).unwrap_or(s).to_owned(),
+            None => s
+                .strip_suffix("\r\n")
+                .or_else(|| s.strip_suffix(['\n', '\r']))
+                .unwrap_or(s)
+                .to_owned(),
             Some(suffix) => {
                 let suffix = need_str(suffix)?;
                 if suffix.is_empty() {
@@ -45,18 +55,26 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
         },
         M::Chop => match s.strip_suffix("\r\n") {
             Some(cut) => cut.to_owned(),
-            None => s.chars().next_back().map_or("", |last| &s[..s.len() - last.len_utf8()]).to_owned(),
+            None => s
+                .chars()
+                .next_back()
+                .map_or("", |last| &s[..s.len() - last.len_utf8()])
+                .to_owned(),
         },
         M::Chr => s.chars().next().map(String::from).unwrap_or_default(),
         M::Reverse => s.chars().rev().collect(),
         M::Succ | M::Next => successor(s),
         M::DeletePrefix => {
             arity(args, 1, 1)?;
-            s.strip_prefix(need_str(&args[0])?.as_str()).unwrap_or(s).to_owned()
+            s.strip_prefix(need_str(&args[0])?.as_str())
+                .unwrap_or(s)
+                .to_owned()
         }
         M::DeleteSuffix => {
             arity(args, 1, 1)?;
-            s.strip_suffix(need_str(&args[0])?.as_str()).unwrap_or(s).to_owned()
+            s.strip_suffix(need_str(&args[0])?.as_str())
+                .unwrap_or(s)
+                .to_owned()
         }
         M::Ljust | M::Rjust | M::Center => {
             arity(args, 1, 2)?;
@@ -132,7 +150,12 @@ pub(super) fn successor(s: &str) -> String {
         };
         // The next to the left, unless something else stands between it and the end.
         match chars[..at].iter().rposition(char::is_ascii_alphanumeric) {
-            Some(left) if left + 1 == at || chars[left].is_ascii_digit() == chars[last].is_ascii_digit() => at = left,
+            Some(left)
+                if left + 1 == at
+                    || chars[left].is_ascii_digit() == chars[last].is_ascii_digit() =>
+            {
+                at = left
+            }
             _ => {
                 chars.insert(at, carry);
                 return chars.into_iter().collect();
@@ -142,14 +165,22 @@ pub(super) fn successor(s: &str) -> String {
 }
 
 /// The methods that change their receiver.
-pub(super) fn in_place(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M, args: &[Value]) -> Eval {
+pub(super) fn in_place(
+    vm: &mut Vm,
+    receiver: &Value,
+    text: &Rc<Text>,
+    method: M,
+    args: &[Value],
+) -> Eval {
     match method {
         M::OpShl => {
             arity(args, 1, 1)?;
             match &args[0] {
                 Value::Int(code) => {
                     let c = u32::try_from(*code).ok().and_then(char::from_u32);
-                    let c = c.ok_or_else(|| error(Class::RangeError, format!("{code} out of char range")))?;
+                    let c = c.ok_or_else(|| {
+                        error(Class::RangeError, format!("{code} out of char range"))
+                    })?;
                     text.push(&c.to_string());
                 }
                 other => text.push(&need_str(other)?),
@@ -172,8 +203,11 @@ pub(super) fn in_place(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M
             let mut whole = text.string();
             let length = char_count(&whole) as i64;
             let place = if at < 0 { at + length + 1 } else { at };
-            let byte = usize::try_from(place).ok().and_then(|place| byte_of(&whole, place));
-            let byte = byte.ok_or_else(|| error(Class::IndexError, format!("index {at} out of string")))?;
+            let byte = usize::try_from(place)
+                .ok()
+                .and_then(|place| byte_of(&whole, place));
+            let byte =
+                byte.ok_or_else(|| error(Class::IndexError, format!("index {at} out of string")))?;
             whole.insert_str(byte, &more);
             text.set(whole);
         }
@@ -185,7 +219,9 @@ pub(super) fn in_place(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M
 /// `s[place] = text`.
 fn set_part(vm: &mut Vm, text: &Rc<Text>, args: &[Value]) -> Eval {
     let Some((value, place)) = args.split_last() else {
-        return Err(argument_error("wrong number of arguments (given 0, expected 2..3)"));
+        return Err(argument_error(
+            "wrong number of arguments (given 0, expected 2..3)",
+        ));
     };
     let whole = text.string();
     let more = need_str(value)?;
@@ -193,12 +229,16 @@ fn set_part(vm: &mut Vm, text: &Rc<Text>, args: &[Value]) -> Eval {
     let span = match place {
         [Value::Str(part)] => {
             let part = part.string();
-            let at = whole.find(&part).ok_or_else(|| error(Class::IndexError, "string not matched"))?;
+            let at = whole
+                .find(&part)
+                .ok_or_else(|| error(Class::IndexError, "string not matched"))?;
             text.set([&whole[..at], &more, &whole[at + part.len()..]].concat());
             return Ok(value.clone());
         }
         [Value::Regexp(pattern)] => {
-            let (from, to) = pattern.find(&whole, 0)?.ok_or_else(|| error(Class::IndexError, "regexp not matched"))?;
+            let (from, to) = pattern
+                .find(&whole, 0)?
+                .ok_or_else(|| error(Class::IndexError, "regexp not matched"))?;
             text.set([&whole[..from], &more, &whole[to..]].concat());
             return Ok(value.clone());
         }

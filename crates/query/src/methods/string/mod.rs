@@ -10,7 +10,9 @@ use super::{Found, comparable};
 use crate::names::M;
 use crate::regex::escape;
 use crate::value::class::Class;
-use crate::value::exception::{Eval, argument_error, arity, error, frozen, no_conversion, type_error};
+use crate::value::exception::{
+    Eval, argument_error, arity, error, frozen, no_conversion, type_error,
+};
 use crate::value::number::need_int;
 use crate::value::symbol::Symbol;
 use crate::value::text::Text;
@@ -31,7 +33,14 @@ pub(crate) fn need_strs(args: &[Value]) -> Eval<Vec<String>> {
     args.iter().map(need_str).collect()
 }
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    text: &Rc<Text>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     if let Some(plain) = without_bang(method) {
         return bang(vm, receiver, text, plain, args, block).map(Some);
     }
@@ -49,7 +58,8 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M, ar
         }
         M::OpCmp => {
             arity(args, 1, 1)?;
-            compare::compare(receiver, &args[0]).map_or(Value::Nil, |order| Value::Int(order as i64))
+            compare::compare(receiver, &args[0])
+                .map_or(Value::Nil, |order| Value::Int(order as i64))
         }
         M::OpAdd => {
             arity(args, 1, 1)?;
@@ -60,7 +70,8 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M, ar
         }
         M::OpMul => {
             arity(args, 1, 1)?;
-            let count = usize::try_from(need_int(&args[0])?).map_err(|_| argument_error("negative argument"))?;
+            let count = usize::try_from(need_int(&args[0])?)
+                .map_err(|_| argument_error("negative argument"))?;
             if s.len().saturating_mul(count) > 1 << 30 {
                 return Err(argument_error("argument too big"));
             }
@@ -115,7 +126,12 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M, ar
             arity(args, 1, 1)?;
             let at = need_int(&args[0])?;
             let at = if at < 0 { at + s.len() as i64 } else { at };
-            Value::option(usize::try_from(at).ok().and_then(|at| s.as_bytes().get(at)).map(|byte| i64::from(*byte)))
+            Value::option(
+                usize::try_from(at)
+                    .ok()
+                    .and_then(|at| s.as_bytes().get(at))
+                    .map(|byte| i64::from(*byte)),
+            )
         }
         M::Unpack1 => unpack1(s, args)?,
         M::Byteslice => byteslice(s, args)?,
@@ -130,9 +146,12 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M, ar
             for prefix in args {
                 let hit = match prefix {
                     Value::Regexp(pattern) => {
-                        let found = pattern.captures(&Rc::from(s.as_str()), 0)?.filter(|found| found.span(0).is_some_and(|(from, _)| from == 0));
+                        let found = pattern
+                            .captures(&Rc::from(s.as_str()), 0)?
+                            .filter(|found| found.span(0).is_some_and(|(from, _)| from == 0));
                         let hit = found.is_some();
-                        vm.last_match = found.map_or(Value::Nil, |found| Value::Match(Rc::new(found)));
+                        vm.last_match =
+                            found.map_or(Value::Nil, |found| Value::Match(Rc::new(found)));
                         hit
                     }
                     other => s.starts_with(&need_str(other)?),
@@ -143,7 +162,11 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M, ar
             }
             return Ok(Some(Value::Bool(false)));
         }
-        M::EndWithQ => Value::Bool(need_strs(args)?.iter().any(|suffix| s.ends_with(suffix.as_str()))),
+        M::EndWithQ => Value::Bool(
+            need_strs(args)?
+                .iter()
+                .any(|suffix| s.ends_with(suffix.as_str())),
+        ),
         M::IncludeQ => {
             arity(args, 1, 1)?;
             match &args[0] {
@@ -155,14 +178,19 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, method: M, ar
             arity(args, 1, 1)?;
             let Value::Str(other) = &args[0] else {
                 return match &args[0] {
-                    Value::Nil | Value::Int(_) | Value::Symbol(_) => Err(no_conversion(&args[0], "String")),
+                    Value::Nil | Value::Int(_) | Value::Symbol(_) => {
+                        Err(no_conversion(&args[0], "String"))
+                    }
                     _ => Ok(Some(Value::Nil)),
                 };
             };
             if method == M::CasecmpQ {
                 Value::Bool(s.to_lowercase() == other.get().to_lowercase())
             } else {
-                Value::Int(s.to_ascii_lowercase().cmp(&other.get().to_ascii_lowercase()) as i64)
+                Value::Int(
+                    s.to_ascii_lowercase()
+                        .cmp(&other.get().to_ascii_lowercase()) as i64,
+                )
             }
         }
         M::AsciiOnlyQ => Value::Bool(s.is_ascii()),
@@ -234,7 +262,14 @@ fn without_bang(method: M) -> Option<M> {
 }
 
 /// Changes in place; nil when nothing changed.
-fn bang(vm: &mut Vm, receiver: &Value, text: &Rc<Text>, plain: M, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+fn bang(
+    vm: &mut Vm,
+    receiver: &Value,
+    text: &Rc<Text>,
+    plain: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     if text.is_frozen() {
         return Err(frozen(receiver));
     }
@@ -260,7 +295,11 @@ pub(crate) fn char_value(c: char) -> Value {
 }
 
 pub(crate) fn char_count(s: &str) -> usize {
-    if s.is_ascii() { s.len() } else { s.chars().count() }
+    if s.is_ascii() {
+        s.len()
+    } else {
+        s.chars().count()
+    }
 }
 
 /// The byte at which a character begins; the end for the one after the last.
@@ -268,14 +307,25 @@ pub(crate) fn byte_of(s: &str, character: usize) -> Option<usize> {
     if s.is_ascii() {
         return (character <= s.len()).then_some(character);
     }
-    s.char_indices().map(|(at, _)| at).chain([s.len()]).nth(character)
+    s.char_indices()
+        .map(|(at, _)| at)
+        .chain([s.len()])
+        .nth(character)
 }
 
 /// Start and length of a range over something of a length; `None` when it begins outside.
 pub(crate) fn range_of(range: &Range, length: usize) -> Eval<Option<(usize, usize)>> {
     let length = length as i64;
-    let from = if range.from.is_nil() { 0 } else { need_int(&range.from)? };
-    let to = if range.to.is_nil() { -1 } else { need_int(&range.to)? };
+    let from = if range.from.is_nil() {
+        0
+    } else {
+        need_int(&range.from)?
+    };
+    let to = if range.to.is_nil() {
+        -1
+    } else {
+        need_int(&range.to)?
+    };
     let exclusive = range.exclusive && !range.to.is_nil();
     let from = if from < 0 { from + length } else { from };
     if from < 0 || from > length {
@@ -316,13 +366,24 @@ fn index(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
                 let name = crate::value::inspect::to_s(group);
                 match found.named(&name) {
                     Some(group) => Ok(Value::option(group)),
-                    None => Err(error(Class::IndexError, format!("undefined group name reference: {name}"))),
+                    None => Err(error(
+                        Class::IndexError,
+                        format!("undefined group name reference: {name}"),
+                    )),
                 }
             }
             Some(group) => {
                 let group = need_int(group)?;
-                let group = if group < 0 { group + found.len() as i64 } else { group };
-                Ok(Value::option(usize::try_from(group).ok().and_then(|group| found.group(group))))
+                let group = if group < 0 {
+                    group + found.len() as i64
+                } else {
+                    group
+                };
+                Ok(Value::option(
+                    usize::try_from(group)
+                        .ok()
+                        .and_then(|group| found.group(group)),
+                ))
             }
         };
     }
@@ -331,7 +392,11 @@ fn index(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
         (start, Some(count)) => span_of(need_int(start)?, need_int(count)?, length),
         (Value::Range(range), None) => range_of(range, length)?,
         (Value::Str(other), None) => {
-            return Ok(if s.contains(other.get().as_str()) { Value::str(other.string()) } else { Value::Nil });
+            return Ok(if s.contains(other.get().as_str()) {
+                Value::str(other.string())
+            } else {
+                Value::Nil
+            });
         }
         (at, None) => {
             let span = span_of(need_int(at)?, 1, length);
@@ -372,9 +437,23 @@ fn unpack1(s: &str, args: &[Value]) -> Eval {
         "c" => Value::option(bytes.first().map(|byte| i64::from(*byte as i8))),
         "U" => Value::option(s.chars().next().map(|c| i64::from(c as u32))),
         "a*" | "A*" => Value::str(s),
-        "H*" => Value::str(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
-        "B*" | "b*" if directive == "B*" => Value::str(bytes.iter().map(|byte| format!("{byte:08b}")).collect::<String>()),
-        other => return Err(argument_error(format!("unpack1 of {other:?} is not supported"))),
+        "H*" => Value::str(
+            bytes
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>(),
+        ),
+        "B*" | "b*" if directive == "B*" => Value::str(
+            bytes
+                .iter()
+                .map(|byte| format!("{byte:08b}"))
+                .collect::<String>(),
+        ),
+        other => {
+            return Err(argument_error(format!(
+                "unpack1 of {other:?} is not supported"
+            )));
+        }
     })
 }
 
@@ -384,7 +463,11 @@ fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {
     for arg in args {
         match arg {
             Value::Str(text) => separator = text.string(),
-            Value::Hash(options) => chomp = options.get(&Value::symbol("chomp")).is_some_and(|it| it.truthy()),
+            Value::Hash(options) => {
+                chomp = options
+                    .get(&Value::symbol("chomp"))
+                    .is_some_and(|it| it.truthy())
+            }
             other => return Err(no_conversion(other, "String")),
         }
     }
@@ -395,7 +478,9 @@ fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {
         .map(|line| {
             let cut = line.strip_suffix(separator.as_str());
             match (chomp, cut) {
-                (true, Some(cut)) if separator == "\n" => Value::str(cut.strip_suffix('\r').unwrap_or(cut)),
+                (true, Some(cut)) if separator == "\n" => {
+                    Value::str(cut.strip_suffix('\r').unwrap_or(cut))
+                }
                 (true, Some(cut)) => Value::str(cut),
                 _ => Value::str(line),
             }
@@ -407,14 +492,21 @@ fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {
 pub(crate) fn successors(from: &str, to: &str, exclusive: bool) -> Vec<String> {
     let mut list = Vec::new();
     let mut text = from.to_owned();
-    if from.chars().all(|c| c.is_ascii_digit()) && to.chars().all(|c| c.is_ascii_digit()) && !from.is_empty() {
+    if from.chars().all(|c| c.is_ascii_digit())
+        && to.chars().all(|c| c.is_ascii_digit())
+        && !from.is_empty()
+    {
         // Numbers in text: by value, keeping the width.
         let width = from.len();
         if let (Ok(a), Ok(b)) = (from.parse::<u64>(), to.parse::<u64>()) {
-            return (a..b + u64::from(!exclusive)).map(|number| format!("{number:0width$}")).collect();
+            return (a..b + u64::from(!exclusive))
+                .map(|number| format!("{number:0width$}"))
+                .collect();
         }
     }
-    if from.chars().count() > to.chars().count() || from.chars().count() == to.chars().count() && from > to {
+    if from.chars().count() > to.chars().count()
+        || from.chars().count() == to.chars().count() && from > to
+    {
         return list;
     }
     loop {
@@ -437,6 +529,9 @@ pub(crate) fn pattern_of(value: &Value) -> Eval<Rc<crate::regex::Pattern>> {
     match value {
         Value::Regexp(pattern) => Ok(Rc::clone(pattern)),
         Value::Str(text) => crate::regex::Pattern::compile(&escape(&text.get()), 0),
-        other => Err(type_error(format!("wrong argument type {} (expected Regexp)", Class::of(other).name()))),
+        other => Err(type_error(format!(
+            "wrong argument type {} (expected Regexp)",
+            Class::of(other).name()
+        ))),
     }
 }

@@ -14,14 +14,24 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-pub(super) fn call(vm: &mut Vm, receiver: &Value, s: &str, method: M, args: &[Value], block: Option<&Block<'_>>) -> Found {
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    s: &str,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
     Ok(Some(match method {
         M::OpMatch => {
             arity(args, 1, 1)?;
             match &args[0] {
-                Value::Regexp(pattern) => matched(vm, pattern, s, 0)?
-                    .map_or(Value::Nil, |found| Value::size(found.char_index(found.span(0).map_or(0, |(from, _)| from)))),
-                Value::Str(_) => return Err(type_error("wrong argument type String (expected Regexp)")),
+                Value::Regexp(pattern) => matched(vm, pattern, s, 0)?.map_or(Value::Nil, |found| {
+                    Value::size(found.char_index(found.span(0).map_or(0, |(from, _)| from)))
+                }),
+                Value::Str(_) => {
+                    return Err(type_error("wrong argument type String (expected Regexp)"));
+                }
                 _ => Value::Nil,
             }
         }
@@ -63,10 +73,20 @@ pub(super) fn call(vm: &mut Vm, receiver: &Value, s: &str, method: M, args: &[Va
                 return Ok(Some(Value::Nil));
             };
             let at = match &args[0] {
-                Value::Regexp(pattern) => matched(vm, pattern, s, from)?.and_then(|found| found.span(0)).map(|(at, _)| at),
-                other => s[from..].find(need_str(other)?.as_str()).map(|at| at + from),
+                Value::Regexp(pattern) => matched(vm, pattern, s, from)?
+                    .and_then(|found| found.span(0))
+                    .map(|(at, _)| at),
+                other => s[from..]
+                    .find(need_str(other)?.as_str())
+                    .map(|at| at + from),
             };
-            at.map_or(Value::Nil, |at| Value::size(if method == M::Byteindex { at } else { char_count(&s[..at]) }))
+            at.map_or(Value::Nil, |at| {
+                Value::size(if method == M::Byteindex {
+                    at
+                } else {
+                    char_count(&s[..at])
+                })
+            })
         }
         M::Rindex => rindex(vm, s, args)?,
         M::Partition | M::Rpartition => partition(vm, s, method, args)?,
@@ -95,8 +115,14 @@ fn start_byte(s: &str, start: Option<&Value>) -> Eval<Option<usize>> {
         return Ok(Some(0));
     };
     let start = need_int(start)?;
-    let start = if start < 0 { start + char_count(s) as i64 } else { start };
-    Ok(usize::try_from(start).ok().and_then(|start| byte_of(s, start)))
+    let start = if start < 0 {
+        start + char_count(s) as i64
+    } else {
+        start
+    };
+    Ok(usize::try_from(start)
+        .ok()
+        .and_then(|start| byte_of(s, start)))
 }
 
 /// All matches, each beginning where the last one ended, or one character on after an empty one.
@@ -109,7 +135,11 @@ fn all_matches(pattern: &Rc<Pattern>, s: &str, limit: usize) -> Eval<Vec<Rc<Matc
             break;
         };
         let (start, end) = found.span(0).unwrap_or((s.len(), s.len()));
-        from = if end > start { end } else { end + s[end..].chars().next().map_or(1, char::len_utf8) };
+        from = if end > start {
+            end
+        } else {
+            end + s[end..].chars().next().map_or(1, char::len_utf8)
+        };
         list.push(Rc::new(found));
         if from > s.len() {
             break;
@@ -122,7 +152,11 @@ fn groups(found: &Match) -> Value {
     if found.len() == 1 {
         return Value::option(found.group(0));
     }
-    Value::array((1..found.len()).map(|group| Value::option(found.group(group))).collect())
+    Value::array(
+        (1..found.len())
+            .map(|group| Value::option(found.group(group)))
+            .collect(),
+    )
 }
 
 fn scan(vm: &mut Vm, receiver: &Value, s: &str, args: &[Value], block: Option<&Block<'_>>) -> Eval {
@@ -145,12 +179,23 @@ fn scan(vm: &mut Vm, receiver: &Value, s: &str, args: &[Value], block: Option<&B
     Ok(Value::array(found.iter().map(|one| groups(one)).collect()))
 }
 
-fn substitute(vm: &mut Vm, receiver: &Value, s: &str, method: M, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+fn substitute(
+    vm: &mut Vm,
+    receiver: &Value,
+    s: &str,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
     if args.is_empty() || args.len() > 2 || args.len() == 1 && block.is_none() {
         if method == M::Gsub && args.len() == 1 {
             return Ok(enumerator(receiver, method, args));
         }
-        return Err(wrong_arguments(args.len(), if block.is_some() { 1 } else { 2 }, Some(2)));
+        return Err(wrong_arguments(
+            args.len(),
+            if block.is_some() { 1 } else { 2 },
+            Some(2),
+        ));
     }
     let limit = if method == M::Sub { 1 } else { usize::MAX };
     // A plain text in a plain text needs no regex.
@@ -159,11 +204,18 @@ fn substitute(vm: &mut Vm, receiver: &Value, s: &str, method: M, args: &[Value],
         && !from.get().is_empty()
     {
         let (from, to) = (from.get(), to.get());
-        return Ok(Value::str(if limit == 1 { s.replacen(from.as_str(), &to, 1) } else { s.replace(from.as_str(), &to) }));
+        return Ok(Value::str(if limit == 1 {
+            s.replacen(from.as_str(), &to, 1)
+        } else {
+            s.replace(from.as_str(), &to)
+        }));
     }
     let pattern = match &args[0] {
         Value::Nil | Value::Int(_) | Value::Float(_) => {
-            return Err(type_error(format!("wrong argument type {} (expected Regexp)", Class::of(&args[0]).name())));
+            return Err(type_error(format!(
+                "wrong argument type {} (expected Regexp)",
+                Class::of(&args[0]).name()
+            )));
         }
         other => pattern_of(other)?,
     };
@@ -211,7 +263,11 @@ fn expand(out: &mut String, template: &str, found: &Match) -> Eval<()> {
         }
         match chars.next() {
             Some(digit) if digit.is_ascii_digit() => {
-                out.push_str(found.group(digit as usize - '0' as usize).unwrap_or_default());
+                out.push_str(
+                    found
+                        .group(digit as usize - '0' as usize)
+                        .unwrap_or_default(),
+                );
             }
             Some('&') => out.push_str(found.group(0).unwrap_or_default()),
             Some('`') => out.push_str(found.pre()),
@@ -222,7 +278,12 @@ fn expand(out: &mut String, template: &str, found: &Match) -> Eval<()> {
                 let name: String = chars.by_ref().take_while(|c| *c != '>').collect();
                 match found.named(&name) {
                     Some(group) => out.push_str(group.unwrap_or_default()),
-                    None => return Err(error(Class::IndexError, format!("undefined group name reference: {name}"))),
+                    None => {
+                        return Err(error(
+                            Class::IndexError,
+                            format!("undefined group name reference: {name}"),
+                        ));
+                    }
                 }
             }
             Some(other) => {
@@ -239,7 +300,11 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
     arity(args, 0, 2)?;
     let limit = args.get(1).map_or(Ok(0), need_int)?;
     let mut list: Vec<String> = Vec::new();
-    let most = if limit > 0 { limit as usize } else { usize::MAX };
+    let most = if limit > 0 {
+        limit as usize
+    } else {
+        usize::MAX
+    };
     if s.is_empty() {
         return Ok(Vec::new());
     }
@@ -286,7 +351,10 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
                     Value::Str(_) => Pattern::compile("", 0)?,
                     Value::Regexp(pattern) => Rc::clone(pattern),
                     other => {
-                        return Err(type_error(format!("wrong argument type {} (expected Regexp)", brief(other))));
+                        return Err(type_error(format!(
+                            "wrong argument type {} (expected Regexp)",
+                            brief(other)
+                        )));
                     }
                 };
                 let outer = vm.last_match.clone();
@@ -320,7 +388,11 @@ fn split_by(pattern: &Rc<Pattern>, s: &str, most: usize, list: &mut Vec<String>)
         }
         list.push(s[start..from].to_owned());
         start = to;
-        list.extend((1..found.len()).filter_map(|group| found.group(group)).map(str::to_owned));
+        list.extend(
+            (1..found.len())
+                .filter_map(|group| found.group(group))
+                .map(str::to_owned),
+        );
     }
     list.push(s[start..].to_owned());
     Ok(())
@@ -340,7 +412,12 @@ fn rindex(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
             byte_of(s, from.min(length) as usize).unwrap_or(s.len())
         }
     };
-    let mut starts: Vec<usize> = s.char_indices().map(|(at, _)| at).chain([s.len()]).filter(|at| *at <= last).collect();
+    let mut starts: Vec<usize> = s
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([s.len()])
+        .filter(|at| *at <= last)
+        .collect();
     starts.reverse();
     match &args[0] {
         Value::Regexp(pattern) => {
@@ -365,17 +442,27 @@ fn rindex(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
 fn partition(vm: &mut Vm, s: &str, method: M, args: &[Value]) -> Eval {
     arity(args, 1, 1)?;
     let span = match &args[0] {
-        Value::Regexp(pattern) if method == M::Partition => matched(vm, pattern, s, 0)?.and_then(|found| found.span(0)),
+        Value::Regexp(pattern) if method == M::Partition => {
+            matched(vm, pattern, s, 0)?.and_then(|found| found.span(0))
+        }
         Value::Regexp(pattern) => {
             let at = rindex(vm, s, args)?;
             let Value::Int(at) = at else {
-                return Ok(Value::array(vec![Value::str(""), Value::str(""), Value::str(s)]));
+                return Ok(Value::array(vec![
+                    Value::str(""),
+                    Value::str(""),
+                    Value::str(s),
+                ]));
             };
             pattern.find(s, byte_of(s, at as usize).unwrap_or(0))?
         }
         other => {
             let wanted = need_str(other)?;
-            let at = if method == M::Partition { s.find(&wanted) } else { s.rfind(&wanted) };
+            let at = if method == M::Partition {
+                s.find(&wanted)
+            } else {
+                s.rfind(&wanted)
+            };
             at.map(|at| (at, at + wanted.len()))
         }
     };

@@ -31,7 +31,9 @@ impl Set {
             let from = list[at].0;
             if let (Some(('-', false)), Some((to, _))) = (list.get(at + 1), list.get(at + 2)) {
                 if from > *to {
-                    return Err(argument_error(format!("invalid range \"{from}-{to}\" in string transliteration")));
+                    return Err(argument_error(format!(
+                        "invalid range \"{from}-{to}\" in string transliteration"
+                    )));
                 }
                 out.extend(from..=*to);
                 at += 3;
@@ -40,7 +42,10 @@ impl Set {
                 at += 1;
             }
         }
-        Ok(Set { negated, chars: out })
+        Ok(Set {
+            negated,
+            chars: out,
+        })
     }
 
     fn has(&self, c: char) -> bool {
@@ -59,14 +64,22 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
                 return Err(wrong_arguments(0, 1, None));
             }
             let sets = sets(args)?;
-            Value::size(s.chars().filter(|c| sets.iter().all(|set| set.has(*c))).count())
+            Value::size(
+                s.chars()
+                    .filter(|c| sets.iter().all(|set| set.has(*c)))
+                    .count(),
+            )
         }
         M::Delete => {
             if args.is_empty() {
                 return Err(wrong_arguments(0, 1, None));
             }
             let sets = sets(args)?;
-            Value::str(s.chars().filter(|c| !sets.iter().all(|set| set.has(*c))).collect::<String>())
+            Value::str(
+                s.chars()
+                    .filter(|c| !sets.iter().all(|set| set.has(*c)))
+                    .collect::<String>(),
+            )
         }
         M::Squeeze => {
             let sets = sets(args)?;
@@ -101,7 +114,11 @@ fn tr(s: &str, from: &str, to: &str, squeeze: bool) -> Eval<String> {
             last = None;
             continue;
         }
-        let place = if from.negated { usize::MAX } else { from.chars.iter().position(|known| *known == c).unwrap_or(0) };
+        let place = if from.negated {
+            usize::MAX
+        } else {
+            from.chars.iter().position(|known| *known == c).unwrap_or(0)
+        };
         let new = to.get(place).or(to.last()).copied();
         if let Some(new) = new
             && !(squeeze && last == Some(new))
