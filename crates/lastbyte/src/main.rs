@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return commands::usage(&error),
     };
-    match arguments.command {
+    match &arguments.command {
         Command::Query(arguments) => commands::query::run(arguments),
     }
 }

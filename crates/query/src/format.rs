@@ -210,7 +210,7 @@ fn convert(
     }
 }
 
-/// `%d` takes whatever Integer() takes, and floors Floats.
+/// `%d` takes whatever `Integer()` takes, and floors Floats.
 fn to_integer(vm: &mut Vm, value: &Value) -> Eval<BigInt> {
     let value = match value {
         Value::Float(it) => crate::value::number::truncated(it.floor())?,
@@ -302,7 +302,7 @@ fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<(
     let shown = match (spec.precision, spec.zero && !spec.minus) {
         (Some(precision), _) => {
             check_width(precision)?;
-            format!("{:>1$}", digits, precision).replace(' ', &top.to_string())
+            format!("{digits:>precision$}").replace(' ', &top.to_string())
         }
         (None, true) => {
             let width = spec.width.unwrap_or(0).saturating_sub(prefix.len());

@@ -5,7 +5,6 @@ macro_rules! names {
     ($($variant:ident $name:literal,)*) => {
         /// A method's name.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
-        #[expect(clippy::enum_variant_names, reason = "they are Ruby's words")]
         pub(crate) enum M { $($variant,)* }
 
         const ALL: &[(&str, M)] = &[$(($name, M::$variant),)*];

@@ -388,7 +388,9 @@ fn escape_sequence(
         }
         'u' if chars.get(at) != Some(&'{') => {
             let digits: String = chars.iter().skip(at).take(4).collect();
-            out.push_str(&format!("\\x{{{digits}}}"));
+            out.push_str("\\x{");
+            out.push_str(&digits);
+            out.push('}');
             at += 4;
         }
         'u' => out.push_str("\\x"),
@@ -401,7 +403,7 @@ fn escape_sequence(
             let (negated, bare) = name
                 .strip_prefix('^')
                 .map_or((false, name.as_str()), |bare| (true, bare));
-            out.push(if negated != (next == 'P') { 'P' } else { 'p' });
+            out.push(if negated == (next == 'P') { 'p' } else { 'P' });
             out.push('{');
             out.push_str(match bare.to_ascii_lowercase().as_str() {
                 "alpha" => "Alphabetic",
@@ -413,10 +415,10 @@ fn escape_sequence(
                 "cntrl" => "Cc",
                 "alnum" => {
                     out.truncate(out.len() - 3);
-                    out.push_str(if negated != (next == 'P') {
-                        "[^\\p{Alphabetic}\\p{Nd}]"
-                    } else {
+                    out.push_str(if negated == (next == 'P') {
                         "[\\p{Alphabetic}\\p{Nd}]"
+                    } else {
+                        "[^\\p{Alphabetic}\\p{Nd}]"
                     });
                     return Ok(end + 1);
                 }

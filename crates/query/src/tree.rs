@@ -72,7 +72,7 @@ pub(crate) enum Node {
     DefinedGlobal(usize),
     DefinedConstant(usize),
     /// `/(?<name>…)/ =~ text` with the slots its names are assigned to.
-    MatchAssign(Box<(Node, Vec<(Rc<str>, Target)>)>),
+    MatchAssign(Box<MatchAssign>),
     /// `value => pattern`, `value in pattern` are refused; this is `for`.
     For(Box<(Target, Node, Node)>),
 }
@@ -130,6 +130,9 @@ pub(crate) struct Update {
     pub(crate) value: Node,
 }
 
+/// A match, and where its named groups go.
+pub(crate) type MatchAssign = (Node, Vec<(Rc<str>, Target)>);
+
 /// What is read and written back.
 pub(crate) enum Place {
     Variable(Node, Target),
@@ -158,7 +161,7 @@ pub(crate) struct Begin {
 }
 
 pub(crate) struct Rescue {
-    /// Empty: StandardError.
+    /// Empty: `StandardError`.
     pub(crate) classes: Vec<Node>,
     pub(crate) target: Option<Target>,
     pub(crate) body: Node,
@@ -215,8 +218,6 @@ pub(crate) enum Function {
     Rand,
     Require,
     Method,
-    Catch,
-    Binding,
 }
 
 pub(crate) struct KernelCall {
@@ -260,7 +261,6 @@ pub(crate) struct Code {
     pub(crate) parameters: Parameters,
     pub(crate) locals: usize,
     pub(crate) body: Node,
-    pub(crate) lambda: bool,
 }
 
 #[derive(Default)]

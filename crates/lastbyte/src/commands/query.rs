@@ -72,7 +72,7 @@ enum Output {
     Tsv,
 }
 
-pub(crate) fn run(arguments: Arguments) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let mut helpers = Vec::new();
     for path in &arguments.helpers {
         match read(path) {

@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn fail(&self, at: usize, message: impl Into<String>) -> JsonError {
+    fn fail(at: usize, message: impl Into<String>) -> JsonError {
         JsonError {
             at,
             message: message.into(),
@@ -121,9 +121,9 @@ impl<'a> Parser<'a> {
             .take(12)
             .collect();
         if rest.is_empty() {
-            return self.fail(self.at, "unexpected end of input");
+            return Self::fail(self.at, "unexpected end of input");
         }
-        self.fail(self.at, format!("unexpected character: '{shown}'"))
+        Self::fail(self.at, format!("unexpected character: '{shown}'"))
     }
 
     fn value(&mut self, projection: &Projection) -> Parsed {
@@ -294,9 +294,10 @@ impl<'a> Parser<'a> {
         loop {
             match self.bytes.get(at) {
                 None => {
-                    return Err(
-                        self.fail(self.at, "unexpected end of input: a string is not closed")
-                    );
+                    return Err(Self::fail(
+                        self.at,
+                        "unexpected end of input: a string is not closed",
+                    ));
                 }
                 Some(b'"') => break,
                 Some(b'\\') => {
@@ -304,7 +305,7 @@ impl<'a> Parser<'a> {
                     at += 2;
                 }
                 Some(0..=0x1f) => {
-                    return Err(self.fail(at, "invalid control character in a string"));
+                    return Err(Self::fail(at, "invalid control character in a string"));
                 }
                 Some(_) => at += 1,
             }
@@ -313,7 +314,10 @@ impl<'a> Parser<'a> {
         self.at = at + 1;
         match std::str::from_utf8(raw) {
             Ok(text) => Ok((escapes, text)),
-            Err(wrong) => Err(self.fail(start + wrong.valid_up_to(), "invalid UTF-8 in a string")),
+            Err(wrong) => Err(Self::fail(
+                start + wrong.valid_up_to(),
+                "invalid UTF-8 in a string",
+            )),
         }
     }
 
@@ -332,7 +336,7 @@ impl<'a> Parser<'a> {
             let mut chars = rest.chars();
             let c = chars
                 .next()
-                .ok_or_else(|| self.fail(here, "invalid escape"))?;
+                .ok_or_else(|| Self::fail(here, "invalid escape"))?;
             rest = chars.as_str();
             match c {
                 '"' | '\\' | '/' => out.push(c),
@@ -343,7 +347,7 @@ impl<'a> Parser<'a> {
                 't' => out.push('\t'),
                 'u' => {
                     let first = hex4(rest).ok_or_else(|| {
-                        self.fail(here, "incomplete unicode character escape sequence")
+                        Self::fail(here, "incomplete unicode character escape sequence")
                     })?;
                     rest = &rest[4..];
                     let code = if (0xd800..0xdc00).contains(&first) {
@@ -352,7 +356,7 @@ impl<'a> Parser<'a> {
                             .and_then(hex4)
                             .filter(|it| (0xdc00..0xe000).contains(it));
                         let second = second
-                            .ok_or_else(|| self.fail(here, "a lone surrogate is no character"))?;
+                            .ok_or_else(|| Self::fail(here, "a lone surrogate is no character"))?;
                         rest = &rest[6..];
                         0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)
                     } else {
@@ -360,13 +364,14 @@ impl<'a> Parser<'a> {
                     };
                     out.push(
                         char::from_u32(code)
-                            .ok_or_else(|| self.fail(here, "a lone surrogate is no character"))?,
+                            .ok_or_else(|| Self::fail(here, "a lone surrogate is no character"))?,
                     );
                 }
                 _ => {
-                    return Err(
-                        self.fail(here, format!("invalid escape character in string: '\\{c}'"))
-                    );
+                    return Err(Self::fail(
+                        here,
+                        format!("invalid escape character in string: '\\{c}'"),
+                    ));
                 }
             }
         }
@@ -382,7 +387,7 @@ impl<'a> Parser<'a> {
         }
         match self.peek() {
             b'0' if self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit) => {
-                return Err(self.fail(start, "invalid number: it begins with a zero"));
+                return Err(Self::fail(start, "invalid number: it begins with a zero"));
             }
             b'0'..=b'9' => self.digits(),
             _ => {
@@ -418,7 +423,7 @@ impl<'a> Parser<'a> {
 
     fn some_digits(&mut self, start: usize) -> Parsed<()> {
         if !self.peek().is_ascii_digit() {
-            return Err(self.fail(start, "invalid number: a digit is missing"));
+            return Err(Self::fail(start, "invalid number: a digit is missing"));
         }
         self.digits();
         Ok(())

@@ -151,7 +151,7 @@ impl Lower {
         }
         // `-1` is a literal already; `-x` is a call.
         if node.is_attribute_write() {
-            return Ok(self.attribute_write(receiver, method, arguments));
+            return Ok(Self::attribute_write(receiver, method, arguments));
         }
         Ok(Node::Call(Box::new(Call {
             receiver,
@@ -163,7 +163,7 @@ impl Lower {
     }
 
     /// `a[i] = v` has the value v, whatever the method gives.
-    fn attribute_write(&mut self, receiver: Node, method: M, mut arguments: Arguments) -> Node {
+    fn attribute_write(receiver: Node, method: M, mut arguments: Arguments) -> Node {
         let value = arguments.list.pop().unwrap_or(Node::Nil);
         let target = if method == M::OpIndexSet {
             crate::tree::Target::Index(Box::new((receiver, arguments)))

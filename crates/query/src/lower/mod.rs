@@ -65,7 +65,6 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
             parameters: Parameters::default(),
             locals: 0,
             body: Node::Nil,
-            lambda: false,
         };
         lower.program.definitions.push(Definition {
             name: definition,

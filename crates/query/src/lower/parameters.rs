@@ -71,7 +71,6 @@ impl Lower {
             parameters,
             locals,
             body,
-            lambda,
         }))
     }
 

@@ -23,7 +23,7 @@ pub(super) fn call(
         (Class::Math, _) => math::call(method, args)?,
         (Class::Time, _) => time::call_class(method, args)?,
         (Class::Regexp, _) => regexp::call_class(vm, method, args)?,
-        (Class::Hash, M::New) => Some(hash::new(vm, args, block)?),
+        (Class::Hash, M::New) => Some(hash::new(args, block)?),
         (Class::Hash, M::OpIndex) => {
             arity(args, 1, 1)?;
             Some(vm.send(&args[0], M::ToH, &[], None)?)
@@ -42,7 +42,7 @@ pub(super) fn call(
                 args.get(2).is_some_and(Value::truthy),
             ))
         }
-        (Class::Proc, M::New) => vm.block_value(block).map(Value::Proc),
+        (Class::Proc, M::New) => Vm::block_value(block).map(Value::Proc),
         (Class::Integer, M::Sqrt) => {
             arity(args, 1, 1)?;
             Some(integer::square_root(&args[0])?)

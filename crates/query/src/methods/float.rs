@@ -171,6 +171,7 @@ fn decimal(it: f64, method: M, places: usize) -> f64 {
 }
 
 /// Rounds `it * scale`, correcting what the multiplication made of it.
+#[expect(clippy::float_cmp, reason = "a scale of one and a half are exact")]
 fn round_half(it: f64, scale: f64, half: Half) -> f64 {
     let scaled = it * scale;
     match half {
@@ -205,7 +206,6 @@ fn round_half(it: f64, scale: f64, half: Half) -> f64 {
         }
         Half::Even => {
             let rounded = scaled.round();
-            #[expect(clippy::float_cmp, reason = "an exact half is meant")]
             if (scaled - scaled.trunc()).abs() == 0.5 {
                 (scaled / 2.0).round() * 2.0
             } else {

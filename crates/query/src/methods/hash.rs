@@ -459,7 +459,7 @@ fn walk(
                     M::NoneQ if hit => return Ok(Value::Bool(false)),
                     M::Find | M::Detect if hit => return Ok(Value::pair(key, value)),
                     M::Partition => {
-                        if hit { &mut list } else { &mut rest }.push(Value::pair(key, value))
+                        if hit { &mut list } else { &mut rest }.push(Value::pair(key, value));
                     }
                     _ => {}
                 }
@@ -486,9 +486,9 @@ fn walk(
 }
 
 /// `Hash.new`, with a default or a block.
-pub(super) fn new(vm: &Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+pub(super) fn new(args: &[Value], block: Option<&Block<'_>>) -> Eval {
     let table = Table::default();
-    match (args, vm.block_value(block)) {
+    match (args, Vm::block_value(block)) {
         ([], Some(proc)) => table.set_fallback(Fallback::Proc(proc)),
         ([], None) => {}
         ([default], None) => table.set_fallback(Fallback::Value(default.clone())),

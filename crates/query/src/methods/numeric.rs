@@ -171,7 +171,7 @@ fn floor_value(value: &Value) -> Eval {
 }
 
 /// `by:` and `to:`, or limit and step.
-fn limits(args: &[Value]) -> Eval<(Value, Value)> {
+fn limits(args: &[Value]) -> (Value, Value) {
     let (mut limit, mut step) = (Value::Nil, Value::Int(1));
     let mut plain = args;
     if let Some((Value::Hash(options), before)) = args.split_last() {
@@ -185,7 +185,7 @@ fn limits(args: &[Value]) -> Eval<(Value, Value)> {
     if let Some(given) = plain.get(1) {
         step = given.clone();
     }
-    Ok((limit, step))
+    (limit, step)
 }
 
 /// How many steps of a float range there are, as Ruby counts them.
@@ -224,7 +224,7 @@ pub(crate) fn step(
     args: &[Value],
     each: &mut dyn FnMut(&mut Vm, Value) -> Eval<()>,
 ) -> Eval<()> {
-    let (limit, step) = limits(args)?;
+    let (limit, step) = limits(args);
     if step.is_nil()
         || !matches!(
             step,
@@ -305,7 +305,7 @@ pub(crate) fn walk(
 
 /// The number of steps; `None` is endless.
 pub(crate) fn step_count(from: &Value, args: &[Value], exclusive: bool) -> Eval<Option<i64>> {
-    let (limit, by) = limits(args)?;
+    let (limit, by) = limits(args);
     count(from, &limit, &by, exclusive)
 }
 

@@ -1,4 +1,4 @@
-//! Regexp and MatchData.
+//! Regexp and `MatchData`.
 
 use super::Found;
 use super::string::need_str;

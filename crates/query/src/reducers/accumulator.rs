@@ -42,6 +42,10 @@ pub(crate) enum Accumulator {
     },
     Group(Vec<Value>),
     /// A chunk of one whose steps must be made in order.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the parallel engine will cut the input")
+    )]
     Chunk(Column),
 }
 
@@ -152,7 +156,7 @@ impl Accumulator {
                 *squares += delta * (float_of(&value).unwrap_or(f64::NAN) - *mean);
             }
             Accumulator::Percentile { values, .. } | Accumulator::Chunk(values) => {
-                values.push(value)
+                values.push(value);
             }
             Accumulator::Group(list) => list.push(value),
         }
@@ -264,3 +268,6 @@ pub(crate) fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
         other => one(other).map(Wanted::One).ok_or_else(refused),
     }
 }
+
+#[cfg(test)]
+mod tests;

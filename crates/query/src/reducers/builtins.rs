@@ -91,7 +91,7 @@ pub(crate) fn call(
         Builtin::Map => map(vm, args, need_block(block, "map")?, reducing),
         Builtin::MapValues => map_values(vm, args, need_block(block, "map_values")?, reducing),
         Builtin::Apply => apply(vm, args, need_block(block, "apply")?),
-        Builtin::GroupBy => group_by(vm, first(), block),
+        Builtin::GroupBy => group_by(vm, &first(), block),
     }
 }
 
@@ -158,7 +158,7 @@ fn step_unless_nil(
 }
 
 fn sort(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
-    let by = vm.block_value(block);
+    let by = Vm::block_value(block);
     let (row, key) = (vm.target.clone(), args.first().cloned());
     vm.reducer(
         |_| {
@@ -317,10 +317,10 @@ fn in_slot(
     Ok(())
 }
 
-fn group_by(vm: &mut Vm, key: Value, block: Option<&Block<'_>>) -> Eval {
+fn group_by(vm: &mut Vm, key: &Value, block: Option<&Block<'_>>) -> Eval {
     let row = vm.target.clone();
     keyed(vm, Keyed::Hash, |vm, reducer| {
-        in_slot(vm, reducer, &key, row.clone(), |vm| match block {
+        in_slot(vm, reducer, key, row.clone(), |vm| match block {
             Some(block) => vm.call1(block, row),
             None => step(vm, |_| Ok(Accumulator::Group(Vec::new())), row),
         })

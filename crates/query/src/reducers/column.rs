@@ -22,7 +22,7 @@ impl Column {
             (Column::Ints(list), Value::Int(it)) => list.push(*it),
             (Column::Floats(list), Value::Float(it)) => list.push(*it),
             (Column::Ints(list), Value::Float(it)) if list.is_empty() => {
-                *self = Column::Floats(vec![*it])
+                *self = Column::Floats(vec![*it]);
             }
             (Column::Mixed(list), _) => list.push(value),
             _ => {
@@ -33,6 +33,10 @@ impl Column {
         }
     }
 
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the parallel engine will cut the input")
+    )]
     pub(crate) fn append(&mut self, other: Column) {
         match (&mut *self, other) {
             (Column::Ints(a), Column::Ints(b)) => a.extend(b),
@@ -79,7 +83,7 @@ impl Column {
                 *self = Column::Mixed(values);
             }
             Column::Floats(list) => {
-                list.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal))
+                list.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
             }
             Column::Mixed(list) => compare::sort(list)?,
         }

@@ -1,3 +1,5 @@
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
 use super::split;
 
 fn texts(query: &str) -> Vec<&str> {

@@ -7,6 +7,7 @@ macro_rules! classes {
     ($($variant:ident $name:literal < $parent:ident,)*) => {
         /// A class or a module.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        #[expect(clippy::enum_variant_names, reason = "`ModuleClass` and `ClassClass` are not modules and classes, but theirs")]
         pub(crate) enum Class {
             $($variant,)*
             /// A module of a helper file, by its number.

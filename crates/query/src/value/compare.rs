@@ -20,6 +20,7 @@ pub(crate) fn eql(a: &Value, b: &Value) -> bool {
     equal_to(a, b, eql_number, 0)
 }
 
+#[expect(clippy::float_cmp, reason = "eql? on floats is exact")]
 fn eql_number(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a == b,

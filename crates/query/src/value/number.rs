@@ -164,12 +164,12 @@ impl Op {
 pub(crate) fn fast(op: Op, a: &Value, b: &Value) -> Option<Value> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => fast_int(op, *a, *b),
-        (Value::Float(a), Value::Float(b)) => fast_float(op, *a, *b),
+        (Value::Float(a), Value::Float(b)) => Some(fast_float(op, *a, *b)),
         (Value::Int(a), Value::Float(b)) if a.unsigned_abs() < 1 << 53 => {
-            fast_float(op, *a as f64, *b)
+            Some(fast_float(op, *a as f64, *b))
         }
         (Value::Float(a), Value::Int(b)) if b.unsigned_abs() < 1 << 53 => {
-            fast_float(op, *a, *b as f64)
+            Some(fast_float(op, *a, *b as f64))
         }
         _ => None,
     }
@@ -193,8 +193,8 @@ fn fast_int(op: Op, a: i64, b: i64) -> Option<Value> {
 }
 
 #[expect(clippy::float_cmp, reason = "Ruby's == on floats is exact")]
-fn fast_float(op: Op, a: f64, b: f64) -> Option<Value> {
-    Some(match op {
+fn fast_float(op: Op, a: f64, b: f64) -> Value {
+    match op {
         Op::Add => Value::Float(a + b),
         Op::Sub => Value::Float(a - b),
         Op::Mul => Value::Float(a * b),
@@ -206,7 +206,7 @@ fn fast_float(op: Op, a: f64, b: f64) -> Option<Value> {
         Op::Ge => Value::Bool(a >= b),
         Op::Eq => Value::Bool(a == b),
         Op::Ne => Value::Bool(a != b),
-    })
+    }
 }
 
 /// The remainder with the sign of the divisor.
@@ -244,7 +244,7 @@ pub(crate) fn arithmetic(op: Op, a: &Value, b: &Value) -> Eval {
     match (left, right) {
         (Number::Int(a), Number::Int(b)) => big(op, &a, &b),
         (left @ Number::Float(_), right) | (left, right @ Number::Float(_)) => {
-            fast_float(op, left.float(), right.float()).ok_or_else(divided_by_zero)
+            Ok(fast_float(op, left.float(), right.float()))
         }
         (left, right) => {
             let ((a, b), (c, d)) = (left.ratio(), right.ratio());

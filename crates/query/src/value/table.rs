@@ -233,18 +233,6 @@ impl Table {
         *self.entries.borrow_mut() = other.entries.into_inner();
     }
 
-    pub(crate) fn at(&self, position: usize) -> Option<(Value, Value)> {
-        let entries = self.entries.borrow();
-        let entry = entries.list.get(position)?;
-        Some((entry.key.clone(), entry.value.clone()))
-    }
-
-    pub(crate) fn set_at(&self, position: usize, value: Value) {
-        if let Some(entry) = self.entries.borrow_mut().list.get_mut(position) {
-            entry.value = value;
-        }
-    }
-
     pub(crate) fn pairs(&self) -> Vec<(Value, Value)> {
         let entries = self.entries.borrow();
         entries

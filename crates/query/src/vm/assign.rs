@@ -28,7 +28,7 @@ impl Vm {
                 self.send(&receiver, parts.1, &[value], None)?;
             }
             Target::Multi(multi) => {
-                let list = self.to_list_for_assignment(&value);
+                let list = Self::spread_for_assignment(&value);
                 self.assign_many(multi, &list, env)?;
             }
             Target::Nowhere => {}
@@ -37,7 +37,7 @@ impl Vm {
     }
 
     /// The right side of `a, b = value`: an Array is spread, anything else stands alone.
-    pub(crate) fn to_list_for_assignment(&mut self, value: &Value) -> Vec<Value> {
+    pub(crate) fn spread_for_assignment(value: &Value) -> Vec<Value> {
         match value {
             Value::Array(list) => list.borrow().clone(),
             other => vec![other.clone()],

@@ -76,7 +76,7 @@ impl Vm {
             }),
             Some(BlockNode::Passed(node)) => {
                 let value = self.eval(node, env)?;
-                match self.to_proc(&value)? {
+                match Self::proc_of(&value)? {
                     Some(proc) => proc,
                     None => return run(self, None),
                 }
@@ -87,7 +87,7 @@ impl Vm {
     }
 
     /// `&value`; nil is no block.
-    pub(crate) fn to_proc(&mut self, value: &Value) -> Eval<Option<Rc<Proc>>> {
+    pub(crate) fn proc_of(value: &Value) -> Eval<Option<Rc<Proc>>> {
         Ok(Some(match value {
             Value::Nil => return Ok(None),
             Value::Proc(proc) => Rc::clone(proc),
@@ -128,7 +128,7 @@ impl Vm {
     }
 
     /// A block as a value, for `&block` parameters and `proc { }`.
-    pub(crate) fn block_value(&self, block: Option<&Block<'_>>) -> Option<Rc<Proc>> {
+    pub(crate) fn block_value(block: Option<&Block<'_>>) -> Option<Rc<Proc>> {
         match block {
             Some(Block::Proc(proc, _)) => Some(Rc::clone(proc)),
             _ => None,

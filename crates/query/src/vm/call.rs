@@ -32,7 +32,7 @@ impl Vm {
         let args = self.arguments(&call.arguments, env)?;
         let keywords = call.arguments.keywords;
         self.with_block(call.block.as_ref(), env, |vm, block| {
-            let block = vm.block_value(block);
+            let block = Vm::block_value(block);
             vm.call_helper(call.method, receiver, &args, keywords, block)
         })
     }

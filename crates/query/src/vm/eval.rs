@@ -94,7 +94,7 @@ impl Vm {
             }
             Node::MultiAssign(parts) => {
                 let value = self.eval(&parts.1, env)?;
-                let list = self.to_list_for_assignment(&value);
+                let list = Self::spread_for_assignment(&value);
                 self.assign_many(&parts.0, &list, env)?;
                 value
             }

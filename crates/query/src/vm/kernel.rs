@@ -82,15 +82,15 @@ impl Vm {
                     ))),
                 }
             }
-            Function::Raise => Err(self.raise(args)),
+            Function::Raise => Err(Self::raise(args)),
             Function::Loop => self.run_loop(block),
-            Function::Proc => match self.block_value(block) {
+            Function::Proc => match Self::block_value(block) {
                 Some(proc) => Ok(Value::Proc(proc)),
                 None => Err(argument_error(
                     "tried to create Proc object without a block",
                 )),
             },
-            Function::Lambda => match self.block_value(block) {
+            Function::Lambda => match Self::block_value(block) {
                 Some(proc) => {
                     let kind = match &proc.kind {
                         Kind::Code(code, env) => Kind::Code(Rc::clone(code), Rc::clone(env)),
@@ -111,9 +111,6 @@ impl Vm {
             Function::Method => {
                 arity(args, 1, 1)?;
                 self.method_value(&Value::Main, &args[0])
-            }
-            Function::Catch | Function::Binding => {
-                Err(error(Class::NotImplementedError, "not supported"))
             }
         }
     }
@@ -143,7 +140,7 @@ impl Vm {
         })))
     }
 
-    fn raise(&mut self, args: &[Value]) -> Box<Flow> {
+    fn raise(args: &[Value]) -> Box<Flow> {
         let raised = match args {
             [] => Exception {
                 class: Class::RuntimeError,

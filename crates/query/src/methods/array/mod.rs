@@ -84,7 +84,7 @@ pub(crate) fn call(
             for arg in args {
                 match slice(list, std::slice::from_ref(arg))? {
                     Value::Array(part) if matches!(arg, Value::Range(_)) => {
-                        out.extend(part.borrow().iter().cloned())
+                        out.extend(part.borrow().iter().cloned());
                     }
                     value => out.push(value),
                 }

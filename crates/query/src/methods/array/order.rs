@@ -88,10 +88,10 @@ fn by(mut pairs: Vec<(Value, Value)>, method: M, args: &[Value]) -> Eval {
     let mut least: Option<&(Value, Value)> = None;
     let mut most: Option<&(Value, Value)> = None;
     for pair in &pairs {
-        if least.is_none_or_try(|least| Ok(order(&pair.0, &least.0)? == Ordering::Less))? {
+        if least.none_or_try(|least| Ok(order(&pair.0, &least.0)? == Ordering::Less))? {
             least = Some(pair);
         }
-        if most.is_none_or_try(|most| Ok(order(&pair.0, &most.0)? == Ordering::Greater))? {
+        if most.none_or_try(|most| Ok(order(&pair.0, &most.0)? == Ordering::Greater))? {
             most = Some(pair);
         }
     }
@@ -105,11 +105,11 @@ fn by(mut pairs: Vec<(Value, Value)>, method: M, args: &[Value]) -> Eval {
 
 /// An Option's `is_none_or`, with a test that may fail.
 trait NoneOrTry<T> {
-    fn is_none_or_try(self, test: impl FnOnce(T) -> Eval<bool>) -> Eval<bool>;
+    fn none_or_try(self, test: impl FnOnce(T) -> Eval<bool>) -> Eval<bool>;
 }
 
 impl<T> NoneOrTry<T> for Option<T> {
-    fn is_none_or_try(self, test: impl FnOnce(T) -> Eval<bool>) -> Eval<bool> {
+    fn none_or_try(self, test: impl FnOnce(T) -> Eval<bool>) -> Eval<bool> {
         match self {
             None => Ok(true),
             Some(it) => test(it),

@@ -154,7 +154,7 @@ pub(super) fn successor(s: &str) -> String {
                 if left + 1 == at
                     || chars[left].is_ascii_digit() == chars[last].is_ascii_digit() =>
             {
-                at = left
+                at = left;
             }
             _ => {
                 chars.insert(at, carry);

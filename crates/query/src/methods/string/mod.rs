@@ -466,7 +466,7 @@ fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {
             Value::Hash(options) => {
                 chomp = options
                     .get(&Value::symbol("chomp"))
-                    .is_some_and(|it| it.truthy())
+                    .is_some_and(|it| it.truthy());
             }
             other => return Err(no_conversion(other, "String")),
         }
