@@ -42,10 +42,6 @@ pub(crate) enum Accumulator {
     },
     Group(Vec<Value>),
     /// A chunk of one whose steps must be made in order.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the parallel engine will cut the input")
-    )]
     Chunk(Column),
 }
 

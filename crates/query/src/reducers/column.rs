@@ -33,10 +33,6 @@ impl Column {
         }
     }
 
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the parallel engine will cut the input")
-    )]
     pub(crate) fn append(&mut self, other: Column) {
         match (&mut *self, other) {
             (Column::Ints(a), Column::Ints(b)) => a.extend(b),

@@ -437,18 +437,6 @@ fn unpack1(s: &str, args: &[Value]) -> Eval {
         "c" => Value::option(bytes.first().map(|byte| i64::from(*byte as i8))),
         "U" => Value::option(s.chars().next().map(|c| i64::from(c as u32))),
         "a*" | "A*" => Value::str(s),
-        "H*" => Value::str(
-            bytes
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>(),
-        ),
-        "B*" | "b*" if directive == "B*" => Value::str(
-            bytes
-                .iter()
-                .map(|byte| format!("{byte:08b}"))
-                .collect::<String>(),
-        ),
         other => {
             return Err(argument_error(format!(
                 "unpack1 of {other:?} is not supported"
