@@ -115,7 +115,10 @@ pub(super) fn call(
                 .map(|(key, value)| Value::pair(key, value))
                 .collect(),
         ),
-        M::Inspect | M::ToS => Value::str(inspect(receiver)),
+        M::Inspect | M::ToS => {
+            arity(args, 0, 0)?;
+            Value::str(inspect(receiver))
+        }
         M::ToH if block.is_none() => receiver.clone(),
         M::ToProc => Value::Proc(Rc::new(crate::value::proc::Proc {
             kind: Kind::Lookup(receiver.clone()),
@@ -251,6 +254,9 @@ pub(super) fn call(
                 out.insert(new, value);
             }
             Value::hash(out)
+        }
+        M::AllQ | M::NoneQ | M::Count | M::Sum if block.is_none() => {
+            return enumerable::call(vm, receiver, method, args, block);
         }
         _ if WITH_BLOCK.contains(&method) => match block {
             Some(block) => walk(vm, receiver, table, method, args, block)?,

@@ -55,7 +55,10 @@ pub(super) fn call(
             other => Value::Int(other.address().map_or(0, |address| address as i64)),
         },
         M::Inspect => Value::str(inspect(receiver)),
-        M::ToS => Value::str(to_s(receiver)),
+        M::ToS => {
+            arity(args, 0, 0)?;
+            Value::str(to_s(receiver))
+        }
         M::ToJson => {
             let mut out = String::new();
             crate::json::print::compact(&mut out, receiver)?;

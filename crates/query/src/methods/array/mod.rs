@@ -92,7 +92,10 @@ pub(crate) fn call(
             Value::array(out)
         }
         M::ToA | M::Entries | M::ToAry => receiver.clone(),
-        M::Inspect | M::ToS => Value::str(inspect(receiver)),
+        M::Inspect | M::ToS => {
+            arity(args, 0, 0)?;
+            Value::str(inspect(receiver))
+        }
         M::OpCmp => compare(receiver, args.first().unwrap_or(&Value::Nil))
             .map_or(Value::Nil, |order| Value::Int(order as i64)),
         M::IncludeQ | M::MemberQ => {

@@ -45,6 +45,11 @@ pub(super) fn call(
     if !WITH_BLOCK.contains(&method) {
         return Ok(None);
     }
+    let takes = usize::from(matches!(
+        method,
+        M::EachWithObject | M::EachSlice | M::EachCons
+    ));
+    arity(args, takes, takes)?;
     let Some(block) = block else {
         return Ok(Some(enumerator(receiver, method, args)));
     };

@@ -50,7 +50,11 @@ pub(super) fn call(
         M::Length | M::Size => Value::size(char_count(s)),
         M::Bytesize => Value::size(s.len()),
         M::EmptyQ => Value::Bool(s.is_empty()),
-        M::ToS | M::ToStr => receiver.clone(),
+        M::ToS | M::ToStr => {
+            arity(args, 0, 0)?;
+            receiver.clone()
+        }
+        M::OpMinus | M::OpPlus => receiver.clone(),
         M::ToSym | M::Intern => Value::Symbol(Symbol::new(s)),
         M::OpEq | M::OpCaseEq | M::EqlQ => {
             arity(args, 1, 1)?;
