@@ -210,10 +210,10 @@ fn convert(
     }
 }
 
-/// `%d` takes whatever `Integer()` takes, and floors Floats.
+/// `%d` takes whatever `Integer()` takes, and cuts Floats.
 fn to_integer(vm: &mut Vm, value: &Value) -> Eval<BigInt> {
     let value = match value {
-        Value::Float(it) => crate::value::number::truncated(it.floor())?,
+        Value::Float(it) => crate::value::number::truncated(*it)?,
         other => vm.kernel(
             crate::tree::Function::Integer,
             std::slice::from_ref(other),

@@ -220,6 +220,10 @@ pub(crate) fn call(
     if block.is_none() && matches!(method, M::EachSlice | M::EachCons | M::Cycle) {
         return Ok(Some(enumerator(receiver, method, args)));
     }
+    if block.is_none() && KEEPS_RECEIVER.contains(&method) && !matches!(method, M::MinBy | M::MaxBy)
+    {
+        arity(args, 0, 0)?;
+    }
     // The rest sees all elements: as an Array.
     let list = Value::array(to_vec(vm, receiver)?);
     let value = vm.send(&list, method, args, block)?;
@@ -299,7 +303,5 @@ const SHARED: &[M] = &[
     M::Compact,
     M::Grep,
     M::GrepV,
-    M::Join,
     M::ToSet,
-    M::Flatten,
 ];

@@ -235,6 +235,12 @@ pub(super) fn call(
             crate::value::compare::sort(&mut list)?;
             Value::array(list)
         }
+        M::Flatten => {
+            arity(args, 0, 1)?;
+            let depth = args.first().map_or(Ok(1), crate::value::number::need_int)?;
+            let list = Value::array(enumerable::to_vec(vm, receiver)?);
+            vm.send(&list, M::Flatten, &[Value::Int(depth)], None)?
+        }
         M::Assoc => {
             arity(args, 1, 1)?;
             table
@@ -260,6 +266,11 @@ pub(super) fn call(
         }
         _ if WITH_BLOCK.contains(&method) => match block {
             Some(block) => walk(vm, receiver, table, method, args, block)?,
+            None if !args.is_empty()
+                && matches!(method, M::Partition | M::Select | M::Map | M::GroupBy) =>
+            {
+                return Err(wrong_arguments(args.len(), 0, Some(0)));
+            }
             None => enumerator(receiver, method, args),
         },
         _ => return enumerable::call(vm, receiver, method, args, block),

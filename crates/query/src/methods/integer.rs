@@ -76,7 +76,10 @@ pub(super) fn call(
             shift(receiver, if method == M::OpShl { places } else { -places })?
         }
         M::OpIndex => {
-            arity(args, 1, 1)?;
+            arity(args, 1, 2)?;
+            if args.len() == 2 || matches!(args[0], Value::Range(_)) {
+                return bits(receiver, args).map(Some);
+            }
             let shifted = shift(receiver, -need_int(&args[0])?)?;
             Value::Int(i64::from(!is_even(&shifted)))
         }
@@ -132,6 +135,41 @@ pub(crate) fn is_even(value: &Value) -> bool {
         Value::Int(it) => it & 1 == 0,
         other => big_of(other).is_none_or(|it| it.is_even()),
     }
+}
+
+/// `i[from, count]`, `i[from..to]`: some of the bits.
+fn bits(receiver: &Value, args: &[Value]) -> Eval {
+    let (from, count) = match args {
+        [Value::Range(range)] => {
+            let from = if range.from.is_nil() {
+                0
+            } else {
+                need_int(&range.from)?
+            };
+            if range.to.is_nil() {
+                return shift(receiver, -from);
+            }
+            let to = need_int(&range.to)?;
+            if range.from.is_nil() {
+                let low = bits(receiver, &[Value::Int(0), Value::Int(to + 1)])?;
+                if to >= 0 && !number::is_zero(&low) {
+                    return Err(argument_error(
+                        "The beginless range for Integer#[] results in infinity",
+                    ));
+                }
+                return Ok(Value::Int(0));
+            }
+            (from, to - from + i64::from(!range.exclusive))
+        }
+        [from, count] => (need_int(from)?, need_int(count)?),
+        _ => return Ok(Value::Nil),
+    };
+    let shifted = shift(receiver, -from)?;
+    if count < 0 {
+        return Ok(shifted);
+    }
+    let mask = arithmetic(Op::Sub, &shift(&Value::Int(1), count)?, &Value::Int(1))?;
+    bitwise(&shifted, M::OpBitAnd, &mask)
 }
 
 fn digits(receiver: &Value, args: &[Value]) -> Eval {

@@ -124,7 +124,17 @@ fn others(
                     };
                     number::integer(a % b)
                 }
-                (_, b) => Value::Float(float() % need_float(b)?),
+                (_, b) => {
+                    // As Ruby does it: from the modulo.
+                    let (a, b) = (float(), need_float(b)?);
+                    let rest = number::float_mod(a, b);
+                    let opposite = a < 0.0 && b > 0.0 || a > 0.0 && b < 0.0;
+                    Value::Float(if rest != 0.0 && opposite {
+                        rest - b
+                    } else {
+                        rest
+                    })
+                }
             }
         }
         M::Fdiv => {

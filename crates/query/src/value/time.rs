@@ -46,11 +46,14 @@ impl Time {
             return None;
         }
         // Exactly: a Float is a fraction of a power of two, and 10^9 times it fits.
-        let whole = seconds.floor();
-        let fraction = seconds - whole;
-        let scaled = exact_billionths(fraction);
-        let mut time = Time::from_nanoseconds(whole as i128 * BILLION + scaled.0);
-        if !scaled.1 {
+        let whole = seconds.trunc() as i128 * BILLION;
+        let (billionths, exact) = exact_billionths((seconds - seconds.trunc()).abs());
+        let mut time = Time::from_nanoseconds(if seconds < 0.0 {
+            whole - billionths - i128::from(!exact)
+        } else {
+            whole + billionths
+        });
+        if !exact {
             time.exact = Some(seconds);
         }
         Some(time)

@@ -496,24 +496,32 @@ pub(crate) fn successors(from: &str, to: &str, exclusive: bool) -> Vec<String> {
                 .collect();
         }
     }
-    if from.chars().count() > to.chars().count()
-        || from.chars().count() == to.chars().count() && from > to
-    {
+    let one = |text: &str| match text.as_bytes() {
+        [byte] if byte.is_ascii() => Some(*byte),
+        _ => None,
+    };
+    if let (Some(a), Some(b)) = (one(from), one(to)) {
+        // Two characters: by their codes.
+        let end = u16::from(b) + u16::from(!exclusive);
+        return (u16::from(a)..end)
+            .map(|code| char::from(code as u8).to_string())
+            .collect();
+    }
+    if from > to || exclusive && from == to {
         return list;
     }
-    loop {
-        if text == to {
-            if !exclusive {
-                list.push(text);
-            }
-            return list;
+    let after = change::successor(to);
+    while text != after && list.len() < 10_000_000 {
+        list.push(text.clone());
+        if !exclusive && text == to {
+            break;
         }
-        if text.chars().count() > to.chars().count() || list.len() > 10_000_000 {
-            return list;
+        text = change::successor(&text);
+        if exclusive && text == to || text.len() > to.len() || text.is_empty() {
+            break;
         }
-        let next = change::successor(&text);
-        list.push(std::mem::replace(&mut text, next));
     }
+    list
 }
 
 /// A pattern given as text or as a regex, as a regex.
