@@ -23,12 +23,18 @@ struct Arguments {
 enum Command {
     /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
     Sim(Box<commands::sim::Arguments>),
+    /// Queries logs: stages of Ruby expressions joined by `>>`, with reducers.
+    Query(commands::query::Arguments),
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return commands::usage(&error),
+    };
     let result = match arguments.command {
         Command::Sim(arguments) => commands::sim::run(&arguments),
+        Command::Query(arguments) => Ok(commands::query::run(&arguments)),
     };
     match result {
         Ok(code) => code,

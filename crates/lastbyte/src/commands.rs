@@ -1,0 +1,20 @@
+//! The commands, a file or a folder each.
+
+pub(crate) mod query;
+pub(crate) mod sim;
+
+use std::process::ExitCode;
+
+/// Prints a usage error (or the help that was asked for) and says how to exit: 1 for `query`, as jrf does, else 2.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    let words = std::env::args_os().nth(1);
+    ExitCode::from(if words.is_some_and(|word| word == "query") {
+        1
+    } else {
+        2
+    })
+}

@@ -1,3 +1,0 @@
-//! The commands, each with its arguments.
-
-pub(crate) mod sim;

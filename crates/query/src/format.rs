@@ -1,0 +1,431 @@
+//! `format`: C's conversions as Ruby has them, with `%<name>d`, `%{name}`, `%2$s`, `%-*s`, and `..f` for negatives.
+
+use crate::names::M;
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{Eval, argument_error, error};
+use crate::value::inspect::{inspect, to_s};
+use crate::value::number::{big_of, float_of, float_to_s, need_int};
+use crate::vm::Vm;
+use num_bigint::BigInt;
+use num_traits::{Signed, Zero};
+
+/// The widest field anyone may ask for.
+const WIDTH_MAX: usize = 1 << 20;
+
+#[derive(Default)]
+struct Spec {
+    minus: bool,
+    plus: bool,
+    space: bool,
+    zero: bool,
+    sharp: bool,
+    width: Option<usize>,
+    precision: Option<usize>,
+}
+
+struct Arguments<'a> {
+    list: &'a [Value],
+    next: usize,
+}
+
+impl Arguments<'_> {
+    fn next(&mut self) -> Eval {
+        self.next += 1;
+        self.at(self.next)
+    }
+
+    fn at(&self, place: usize) -> Eval {
+        self.list
+            .get(place.wrapping_sub(1))
+            .cloned()
+            .ok_or_else(|| argument_error("too few arguments"))
+    }
+
+    fn named(&self, name: &str) -> Eval {
+        match self.list {
+            [Value::Hash(table)] => table
+                .get(&Value::symbol(name))
+                .ok_or_else(|| error(Class::KeyError, format!("key<{name}> not found"))),
+            _ => Err(argument_error("one hash required")),
+        }
+    }
+}
+
+pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String> {
+    let mut out = String::new();
+    let mut arguments = Arguments {
+        list: args,
+        next: 0,
+    };
+    let mut chars = pattern.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        let mut spec = Spec::default();
+        let mut value: Option<Value> = None;
+        loop {
+            let Some(c) = chars.next() else {
+                return Err(argument_error(
+                    "incomplete format specifier; use %% (double %) instead",
+                ));
+            };
+            match c {
+                '-' => spec.minus = true,
+                '+' => spec.plus = true,
+                ' ' => spec.space = true,
+                '0' => spec.zero = true,
+                '#' => spec.sharp = true,
+                '1'..='9' => {
+                    let number = digits(c, &mut chars);
+                    if chars.peek() == Some(&'$') {
+                        chars.next();
+                        value = Some(arguments.at(number)?);
+                    } else {
+                        spec.width = Some(number);
+                    }
+                }
+                '*' => {
+                    let width = need_int(&arguments.next()?)?;
+                    spec.minus |= width < 0;
+                    spec.width = Some(width.unsigned_abs() as usize);
+                }
+                '.' => {
+                    spec.precision = Some(match chars.peek() {
+                        Some('*') => {
+                            chars.next();
+                            need_int(&arguments.next()?)?.max(0) as usize
+                        }
+                        Some(c) if c.is_ascii_digit() => {
+                            let c = *c;
+                            chars.next();
+                            digits(c, &mut chars)
+                        }
+                        _ => 0,
+                    });
+                }
+                '<' => {
+                    let name: String = chars.by_ref().take_while(|c| *c != '>').collect();
+                    value = Some(arguments.named(&name)?);
+                }
+                '{' => {
+                    let name: String = chars.by_ref().take_while(|c| *c != '}').collect();
+                    let text = to_s(&arguments.named(&name)?);
+                    pad(&mut out, &text, &spec)?;
+                    break;
+                }
+                '%' => {
+                    out.push('%');
+                    break;
+                }
+                '\n' | '\0' => {
+                    out.push('%');
+                    out.push(c);
+                    break;
+                }
+                conversion => {
+                    if !"diuxXobBeEfgGaAsSpc".contains(conversion) {
+                        return Err(argument_error(format!(
+                            "malformed format string - %{conversion}"
+                        )));
+                    }
+                    let value = match value {
+                        Some(value) => value,
+                        None => arguments.next()?,
+                    };
+                    convert(vm, &mut out, conversion, &value, &mut spec)?;
+                    break;
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn digits(first: char, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> usize {
+    let mut number = first.to_digit(10).unwrap_or(0) as usize;
+    while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
+        number = (number * 10 + digit as usize).min(WIDTH_MAX);
+        chars.next();
+    }
+    number
+}
+
+fn convert(
+    vm: &mut Vm,
+    out: &mut String,
+    conversion: char,
+    value: &Value,
+    spec: &mut Spec,
+) -> Eval<()> {
+    match conversion {
+        's' | 'p' => {
+            if let Value::Token(_) = value {
+                return Err(crate::value::exception::no_method("to_s", value));
+            }
+            let mut text = if conversion == 's' {
+                to_s(value)
+            } else {
+                inspect(value)
+            };
+            if let Some(precision) = spec.precision {
+                text = text.chars().take(precision).collect();
+            }
+            spec.zero = false;
+            pad(out, &text, spec)
+        }
+        'c' => {
+            let text = match value {
+                Value::Str(text) => text
+                    .get()
+                    .chars()
+                    .next()
+                    .map(String::from)
+                    .unwrap_or_default(),
+                other => to_s(&vm.send(other, M::Chr, &[], None)?),
+            };
+            pad(out, &text, spec)
+        }
+        'd' | 'i' | 'u' => {
+            let it = to_integer(vm, value)?;
+            let digits = it.abs().to_string();
+            number(out, it.is_negative(), "", &digits, spec)
+        }
+        'x' | 'X' | 'o' | 'b' | 'B' => radix(out, conversion, &to_integer(vm, value)?, spec),
+        _ => {
+            let it = match value {
+                Value::Str(text) => crate::methods::string::number::strict_float(&text.get())
+                    .ok_or_else(|| {
+                        argument_error(format!("invalid value for Float(): {}", inspect(value)))
+                    })?,
+                other => match float_of(other) {
+                    Some(it) => it,
+                    None => crate::value::number::need_float(other)?,
+                },
+            };
+            float(out, conversion, it, spec)
+        }
+    }
+}
+
+/// `%d` takes whatever `Integer()` takes, and cuts Floats.
+fn to_integer(vm: &mut Vm, value: &Value) -> Eval<BigInt> {
+    let value = match value {
+        Value::Float(it) => crate::value::number::truncated(*it)?,
+        other => vm.kernel(
+            crate::tree::Function::Integer,
+            std::slice::from_ref(other),
+            false,
+            None,
+        )?,
+    };
+    Ok(big_of(&value).unwrap_or_default())
+}
+
+fn sign(negative: bool, spec: &Spec) -> &'static str {
+    match (negative, spec.plus, spec.space) {
+        (true, ..) => "-",
+        (false, true, _) => "+",
+        (false, false, true) => " ",
+        _ => "",
+    }
+}
+
+fn number(out: &mut String, negative: bool, prefix: &str, digits: &str, spec: &Spec) -> Eval<()> {
+    let sign = sign(negative, spec);
+    let mut digits = digits.to_owned();
+    if let Some(precision) = spec.precision {
+        check_width(precision)?;
+        digits = format!("{digits:0>precision$}");
+    } else if spec.zero && !spec.minus {
+        let taken = sign.len() + prefix.len();
+        let width = spec.width.unwrap_or(0).saturating_sub(taken);
+        check_width(width)?;
+        digits = format!("{digits:0>width$}");
+    }
+    pad(
+        out,
+        &[sign, prefix, &digits].concat(),
+        &Spec {
+            zero: false,
+            ..copy(spec)
+        },
+    )
+}
+
+fn copy(spec: &Spec) -> Spec {
+    Spec { ..*spec }
+}
+
+fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<()> {
+    let base = match conversion {
+        'x' | 'X' => 16,
+        'o' => 8,
+        _ => 2,
+    };
+    let prefix = match conversion {
+        _ if !spec.sharp || it.is_zero() => "",
+        'x' => "0x",
+        'X' => "0X",
+        'o' => "0",
+        'b' => "0b",
+        _ => "0B",
+    };
+    let signed = spec.plus || spec.space;
+    if !it.is_negative() || signed {
+        let mut digits = it.abs().to_str_radix(base);
+        if conversion == 'X' {
+            digits.make_ascii_uppercase();
+        }
+        return number(out, it.is_negative(), prefix, &digits, spec);
+    }
+    // Two's complement with endless leading digits, of which one is shown after two dots.
+    let top = match base {
+        16 => 'f',
+        8 => '7',
+        _ => '1',
+    };
+    let bits: u32 = match base {
+        16 => 4,
+        8 => 3,
+        _ => 1,
+    };
+    let places = it.bits() as u32 / bits + 2;
+    let modulus = BigInt::from(1) << (places * bits);
+    let mut digits = (modulus + it)
+        .to_str_radix(base)
+        .trim_start_matches(top)
+        .to_owned();
+    digits.insert(0, top);
+    let shown = match (spec.precision, spec.zero && !spec.minus) {
+        (Some(precision), _) => {
+            check_width(precision)?;
+            format!("{digits:>precision$}").replace(' ', &top.to_string())
+        }
+        (None, true) => {
+            let width = spec.width.unwrap_or(0).saturating_sub(prefix.len());
+            check_width(width)?;
+            if digits.len() >= width {
+                format!("..{digits}")
+            } else {
+                format!("{digits:>width$}").replace(' ', &top.to_string())
+            }
+        }
+        _ => format!("..{digits}"),
+    };
+    let mut text = [prefix, &shown].concat();
+    if conversion == 'X' {
+        text = text.to_uppercase();
+    }
+    pad(
+        out,
+        &text,
+        &Spec {
+            zero: false,
+            ..copy(spec)
+        },
+    )
+}
+
+fn float(out: &mut String, conversion: char, it: f64, spec: &Spec) -> Eval<()> {
+    let negative = it.is_sign_negative() && !it.is_nan();
+    if !it.is_finite() {
+        let word = if it.is_nan() { "NaN" } else { "Inf" };
+        return pad(
+            out,
+            &[sign(negative, spec), word].concat(),
+            &Spec {
+                zero: false,
+                ..copy(spec)
+            },
+        );
+    }
+    let magnitude = it.abs();
+    let precision = spec.precision.unwrap_or(6);
+    check_width(precision)?;
+    let mut text = match conversion {
+        'f' => format!("{magnitude:.precision$}"),
+        'e' | 'E' => scientific(magnitude, precision),
+        'g' | 'G' => general(magnitude, precision.max(1), spec.sharp),
+        _ => {
+            return Err(argument_error(format!(
+                "%{conversion} of {} is not supported",
+                float_to_s(it)
+            )));
+        }
+    };
+    if spec.sharp && !text.contains('.') {
+        match text.find('e') {
+            Some(at) => text.insert(at, '.'),
+            None => text.push('.'),
+        }
+    }
+    if conversion.is_ascii_uppercase() {
+        text = text.to_uppercase();
+    }
+    number(
+        out,
+        negative,
+        "",
+        &text,
+        &Spec {
+            precision: None,
+            ..copy(spec)
+        },
+    )
+}
+
+fn scientific(magnitude: f64, precision: usize) -> String {
+    let text = format!("{magnitude:.precision$e}");
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
+fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
+    let exponent: i32 = if magnitude == 0.0 {
+        0
+    } else {
+        let text = format!("{magnitude:.*e}", precision - 1);
+        text.split_once('e')
+            .and_then(|(_, exponent)| exponent.parse().ok())
+            .unwrap_or(0)
+    };
+    let trim = |text: String| {
+        if keep_zeros || !text.contains('.') {
+            return text;
+        }
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    if exponent < -4 || exponent >= precision as i32 {
+        let text = scientific(magnitude, precision - 1);
+        let (mantissa, power) = text.split_once('e').unwrap_or((&text, "+00"));
+        return format!("{}e{power}", trim(mantissa.to_owned()));
+    }
+    let places = (precision as i32 - 1 - exponent).max(0) as usize;
+    trim(format!("{magnitude:.places$}"))
+}
+
+fn check_width(width: usize) -> Eval<()> {
+    if width > WIDTH_MAX {
+        return Err(argument_error("width too big"));
+    }
+    Ok(())
+}
+
+fn pad(out: &mut String, text: &str, spec: &Spec) -> Eval<()> {
+    let width = spec.width.unwrap_or(0);
+    check_width(width)?;
+    let missing = width.saturating_sub(text.chars().count());
+    if !spec.minus {
+        out.extend(std::iter::repeat_n(' ', missing));
+    }
+    out.push_str(text);
+    if spec.minus {
+        out.extend(std::iter::repeat_n(' ', missing));
+    }
+    Ok(())
+}

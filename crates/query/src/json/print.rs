@@ -1,0 +1,134 @@
+//! Values as JSON: compact, or indented by two spaces. Floats are written as Ruby's `to_s` does; what JSON has no form
+//! for is written as its `to_s` in quotes.
+
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{Eval, error};
+use crate::value::inspect::to_s;
+use crate::value::number::{float_to_s, write_float};
+use std::fmt::Write as _;
+
+const DEPTH_MAX: usize = 100;
+
+pub(crate) fn compact(out: &mut String, value: &Value) -> Eval<()> {
+    write(out, value, None, 0)
+}
+
+pub(crate) fn pretty(out: &mut String, value: &Value) -> Eval<()> {
+    write(out, value, Some("  "), 0)
+}
+
+fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) -> Eval<()> {
+    match value {
+        Value::Nil => out.push_str("null"),
+        Value::Bool(it) => out.push_str(if *it { "true" } else { "false" }),
+        Value::Int(it) => {
+            let _ = write!(out, "{it}");
+        }
+        Value::Big(it) => {
+            let _ = write!(out, "{it}");
+        }
+        Value::Float(it) if it.is_finite() => write_float(out, *it),
+        Value::Float(it) => {
+            return Err(error(
+                Class::JsonGeneratorError,
+                format!("{} not allowed in JSON", float_to_s(*it)),
+            ));
+        }
+        Value::Str(it) => quoted(out, &it.get()),
+        Value::Array(list) | Value::Flat(list) => {
+            let list = list.borrow();
+            enter(depth)?;
+            out.push('[');
+            for (at, element) in list.iter().enumerate() {
+                separate(out, at, indent, depth + 1);
+                write(out, element, indent, depth + 1)?;
+            }
+            close(out, ']', list.is_empty(), indent, depth);
+        }
+        Value::Hash(table) => {
+            enter(depth)?;
+            out.push('{');
+            let entries = table.borrow();
+            for (at, (key, value)) in entries.iter().enumerate() {
+                separate(out, at, indent, depth + 1);
+                match key {
+                    Value::Str(text) => quoted(out, &text.get()),
+                    other => quoted(out, &to_s(other)),
+                }
+                out.push_str(if indent.is_some() { ": " } else { ":" });
+                write(out, value, indent, depth + 1)?;
+            }
+            close(out, '}', table.len() == 0, indent, depth);
+        }
+        Value::Token(_) => {
+            return Err(error(
+                Class::TypeError,
+                "a reducer's result stands in a place where it cannot be filled in; use `>>` and the next stage",
+            ));
+        }
+        Value::Dropped => out.push_str("null"),
+        other => quoted(out, &to_s(other)),
+    }
+    Ok(())
+}
+
+fn enter(depth: usize) -> Eval<()> {
+    if depth >= DEPTH_MAX {
+        return Err(error(
+            Class::JsonNestingError,
+            format!("nesting of {} is too deep", depth + 1),
+        ));
+    }
+    Ok(())
+}
+
+fn separate(out: &mut String, at: usize, indent: Option<&str>, depth: usize) {
+    if at > 0 {
+        out.push(',');
+    }
+    line(out, indent, depth);
+}
+
+fn line(out: &mut String, indent: Option<&str>, depth: usize) {
+    if let Some(indent) = indent {
+        out.push('\n');
+        for _ in 0..depth {
+            out.push_str(indent);
+        }
+    }
+}
+
+fn close(out: &mut String, bracket: char, empty: bool, indent: Option<&str>, depth: usize) {
+    if !empty {
+        line(out, indent, depth);
+    }
+    out.push(bracket);
+}
+
+/// Escapes `"`, `\` and the controls below a space; everything else stays as it is.
+pub(crate) fn quoted(out: &mut String, text: &str) {
+    out.push('"');
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[plain..at]);
+        plain = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            8 => out.push_str("\\b"),
+            12 => out.push_str("\\f"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            other => {
+                let _ = write!(out, "\\u{other:04x}");
+            }
+        }
+    }
+    out.push_str(&text[plain..]);
+    out.push('"');
+}

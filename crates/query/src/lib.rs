@@ -1,0 +1,66 @@
+//! The log query language: stages of Ruby expressions over rows of JSON, with reducers. What a query gives is, byte for
+//! byte, what jrf gives; what is not supported is refused by name and place.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`run`] | inputs, the stages at work, output: what a caller sees |
+//! | `stages` | where a query is cut |
+//! | `lower` | Ruby's grammar (`ruby-prism`) to `tree`, the typed tree; names are resolved here |
+//! | `plan` | which fields of a row a query reads: the boundary to whoever finds them faster |
+//! | `vm` | the evaluator |
+//! | `value` | what it computes with |
+//! | `methods` | one file a class |
+//! | `reducers` | accumulators that can be cut into chunks and merged |
+//! | `json` | rows in, values out |
+//! | `regex`, `format` | what their names say |
+//!
+//! It never reads a clock, the environment or a random source, and opens no file: a caller hands in readers.
+
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::too_many_lines,
+    reason = "a class's methods are one flat table, an arm each; so are the evaluator and the walks over the tree"
+)]
+#![expect(
+    clippy::match_same_arms,
+    reason = "arms stand by topic, and methods that happen to do the same stay apart"
+)]
+#![expect(
+    clippy::unnecessary_box_returns,
+    reason = "the errors are boxed where they arise, so that a value's `Result` stays as small as the value"
+)]
+#![expect(
+    clippy::cast_possible_wrap,
+    reason = "counts, sizes and hashes become Integers of the language; none reaches 2^63"
+)]
+#![expect(
+    clippy::similar_names,
+    reason = "`list` and `it`, `digit` and `digits` are what they are"
+)]
+#![expect(
+    clippy::single_match_else,
+    reason = "found or not found reads best as two arms"
+)]
+#![expect(
+    clippy::option_option,
+    reason = "an optional thing whose name is optional"
+)]
+
+mod error;
+mod fast_hash;
+mod format;
+mod json;
+mod lower;
+mod methods;
+mod names;
+mod plan;
+mod reducers;
+mod regex;
+pub mod run;
+mod stages;
+mod tree;
+mod value;
+mod vm;
+
+pub use error::CompileError;
+pub use run::{Format, Input, Options, Query};

@@ -1,0 +1,411 @@
+//! Calls: builtins of a stage, helpers, functions, and methods of values.
+
+use super::expression::function;
+use super::{Lower, Lowered, text};
+use crate::names::{M, nearest};
+use crate::tree::{
+    Arguments, BlockNode, Builtin, Call, Function, HelperCall, KernelCall, Node, StageCall,
+};
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::number::Op;
+use ruby_prism as prism;
+
+const BUILTINS: &[(&str, Builtin)] = &[
+    ("select", Builtin::Select),
+    ("flat", Builtin::Flat),
+    ("map", Builtin::Map),
+    ("map_values", Builtin::MapValues),
+    ("apply", Builtin::Apply),
+    ("group_by", Builtin::GroupBy),
+    ("group", Builtin::Group),
+    ("sort", Builtin::Sort),
+    ("sum", Builtin::Sum),
+    ("count", Builtin::Count),
+    ("count_if", Builtin::CountIf),
+    ("min", Builtin::Min),
+    ("max", Builtin::Max),
+    ("average", Builtin::Average),
+    ("stdev", Builtin::Stdev),
+    ("percentile", Builtin::Percentile),
+    ("reduce", Builtin::Reduce),
+];
+
+const FUNCTIONS: &[&str] = &[
+    "format",
+    "sprintf",
+    "Integer",
+    "Float",
+    "String",
+    "Array",
+    "Hash",
+    "raise",
+    "loop",
+    "proc",
+    "lambda",
+    "rand",
+    "block_given?",
+    "require",
+    "method",
+];
+
+const LIBRARIES: &[&str] = &["time", "json", "date", "bigdecimal/util"];
+
+/// Calls that hand on a reducer's result untouched.
+const TRANSPARENT: &[&str] = &["then", "yield_self", "tap", "itself"];
+
+impl Lower {
+    pub(super) fn arguments(
+        &mut self,
+        node: Option<prism::ArgumentsNode<'_>>,
+    ) -> Lowered<Arguments> {
+        let mut arguments = Arguments::default();
+        let Some(node) = node else {
+            return Ok(arguments);
+        };
+        for argument in &node.arguments() {
+            if let Some(hash) = argument.as_keyword_hash_node() {
+                arguments
+                    .list
+                    .push(Node::Hash(self.pairs(&hash.elements())?));
+                // `"k" => v` among the arguments is a Hash like any other for those who take no keywords.
+                arguments.keywords = true;
+                continue;
+            }
+            let lowered = self.node(&argument)?;
+            arguments.splat |= matches!(lowered, Node::Splat(_));
+            arguments.list.push(lowered);
+        }
+        Ok(arguments)
+    }
+
+    fn block_node(&mut self, node: Option<prism::Node<'_>>) -> Lowered<Option<BlockNode>> {
+        let Some(node) = node else {
+            return Ok(None);
+        };
+        if let Some(block) = node.as_block_node() {
+            return Ok(Some(BlockNode::Code(self.block(&block)?)));
+        }
+        let Some(passed) = node.as_block_argument_node() else {
+            return self.fail(&node.location(), "this block is not supported");
+        };
+        Ok(Some(match passed.expression() {
+            Some(inner) => {
+                if let Some(symbol) = inner.as_symbol_node() {
+                    let name = self.utf8(&inner.location(), symbol.unescaped())?;
+                    return Ok(Some(BlockNode::Symbol(
+                        self.method_name(&inner.location(), &name)?,
+                    )));
+                }
+                BlockNode::Passed(self.node(&inner)?)
+            }
+            None => BlockNode::Passed(self.local("&", 0)),
+        }))
+    }
+
+    fn method_name(&self, at: &prism::Location<'_>, name: &str) -> Lowered<M> {
+        match M::find(name) {
+            Some(method) => Ok(method),
+            None => {
+                let hint = M::nearest(name)
+                    .map_or_else(String::new, |near| format!("; the nearest one is `{near}`"));
+                self.fail(
+                    at,
+                    format!("undefined method '{name}' (NoMethodError): it is not supported{hint}"),
+                )
+            }
+        }
+    }
+
+    pub(super) fn call(&mut self, node: &prism::CallNode<'_>) -> Lowered {
+        let name = text(&node.name());
+        let at = node.message_loc().unwrap_or_else(|| node.location());
+        let Some(receiver) = node.receiver() else {
+            return self.function_call(node, &name, &at);
+        };
+        if let Some(lowered) = self.module_call(node, &receiver, &name)? {
+            return Ok(lowered);
+        }
+        let receiver = self.node(&receiver)?;
+        if reducer_at(&receiver) && !TRANSPARENT.contains(&name.as_str()) {
+            return self.refuse_reducer(&at, &name, "before");
+        }
+        if node.is_attribute_write() && name != "[]=" && name != "default=" {
+            return self.fail(
+                &at,
+                format!("undefined method '{name}' (NoMethodError): it is not supported"),
+            );
+        }
+        let arguments = self.arguments(node.arguments())?;
+        if arguments.list.iter().any(reducer_at) {
+            return self.refuse_reducer(&at, &name, "after");
+        }
+        if name == "!" && arguments.list.is_empty() {
+            return Ok(Node::Not(Box::new(receiver)));
+        }
+        let method = self.method_name(&at, &name)?;
+        let block = self.block_node(node.block())?;
+        let safe = node.is_safe_navigation();
+        if arguments.list.len() == 1 && !arguments.splat && block.is_none() && !safe {
+            return Ok(one_argument(receiver, method, arguments));
+        }
+        // `-1` is a literal already; `-x` is a call.
+        if node.is_attribute_write() {
+            return Ok(Self::attribute_write(receiver, method, arguments));
+        }
+        Ok(Node::Call(Box::new(Call {
+            receiver,
+            method,
+            arguments,
+            block,
+            safe,
+        })))
+    }
+
+    /// `a[i] = v` has the value v, whatever the method gives.
+    fn attribute_write(receiver: Node, method: M, mut arguments: Arguments) -> Node {
+        let value = arguments.list.pop().unwrap_or(Node::Nil);
+        let target = if method == M::OpIndexSet {
+            crate::tree::Target::Index(Box::new((receiver, arguments)))
+        } else {
+            crate::tree::Target::Attribute(Box::new((receiver, method)))
+        };
+        Node::Assign(Box::new((target, value)))
+    }
+
+    fn refuse_reducer(&self, at: &prism::Location<'_>, name: &str, side: &str) -> Lowered {
+        let operator = !name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let example = match (operator, side) {
+            (true, "before") => format!("`count() >> _ {name} 1`"),
+            (true, _) => format!("`count() >> 1 {name} _`"),
+            (false, "before") => format!("`count() >> _.{name}`"),
+            (false, _) => "`count() >> _ + 1`".to_owned(),
+        };
+        self.fail(
+            at,
+            format!("a reducer's result is known at the end of input only, so `{name}` cannot work on it: do it in the next stage, as in {example}"),
+        )
+    }
+
+    /// `Module.method(…)` of a helper file.
+    fn module_call(
+        &mut self,
+        node: &prism::CallNode<'_>,
+        receiver: &prism::Node<'_>,
+        name: &str,
+    ) -> Lowered<Option<Node>> {
+        if receiver.as_constant_read_node().is_none() && receiver.as_constant_path_node().is_none()
+        {
+            return Ok(None);
+        }
+        let Node::Literal(Value::Class(Class::Module(module))) = self.node(receiver)? else {
+            return Ok(None);
+        };
+        let path = format!("{}.{name}", self.survey.modules[usize::from(module)]);
+        let Some(method) = self.survey.definition(&path) else {
+            let at = receiver.location();
+            return self.fail(
+                &at,
+                format!(
+                    "undefined method '{name}' for module {}",
+                    self.survey.modules[usize::from(module)]
+                ),
+            );
+        };
+        let arguments = self.arguments(node.arguments())?;
+        let block = self.block_node(node.block())?;
+        let receiver = Some(Node::Literal(Value::Class(Class::Module(module))));
+        Ok(Some(Node::Helper(Box::new(HelperCall {
+            method,
+            receiver,
+            arguments,
+            block,
+        }))))
+    }
+
+    /// A call without a receiver.
+    fn function_call(
+        &mut self,
+        node: &prism::CallNode<'_>,
+        name: &str,
+        at: &prism::Location<'_>,
+    ) -> Lowered {
+        if name == "_" && node.arguments().is_none() {
+            return Ok(Node::Row);
+        }
+        if name == "block_given?" {
+            return Ok(Node::BlockGiven);
+        }
+        if let Some((_, builtin)) = BUILTINS.iter().find(|(known, _)| *known == name) {
+            return self.builtin(node, *builtin, name);
+        }
+        if let Some(lowered) = self.helper_call(node, name)? {
+            return Ok(lowered);
+        }
+        if matches!(
+            name,
+            "module_function" | "extend" | "include" | "private" | "public" | "private_constant"
+        ) && !self.scopes.is_empty()
+        {
+            if let Some(arguments) = node.arguments() {
+                for argument in &arguments.arguments() {
+                    if argument.as_def_node().is_some() {
+                        self.node(&argument)?;
+                    }
+                }
+            }
+            return Ok(Node::Nil);
+        }
+        if let Some(function) = function(name) {
+            return self.kernel(node, function, name, at);
+        }
+        if matches!(
+            name,
+            "puts"
+                | "print"
+                | "p"
+                | "pp"
+                | "warn"
+                | "printf"
+                | "gets"
+                | "system"
+                | "exec"
+                | "exit"
+                | "sleep"
+                | "open"
+                | "eval"
+        ) {
+            return self.fail(
+                at,
+                format!("`{name}` is not supported: a stage's value is what is printed"),
+            );
+        }
+        let known = BUILTINS
+            .iter()
+            .map(|(known, _)| *known)
+            .chain(FUNCTIONS.iter().copied());
+        let helpers = self.survey.definitions();
+        let near = nearest(name, known.chain(helpers.iter().map(String::as_str)));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let what = if node.is_variable_call() {
+            "undefined local variable or method"
+        } else {
+            "undefined method"
+        };
+        self.fail(at, format!("{what} '{name}'{hint} (NameError)"))
+    }
+
+    fn helper_call(&mut self, node: &prism::CallNode<'_>, name: &str) -> Lowered<Option<Node>> {
+        let own = (!self.module.is_empty())
+            .then(|| {
+                self.survey
+                    .definition(&format!("{}.{name}", self.module.join("::")))
+            })
+            .flatten();
+        let Some(method) = own.or_else(|| self.survey.definition(name)) else {
+            return Ok(None);
+        };
+        let arguments = self.arguments(node.arguments())?;
+        let block = self.block_node(node.block())?;
+        Ok(Some(Node::Helper(Box::new(HelperCall {
+            method,
+            receiver: None,
+            arguments,
+            block,
+        }))))
+    }
+
+    fn builtin(&mut self, node: &prism::CallNode<'_>, builtin: Builtin, name: &str) -> Lowered {
+        let at = node.location();
+        let arguments = self.arguments(node.arguments())?;
+        if arguments.list.iter().any(reducer_at) {
+            return self.refuse_reducer(&at, name, "after");
+        }
+        let reducing = match node.block() {
+            Some(block) => match block.as_block_node() {
+                Some(block) => block.body().is_some_and(|body| self.survey.reduces(&body)),
+                None => false,
+            },
+            None => false,
+        };
+        let block = self.block_node(node.block())?;
+        Ok(Node::Stage(Box::new(StageCall {
+            builtin,
+            arguments,
+            block,
+            reducing,
+        })))
+    }
+
+    fn kernel(
+        &mut self,
+        node: &prism::CallNode<'_>,
+        function: Function,
+        name: &str,
+        at: &prism::Location<'_>,
+    ) -> Lowered {
+        let arguments = self.arguments(node.arguments())?;
+        if arguments.list.iter().any(reducer_at) {
+            return self.refuse_reducer(at, name, "after");
+        }
+        if function == Function::Require
+            && let Some(Node::Str(library)) = arguments.list.first()
+            && !LIBRARIES.contains(&&**library)
+        {
+            return self.fail(
+                at,
+                format!("cannot load `{library}`: of the libraries, time and json are there"),
+            );
+        }
+        let block = self.block_node(node.block())?;
+        Ok(Node::Kernel(Box::new(KernelCall {
+            function,
+            arguments,
+            block,
+        })))
+    }
+}
+
+/// Whether a node is, without doubt, a reducer's result.
+fn reducer_at(node: &Node) -> bool {
+    match node {
+        Node::Stage(call) => match call.builtin {
+            Builtin::Select | Builtin::Flat | Builtin::Apply => false,
+            Builtin::Map | Builtin::MapValues => call.reducing,
+            _ => true,
+        },
+        _ => false,
+    }
+}
+
+/// A method with one argument: operators have nodes of their own.
+fn one_argument(receiver: Node, method: M, mut arguments: Arguments) -> Node {
+    let op = match method {
+        M::OpAdd => Op::Add,
+        M::OpSub => Op::Sub,
+        M::OpMul => Op::Mul,
+        M::OpDiv => Op::Div,
+        M::OpMod => Op::Mod,
+        M::OpLt => Op::Lt,
+        M::OpLe => Op::Le,
+        M::OpGt => Op::Gt,
+        M::OpGe => Op::Ge,
+        M::OpEq => Op::Eq,
+        M::OpNe => Op::Ne,
+        M::OpIndex => {
+            let key = arguments.list.remove(0);
+            return Node::Index(Box::new((receiver, key)));
+        }
+        _ => {
+            return Node::Call(Box::new(Call {
+                receiver,
+                method,
+                arguments,
+                block: None,
+                safe: false,
+            }));
+        }
+    };
+    let argument = arguments.list.remove(0);
+    Node::Binary(Box::new((op, receiver, argument)))
+}

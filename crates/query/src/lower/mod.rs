@@ -1,0 +1,269 @@
+//! Parses stages and helper files with Ruby's own grammar (`ruby-prism`) and lowers them to [`crate::tree`]. Nothing of
+//! the parser is seen outside of here. What is not supported is refused here, by name and place.
+
+mod assign;
+mod call;
+mod control;
+mod expression;
+mod literal;
+mod parameters;
+mod survey;
+
+use crate::error::CompileError;
+use crate::stages::{self, Piece};
+use crate::tree::{Code, Definition, Node, Parameters, Program, Stage};
+use crate::value::exception::{Eval, Flow};
+use crate::value::inspect::to_s;
+use ruby_prism as prism;
+use std::rc::Rc;
+use survey::Survey;
+
+/// How deep an expression may nest.
+const DEPTH_MAX: u32 = 200;
+
+/// What stands around a stage's text, so that `next` and a last comment mean what they do in jrf.
+const BEFORE: &str = "proc {";
+const AFTER: &str = "\n}";
+
+pub(crate) type Lowered<T = Node> = Result<T, CompileError>;
+
+/// A helper file: its name and its text.
+pub(crate) struct Source<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) text: &'a str,
+}
+
+pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
+    let pieces = stages::split(query)?;
+    let mut survey = Survey::default();
+    for helper in helpers {
+        let parsed = prism::parse(helper.text.as_bytes());
+        refuse_errors(&parsed, helper.name, helper.text, 0, 0)?;
+        survey.look(&parsed.node());
+    }
+    survey.close();
+    let mut lower = Lower {
+        survey,
+        program: Program {
+            stages: Vec::new(),
+            definitions: Vec::new(),
+            start: Vec::new(),
+            globals: Vec::new(),
+            instances: Vec::new(),
+            constants: Vec::new(),
+        },
+        source: String::new(),
+        text: String::new(),
+        shift: 0,
+        scopes: Vec::new(),
+        contexts: Vec::new(),
+        module: Vec::new(),
+        depth: 0,
+    };
+    for definition in lower.survey.definitions() {
+        let code = Code {
+            parameters: Parameters::default(),
+            locals: 0,
+            body: Node::Nil,
+        };
+        lower.program.definitions.push(Definition {
+            name: definition,
+            code: Rc::new(code),
+        });
+    }
+    for helper in helpers {
+        lower.helper(helper)?;
+    }
+    for piece in &pieces {
+        lower.stage(query, piece)?;
+    }
+    Ok(lower.program)
+}
+
+/// Refuses a text that is not Ruby, at its first error.
+fn refuse_errors(
+    parsed: &prism::ParseResult<'_>,
+    source: &str,
+    text: &str,
+    before: usize,
+    start: usize,
+) -> Lowered<()> {
+    let Some(first) = parsed.errors().next() else {
+        return Ok(());
+    };
+    let message = String::from_utf8_lossy(first.message()).into_owned();
+    let byte = start + (first.location().start() as usize).saturating_sub(before);
+    Err(CompileError::at(
+        source,
+        text,
+        byte,
+        format!("syntax error: {message}"),
+    ))
+}
+
+/// Where an expression stands, which decides what `break` and `next` mean.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Context {
+    Loop,
+    Block,
+    Method,
+}
+
+struct Lower {
+    survey: Survey,
+    program: Program,
+    /// The text being lowered, its name, and how far its offsets are off.
+    source: String,
+    text: String,
+    shift: isize,
+    /// The locals of each scope, innermost last.
+    scopes: Vec<Vec<String>>,
+    contexts: Vec<Context>,
+    module: Vec<String>,
+    depth: u32,
+}
+
+impl Lower {
+    fn fail<T>(&self, at: &prism::Location<'_>, message: impl Into<String>) -> Lowered<T> {
+        Err(self.error(at.start() as usize, message))
+    }
+
+    fn error(&self, byte: usize, message: impl Into<String>) -> CompileError {
+        let byte = usize::try_from(byte as isize + self.shift).unwrap_or(0);
+        CompileError::at(&self.source, &self.text, byte, message)
+    }
+
+    /// An error of the evaluator, met while lowering (a regex that cannot be).
+    fn checked<T>(&self, at: &prism::Location<'_>, result: Eval<T>) -> Lowered<T> {
+        result.or_else(|flow| match *flow {
+            Flow::Raise(raised) => self.fail(
+                at,
+                format!("{} ({})", to_s(&raised.message), raised.class.name()),
+            ),
+            _ => self.fail(at, "cannot be evaluated"),
+        })
+    }
+
+    fn stage(&mut self, query: &str, piece: &Piece<'_>) -> Lowered<()> {
+        let wrapped = [BEFORE, piece.text, AFTER].concat();
+        let parsed = prism::parse(wrapped.as_bytes());
+        refuse_errors(&parsed, "query", query, BEFORE.len(), piece.start)?;
+        "query".clone_into(&mut self.source);
+        query.clone_into(&mut self.text);
+        self.shift = piece.start as isize - BEFORE.len() as isize;
+        let node = parsed.node();
+        let block = node
+            .as_program_node()
+            .and_then(|program| program.statements().body().first())
+            .and_then(|first| first.as_call_node())
+            .and_then(|call| call.block())
+            .and_then(|block| block.as_block_node());
+        let Some(block) = block else {
+            return Err(self.error(0, "syntax error: not an expression"));
+        };
+        self.scopes.push(names(&block.locals()));
+        self.contexts.push(Context::Block);
+        let body = self.optional(block.body())?;
+        self.contexts.pop();
+        let locals = self.scopes.pop().map_or(0, |scope| scope.len());
+        let reducing = block.body().is_some_and(|body| self.survey.reduces(&body));
+        self.program.stages.push(Stage {
+            text: piece.text.to_owned(),
+            body,
+            locals,
+            reducing,
+        });
+        Ok(())
+    }
+
+    fn helper(&mut self, helper: &Source<'_>) -> Lowered<()> {
+        helper.name.clone_into(&mut self.source);
+        helper.text.clone_into(&mut self.text);
+        self.shift = 0;
+        let parsed = prism::parse(helper.text.as_bytes());
+        let node = parsed.node();
+        let Some(program) = node.as_program_node() else {
+            return Ok(());
+        };
+        self.scopes.push(names(&program.locals()));
+        let body = self.statements(Some(program.statements()))?;
+        let locals = self.scopes.pop().map_or(0, |scope| scope.len());
+        self.program.start.push((body, locals));
+        Ok(())
+    }
+
+    fn statements(&mut self, statements: Option<prism::StatementsNode<'_>>) -> Lowered {
+        let Some(statements) = statements else {
+            return Ok(Node::Nil);
+        };
+        let mut list = Vec::new();
+        for node in &statements.body() {
+            list.push(self.node(&node)?);
+        }
+        Ok(match list.len() {
+            0 => Node::Nil,
+            1 => list.remove(0),
+            _ => Node::Sequence(list),
+        })
+    }
+
+    fn optional(&mut self, node: Option<prism::Node<'_>>) -> Lowered {
+        match node {
+            Some(node) => self.node(&node),
+            None => Ok(Node::Nil),
+        }
+    }
+
+    fn node(&mut self, node: &prism::Node<'_>) -> Lowered {
+        if self.depth >= DEPTH_MAX {
+            return self.fail(
+                &node.location(),
+                format!("nested more than {DEPTH_MAX} levels deep"),
+            );
+        }
+        self.depth += 1;
+        let lowered = self.expression(node);
+        self.depth -= 1;
+        lowered
+    }
+
+    /// The slot of a local in the scope `depth` blocks out.
+    fn slot(&mut self, name: &str, depth: usize) -> usize {
+        let at = self.scopes.len().saturating_sub(1 + depth);
+        let scope = &mut self.scopes[at];
+        scope
+            .iter()
+            .position(|known| known == name)
+            .unwrap_or_else(|| {
+                scope.push(name.to_owned());
+                scope.len() - 1
+            })
+    }
+
+    fn local(&mut self, name: &str, depth: usize) -> Node {
+        let slot = self.slot(name, depth);
+        if depth == 0 {
+            Node::Local(slot)
+        } else {
+            Node::Outer(depth, slot)
+        }
+    }
+}
+
+fn number(names: &mut Vec<String>, name: &str) -> usize {
+    names
+        .iter()
+        .position(|known| known == name)
+        .unwrap_or_else(|| {
+            names.push(name.to_owned());
+            names.len() - 1
+        })
+}
+
+fn text(id: &prism::ConstantId<'_>) -> String {
+    String::from_utf8_lossy(id.as_slice()).into_owned()
+}
+
+fn names(list: &prism::ConstantList<'_>) -> Vec<String> {
+    list.iter().map(|id| text(&id)).collect()
+}

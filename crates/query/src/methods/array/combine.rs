@@ -1,0 +1,312 @@
+//! Arrays put together and taken apart: set operations, `zip`, `product`, `combination`, `flatten`, `join`.
+
+use super::super::object::enumerator;
+use super::super::{Found, enumerable};
+use super::{size_argument, strict_array, uniq};
+use crate::names::M;
+use crate::value::compare::{eql, equal};
+use crate::value::exception::{Eval, argument_error, arity, error, no_conversion, type_error};
+use crate::value::inspect::write_to_s;
+use crate::value::number::need_int;
+use crate::value::table::Table;
+use crate::value::{List, Value, class::Class};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
+
+/// The most elements `product` and its like may make.
+const MADE_MAX: usize = 50_000_000;
+
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let elements = || list.borrow().clone();
+    Ok(Some(match method {
+        M::OpAdd => {
+            arity(args, 1, 1)?;
+            let more = strict_array(&args[0])?;
+            Value::array([elements(), more].concat())
+        }
+        M::OpMul => {
+            arity(args, 1, 1)?;
+            if let Value::Str(separator) = &args[0] {
+                let mut out = String::new();
+                join(&mut out, list, &separator.string(), 0)?;
+                return Ok(Some(Value::str(out)));
+            }
+            let times = size_argument(&args[0], "argument must be non-negative")?;
+            if times.saturating_mul(list.borrow().len()) > MADE_MAX {
+                return Err(argument_error("argument too big"));
+            }
+            let one = elements();
+            Value::array((0..times).flat_map(|_| one.iter().cloned()).collect())
+        }
+        M::OpSub | M::Difference => {
+            let mut out = elements();
+            for other in args {
+                let gone =
+                    Table::from_pairs(strict_array(other)?.into_iter().map(|it| (it, Value::Nil)));
+                out.retain(|it| !gone.contains(it));
+            }
+            Value::array(out)
+        }
+        M::OpBitAnd | M::Intersection => {
+            let mut out = uniq(vm, &elements(), None)?;
+            for other in args {
+                let other = strict_array(other)?;
+                out.retain(|it| other.iter().any(|same| eql(it, same)));
+            }
+            Value::array(out)
+        }
+        M::OpBitOr | M::Union => {
+            let mut all = elements();
+            for other in args {
+                all.extend(strict_array(other)?);
+            }
+            Value::array(uniq(vm, &all, None)?)
+        }
+        M::IntersectQ => {
+            arity(args, 1, 1)?;
+            let other = strict_array(&args[0])?;
+            Value::Bool(
+                list.borrow()
+                    .iter()
+                    .any(|it| other.iter().any(|same| eql(it, same))),
+            )
+        }
+        M::Zip => {
+            let mut others = Vec::new();
+            for other in args {
+                others.push(match other {
+                    Value::Array(_) | Value::Range(_) | Value::Enumerator(_) | Value::Hash(_) => {
+                        enumerable::first(vm, other, list.borrow().len())?
+                    }
+                    other => {
+                        return Err(type_error(format!(
+                            "wrong argument type {} (must respond to :each)",
+                            Class::of(other).name()
+                        )));
+                    }
+                });
+            }
+            let mut rows = Vec::new();
+            for (at, it) in elements().into_iter().enumerate() {
+                let mut row = vec![it];
+                row.extend(
+                    others
+                        .iter()
+                        .map(|other| other.get(at).cloned().unwrap_or_default()),
+                );
+                rows.push(Value::array(row));
+            }
+            match block {
+                Some(block) => {
+                    for row in rows {
+                        vm.call1(block, row)?;
+                    }
+                    Value::Nil
+                }
+                None => Value::array(rows),
+            }
+        }
+        M::Transpose => transpose(&elements())?,
+        M::Flatten => {
+            arity(args, 0, 1)?;
+            let depth = match args.first() {
+                None | Some(Value::Nil) => -1,
+                Some(depth) => need_int(depth)?,
+            };
+            let mut out = Vec::new();
+            flatten(&mut out, &elements(), depth, 0)?;
+            Value::array(out)
+        }
+        M::Join => {
+            arity(args, 0, 1)?;
+            let separator = match args.first() {
+                None | Some(Value::Nil) => String::new(),
+                Some(Value::Str(text)) => text.string(),
+                Some(other) => return Err(no_conversion(other, "String")),
+            };
+            let mut out = String::new();
+            join(&mut out, list, &separator, 0)?;
+            Value::str(out)
+        }
+        M::Product => {
+            let mut rows = vec![Vec::new()];
+            for list in std::iter::once(Ok(elements())).chain(args.iter().map(strict_array)) {
+                let list = list?;
+                if rows.len().saturating_mul(list.len()) > MADE_MAX {
+                    return Err(error(Class::RangeError, "too big to product"));
+                }
+                rows = rows
+                    .iter()
+                    .flat_map(|row: &Vec<Value>| {
+                        list.iter()
+                            .map(|it| [row.as_slice(), std::slice::from_ref(it)].concat())
+                    })
+                    .collect();
+            }
+            Value::array(rows.into_iter().map(Value::array).collect())
+        }
+        M::Combination | M::Permutation | M::RepeatedCombination | M::RepeatedPermutation => {
+            let Some(block) = block else {
+                return Ok(Some(enumerator(receiver, method, args)));
+            };
+            let elements = elements();
+            let size = match args.first() {
+                Some(size) => need_int(size)?,
+                None => elements.len() as i64,
+            };
+            if let Ok(size) = usize::try_from(size) {
+                let repeated = matches!(method, M::RepeatedCombination | M::RepeatedPermutation);
+                let ordered = matches!(method, M::Combination | M::RepeatedCombination);
+                choose(
+                    vm,
+                    &elements,
+                    size,
+                    (repeated, ordered),
+                    &mut Vec::new(),
+                    block,
+                )?;
+            }
+            receiver.clone()
+        }
+        M::ToH => {
+            let table = Table::default();
+            for it in elements() {
+                let pair = match block {
+                    Some(block) => vm.call1(block, it)?,
+                    None => it,
+                };
+                let Value::Array(pair) = &pair else {
+                    return Err(type_error(format!(
+                        "wrong element type {} (expected array)",
+                        Class::of(&pair).name()
+                    )));
+                };
+                let pair = pair.borrow();
+                let [key, value] = &pair[..] else {
+                    return Err(argument_error(format!(
+                        "wrong array length (expected 2, was {})",
+                        pair.len()
+                    )));
+                };
+                table.insert(key.clone(), value.clone());
+            }
+            Value::hash(table)
+        }
+        M::OpEq => Value::Bool(equal(receiver, args.first().unwrap_or(&Value::Nil))),
+        M::Cycle if args.is_empty() || args[0].is_nil() => {
+            let Some(block) = block else {
+                return Ok(Some(enumerator(receiver, method, args)));
+            };
+            while !list.borrow().is_empty() {
+                for it in elements() {
+                    vm.call1(block, it)?;
+                }
+            }
+            Value::Nil
+        }
+        M::Cycle => {
+            let Some(block) = block else {
+                return Ok(Some(enumerator(receiver, method, args)));
+            };
+            for _ in 0..need_int(&args[0])? {
+                for it in elements() {
+                    vm.call1(block, it)?;
+                }
+            }
+            Value::Nil
+        }
+        M::ToSet => {
+            return Err(error(
+                Class::NotImplementedError,
+                "Set is not supported; use `uniq`",
+            ));
+        }
+        M::Pack => return Err(error(Class::NotImplementedError, "pack is not supported")),
+        _ => return Ok(None),
+    }))
+}
+
+fn transpose(rows: &[Value]) -> Eval {
+    let rows: Vec<Vec<Value>> = rows.iter().map(strict_array).collect::<Eval<_>>()?;
+    let width = rows.first().map_or(0, Vec::len);
+    if let Some(odd) = rows.iter().find(|row| row.len() != width) {
+        return Err(error(
+            Class::IndexError,
+            format!("element size differs ({} should be {width})", odd.len()),
+        ));
+    }
+    Ok(Value::array(
+        (0..width)
+            .map(|at| Value::array(rows.iter().map(|row| row[at].clone()).collect()))
+            .collect(),
+    ))
+}
+
+fn flatten(out: &mut Vec<Value>, list: &[Value], depth: i64, level: u32) -> Eval<()> {
+    if level > 1000 {
+        return Err(argument_error("tried to flatten recursive array"));
+    }
+    for it in list {
+        match it {
+            Value::Array(inner) if depth != 0 => {
+                let inner = inner.borrow().clone();
+                flatten(out, &inner, depth - 1, level + 1)?;
+            }
+            other => out.push(other.clone()),
+        }
+    }
+    Ok(())
+}
+
+fn join(out: &mut String, list: &List, separator: &str, level: u32) -> Eval<()> {
+    if level > 1000 {
+        return Err(argument_error("recursive array join"));
+    }
+    for (at, it) in list.borrow().iter().enumerate() {
+        if at > 0 {
+            out.push_str(separator);
+        }
+        match it {
+            Value::Array(inner) => join(out, inner, separator, level + 1)?,
+            other => write_to_s(out, other),
+        }
+    }
+    Ok(())
+}
+
+/// Every choice of `size` elements, in order; `rules` are repeated, and kept in their order.
+fn choose(
+    vm: &mut Vm,
+    list: &[Value],
+    size: usize,
+    rules: (bool, bool),
+    chosen: &mut Vec<usize>,
+    block: &Block<'_>,
+) -> Eval<()> {
+    if chosen.len() == size {
+        let choice = chosen.iter().map(|at| list[*at].clone()).collect();
+        vm.call1(block, Value::array(choice))?;
+        return Ok(());
+    }
+    let (repeated, ordered) = rules;
+    let from = match chosen.last() {
+        Some(last) if ordered => last + usize::from(!repeated),
+        _ => 0,
+    };
+    for at in from..list.len() {
+        if repeated || ordered || !chosen.contains(&at) {
+            chosen.push(at);
+            choose(vm, list, size, rules, chosen, block)?;
+            chosen.pop();
+        }
+    }
+    Ok(())
+}

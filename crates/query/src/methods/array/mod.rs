@@ -1,0 +1,579 @@
+//! Array: reading, and changing in place. What walks the elements with a block is in [`walk`], what orders or adds them
+//! in [`order`], what puts Arrays together in [`combine`].
+
+mod combine;
+pub(crate) mod order;
+mod walk;
+
+use super::Found;
+use super::object::enumerator;
+use super::string::{range_of, span_of};
+use crate::fast_hash::FastMap;
+use crate::names::M;
+use crate::value::class::Class;
+use crate::value::compare::{compare, eql, equal, hash_of};
+use crate::value::exception::{Eval, argument_error, arity, error, no_conversion, wrong_arguments};
+use crate::value::inspect::inspect;
+use crate::value::number::need_int;
+use crate::value::{List, Value};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
+
+fn strict_array(value: &Value) -> Eval<Vec<Value>> {
+    match value {
+        Value::Array(list) => Ok(list.borrow().clone()),
+        other => Err(no_conversion(other, "Array")),
+    }
+}
+
+pub(crate) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let count = list.borrow().len();
+    let at = |at: usize| list.borrow().get(at).cloned().unwrap_or_default();
+    Ok(Some(match method {
+        M::Length | M::Size => Value::size(count),
+        M::EmptyQ => Value::Bool(count == 0),
+        M::OpIndex | M::Slice => slice(list, args)?,
+        M::At => {
+            arity(args, 1, 1)?;
+            slice(list, &[Value::Int(need_int(&args[0])?)])?
+        }
+        M::First | M::Last => match args {
+            [] if method == M::First => at(0),
+            [] => list.borrow().last().cloned().unwrap_or_default(),
+            [wanted] => {
+                let wanted = size_argument(wanted, "negative array size")?.min(count);
+                let from = if method == M::First {
+                    0
+                } else {
+                    count - wanted
+                };
+                Value::array(list.borrow()[from..from + wanted].to_vec())
+            }
+            _ => return Err(wrong_arguments(args.len(), 0, Some(1))),
+        },
+        M::Take | M::Drop => {
+            arity(args, 1, 1)?;
+            let cut = size_argument(
+                &args[0],
+                if method == M::Take {
+                    "attempt to take negative size"
+                } else {
+                    "attempt to drop negative size"
+                },
+            )?
+            .min(count);
+            let list = list.borrow();
+            Value::array(if method == M::Take {
+                list[..cut].to_vec()
+            } else {
+                list[cut..].to_vec()
+            })
+        }
+        M::Dig => dig(vm, receiver, args)?,
+        M::Fetch => fetch(vm, list, args, block)?,
+        M::ValuesAt => {
+            let mut out = Vec::new();
+            for arg in args {
+                match slice(list, std::slice::from_ref(arg))? {
+                    Value::Array(part) if matches!(arg, Value::Range(_)) => {
+                        out.extend(part.borrow().iter().cloned());
+                    }
+                    value => out.push(value),
+                }
+            }
+            Value::array(out)
+        }
+        M::ToA | M::Entries | M::ToAry => receiver.clone(),
+        M::Inspect | M::ToS => {
+            arity(args, 0, 0)?;
+            Value::str(inspect(receiver))
+        }
+        M::OpCmp => compare(receiver, args.first().unwrap_or(&Value::Nil))
+            .map_or(Value::Nil, |order| Value::Int(order as i64)),
+        M::IncludeQ | M::MemberQ => {
+            arity(args, 1, 1)?;
+            Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0])))
+        }
+        M::Push | M::Append => {
+            list.borrow_mut().extend_from_slice(args);
+            receiver.clone()
+        }
+        M::OpShl => {
+            arity(args, 1, 1)?;
+            list.borrow_mut().push(args[0].clone());
+            receiver.clone()
+        }
+        M::Pop | M::Shift => {
+            let wanted = match args.first() {
+                None => None,
+                Some(wanted) => Some(size_argument(wanted, "negative array size")?.min(count)),
+            };
+            let mut list = list.borrow_mut();
+            match (method, wanted) {
+                (M::Pop, None) => list.pop().unwrap_or_default(),
+                (M::Pop, Some(wanted)) => Value::array(list.split_off(count - wanted)),
+                (_, None) => {
+                    if count == 0 {
+                        Value::Nil
+                    } else {
+                        list.remove(0)
+                    }
+                }
+                (_, Some(wanted)) => Value::array(list.drain(..wanted).collect()),
+            }
+        }
+        M::Unshift | M::Prepend => {
+            list.borrow_mut().splice(0..0, args.iter().cloned());
+            receiver.clone()
+        }
+        M::Concat => {
+            for more in args {
+                let more = strict_array(more)?;
+                list.borrow_mut().extend(more);
+            }
+            receiver.clone()
+        }
+        M::Insert => insert(receiver, list, args)?,
+        M::OpIndexSet => store(list, args)?,
+        M::Replace => {
+            arity(args, 1, 1)?;
+            let new = strict_array(&args[0])?;
+            *list.borrow_mut() = new;
+            receiver.clone()
+        }
+        M::Clear => {
+            list.borrow_mut().clear();
+            receiver.clone()
+        }
+        M::Delete => {
+            arity(args, 1, 1)?;
+            let mut found = Value::Nil;
+            list.borrow_mut().retain(|it| {
+                let hit = equal(it, &args[0]);
+                if hit {
+                    found = it.clone();
+                }
+                !hit
+            });
+            found
+        }
+        M::DeleteAt => {
+            arity(args, 1, 1)?;
+            match place(need_int(&args[0])?, count) {
+                Some(at) if at < count => list.borrow_mut().remove(at),
+                _ => Value::Nil,
+            }
+        }
+        M::SliceBang => {
+            let part = slice(list, args)?;
+            match (&part, args) {
+                (Value::Array(_), [Value::Range(range)]) => {
+                    if let Some((from, size)) = range_of(range, count)? {
+                        list.borrow_mut().drain(from..from + size);
+                    }
+                }
+                (Value::Array(_), [from, size]) => {
+                    if let Some((from, size)) = span_of(need_int(from)?, need_int(size)?, count) {
+                        list.borrow_mut().drain(from..from + size);
+                    }
+                }
+                (_, [at]) => {
+                    if let Some(at) = place(need_int(at)?, count).filter(|at| *at < count) {
+                        list.borrow_mut().remove(at);
+                    }
+                }
+                _ => {}
+            }
+            part
+        }
+        M::Fill => fill(vm, receiver, list, args, block)?,
+        M::Reverse => Value::array(list.borrow().iter().rev().cloned().collect()),
+        M::Rotate => {
+            let by = args.first().map_or(Ok(1), need_int)?;
+            let mut out = list.borrow().clone();
+            if !out.is_empty() {
+                let by = by.rem_euclid(out.len() as i64) as usize;
+                out.rotate_left(by);
+            }
+            Value::array(out)
+        }
+        M::Compact => Value::array(
+            list.borrow()
+                .iter()
+                .filter(|it| !it.is_nil())
+                .cloned()
+                .collect(),
+        ),
+        M::Uniq => Value::array(uniq(vm, &list.borrow().clone(), block)?),
+        M::Assoc | M::Rassoc => {
+            arity(args, 1, 1)?;
+            let side = usize::from(method == M::Rassoc);
+            let list = list.borrow();
+            list.iter()
+                .find(|it| matches!(it, Value::Array(pair) if pair.borrow().get(side).is_some_and(|key| equal(key, &args[0]))))
+                .cloned()
+                .unwrap_or_default()
+        }
+        M::Sample | M::Shuffle => super::random::pick(vm, &list.borrow().clone(), method, args)?,
+        M::Bsearch | M::BsearchIndex => bsearch(vm, list, method, args, block)?,
+        M::MapBang
+        | M::CollectBang
+        | M::SortBang
+        | M::SortByBang
+        | M::ReverseBang
+        | M::ShuffleBang
+        | M::RotateBang
+        | M::SelectBang
+        | M::FilterBang
+        | M::KeepIf
+        | M::RejectBang
+        | M::DeleteIf
+        | M::UniqBang
+        | M::CompactBang
+        | M::FlattenBang => {
+            return bang(vm, receiver, list, method, args, block).map(Some);
+        }
+        _ => {
+            if let Some(value) = combine::call(vm, receiver, list, method, args, block)? {
+                return Ok(Some(value));
+            }
+            if let Some(value) = order::call(vm, receiver, list, method, args, block)? {
+                return Ok(Some(value));
+            }
+            return walk::call(vm, receiver, list, method, args, block);
+        }
+    }))
+}
+
+pub(crate) fn size_argument(value: &Value, negative: &str) -> Eval<usize> {
+    usize::try_from(need_int(value)?).map_err(|_| argument_error(negative))
+}
+
+/// A position counted from either end; `None` is before the beginning.
+fn place(at: i64, count: usize) -> Option<usize> {
+    usize::try_from(if at < 0 { at + count as i64 } else { at }).ok()
+}
+
+fn slice(list: &List, args: &[Value]) -> Eval {
+    arity(args, 1, 2)?;
+    let list = list.borrow();
+    let span = match (&args[0], args.get(1)) {
+        (start, Some(count)) => span_of(need_int(start)?, need_int(count)?, list.len()),
+        (Value::Range(range), None) => range_of(range, list.len())?,
+        (at, None) => {
+            return Ok(place(need_int(at)?, list.len())
+                .and_then(|at| list.get(at).cloned())
+                .unwrap_or_default());
+        }
+    };
+    Ok(span.map_or(Value::Nil, |(from, count)| {
+        Value::array(list[from..from + count].to_vec())
+    }))
+}
+
+/// `dig`, through Arrays and Hashes.
+pub(crate) fn dig(vm: &mut Vm, receiver: &Value, args: &[Value]) -> Eval {
+    let Some((first, rest)) = args.split_first() else {
+        return Err(wrong_arguments(0, 1, None));
+    };
+    let inner = vm.send(receiver, M::OpIndex, std::slice::from_ref(first), None)?;
+    if rest.is_empty() || inner.is_nil() {
+        return Ok(inner);
+    }
+    match inner {
+        Value::Array(_) | Value::Hash(_) => dig(vm, &inner, rest),
+        other => Err(crate::value::exception::type_error(format!(
+            "{} does not have #dig method",
+            Class::of(&other).name()
+        ))),
+    }
+}
+
+fn fetch(vm: &mut Vm, list: &List, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+    arity(args, 1, 2)?;
+    let at = need_int(&args[0])?;
+    let count = list.borrow().len();
+    if let Some(value) = place(at, count).and_then(|at| list.borrow().get(at).cloned()) {
+        return Ok(value);
+    }
+    match (block, args.get(1)) {
+        (Some(block), _) => vm.call1(block, args[0].clone()),
+        (None, Some(default)) => Ok(default.clone()),
+        (None, None) => Err(error(
+            Class::IndexError,
+            format!(
+                "index {at} outside of array bounds: {}...{count}",
+                -(count as i64)
+            ),
+        )),
+    }
+}
+
+fn insert(receiver: &Value, list: &List, args: &[Value]) -> Eval {
+    let Some((at, new)) = args.split_first() else {
+        return Err(wrong_arguments(0, 1, None));
+    };
+    let at = need_int(at)?;
+    let count = list.borrow().len();
+    let place = if at < 0 { at + count as i64 + 1 } else { at };
+    let Ok(place) = usize::try_from(place) else {
+        return Err(error(
+            Class::IndexError,
+            format!("index {at} too small for array; minimum: -{}", count + 1),
+        ));
+    };
+    let mut list = list.borrow_mut();
+    if place > list.len() {
+        list.resize(place, Value::Nil);
+    }
+    list.splice(place..place, new.iter().cloned());
+    Ok(receiver.clone())
+}
+
+/// `a[i] = v`, `a[i, n] = v`, `a[range] = v`.
+fn store(list: &List, args: &[Value]) -> Eval {
+    arity(args, 2, 3)?;
+    let Some((value, place)) = args.split_last() else {
+        return Ok(Value::Nil);
+    };
+    let count = list.borrow().len();
+    let (from, size) = match place {
+        [Value::Range(range)] => {
+            let from = if range.from.is_nil() {
+                0
+            } else {
+                need_int(&range.from)?
+            };
+            let from = if from < 0 { from + count as i64 } else { from };
+            let Ok(from) = usize::try_from(from) else {
+                return Err(error(
+                    Class::RangeError,
+                    format!("{} out of range", inspect(&place[0])),
+                ));
+            };
+            let size = match range_of(range, count.max(from))? {
+                Some((_, size)) => size,
+                None => 0,
+            };
+            (from, size.min(count.saturating_sub(from)))
+        }
+        [start, size] => {
+            let start = need_int(start)?;
+            let size = need_int(size)?;
+            let from = if start < 0 {
+                start + count as i64
+            } else {
+                start
+            };
+            match (usize::try_from(from), usize::try_from(size)) {
+                (Ok(from), Ok(size)) => (from, size.min(count.saturating_sub(from))),
+                (_, Err(_)) => {
+                    return Err(error(
+                        Class::IndexError,
+                        format!("negative length ({size})"),
+                    ));
+                }
+                _ => return Err(too_small(start, count)),
+            }
+        }
+        [at] => {
+            let given = need_int(at)?;
+            let Some(at) = self::place(given, count) else {
+                return Err(too_small(given, count));
+            };
+            if at > 1 << 28 {
+                return Err(error(Class::IndexError, format!("index {at} too big")));
+            }
+            let mut list = list.borrow_mut();
+            if at >= list.len() {
+                list.resize(at + 1, Value::Nil);
+            }
+            list[at] = value.clone();
+            return Ok(value.clone());
+        }
+        _ => return Ok(Value::Nil),
+    };
+    let new = match value {
+        Value::Array(new) => new.borrow().clone(),
+        other => vec![other.clone()],
+    };
+    let mut list = list.borrow_mut();
+    if from > list.len() {
+        list.resize(from, Value::Nil);
+    }
+    let end = (from + size).min(list.len());
+    list.splice(from..end, new);
+    Ok(value.clone())
+}
+
+fn too_small(at: i64, count: usize) -> Box<crate::value::exception::Flow> {
+    error(
+        Class::IndexError,
+        format!("index {at} too small for array; minimum: -{count}"),
+    )
+}
+
+fn fill(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &List,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let (value, place) = match block {
+        Some(_) => (Value::Nil, args),
+        None => {
+            let (value, place) = args
+                .split_first()
+                .ok_or_else(|| wrong_arguments(0, 1, Some(3)))?;
+            (value.clone(), place)
+        }
+    };
+    let count = list.borrow().len();
+    let (from, to) = match place {
+        [] | [Value::Nil] => (0, count),
+        [Value::Range(range)] => {
+            let from = if range.from.is_nil() {
+                0
+            } else {
+                need_int(&range.from)?
+            };
+            let to = if range.to.is_nil() {
+                count as i64
+            } else {
+                need_int(&range.to)? + i64::from(!range.exclusive)
+            };
+            (from.max(0) as usize, to.max(0) as usize)
+        }
+        [start, rest @ ..] => {
+            let start = self::place(need_int(start)?, count).unwrap_or(0);
+            match rest.first() {
+                Some(size) if !size.is_nil() => {
+                    (start, start + need_int(size)?.clamp(0, 1 << 28) as usize)
+                }
+                _ => (start, count),
+            }
+        }
+    };
+    for at in from..to {
+        let value = match block {
+            Some(block) => vm.call1(block, Value::size(at))?,
+            None => value.clone(),
+        };
+        let mut list = list.borrow_mut();
+        if at >= list.len() {
+            list.resize(at + 1, Value::Nil);
+        }
+        list[at] = value;
+    }
+    Ok(receiver.clone())
+}
+
+/// The first of each `eql?` value, or of each value of the block.
+pub(crate) fn uniq(vm: &mut Vm, list: &[Value], block: Option<&Block<'_>>) -> Eval<Vec<Value>> {
+    let mut seen: FastMap<u64, Vec<Value>> = FastMap::default();
+    let mut out = Vec::new();
+    for it in list {
+        let key = match block {
+            Some(block) => vm.call1(block, it.clone())?,
+            None => it.clone(),
+        };
+        let same = seen.entry(hash_of(&key)).or_default();
+        if !same.iter().any(|known| eql(known, &key)) {
+            same.push(key);
+            out.push(it.clone());
+        }
+    }
+    Ok(out)
+}
+
+fn bsearch(
+    vm: &mut Vm,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let Some(block) = block else {
+        return Ok(enumerator(&Value::Array(Rc::clone(list)), method, args));
+    };
+    let (mut low, mut high) = (0, list.borrow().len());
+    let mut found = None;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let it = list.borrow().get(middle).cloned().unwrap_or_default();
+        match vm.call1(block, it)? {
+            Value::Bool(true) => {
+                found = Some(middle);
+                high = middle;
+            }
+            Value::Bool(false) | Value::Nil => low = middle + 1,
+            other => match crate::value::number::compare(&other, &Value::Int(0)) {
+                Some(std::cmp::Ordering::Equal) => {
+                    found = Some(middle);
+                    break;
+                }
+                Some(std::cmp::Ordering::Less) => high = middle,
+                Some(std::cmp::Ordering::Greater) => low = middle + 1,
+                None => {
+                    return Err(crate::value::exception::type_error(format!(
+                        "wrong argument type {} (must be numeric, true, false or nil)",
+                        Class::of(&other).name()
+                    )));
+                }
+            },
+        }
+    }
+    Ok(match found {
+        Some(at) if method == M::Bsearch => list.borrow().get(at).cloned().unwrap_or_default(),
+        Some(at) => Value::size(at),
+        None => Value::Nil,
+    })
+}
+
+/// `map!` and its like: as without the `!`, in place.
+fn bang(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let (plain, always_self) = match method {
+        M::MapBang | M::CollectBang => (M::Map, true),
+        M::SortBang => (M::Sort, true),
+        M::SortByBang => (M::SortBy, true),
+        M::ReverseBang => (M::Reverse, true),
+        M::ShuffleBang => (M::Shuffle, true),
+        M::RotateBang => (M::Rotate, true),
+        M::SelectBang | M::FilterBang => (M::Select, false),
+        M::KeepIf => (M::Select, true),
+        M::RejectBang => (M::Reject, false),
+        M::DeleteIf => (M::Reject, true),
+        M::UniqBang => (M::Uniq, false),
+        M::CompactBang => (M::Compact, false),
+        _ => (M::Flatten, false),
+    };
+    let flat_before = !list.borrow().iter().any(|it| matches!(it, Value::Array(_)));
+    let before = list.borrow().len();
+    let Value::Array(new) = super::call(vm, receiver, plain, args, block)? else {
+        return Ok(enumerator(receiver, method, args));
+    };
+    let new = new.borrow().clone();
+    let changed = new.len() != before || plain == M::Flatten && !flat_before;
+    *list.borrow_mut() = new;
+    Ok(if changed || always_self {
+        receiver.clone()
+    } else {
+        Value::Nil
+    })
+}

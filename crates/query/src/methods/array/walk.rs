@@ -1,0 +1,445 @@
+//! What walks an Array's elements with a block. Everything enumerable ends here, once its elements are known.
+
+use super::super::Found;
+use super::super::object::enumerator;
+use crate::names::M;
+use crate::value::compare::equal;
+use crate::value::exception::{Eval, argument_error, arity, wrong_arguments};
+use crate::value::inspect::to_s;
+use crate::value::number::need_int;
+use crate::value::table::Table;
+use crate::value::{List, Value};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
+
+/// Calls for each element; stops when told. The Array may change meanwhile.
+fn each(
+    vm: &mut Vm,
+    list: &List,
+    run: &mut dyn FnMut(&mut Vm, usize, Value) -> Eval<bool>,
+) -> Eval<()> {
+    let mut at = 0;
+    loop {
+        let Some(it) = list.borrow().get(at).cloned() else {
+            return Ok(());
+        };
+        if !run(vm, at, it)? {
+            return Ok(());
+        }
+        at += 1;
+    }
+}
+
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    if let Some(value) = without_block(vm, receiver, list, method, args, block)? {
+        return Ok(Some(value));
+    }
+    if !WITH_BLOCK.contains(&method) {
+        return Ok(None);
+    }
+    let takes = usize::from(matches!(
+        method,
+        M::EachWithObject | M::EachSlice | M::EachCons
+    ));
+    arity(args, takes, takes)?;
+    let Some(block) = block else {
+        return Ok(Some(enumerator(receiver, method, args)));
+    };
+    with_block(vm, receiver, list, method, args, block).map(Some)
+}
+
+/// The methods that want a block, and give an Enumerator without.
+const WITH_BLOCK: &[M] = &[
+    M::Each,
+    M::EachEntry,
+    M::Map,
+    M::Collect,
+    M::FlatMap,
+    M::CollectConcat,
+    M::Select,
+    M::Filter,
+    M::FindAll,
+    M::Reject,
+    M::FilterMap,
+    M::Partition,
+    M::Find,
+    M::Detect,
+    M::FindIndex,
+    M::Index,
+    M::Rindex,
+    M::GroupBy,
+    M::EachWithIndex,
+    M::EachWithObject,
+    M::EachIndex,
+    M::ReverseEach,
+    M::TakeWhile,
+    M::DropWhile,
+    M::EachSlice,
+    M::EachCons,
+    M::ChunkWhile,
+    M::SliceWhen,
+    M::Chunk,
+    M::TallyBy,
+];
+
+fn without_block(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    Ok(Some(match method {
+        M::AnyQ | M::AllQ | M::NoneQ | M::OneQ => {
+            arity(args, 0, 1)?;
+            let mut hits = 0_usize;
+            let mut seen = 0_usize;
+            each(vm, list, &mut |vm, _, it| {
+                seen += 1;
+                let hit = match (args.first(), block) {
+                    (Some(pattern), _) => vm.case_equal(pattern, &it)?,
+                    (None, Some(block)) => vm.call1(block, it)?.truthy(),
+                    (None, None) => it.truthy(),
+                };
+                hits += usize::from(hit);
+                Ok(match method {
+                    M::AnyQ | M::NoneQ => !hit,
+                    M::AllQ => hit,
+                    _ => hits < 2,
+                })
+            })?;
+            Value::Bool(match method {
+                M::AnyQ => hits > 0,
+                M::AllQ => hits == seen,
+                M::NoneQ => hits == 0,
+                _ => hits == 1,
+            })
+        }
+        M::Count => match (args.first(), block) {
+            (Some(wanted), _) => {
+                Value::size(list.borrow().iter().filter(|it| equal(it, wanted)).count())
+            }
+            (None, Some(block)) => {
+                let mut count = 0_usize;
+                each(vm, list, &mut |vm, _, it| {
+                    count += usize::from(vm.call1(block, it)?.truthy());
+                    Ok(true)
+                })?;
+                Value::size(count)
+            }
+            (None, None) => Value::size(list.borrow().len()),
+        },
+        M::FindIndex | M::Index if !args.is_empty() => {
+            Value::option(list.borrow().iter().position(|it| equal(it, &args[0])))
+        }
+        M::Rindex if !args.is_empty() => {
+            Value::option(list.borrow().iter().rposition(|it| equal(it, &args[0])))
+        }
+        M::Reduce | M::Inject => inject(vm, list, args, block)?,
+        M::Tally => {
+            let table = Table::default();
+            for it in list.borrow().iter() {
+                let count = match table.get(it) {
+                    Some(Value::Int(count)) => count,
+                    _ => 0,
+                };
+                table.insert(it.clone(), Value::Int(count + 1));
+            }
+            Value::hash(table)
+        }
+        M::Grep | M::GrepV => {
+            arity(args, 1, 1)?;
+            let mut out = Vec::new();
+            each(vm, list, &mut |vm, _, it| {
+                if vm.case_equal(&args[0], &it)? == (method == M::Grep) {
+                    out.push(match block {
+                        Some(block) => vm.call1(block, it)?,
+                        None => it,
+                    });
+                }
+                Ok(true)
+            })?;
+            Value::array(out)
+        }
+        M::Lazy => {
+            let mut it =
+                crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
+            it.lazy = true;
+            Value::Enumerator(Rc::new(it))
+        }
+        M::SliceBefore | M::SliceAfter => {
+            let mut out: Vec<Value> = Vec::new();
+            let mut part = Vec::new();
+            each(vm, list, &mut |vm, _, it| {
+                let hit = match (args.first(), block) {
+                    (Some(pattern), _) => vm.case_equal(pattern, &it)?,
+                    (None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
+                    (None, None) => return Err(wrong_arguments(0, 1, Some(1))),
+                };
+                if method == M::SliceBefore && hit && !part.is_empty() {
+                    out.push(Value::array(std::mem::take(&mut part)));
+                }
+                part.push(it);
+                if method == M::SliceAfter && hit {
+                    out.push(Value::array(std::mem::take(&mut part)));
+                }
+                Ok(true)
+            })?;
+            if !part.is_empty() {
+                out.push(Value::array(part));
+            }
+            Value::array(out)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn with_block(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: &Block<'_>,
+) -> Eval {
+    let mut out = Vec::new();
+    let mut found = Value::Nil;
+    match method {
+        M::Each | M::EachEntry => {
+            each(vm, list, &mut |vm, _, it| vm.call1(block, it).map(|_| true))?;
+            return Ok(receiver.clone());
+        }
+        M::EachIndex => {
+            each(vm, list, &mut |vm, at, _| {
+                vm.call1(block, Value::size(at)).map(|_| true)
+            })?;
+            return Ok(receiver.clone());
+        }
+        M::ReverseEach => {
+            let elements = list.borrow().clone();
+            for it in elements.into_iter().rev() {
+                vm.call1(block, it)?;
+            }
+            return Ok(receiver.clone());
+        }
+        M::EachWithIndex => {
+            each(vm, list, &mut |vm, at, it| {
+                vm.call_block(block, &[it, Value::size(at)]).map(|_| true)
+            })?;
+            return Ok(receiver.clone());
+        }
+        M::EachWithObject => {
+            arity(args, 1, 1)?;
+            each(vm, list, &mut |vm, _, it| {
+                vm.call_block(block, &[it, args[0].clone()]).map(|_| true)
+            })?;
+            return Ok(args[0].clone());
+        }
+        M::Map | M::Collect => {
+            out.reserve(list.borrow().len());
+            each(vm, list, &mut |vm, _, it| {
+                out.push(vm.call1(block, it)?);
+                Ok(true)
+            })?;
+        }
+        M::FlatMap | M::CollectConcat => each(vm, list, &mut |vm, _, it| {
+            match vm.call1(block, it)? {
+                Value::Array(more) => out.extend(more.borrow().iter().cloned()),
+                other => out.push(other),
+            }
+            Ok(true)
+        })?,
+        M::Select | M::Filter | M::FindAll | M::Reject => each(vm, list, &mut |vm, _, it| {
+            if vm.call1(block, it.clone())?.truthy() == (method != M::Reject) {
+                out.push(it);
+            }
+            Ok(true)
+        })?,
+        M::FilterMap => each(vm, list, &mut |vm, _, it| {
+            let value = vm.call1(block, it)?;
+            if value.truthy() {
+                out.push(value);
+            }
+            Ok(true)
+        })?,
+        M::Partition => {
+            let mut rest = Vec::new();
+            each(vm, list, &mut |vm, _, it| {
+                if vm.call1(block, it.clone())?.truthy() {
+                    &mut out
+                } else {
+                    &mut rest
+                }
+                .push(it);
+                Ok(true)
+            })?;
+            return Ok(Value::pair(Value::array(out), Value::array(rest)));
+        }
+        M::Find | M::Detect => {
+            each(vm, list, &mut |vm, _, it| {
+                let hit = vm.call1(block, it.clone())?.truthy();
+                if hit {
+                    found = it;
+                }
+                Ok(!hit)
+            })?;
+            return Ok(found);
+        }
+        M::FindIndex | M::Index => {
+            each(vm, list, &mut |vm, at, it| {
+                let hit = vm.call1(block, it)?.truthy();
+                if hit {
+                    found = Value::size(at);
+                }
+                Ok(!hit)
+            })?;
+            return Ok(found);
+        }
+        M::Rindex => {
+            let elements = list.borrow().clone();
+            for (at, it) in elements.into_iter().enumerate().rev() {
+                if vm.call1(block, it)?.truthy() {
+                    return Ok(Value::size(at));
+                }
+            }
+            return Ok(Value::Nil);
+        }
+        M::GroupBy | M::TallyBy => {
+            let table = Table::default();
+            each(vm, list, &mut |vm, _, it| {
+                let key = vm.call1(block, it.clone())?;
+                match (table.get(&key), method) {
+                    (Some(Value::Array(group)), _) => group.borrow_mut().push(it),
+                    (Some(Value::Int(count)), _) => table.insert(key, Value::Int(count + 1)),
+                    (_, M::TallyBy) => table.insert(key, Value::Int(1)),
+                    _ => table.insert(key, Value::array(vec![it])),
+                }
+                Ok(true)
+            })?;
+            return Ok(Value::hash(table));
+        }
+        M::TakeWhile => each(vm, list, &mut |vm, _, it| {
+            let hit = vm.call1(block, it.clone())?.truthy();
+            if hit {
+                out.push(it);
+            }
+            Ok(hit)
+        })?,
+        M::DropWhile => {
+            let mut dropping = true;
+            each(vm, list, &mut |vm, _, it| {
+                dropping = dropping && vm.call1(block, it.clone())?.truthy();
+                if !dropping {
+                    out.push(it);
+                }
+                Ok(true)
+            })?;
+        }
+        M::EachSlice | M::EachCons => {
+            arity(args, 1, 1)?;
+            let size = need_int(&args[0])?;
+            let invalid = if method == M::EachSlice {
+                "invalid slice size"
+            } else {
+                "invalid size"
+            };
+            let size = usize::try_from(size)
+                .ok()
+                .filter(|size| *size > 0)
+                .ok_or_else(|| argument_error(invalid))?;
+            let elements = list.borrow().clone();
+            let parts: Vec<&[Value]> = if method == M::EachSlice {
+                elements.chunks(size).collect()
+            } else {
+                elements.windows(size).collect()
+            };
+            for part in parts {
+                vm.call1(block, Value::array(part.to_vec()))?;
+            }
+            return Ok(receiver.clone());
+        }
+        M::ChunkWhile | M::SliceWhen => {
+            let mut part: Vec<Value> = Vec::new();
+            each(vm, list, &mut |vm, _, it| {
+                if let Some(last) = part.last() {
+                    let hit = vm.call_block(block, &[last.clone(), it.clone()])?.truthy();
+                    if hit == (method == M::SliceWhen) {
+                        out.push(Value::array(std::mem::take(&mut part)));
+                    }
+                }
+                part.push(it);
+                Ok(true)
+            })?;
+            if !part.is_empty() {
+                out.push(Value::array(part));
+            }
+        }
+        M::Chunk => {
+            let mut part: Option<(Value, Vec<Value>)> = None;
+            each(vm, list, &mut |vm, _, it| {
+                let key = vm.call1(block, it.clone())?;
+                match &mut part {
+                    Some((last, elements)) if equal(last, &key) => elements.push(it),
+                    _ => {
+                        if let Some((key, elements)) = part.take() {
+                            out.push(Value::pair(key, Value::array(elements)));
+                        }
+                        part = (!key.is_nil()).then(|| (key, vec![it]));
+                    }
+                }
+                Ok(true)
+            })?;
+            if let Some((key, elements)) = part {
+                out.push(Value::pair(key, Value::array(elements)));
+            }
+        }
+        _ => return Ok(Value::Nil),
+    }
+    Ok(Value::array(out))
+}
+
+fn inject(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+    arity(args, 0, 2)?;
+    let (mut total, operator) = match (args, block) {
+        ([], Some(_)) => (None, None),
+        ([initial], Some(_)) => (Some(initial.clone()), None),
+        ([operator], None) => (None, Some(operator)),
+        ([initial, operator], _) => (Some(initial.clone()), Some(operator)),
+        ([], None) => {
+            return Err(crate::value::exception::error(
+                crate::value::class::Class::LocalJumpError,
+                "no block given",
+            ));
+        }
+        _ => return Err(wrong_arguments(args.len(), 0, Some(2))),
+    };
+    let operator = match operator {
+        Some(name) => {
+            let name = to_s(name);
+            Some(
+                M::find(&name)
+                    .ok_or_else(|| argument_error(format!("undefined method '{name}'")))?,
+            )
+        }
+        None => None,
+    };
+    each(vm, list, &mut |vm, _, it| {
+        total = Some(match (total.take(), operator, block) {
+            (None, ..) => it,
+            (Some(total), Some(operator), _) => vm.send(&total, operator, &[it], None)?,
+            (Some(total), None, Some(block)) => vm.call_block(block, &[total, it])?,
+            (Some(total), None, None) => total,
+        });
+        Ok(true)
+    })?;
+    Ok(total.unwrap_or_default())
+}

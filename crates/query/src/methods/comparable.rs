@@ -1,0 +1,79 @@
+//! Comparable: the comparisons of Strings, Times and numbers, `between?` and `clamp`.
+
+use super::Found;
+use crate::names::M;
+use crate::value::Value;
+use crate::value::compare::{compare, order};
+use crate::value::exception::{Eval, argument_error, arity, not_comparable, type_error};
+use crate::value::number::{self, Op};
+use std::cmp::Ordering;
+
+pub(crate) fn holds(op: Op, order: Ordering) -> bool {
+    match op {
+        Op::Lt => order == Ordering::Less,
+        Op::Le => order != Ordering::Greater,
+        Op::Gt => order == Ordering::Greater,
+        _ => order != Ordering::Less,
+    }
+}
+
+/// The sign of what a comparing block gave.
+pub(crate) fn sign(value: &Value, a: &Value, b: &Value) -> Eval<Ordering> {
+    match value {
+        Value::Int(it) => Ok(it.cmp(&0)),
+        Value::Nil => Err(not_comparable(a, b)),
+        other => number::compare(other, &Value::Int(0))
+            .ok_or_else(|| not_comparable(other, &Value::Int(0))),
+    }
+}
+
+pub(super) fn call(receiver: &Value, method: M, args: &[Value]) -> Found {
+    let op = match method {
+        M::OpLt => Op::Lt,
+        M::OpLe => Op::Le,
+        M::OpGt => Op::Gt,
+        M::OpGe => Op::Ge,
+        M::BetweenQ => {
+            arity(args, 2, 2)?;
+            let inside = order(receiver, &args[0])? != Ordering::Less
+                && order(receiver, &args[1])? != Ordering::Greater;
+            return Ok(Some(Value::Bool(inside)));
+        }
+        M::Clamp => return clamp(receiver, args).map(Some),
+        _ => return Ok(None),
+    };
+    arity(args, 1, 1)?;
+    Ok(Some(Value::Bool(holds(op, order(receiver, &args[0])?))))
+}
+
+fn clamp(receiver: &Value, args: &[Value]) -> Eval {
+    arity(args, 1, 2)?;
+    let (low, high) = match args {
+        [Value::Range(range)] => {
+            if range.exclusive && !range.to.is_nil() {
+                return Err(argument_error("cannot clamp with an exclusive range"));
+            }
+            (range.from.clone(), range.to.clone())
+        }
+        [low, high] => (low.clone(), high.clone()),
+        [other, ..] => {
+            let class = crate::value::class::Class::of(other).name();
+            return Err(type_error(format!(
+                "wrong argument type {class} (expected Range)"
+            )));
+        }
+        [] => return Ok(Value::Nil),
+    };
+    if !low.is_nil() && !high.is_nil() && compare(&low, &high) == Some(Ordering::Greater) {
+        return Err(argument_error(
+            "min argument must be less than or equal to max argument",
+        ));
+    }
+    if !low.is_nil() && order(receiver, &low)? == Ordering::Less {
+        return Ok(low);
+    }
+    if !high.is_nil() && order(receiver, &high)? == Ordering::Greater {
+        return Ok(high);
+    }
+    Ok(receiver.clone())
+}

@@ -1,0 +1,307 @@
+//! Enumerable: everything that has elements is walked by [`each`]; what need not see them all stops early.
+
+use super::object::enumerator;
+use super::{Found, array};
+use crate::names::M;
+use crate::value::Value;
+use crate::value::exception::{Eval, Flow, argument_error, arity, no_method};
+use crate::value::number::need_int;
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
+
+type Step<'a> = &'a mut dyn FnMut(&mut Vm, Value) -> Eval<()>;
+
+/// Calls for each element. The step may end the walk with [`Flow::Enough`].
+pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
+    let result = match value {
+        Value::Array(list) => {
+            let mut at = 0;
+            loop {
+                let Some(it) = list.borrow().get(at).cloned() else {
+                    break Ok(());
+                };
+                if let Err(flow) = step(vm, it) {
+                    break Err(flow);
+                }
+                at += 1;
+            }
+        }
+        Value::Hash(table) => table
+            .pairs()
+            .into_iter()
+            .try_for_each(|(key, value)| step(vm, Value::pair(key, value))),
+        Value::Range(range) => super::range::each(vm, range, step),
+        Value::Enumerator(it) => {
+            let mut native = |vm: &mut Vm, args: &[Value]| {
+                let value = if args.len() == 1 {
+                    args[0].clone()
+                } else {
+                    Value::array(args.to_vec())
+                };
+                step(vm, value).map(|()| Value::Nil)
+            };
+            let block = Block::native(&mut native);
+            if matches!(it.receiver, Value::Main) {
+                // `loop` without a block: endless.
+                loop {
+                    if let Err(flow) = vm.call_block(&block, &[Value::Nil]) {
+                        break Err(flow);
+                    }
+                }
+            } else {
+                vm.send(&it.receiver, it.method, &it.args, Some(&block))
+                    .map(|_| ())
+            }
+        }
+        other => return Err(no_method("each", other)),
+    };
+    match result {
+        Err(flow) if matches!(*flow, Flow::Enough) => Ok(()),
+        other => other,
+    }
+}
+
+/// The most elements an endless sequence is collected to.
+const COLLECTED_MAX: usize = 100_000_000;
+
+pub(crate) fn to_vec(vm: &mut Vm, value: &Value) -> Eval<Vec<Value>> {
+    let mut list = Vec::new();
+    if let Value::Range(range) = value
+        && range.to.is_nil()
+    {
+        return Err(crate::value::exception::error(
+            crate::value::class::Class::RangeError,
+            "cannot convert endless range to an array",
+        ));
+    }
+    each(vm, value, &mut |_, it| {
+        list.push(it);
+        if list.len() > COLLECTED_MAX {
+            return Err(argument_error("too many elements"));
+        }
+        Ok(())
+    })?;
+    Ok(list)
+}
+
+/// The first elements, at most so many.
+pub(crate) fn first(vm: &mut Vm, value: &Value, count: usize) -> Eval<Vec<Value>> {
+    let mut list = Vec::new();
+    if count == 0 {
+        return Ok(list);
+    }
+    each(vm, value, &mut |_, it| {
+        list.push(it);
+        if list.len() == count {
+            Err(Box::new(Flow::Enough))
+        } else {
+            Ok(())
+        }
+    })?;
+    Ok(list)
+}
+
+/// Enumerable's methods for what is not an Array.
+pub(crate) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let enough = || Err(Box::new(Flow::Enough));
+    match method {
+        M::First => {
+            arity(args, 0, 1)?;
+            return Ok(Some(match args.first() {
+                None => first(vm, receiver, 1)?.pop().unwrap_or_default(),
+                Some(count) => Value::array(first(
+                    vm,
+                    receiver,
+                    array::size_argument(count, "attempt to take negative size")?,
+                )?),
+            }));
+        }
+        M::Take => {
+            arity(args, 1, 1)?;
+            let count = array::size_argument(&args[0], "attempt to take negative size")?;
+            return Ok(Some(Value::array(first(vm, receiver, count)?)));
+        }
+        M::TakeWhile
+        | M::Find
+        | M::Detect
+        | M::FindIndex
+        | M::IncludeQ
+        | M::MemberQ
+        | M::AnyQ
+        | M::AllQ
+        | M::NoneQ => {
+            let mut list = Vec::new();
+            let (mut found, mut at) = (None, 0_usize);
+            if matches!(method, M::TakeWhile | M::Find | M::Detect) && block.is_none() {
+                return Ok(Some(enumerator(receiver, method, args)));
+            }
+            each(vm, receiver, &mut |vm, it| {
+                let hit = match (method, args.first(), block) {
+                    (M::IncludeQ | M::MemberQ | M::FindIndex, Some(wanted), _) => {
+                        crate::value::compare::equal(&it, wanted)
+                    }
+                    (_, Some(pattern), _) => vm.case_equal(pattern, &it)?,
+                    (_, None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
+                    (_, None, None) => it.truthy(),
+                };
+                if matches!(method, M::TakeWhile | M::AllQ) {
+                    if !hit {
+                        found = Some((at, it));
+                        return enough();
+                    }
+                    if method == M::TakeWhile {
+                        list.push(it);
+                    }
+                } else if hit {
+                    found = Some((at, it));
+                    return enough();
+                }
+                at += 1;
+                Ok(())
+            })?;
+            return Ok(Some(match method {
+                M::TakeWhile => Value::array(list),
+                M::Find | M::Detect => found.map(|(_, it)| it).unwrap_or_default(),
+                M::FindIndex => Value::option(found.map(|(at, _)| at)),
+                M::IncludeQ | M::MemberQ | M::AnyQ => Value::Bool(found.is_some()),
+                _ => Value::Bool(found.is_none()),
+            }));
+        }
+        M::EachWithIndex | M::WithIndex | M::EachWithObject | M::WithObject | M::EachEntry => {
+            let Some(block) = block else {
+                return Ok(Some(enumerator(receiver, method, args)));
+            };
+            let mut at = match (method, args.first()) {
+                (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
+                _ => 0,
+            };
+            let object = args.first().cloned().unwrap_or_default();
+            each(vm, receiver, &mut |vm, it| {
+                let second = match method {
+                    M::EachEntry => return vm.call1(block, it).map(|_| ()),
+                    M::EachWithObject | M::WithObject => object.clone(),
+                    _ => Value::Int(at),
+                };
+                at += 1;
+                vm.call_block(block, &[it, second]).map(|_| ())
+            })?;
+            return Ok(Some(
+                if matches!(method, M::EachWithObject | M::WithObject) {
+                    object
+                } else {
+                    receiver.clone()
+                },
+            ));
+        }
+        M::ToA | M::Entries | M::Force => {
+            return to_vec(vm, receiver).map(|list| Some(Value::array(list)));
+        }
+        M::Lazy => {
+            let mut it =
+                crate::value::enumerator::Enumerator::new(receiver.clone(), M::Each, Vec::new());
+            it.lazy = true;
+            return Ok(Some(Value::Enumerator(Rc::new(it))));
+        }
+        _ => {}
+    }
+    if !SHARED.contains(&method) {
+        return Ok(None);
+    }
+    if block.is_none() && KEEPS_RECEIVER.contains(&method) && args.is_empty() {
+        return Ok(Some(enumerator(receiver, method, args)));
+    }
+    if block.is_none() && matches!(method, M::EachSlice | M::EachCons | M::Cycle) {
+        return Ok(Some(enumerator(receiver, method, args)));
+    }
+    if block.is_none() && KEEPS_RECEIVER.contains(&method) && !matches!(method, M::MinBy | M::MaxBy)
+    {
+        arity(args, 0, 0)?;
+    }
+    // The rest sees all elements: as an Array.
+    let list = Value::array(to_vec(vm, receiver)?);
+    let value = vm.send(&list, method, args, block)?;
+    Ok(Some(match (&value, method) {
+        (value, M::EachSlice | M::EachCons | M::ReverseEach) if value.same(&list) => {
+            receiver.clone()
+        }
+        _ => value,
+    }))
+}
+
+/// What needs a block and would otherwise be an Enumerator over the receiver itself.
+const KEEPS_RECEIVER: &[M] = &[
+    M::Map,
+    M::Collect,
+    M::FlatMap,
+    M::CollectConcat,
+    M::Select,
+    M::Filter,
+    M::FindAll,
+    M::Reject,
+    M::FilterMap,
+    M::Partition,
+    M::GroupBy,
+    M::SortBy,
+    M::MinBy,
+    M::MaxBy,
+    M::DropWhile,
+    M::ReverseEach,
+    M::Chunk,
+    M::ChunkWhile,
+    M::SliceWhen,
+];
+
+/// Enumerable's methods that an Array has alike.
+const SHARED: &[M] = &[
+    M::Map,
+    M::Collect,
+    M::FlatMap,
+    M::CollectConcat,
+    M::Select,
+    M::Filter,
+    M::FindAll,
+    M::Reject,
+    M::FilterMap,
+    M::Partition,
+    M::GroupBy,
+    M::SortBy,
+    M::MinBy,
+    M::MaxBy,
+    M::MinmaxBy,
+    M::DropWhile,
+    M::ReverseEach,
+    M::Chunk,
+    M::ChunkWhile,
+    M::SliceWhen,
+    M::SliceBefore,
+    M::SliceAfter,
+    M::EachSlice,
+    M::EachCons,
+    M::Cycle,
+    M::Count,
+    M::OneQ,
+    M::Reduce,
+    M::Inject,
+    M::Sum,
+    M::Min,
+    M::Max,
+    M::Minmax,
+    M::Sort,
+    M::Tally,
+    M::TallyBy,
+    M::Uniq,
+    M::Zip,
+    M::ToH,
+    M::Drop,
+    M::Compact,
+    M::Grep,
+    M::GrepV,
+    M::ToSet,
+];

@@ -1,0 +1,216 @@
+//! Float: above all its rounding, which follows Ruby's steps one by one.
+
+use super::{Found, numeric};
+use crate::names::M;
+use crate::value::Value;
+use crate::value::exception::{Eval, argument_error, arity};
+use crate::value::number::{float_to_s, need_int, truncated};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+
+/// What becomes of a half.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// Away from zero.
+    Up,
+    Down,
+    Even,
+}
+
+pub(super) fn call(
+    vm: &mut Vm,
+    it: f64,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    Ok(Some(match method {
+        M::ToS | M::Inspect => {
+            arity(args, 0, 0)?;
+            Value::str(float_to_s(it))
+        }
+        M::NanQ => Value::Bool(it.is_nan()),
+        M::NextFloat => Value::Float(it.next_up()),
+        M::PrevFloat => Value::Float(it.next_down()),
+        M::Round | M::Floor | M::Ceil | M::Truncate => {
+            let (places, half) = rounding(args)?;
+            let method = match method {
+                M::Truncate if it < 0.0 => M::Ceil,
+                M::Truncate => M::Floor,
+                other => other,
+            };
+            rounded(it, method, places, half)?
+        }
+        _ => return numeric::call(vm, &Value::Float(it), method, args, block),
+    }))
+}
+
+/// The digits, and `half:`.
+pub(crate) fn rounding(args: &[Value]) -> Eval<(i64, Half)> {
+    let mut half = Half::Up;
+    let mut plain = args;
+    if let Some((Value::Hash(options), before)) = args.split_last() {
+        plain = before;
+        half = match options
+            .get(&Value::symbol("half"))
+            .map(|it| crate::value::inspect::to_s(&it))
+            .as_deref()
+        {
+            None | Some("" | "up") => Half::Up,
+            Some("even") => Half::Even,
+            Some("down") => Half::Down,
+            Some(other) => return Err(argument_error(format!("invalid rounding mode: {other}"))),
+        };
+    }
+    arity(plain, 0, 1)?;
+    let places = match plain.first() {
+        None | Some(Value::Nil) => 0,
+        Some(places) => need_int(places)?,
+    };
+    Ok((places, half))
+}
+
+fn rounded(it: f64, method: M, places: i64, half: Half) -> Eval {
+    if places > 0 {
+        return Ok(Value::Float(to_places(it, method, places, half)));
+    }
+    let whole = match method {
+        M::Floor => it.floor(),
+        M::Ceil => it.ceil(),
+        _ => round_half(it, 1.0, half),
+    };
+    if places == 0 {
+        return truncated(whole);
+    }
+    // Left of the point: as the Integer does.
+    let exact = truncated(match method {
+        M::Floor => it.floor(),
+        M::Ceil => it.ceil(),
+        _ => it.trunc(),
+    })?;
+    let mut found = None;
+    if let Some(big) = crate::value::number::big_of(&exact) {
+        let unit = num_traits::pow(
+            num_bigint::BigInt::from(10),
+            places.unsigned_abs().min(400) as usize,
+        );
+        let below = num_integer::Integer::div_floor(&big, &unit) * &unit;
+        found = Some(match method {
+            M::Floor => below,
+            M::Ceil if below == big => below,
+            M::Ceil => below + unit,
+            _ => {
+                let twice: num_bigint::BigInt = (&big - &below) * 2;
+                let up = match twice.cmp(&unit) {
+                    std::cmp::Ordering::Less => false,
+                    std::cmp::Ordering::Greater => true,
+                    std::cmp::Ordering::Equal => {
+                        half == Half::Up && it >= 0.0 || it.fract() != 0.0 && it > 0.0
+                    }
+                };
+                if up { below + unit } else { below }
+            }
+        });
+    }
+    Ok(found.map_or(Value::Nil, Value::from))
+}
+
+/// The binary exponent, as C's `frexp` gives it.
+fn exponent(it: f64) -> i64 {
+    if it == 0.0 || !it.is_finite() {
+        return 0;
+    }
+    let bits = (it.to_bits() >> 52 & 0x7ff) as i64;
+    if bits == 0 {
+        return exponent(it * 2f64.powi(64)) - 64;
+    }
+    bits - 1022
+}
+
+fn to_places(it: f64, method: M, places: i64, half: Half) -> f64 {
+    if !it.is_finite() || it == 0.0 {
+        return it;
+    }
+    let exponent = exponent(it);
+    let third = |by: i64| exponent / by;
+    // More digits than a Float has change nothing; fewer than it begins with leave nothing.
+    if places >= 17 - (if exponent > 0 { third(4) } else { third(3) - 1 }) {
+        return it;
+    }
+    if method == M::Round && places < -(if exponent > 0 { third(3) + 1 } else { third(4) }) {
+        return 0.0;
+    }
+    if places > 14 {
+        // Beyond exact powers of ten: through the decimal form.
+        return decimal(it, method, places as usize);
+    }
+    let scale = 10f64.powi(places as i32);
+    match method {
+        M::Floor => {
+            let scaled = (it * scale).floor();
+            let next = (scaled + 1.0) / scale;
+            if next > it { scaled / scale } else { next }
+        }
+        M::Ceil => {
+            let scaled = (it * scale).ceil();
+            let before = (scaled - 1.0) / scale;
+            if before < it { scaled / scale } else { before }
+        }
+        _ => round_half(it, scale, half) / scale,
+    }
+}
+
+fn decimal(it: f64, method: M, places: usize) -> f64 {
+    let rounded: f64 = format!("{it:.places$}").parse().unwrap_or(it);
+    let unit = 10f64.powi(-(places as i32));
+    match method {
+        M::Floor if rounded > it => rounded - unit,
+        M::Ceil if rounded < it => rounded + unit,
+        _ => rounded,
+    }
+}
+
+/// Rounds `it * scale`, correcting what the multiplication made of it.
+#[expect(clippy::float_cmp, reason = "a scale of one and a half are exact")]
+fn round_half(it: f64, scale: f64, half: Half) -> f64 {
+    let scaled = it * scale;
+    match half {
+        Half::Up => {
+            let mut rounded = scaled.round();
+            if scale == 1.0 {
+                return rounded;
+            }
+            if it > 0.0 {
+                if (rounded + 0.5) / scale <= it {
+                    rounded += 1.0;
+                }
+                return rounded;
+            }
+            if (rounded - 0.5) / scale >= it {
+                rounded -= 1.0;
+            }
+            rounded
+        }
+        Half::Down => {
+            let mut rounded = scaled.round();
+            if it > 0.0 {
+                if (rounded - 0.5) / scale >= it {
+                    rounded -= 1.0;
+                }
+                return rounded;
+            }
+            if (rounded + 0.5) / scale <= it {
+                rounded += 1.0;
+            }
+            rounded
+        }
+        Half::Even => {
+            let rounded = scaled.round();
+            if (scaled - scaled.trunc()).abs() == 0.5 {
+                (scaled / 2.0).round() * 2.0
+            } else {
+                rounded
+            }
+        }
+    }
+}

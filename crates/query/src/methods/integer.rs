@@ -1,0 +1,344 @@
+//! Integer.
+
+use super::object::enumerator;
+use super::{Found, numeric};
+use crate::names::M;
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{
+    Eval, argument_error, arity, brief, error, no_conversion, type_error,
+};
+use crate::value::number::{self, Op, arithmetic, big_of, integer, need_int};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use num_bigint::BigInt;
+use num_integer::Integer as _;
+use num_traits::{Num, Signed, ToPrimitive, Zero};
+
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    Ok(Some(match method {
+        M::ToS | M::Inspect => {
+            arity(args, 0, 1)?;
+            let base = args.first().map_or(Ok(10), need_int)?;
+            if !(2..=36).contains(&base) {
+                return Err(argument_error(format!("invalid radix {base}")));
+            }
+            match receiver {
+                Value::Int(it) if base == 10 => Value::str(it.to_string()),
+                other => Value::str(big_of(other).unwrap_or_default().to_str_radix(base as u32)),
+            }
+        }
+        M::EvenQ => Value::Bool(is_even(receiver)),
+        M::OddQ => Value::Bool(!is_even(receiver)),
+        M::Succ | M::Next => arithmetic(Op::Add, receiver, &Value::Int(1))?,
+        M::Pred => arithmetic(Op::Sub, receiver, &Value::Int(1))?,
+        M::Ord => receiver.clone(),
+        M::NanQ => return Ok(None),
+        M::Chr => {
+            let code = need_int(receiver)?;
+            let c = u32::try_from(code).ok().and_then(char::from_u32);
+            let c =
+                c.ok_or_else(|| error(Class::RangeError, format!("{code} out of char range")))?;
+            Value::str(c.to_string())
+        }
+        M::Size => Value::Int(8),
+        M::BitLength => {
+            let it = big_of(receiver).unwrap_or_default();
+            let magnitude = if it.is_negative() { -it - 1 } else { it };
+            Value::Int(magnitude.bits() as i64)
+        }
+        M::Digits => digits(receiver, args)?,
+        M::Gcd | M::Lcm => {
+            arity(args, 1, 1)?;
+            let (Some(a), Some(b)) = (big_of(receiver), big_of(&args[0])) else {
+                return Err(type_error("not an integer"));
+            };
+            integer(if method == M::Gcd {
+                a.gcd(&b)
+            } else {
+                a.lcm(&b).abs()
+            })
+        }
+        M::OpBitAnd | M::OpBitOr | M::OpBitXor => {
+            arity(args, 1, 1)?;
+            bitwise(receiver, method, &args[0])?
+        }
+        M::OpBitNot => integer(-big_of(receiver).unwrap_or_default() - 1),
+        M::OpShl | M::OpShr => {
+            arity(args, 1, 1)?;
+            let places = need_int(&args[0])?;
+            shift(receiver, if method == M::OpShl { places } else { -places })?
+        }
+        M::OpIndex => {
+            arity(args, 1, 2)?;
+            if args.len() == 2 || matches!(args[0], Value::Range(_)) {
+                return bits(receiver, args).map(Some);
+            }
+            let shifted = shift(receiver, -need_int(&args[0])?)?;
+            Value::Int(i64::from(!is_even(&shifted)))
+        }
+        M::Times => match block {
+            None => enumerator(receiver, method, args),
+            Some(block) => {
+                for at in 0..need_int(receiver)? {
+                    vm.call1(block, Value::Int(at))?;
+                }
+                receiver.clone()
+            }
+        },
+        M::Upto | M::Downto => {
+            arity(args, 1, 1)?;
+            let Some(block) = block else {
+                return Ok(Some(enumerator(receiver, method, args)));
+            };
+            if number::float_of(&args[0]).is_none() {
+                return Err(crate::value::exception::not_comparable(receiver, &args[0]));
+            }
+            let by = Value::Int(if method == M::Upto { 1 } else { -1 });
+            let limit = match &args[0] {
+                Value::Float(it) if it.is_finite() => number::truncated(if method == M::Upto {
+                    it.floor()
+                } else {
+                    it.ceil()
+                })?,
+                Value::Float(_) => Value::Nil,
+                other => other.clone(),
+            };
+            numeric::walk(vm, receiver, &limit, &by, false, &mut |vm, value| {
+                vm.call1(block, value).map(|_| ())
+            })?;
+            receiver.clone()
+        }
+        M::Round | M::Floor | M::Ceil | M::Truncate => rounded(receiver, method, args)?,
+        M::Numerator => receiver.clone(),
+        M::AllbitsQ | M::AnybitsQ | M::NobitsQ => {
+            arity(args, 1, 1)?;
+            let masked = bitwise(receiver, M::OpBitAnd, &args[0])?;
+            Value::Bool(match method {
+                M::AllbitsQ => number::equal(&masked, &args[0]),
+                M::AnybitsQ => !number::is_zero(&masked),
+                _ => number::is_zero(&masked),
+            })
+        }
+        _ => return numeric::call(vm, receiver, method, args, block),
+    }))
+}
+
+pub(crate) fn is_even(value: &Value) -> bool {
+    match value {
+        Value::Int(it) => it & 1 == 0,
+        other => big_of(other).is_none_or(|it| it.is_even()),
+    }
+}
+
+/// `i[from, count]`, `i[from..to]`: some of the bits.
+fn bits(receiver: &Value, args: &[Value]) -> Eval {
+    let (from, count) = match args {
+        [Value::Range(range)] => {
+            let from = if range.from.is_nil() {
+                0
+            } else {
+                need_int(&range.from)?
+            };
+            if range.to.is_nil() {
+                return shift(receiver, -from);
+            }
+            let to = need_int(&range.to)?;
+            if range.from.is_nil() {
+                let low = bits(receiver, &[Value::Int(0), Value::Int(to + 1)])?;
+                if to >= 0 && !number::is_zero(&low) {
+                    return Err(argument_error(
+                        "The beginless range for Integer#[] results in infinity",
+                    ));
+                }
+                return Ok(Value::Int(0));
+            }
+            (from, to - from + i64::from(!range.exclusive))
+        }
+        [from, count] => (need_int(from)?, need_int(count)?),
+        _ => return Ok(Value::Nil),
+    };
+    let shifted = shift(receiver, -from)?;
+    if count < 0 {
+        return Ok(shifted);
+    }
+    let mask = arithmetic(Op::Sub, &shift(&Value::Int(1), count)?, &Value::Int(1))?;
+    bitwise(&shifted, M::OpBitAnd, &mask)
+}
+
+fn digits(receiver: &Value, args: &[Value]) -> Eval {
+    arity(args, 0, 1)?;
+    let base = args.first().map_or(Ok(10), need_int)?;
+    if number::is_negative(receiver) {
+        return Err(error(Class::MathDomainError, "out of domain"));
+    }
+    if base < 2 {
+        return Err(argument_error(format!("invalid radix {base}")));
+    }
+    let mut rest = big_of(receiver).unwrap_or_default();
+    let base = BigInt::from(base);
+    let mut list = Vec::new();
+    loop {
+        let (quotient, digit) = rest.div_rem(&base);
+        list.push(integer(digit));
+        rest = quotient;
+        if rest.is_zero() {
+            return Ok(Value::array(list));
+        }
+    }
+}
+
+fn bitwise(a: &Value, method: M, b: &Value) -> Eval {
+    if let (Value::Int(a), Value::Int(b)) = (a, b) {
+        return Ok(Value::Int(match method {
+            M::OpBitAnd => a & b,
+            M::OpBitOr => a | b,
+            _ => a ^ b,
+        }));
+    }
+    let (Some(a), Some(b)) = (big_of(a), big_of(b)) else {
+        return Err(match b {
+            Value::Float(_) => error(
+                Class::NoMethodError,
+                format!(
+                    "undefined method '{}' for an instance of Float",
+                    method.name()
+                ),
+            ),
+            other => type_error(format!("{} can't be coerced into Integer", brief(other))),
+        });
+    };
+    Ok(integer(match method {
+        M::OpBitAnd => a & b,
+        M::OpBitOr => a | b,
+        _ => a ^ b,
+    }))
+}
+
+fn shift(value: &Value, places: i64) -> Eval {
+    let it = big_of(value).unwrap_or_default();
+    if places > 32 * 1024 * 1024 {
+        return Err(error(Class::RangeError, "shift width too big"));
+    }
+    Ok(if places >= 0 {
+        integer(it << places as usize)
+    } else {
+        integer(it >> places.unsigned_abs().min(1 << 40) as usize)
+    })
+}
+
+/// Rounds at a power of ten; only negative digits change an Integer.
+fn rounded(receiver: &Value, method: M, args: &[Value]) -> Eval {
+    let (places, half) = super::float::rounding(args)?;
+    if places >= 0 {
+        return Ok(receiver.clone());
+    }
+    if places < -400 {
+        return Ok(Value::Int(0));
+    }
+    let it = big_of(receiver).unwrap_or_default();
+    let unit = num_traits::pow(BigInt::from(10), places.unsigned_abs() as usize);
+    let below = it.div_floor(&unit) * &unit;
+    let rest: BigInt = &it - &below;
+    let above = &below + &unit;
+    Ok(integer(match method {
+        M::Floor => below,
+        M::Ceil => {
+            if rest.is_zero() {
+                below
+            } else {
+                above
+            }
+        }
+        M::Truncate => {
+            if it.is_negative() && !rest.is_zero() {
+                above
+            } else {
+                below
+            }
+        }
+        _ => {
+            let twice: BigInt = &rest * 2;
+            let up = match twice.cmp(&unit) {
+                std::cmp::Ordering::Less => false,
+                std::cmp::Ordering::Greater => true,
+                std::cmp::Ordering::Equal => match half {
+                    super::float::Half::Up => !it.is_negative(),
+                    super::float::Half::Down => it.is_negative(),
+                    super::float::Half::Even => (&below / &unit).is_odd(),
+                },
+            };
+            if up { above } else { below }
+        }
+    }))
+}
+
+pub(crate) fn modular_power(base: &Value, exponent: &Value, modulus: &Value) -> Eval {
+    let (Some(base), Some(exponent), Some(modulus)) =
+        (big_of(base), big_of(exponent), big_of(modulus))
+    else {
+        return Err(no_conversion(exponent, "Integer"));
+    };
+    if modulus.is_zero() {
+        return Err(crate::value::exception::divided_by_zero());
+    }
+    if exponent.is_negative() {
+        return Err(error(
+            Class::RangeError,
+            "Integer#pow() 2nd argument cannot be negative when 3rd argument specified",
+        ));
+    }
+    Ok(integer(base.modpow(&exponent, &modulus)))
+}
+
+/// A whole text as an integer of a base: `Integer("ff", 16)`.
+pub(crate) fn parse_radix(text: &str, base: i64) -> Option<Value> {
+    let trimmed = text.trim();
+    let (negative, digits) = match trimmed.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let digits = match base {
+        16 => lower.strip_prefix("0x").unwrap_or(&lower),
+        8 => lower.strip_prefix("0o").unwrap_or(&lower),
+        2 => lower.strip_prefix("0b").unwrap_or(&lower),
+        10 => lower.strip_prefix("0d").unwrap_or(&lower),
+        _ => &lower,
+    };
+    if digits.is_empty()
+        || digits.starts_with('_')
+        || digits.ends_with('_')
+        || digits.contains("__")
+    {
+        return None;
+    }
+    let base = u32::try_from(base)
+        .ok()
+        .filter(|base| (2..=36).contains(base))?;
+    let it = BigInt::from_str_radix(&digits.replace('_', ""), base).ok()?;
+    Some(integer(if negative { -it } else { it }))
+}
+
+/// `Integer.sqrt`.
+pub(crate) fn square_root(value: &Value) -> Eval {
+    let it = big_of(value).or_else(|| {
+        number::float_of(value)
+            .and_then(|it| it.to_i64())
+            .map(BigInt::from)
+    });
+    match it {
+        Some(it) if it.is_negative() => Err(error(
+            Class::MathDomainError,
+            "Numerical argument is out of domain - \"isqrt\"",
+        )),
+        Some(it) => Ok(integer(it.sqrt())),
+        None => Err(no_conversion(value, "Integer")),
+    }
+}

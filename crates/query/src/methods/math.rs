@@ -1,0 +1,55 @@
+//! The functions of Math.
+
+use crate::names::M;
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{arity, error};
+use crate::value::number::need_float;
+
+pub(super) fn call(method: M, args: &[Value]) -> super::Found {
+    let two = matches!(method, M::Hypot | M::Atan2) || method == M::Log && args.len() == 2;
+    let function: fn(f64) -> f64 = match method {
+        M::Sqrt => f64::sqrt,
+        M::Cbrt => f64::cbrt,
+        M::Log => f64::ln,
+        M::Log2 => f64::log2,
+        M::Log10 => f64::log10,
+        M::Exp => f64::exp,
+        M::Sin => f64::sin,
+        M::Cos => f64::cos,
+        M::Tan => f64::tan,
+        M::Atan => f64::atan,
+        M::Asin => f64::asin,
+        M::Acos => f64::acos,
+        M::Sinh => f64::sinh,
+        M::Cosh => f64::cosh,
+        M::Tanh => f64::tanh,
+        M::Hypot | M::Atan2 => f64::abs,
+        _ => return Ok(None),
+    };
+    arity(args, 1 + usize::from(two), 1 + usize::from(two))?;
+    let x = need_float(&args[0])?;
+    let outside = match method {
+        M::Sqrt | M::Log | M::Log2 | M::Log10 => x < 0.0,
+        M::Asin | M::Acos => x.abs() > 1.0,
+        _ => false,
+    };
+    if outside {
+        return Err(error(
+            Class::MathDomainError,
+            format!(
+                "Numerical argument is out of domain - \"{}\"",
+                method.name()
+            ),
+        ));
+    }
+    if two {
+        let y = need_float(&args[1])?;
+        return Ok(Some(Value::Float(match method {
+            M::Hypot => x.hypot(y),
+            M::Atan2 => x.atan2(y),
+            _ => x.ln() / y.ln(),
+        })));
+    }
+    Ok(Some(Value::Float(function(x))))
+}

@@ -1,0 +1,113 @@
+//! The methods of the values: one file a class. A class that does not know a method passes it on: to what it includes
+//! (Comparable, Enumerable), then to every object's.
+
+pub(crate) mod array;
+mod class;
+pub(crate) mod comparable;
+pub(crate) mod enumerable;
+mod enumerator;
+mod exception;
+mod float;
+mod hash;
+pub(crate) mod integer;
+mod math;
+mod numeric;
+mod object;
+mod proc;
+pub(crate) mod random;
+mod range;
+mod regexp;
+mod strftime;
+pub(crate) mod string;
+mod symbol;
+mod time;
+
+use crate::names::M;
+use crate::value::Value;
+use crate::value::compare;
+use crate::value::exception::{Eval, no_method, not_comparable};
+use crate::value::number::{self, Op};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+
+/// What a class's methods give: `None` when it has no such method.
+pub(crate) type Found = Eval<Option<Value>>;
+
+/// Calls a method.
+pub(crate) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Eval {
+    let found = match receiver {
+        Value::Str(text) => string::call(vm, receiver, text, method, args, block)?,
+        Value::Array(list) => array::call(vm, receiver, list, method, args, block)?,
+        Value::Hash(table) => hash::call(vm, receiver, table, method, args, block)?,
+        Value::Int(_) | Value::Big(_) => integer::call(vm, receiver, method, args, block)?,
+        Value::Float(it) => float::call(vm, *it, method, args, block)?,
+        Value::Rational(_) => numeric::call(vm, receiver, method, args, block)?,
+        Value::Symbol(it) => symbol::call(vm, *it, method, args, block)?,
+        Value::Range(range) => range::call(vm, receiver, range, method, args, block)?,
+        Value::Regexp(pattern) => regexp::call(vm, pattern, method, args)?,
+        Value::Match(found) => regexp::call_match(vm, found, method, args)?,
+        Value::Time(time) => time::call(time, method, args)?,
+        Value::Proc(it) => proc::call(vm, it, method, args)?,
+        Value::Enumerator(it) => enumerator::call(vm, receiver, it, method, args, block)?,
+        Value::Exception(it) => exception::call(it, method, args)?,
+        Value::Class(it) => class::call(vm, *it, method, args, block)?,
+        Value::Random(it) => random::call(&mut it.borrow_mut(), method, args)?,
+        Value::Nil | Value::Bool(_) => object::call_nil(receiver, method, args)?,
+        Value::Main | Value::Token(_) | Value::Dropped | Value::Flat(_) => None,
+    };
+    match found {
+        Some(value) => Ok(value),
+        None => match object::call(vm, receiver, method, args, block)? {
+            Some(value) => Ok(value),
+            None => Err(no_method(method.name(), receiver)),
+        },
+    }
+}
+
+/// `a op b` for what is not two machine numbers.
+pub(crate) fn binary(vm: &mut Vm, op: Op, left: &Value, right: &Value) -> Eval {
+    match op {
+        Op::Eq => {
+            if let Value::Token(_) = left {
+                return Err(no_method(op.name(), left));
+            }
+            return Ok(Value::Bool(compare::equal(left, right)));
+        }
+        Op::Ne => return Ok(Value::Bool(!compare::equal(left, right))),
+        _ => {}
+    }
+    match left {
+        Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_) => match op {
+            Op::Lt | Op::Le | Op::Gt | Op::Ge => match right {
+                Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_) => {
+                    let order = number::compare(left, right);
+                    Ok(Value::Bool(
+                        order.is_some_and(|order| comparable::holds(op, order)),
+                    ))
+                }
+                _ => Err(not_comparable(left, right)),
+            },
+            _ => number::arithmetic(op, left, right),
+        },
+        _ => {
+            let method = match op {
+                Op::Add => M::OpAdd,
+                Op::Sub => M::OpSub,
+                Op::Mul => M::OpMul,
+                Op::Div => M::OpDiv,
+                Op::Mod => M::OpMod,
+                Op::Lt => M::OpLt,
+                Op::Le => M::OpLe,
+                Op::Gt => M::OpGt,
+                _ => M::OpGe,
+            };
+            call(vm, left, method, std::slice::from_ref(right), None)
+        }
+    }
+}

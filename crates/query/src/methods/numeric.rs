@@ -1,0 +1,342 @@
+//! Numeric: what Integers, Floats and Rationals share.
+
+use super::{Found, comparable, object::enumerator};
+use crate::names::M;
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{Eval, argument_error, arity, brief, divided_by_zero, type_error};
+use crate::value::number::{self, Op, arithmetic, float_of, need_float, truncated};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use num_traits::ToPrimitive;
+
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let op = match method {
+        M::OpAdd => Op::Add,
+        M::OpSub => Op::Sub,
+        M::OpMul => Op::Mul,
+        M::OpDiv => Op::Div,
+        M::OpMod | M::Modulo => Op::Mod,
+        M::OpLt => Op::Lt,
+        M::OpLe => Op::Le,
+        M::OpGt => Op::Gt,
+        M::OpGe => Op::Ge,
+        _ => return others(vm, receiver, method, args, block),
+    };
+    arity(args, 1, 1)?;
+    vm.binary(op, receiver, &args[0]).map(Some)
+}
+
+fn others(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let float = || float_of(receiver).unwrap_or(f64::NAN);
+    Ok(Some(match method {
+        M::OpMinus => number::negate(receiver).unwrap_or_default(),
+        M::OpPlus => receiver.clone(),
+        M::OpPow | M::Pow => {
+            arity(args, 1, 2)?;
+            if let [exponent, modulus] = args {
+                return super::integer::modular_power(receiver, exponent, modulus).map(Some);
+            }
+            number::power(receiver, &args[0])?
+        }
+        M::Abs | M::Magnitude => {
+            if number::is_negative(receiver)
+                || matches!(receiver, Value::Float(it) if it.is_sign_negative())
+            {
+                number::negate(receiver).unwrap_or_default()
+            } else {
+                receiver.clone()
+            }
+        }
+        M::ZeroQ => Value::Bool(number::is_zero(receiver)),
+        M::NonzeroQ => {
+            if number::is_zero(receiver) {
+                Value::Nil
+            } else {
+                receiver.clone()
+            }
+        }
+        M::PositiveQ => Value::Bool(
+            !number::is_negative(receiver) && !number::is_zero(receiver) && !float().is_nan(),
+        ),
+        M::NegativeQ => Value::Bool(number::is_negative(receiver)),
+        M::IntegerQ => Value::Bool(matches!(receiver, Value::Int(_) | Value::Big(_))),
+        M::FiniteQ => Value::Bool(float().is_finite() || !receiver.is_float()),
+        M::InfiniteQ => match receiver {
+            Value::Float(it) if it.is_infinite() => Value::Int(if *it > 0.0 { 1 } else { -1 }),
+            _ => Value::Nil,
+        },
+        M::ToF => Value::Float(float()),
+        M::ToI | M::ToInt | M::Truncate if args.is_empty() => match receiver {
+            Value::Float(it) => truncated(*it)?,
+            Value::Rational(it) => number::integer(&it.0 / &it.1),
+            _ => receiver.clone(),
+        },
+        M::Round | M::Floor | M::Ceil if matches!(receiver, Value::Rational(_)) => {
+            return super::float::call(vm, float(), method, args, block);
+        }
+        M::Div => {
+            arity(args, 1, 1)?;
+            if number::is_zero(&args[0]) {
+                return Err(divided_by_zero());
+            }
+            let quotient = arithmetic(Op::Div, receiver, &args[0])?;
+            floor_value(&quotient)?
+        }
+        M::Divmod => {
+            arity(args, 1, 1)?;
+            let floats = receiver.is_float() || args[0].is_float();
+            if number::is_zero(&args[0]) && (floats || matches!(args[0], Value::Int(_))) {
+                return Err(divided_by_zero());
+            }
+            let rest = arithmetic(Op::Mod, receiver, &args[0])?;
+            let quotient = if floats {
+                let (a, b) = (float(), need_float(&args[0])?);
+                truncated(((a - float_of(&rest).unwrap_or(0.0)) / b).round())?
+            } else {
+                floor_value(&arithmetic(Op::Div, receiver, &args[0])?)?
+            };
+            Value::pair(quotient, rest)
+        }
+        M::Remainder => {
+            arity(args, 1, 1)?;
+            match (receiver, &args[0]) {
+                (Value::Int(a), Value::Int(b)) if *b != 0 => Value::Int(a.wrapping_rem(*b)),
+                (_, b) if number::is_zero(b) && !b.is_float() && !receiver.is_float() => {
+                    return Err(divided_by_zero());
+                }
+                (Value::Int(_) | Value::Big(_), Value::Int(_) | Value::Big(_)) => {
+                    let (Some(a), Some(b)) = (number::big_of(receiver), number::big_of(&args[0]))
+                    else {
+                        return Ok(None);
+                    };
+                    number::integer(a % b)
+                }
+                (_, b) => {
+                    // As Ruby does it: from the modulo.
+                    let (a, b) = (float(), need_float(b)?);
+                    let rest = number::float_mod(a, b);
+                    let opposite = a < 0.0 && b > 0.0 || a > 0.0 && b < 0.0;
+                    Value::Float(if rest != 0.0 && opposite {
+                        rest - b
+                    } else {
+                        rest
+                    })
+                }
+            }
+        }
+        M::Fdiv => {
+            arity(args, 1, 1)?;
+            Value::Float(float() / need_float(&args[0])?)
+        }
+        M::Coerce => {
+            arity(args, 1, 1)?;
+            match (receiver, &args[0]) {
+                (Value::Int(_), Value::Int(_)) => Value::pair(args[0].clone(), receiver.clone()),
+                (_, other) => Value::pair(Value::Float(need_float(other)?), Value::Float(float())),
+            }
+        }
+        M::Step => match block {
+            None => enumerator(receiver, method, args),
+            Some(block) => {
+                step(vm, receiver, args, &mut |vm, value| {
+                    vm.call1(block, value).map(|_| ())
+                })?;
+                receiver.clone()
+            }
+        },
+        M::EqlQ | M::Hash | M::OpEq | M::OpCmp => return Ok(None),
+        M::Numerator => match receiver {
+            Value::Rational(it) => number::integer(it.0.clone()),
+            other => other.clone(),
+        },
+        M::Denominator => match receiver {
+            Value::Rational(it) => number::integer(it.1.clone()),
+            _ => Value::Int(1),
+        },
+        _ => return comparable::call(receiver, method, args),
+    }))
+}
+
+fn floor_value(value: &Value) -> Eval {
+    match value {
+        Value::Float(it) => truncated(it.floor()),
+        Value::Rational(it) => Ok(number::integer(num_integer::Integer::div_floor(
+            &it.0, &it.1,
+        ))),
+        other => Ok(other.clone()),
+    }
+}
+
+/// `by:` and `to:`, or limit and step.
+fn limits(args: &[Value]) -> (Value, Value) {
+    let (mut limit, mut step) = (Value::Nil, Value::Int(1));
+    let mut plain = args;
+    if let Some((Value::Hash(options), before)) = args.split_last() {
+        plain = before;
+        limit = options.get(&Value::symbol("to")).unwrap_or_default();
+        step = options.get(&Value::symbol("by")).unwrap_or(Value::Int(1));
+    }
+    if let Some(given) = plain.first() {
+        limit = given.clone();
+    }
+    if let Some(given) = plain.get(1) {
+        step = given.clone();
+    }
+    (limit, step)
+}
+
+/// How many steps of a float range there are, as Ruby counts them.
+pub(crate) fn float_steps(from: f64, to: f64, step: f64, exclusive: bool) -> f64 {
+    let n = (to - from) / step;
+    let error = (from.abs() + to.abs() + (to - from).abs()) / step.abs() * f64::EPSILON;
+    if step == 0.0 {
+        return f64::INFINITY;
+    }
+    if step.is_infinite() {
+        return if step > 0.0 {
+            f64::from(u8::from(from <= to))
+        } else {
+            f64::from(u8::from(from >= to))
+        };
+    }
+    let error = error.min(0.5);
+    if exclusive {
+        if n <= 0.0 {
+            return 0.0;
+        }
+        let d = if n < 1.0 { 0.0 } else { (n - error).floor() };
+        // The last one may stand just before the end.
+        return if d * step + from < to { d + 1.0 } else { d };
+    }
+    if n < 0.0 {
+        return 0.0;
+    }
+    (n + error).floor() + 1.0
+}
+
+/// Walks `from.step(limit, step)`.
+pub(crate) fn step(
+    vm: &mut Vm,
+    from: &Value,
+    args: &[Value],
+    each: &mut dyn FnMut(&mut Vm, Value) -> Eval<()>,
+) -> Eval<()> {
+    let (limit, step) = limits(args);
+    if step.is_nil()
+        || !matches!(
+            step,
+            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_)
+        )
+    {
+        return Err(type_error(format!(
+            "no implicit conversion of {} into Integer",
+            brief(&step)
+        )));
+    }
+    if number::is_zero(&step) {
+        return Err(argument_error("step can't be 0"));
+    }
+    if !limit.is_nil() && float_of(&limit).is_none() {
+        return Err(argument_error(format!(
+            "comparison of {} with {} failed",
+            Class::of(from).name(),
+            brief(&limit)
+        )));
+    }
+    walk(vm, from, &limit, &step, false, each)
+}
+
+/// Walks from a number by a step to a limit (nil: endless).
+pub(crate) fn walk(
+    vm: &mut Vm,
+    from: &Value,
+    limit: &Value,
+    step: &Value,
+    exclusive: bool,
+    each: &mut dyn FnMut(&mut Vm, Value) -> Eval<()>,
+) -> Eval<()> {
+    if from.is_float() || limit.is_float() || step.is_float() {
+        let (from, by) = (need_float(from)?, need_float(step)?);
+        let limit = if limit.is_nil() {
+            if by < 0.0 {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            }
+        } else {
+            need_float(limit)?
+        };
+        let count = float_steps(from, limit, by, exclusive);
+        let mut at = 0.0;
+        while at < count {
+            let value = at * by + from;
+            let past = !exclusive
+                && (if by >= 0.0 {
+                    limit < value
+                } else {
+                    limit > value
+                });
+            each(vm, Value::Float(if past { limit } else { value }))?;
+            at += 1.0;
+        }
+        return Ok(());
+    }
+    let down = number::is_negative(step);
+    let mut value = from.clone();
+    loop {
+        if !limit.is_nil() {
+            let order = number::compare(&value, limit);
+            let past = if down {
+                std::cmp::Ordering::Less
+            } else {
+                std::cmp::Ordering::Greater
+            };
+            if order == Some(past) || exclusive && order == Some(std::cmp::Ordering::Equal) {
+                return Ok(());
+            }
+        }
+        each(vm, value.clone())?;
+        value = arithmetic(Op::Add, &value, step)?;
+    }
+}
+
+/// The number of steps; `None` is endless.
+pub(crate) fn step_count(from: &Value, args: &[Value], exclusive: bool) -> Eval<Option<i64>> {
+    let (limit, by) = limits(args);
+    count(from, &limit, &by, exclusive)
+}
+
+pub(crate) fn count(from: &Value, limit: &Value, by: &Value, exclusive: bool) -> Eval<Option<i64>> {
+    if limit.is_nil() {
+        return Ok(None);
+    }
+    if from.is_float() || limit.is_float() || by.is_float() {
+        return Ok(float_steps(
+            need_float(from)?,
+            need_float(limit)?,
+            need_float(by)?,
+            exclusive,
+        )
+        .to_i64());
+    }
+    let span = arithmetic(Op::Sub, limit, from)?;
+    let steps = arithmetic(Op::Div, &span, by)?;
+    let Value::Int(steps) = steps else {
+        return Ok(None);
+    };
+    let exact = number::is_zero(&arithmetic(Op::Mod, &span, by)?);
+    Ok(Some((steps + 1 - i64::from(exclusive && exact)).max(0)))
+}

@@ -1,0 +1,175 @@
+//! What every object can do, and nil, true and false.
+
+use super::Found;
+use crate::names::M;
+use crate::value::class::Class;
+use crate::value::compare::{self, compare, eql, equal, hash_of};
+use crate::value::enumerator::Enumerator;
+use crate::value::exception::{arity, type_error};
+use crate::value::inspect::{inspect, to_s};
+use crate::value::text::Text;
+use crate::value::{Value, exception::Eval};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
+
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    if let Value::Token(_) = receiver
+        && !matches!(
+            method,
+            M::Then | M::YieldSelf | M::Tap | M::Itself | M::OpNot | M::NilQ
+        )
+    {
+        return Ok(None);
+    }
+    let one = |args: &[Value]| -> Eval { arity(args, 1, 1).map(|()| args[0].clone()) };
+    Ok(Some(match method {
+        M::NilQ => Value::Bool(receiver.is_nil()),
+        M::OpEq => Value::Bool(equal(receiver, &one(args)?)),
+        M::OpNe => Value::Bool(!equal(receiver, &one(args)?)),
+        M::OpNot => Value::Bool(!receiver.truthy()),
+        M::OpCaseEq => {
+            let value = one(args)?;
+            Value::Bool(compare::case_equal(receiver, &value).unwrap_or(false))
+        }
+        M::EqlQ => Value::Bool(eql(receiver, &one(args)?)),
+        M::EqualQ => Value::Bool(receiver.same(&one(args)?)),
+        M::OpCmp => {
+            compare(receiver, &one(args)?).map_or(Value::Nil, |order| Value::Int(order as i64))
+        }
+        M::OpMatch => Value::Nil,
+        M::OpNotMatch => {
+            let found = super::call(vm, receiver, M::OpMatch, args, None)?;
+            Value::Bool(!found.truthy())
+        }
+        M::Hash => Value::Int((hash_of(receiver) >> 2) as i64),
+        M::ObjectId => match receiver {
+            Value::Int(it) => Value::Int(it * 2 + 1),
+            Value::Nil => Value::Int(8),
+            other => Value::Int(other.address().map_or(0, |address| address as i64)),
+        },
+        M::Inspect => Value::str(inspect(receiver)),
+        M::ToS => {
+            arity(args, 0, 0)?;
+            Value::str(to_s(receiver))
+        }
+        M::ToJson => {
+            let mut out = String::new();
+            crate::json::print::compact(&mut out, receiver)?;
+            Value::str(out)
+        }
+        M::Class => Value::Class(Class::of(receiver)),
+        M::IsAQ | M::KindOfQ => match one(args)? {
+            Value::Class(class) => Value::Bool(Class::of(receiver).is(class)),
+            _ => return Err(type_error("class or module required")),
+        },
+        M::InstanceOfQ => match one(args)? {
+            Value::Class(class) => Value::Bool(Class::of(receiver) == class),
+            _ => return Err(type_error("class or module required")),
+        },
+        M::RespondToQ => {
+            arity(args, 1, 2)?;
+            Value::Bool(responds(vm, receiver, &to_s(&args[0])))
+        }
+        M::Then | M::YieldSelf => match block {
+            Some(block) => vm.call1(block, receiver.clone())?,
+            None => enumerator(receiver, method, args),
+        },
+        M::Tap => match block {
+            Some(block) => {
+                vm.call1(block, receiver.clone())?;
+                receiver.clone()
+            }
+            None => {
+                return Err(crate::value::exception::error(
+                    Class::LocalJumpError,
+                    "no block given (yield)",
+                ));
+            }
+        },
+        M::Itself => receiver.clone(),
+        M::Freeze => {
+            match receiver {
+                Value::Str(text) => text.freeze(),
+                Value::Hash(table) => table.freeze(),
+                _ => {}
+            }
+            receiver.clone()
+        }
+        M::FrozenQ => Value::Bool(match receiver {
+            Value::Str(text) => text.is_frozen(),
+            Value::Hash(table) => table.is_frozen(),
+            Value::Array(_) | Value::Exception(_) | Value::Enumerator(_) | Value::Main => false,
+            _ => true,
+        }),
+        M::Dup | M::Clone => duplicate(receiver),
+        M::Send | M::PublicSend => {
+            let name = to_s(&args.first().cloned().unwrap_or_default());
+            match M::find(&name) {
+                Some(method) => {
+                    return super::call(vm, receiver, method, &args[1..], block).map(Some);
+                }
+                None => return Err(crate::value::exception::no_method(&name, receiver)),
+            }
+        }
+        M::Method => vm.method_value(receiver, &one(args)?)?,
+        M::EachEntry => enumerator(receiver, M::Each, &[]),
+        M::InstanceVariableGet => Value::Nil,
+        M::Call if matches!(receiver, Value::Main) => Value::Nil,
+        _ => return Ok(None),
+    }))
+}
+
+fn duplicate(receiver: &Value) -> Value {
+    match receiver {
+        Value::Str(text) => Value::Str(Rc::new(Text::new(text.string()))),
+        Value::Array(list) => Value::array(list.borrow().clone()),
+        Value::Hash(table) => Value::hash(table.copy()),
+        other => other.clone(),
+    }
+}
+
+/// An Enumerator for a method that was given no block.
+pub(crate) fn enumerator(receiver: &Value, method: M, args: &[Value]) -> Value {
+    Value::Enumerator(Rc::new(Enumerator::new(
+        receiver.clone(),
+        method,
+        args.to_vec(),
+    )))
+}
+
+/// Whether a method is there: tried on a copy, without arguments, since nobody keeps a list of them.
+fn responds(vm: &mut Vm, receiver: &Value, name: &str) -> bool {
+    let Some(method) = M::find(name) else {
+        return false;
+    };
+    let copy = duplicate(receiver);
+    match super::call(vm, &copy, method, &[], None) {
+        Ok(_) => true,
+        Err(flow) => {
+            !matches!(&*flow, crate::value::exception::Flow::Raise(raised) if raised.class == Class::NoMethodError
+            && to_s(&raised.message).starts_with(&format!("undefined method '{name}' ")))
+        }
+    }
+}
+
+pub(super) fn call_nil(receiver: &Value, method: M, args: &[Value]) -> Found {
+    let argument = || args.first().is_some_and(Value::truthy);
+    let truthy = receiver.truthy();
+    Ok(Some(match method {
+        M::OpBitAnd => Value::Bool(truthy && argument()),
+        M::OpBitOr => Value::Bool(truthy || argument()),
+        M::OpBitXor => Value::Bool(truthy != argument()),
+        M::ToA if receiver.is_nil() => Value::array(Vec::new()),
+        M::ToI if receiver.is_nil() => Value::Int(0),
+        M::ToF if receiver.is_nil() => Value::Float(0.0),
+        M::ToH if receiver.is_nil() => Value::hash(crate::value::table::Table::default()),
+        _ => return Ok(None),
+    }))
+}

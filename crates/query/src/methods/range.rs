@@ -1,0 +1,226 @@
+//! Range.
+
+use super::object::enumerator;
+use super::string::successors;
+use super::{Found, enumerable, numeric};
+use crate::names::M;
+use crate::value::class::Class;
+use crate::value::compare::{covers, equal};
+use crate::value::exception::{Eval, arity, error, type_error};
+use crate::value::inspect::inspect;
+use crate::value::number::{self, Op, arithmetic, float_of, need_int};
+use crate::value::{Range, Value};
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
+
+/// Walks the elements.
+pub(crate) fn each(
+    vm: &mut Vm,
+    range: &Range,
+    step: &mut dyn FnMut(&mut Vm, Value) -> Eval<()>,
+) -> Eval<()> {
+    match (&range.from, &range.to) {
+        (Value::Int(_) | Value::Big(_), to) => {
+            let (limit, exclusive) = match to {
+                Value::Float(it) if it.is_infinite() => (Value::Nil, false),
+                Value::Float(it) => {
+                    let below = it.floor();
+                    #[expect(clippy::float_cmp, reason = "a whole number is meant")]
+                    let whole = below == *it;
+                    (number::truncated(below)?, range.exclusive && whole)
+                }
+                other => (other.clone(), range.exclusive),
+            };
+            numeric::walk(vm, &range.from, &limit, &Value::Int(1), exclusive, step)
+        }
+        (Value::Str(from), Value::Str(to)) => {
+            let list = successors(&from.string(), &to.string(), range.exclusive);
+            list.into_iter()
+                .try_for_each(|text| step(vm, Value::str(text)))
+        }
+        (Value::Str(from), Value::Nil) => {
+            let mut text = Value::Str(Rc::clone(from));
+            loop {
+                step(vm, text.clone())?;
+                text = vm.send(&text, M::Succ, &[], None)?;
+            }
+        }
+        (from, _) => Err(type_error(format!(
+            "can't iterate from {}",
+            Class::of(from).name()
+        ))),
+    }
+}
+
+pub(super) fn call(
+    vm: &mut Vm,
+    receiver: &Value,
+    range: &Rc<Range>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let numbers = float_of(&range.from).is_some() || float_of(&range.to).is_some();
+    Ok(Some(match method {
+        M::Each => match block {
+            None => enumerator(receiver, method, args),
+            Some(block) => {
+                each(vm, range, &mut |vm, it| vm.call1(block, it).map(|_| ()))?;
+                receiver.clone()
+            }
+        },
+        M::Begin => range.from.clone(),
+        M::End => range.to.clone(),
+        M::First if args.is_empty() => {
+            if range.from.is_nil() {
+                return Err(error(
+                    Class::RangeError,
+                    "cannot get the first element of beginless range",
+                ));
+            }
+            range.from.clone()
+        }
+        M::Last if args.is_empty() => {
+            if range.to.is_nil() {
+                return Err(error(
+                    Class::RangeError,
+                    "cannot get the last element of endless range",
+                ));
+            }
+            range.to.clone()
+        }
+        M::Last => {
+            let list = Value::array(enumerable::to_vec(vm, receiver)?);
+            return vm.send(&list, M::Last, args, None).map(Some);
+        }
+        M::ExcludeEndQ => Value::Bool(range.exclusive),
+        M::IncludeQ | M::MemberQ | M::OpCaseEq | M::CoverQ => {
+            arity(args, 1, 1)?;
+            match &args[0] {
+                Value::Range(inner) if method == M::CoverQ => Value::Bool(
+                    covers(range, &inner.from)
+                        && (covers(range, &inner.to)
+                            || range.exclusive && inner.exclusive && equal(&range.to, &inner.to)),
+                ),
+                value => Value::Bool(covers(range, value)),
+            }
+        }
+        M::Step | M::OpMod => {
+            let Some(block) = block else {
+                return Ok(Some(enumerator(receiver, method, args)));
+            };
+            let by = args.first().cloned().unwrap_or(Value::Int(1));
+            if number::is_zero(&by) {
+                return Err(crate::value::exception::argument_error("step can't be 0"));
+            }
+            if number::is_negative(&by) && !numbers {
+                return Err(crate::value::exception::argument_error(
+                    "step can't be negative",
+                ));
+            }
+            if numbers {
+                numeric::walk(
+                    vm,
+                    &range.from,
+                    &range.to,
+                    &by,
+                    range.exclusive,
+                    &mut |vm, it| vm.call1(block, it).map(|_| ()),
+                )?;
+            } else {
+                let by = need_int(&by)?.max(1) as usize;
+                let mut at = 0;
+                each(vm, range, &mut |vm, it| {
+                    at += 1;
+                    if (at - 1) % by == 0 {
+                        vm.call1(block, it).map(|_| ())
+                    } else {
+                        Ok(())
+                    }
+                })?;
+            }
+            receiver.clone()
+        }
+        M::Size | M::Count if args.is_empty() && block.is_none() => {
+            match (&range.from, &range.to) {
+                (Value::Int(_), Value::Nil) => Value::Float(f64::INFINITY),
+                (Value::Int(_), Value::Float(it)) if it.is_infinite() => {
+                    Value::Float(f64::INFINITY)
+                }
+                (Value::Int(_), Value::Int(_)) => {
+                    numeric::count(&range.from, &range.to, &Value::Int(1), range.exclusive)?
+                        .map_or(Value::Nil, Value::Int)
+                }
+                (Value::Int(_), Value::Float(_)) => {
+                    Value::size(enumerable::to_vec(vm, receiver)?.len())
+                }
+                (Value::Float(_), _) if method == M::Size => {
+                    return Err(type_error("can't iterate from Float"));
+                }
+                _ if method == M::Size => Value::Nil,
+                _ => Value::size(enumerable::to_vec(vm, receiver)?.len()),
+            }
+        }
+        M::Sum
+            if args.is_empty()
+                && block.is_none()
+                && matches!((&range.from, &range.to), (Value::Int(_), Value::Int(_))) =>
+        {
+            let last = if range.exclusive {
+                arithmetic(Op::Sub, &range.to, &Value::Int(1))?
+            } else {
+                range.to.clone()
+            };
+            if number::compare(&last, &range.from) == Some(std::cmp::Ordering::Less) {
+                return Ok(Some(Value::Int(0)));
+            }
+            let count = arithmetic(
+                Op::Add,
+                &arithmetic(Op::Sub, &last, &range.from)?,
+                &Value::Int(1),
+            )?;
+            let ends = arithmetic(Op::Add, &range.from, &last)?;
+            arithmetic(
+                Op::Div,
+                &arithmetic(Op::Mul, &ends, &count)?,
+                &Value::Int(2),
+            )?
+        }
+        M::Min | M::Max | M::Minmax if args.is_empty() && block.is_none() => {
+            if range.to.is_nil() && method != M::Min || range.from.is_nil() && method != M::Max {
+                let end = if method == M::Max {
+                    "maximum of endless"
+                } else {
+                    "minimum of beginless"
+                };
+                return Err(error(
+                    Class::RangeError,
+                    format!("cannot get the {end} range"),
+                ));
+            }
+            let whole = matches!((&range.from, &range.to), (Value::Int(_), Value::Int(_)));
+            if range.exclusive && !whole && method != M::Min {
+                return Err(type_error("cannot exclude non Integer end value"));
+            }
+            let last = if range.exclusive && whole {
+                arithmetic(Op::Sub, &range.to, &Value::Int(1))?
+            } else {
+                range.to.clone()
+            };
+            let empty = !range.to.is_nil()
+                && crate::value::compare::compare(&range.from, &last)
+                    .is_none_or(|order| order == std::cmp::Ordering::Greater);
+            match (method, empty) {
+                (M::Minmax, true) => Value::pair(Value::Nil, Value::Nil),
+                (_, true) => Value::Nil,
+                (M::Min, _) => range.from.clone(),
+                (M::Max, _) => last,
+                _ => Value::pair(range.from.clone(), last),
+            }
+        }
+        M::Inspect => Value::str(inspect(receiver)),
+        M::EqlQ | M::OpEq => Value::Bool(equal(receiver, args.first().unwrap_or(&Value::Nil))),
+        _ => return enumerable::call(vm, receiver, method, args, block),
+    }))
+}

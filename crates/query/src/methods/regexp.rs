@@ -1,0 +1,174 @@
+//! Regexp and `MatchData`.
+
+use super::Found;
+use super::string::need_str;
+use crate::names::M;
+use crate::regex::{Match, Pattern};
+use crate::value::class::Class;
+use crate::value::exception::{Eval, arity, error, type_error};
+use crate::value::inspect::{inspect, to_s};
+use crate::value::number::need_int;
+use crate::value::table::Table;
+use crate::value::{Value, compare};
+use crate::vm::Vm;
+use std::rc::Rc;
+
+pub(super) fn call(vm: &mut Vm, pattern: &Rc<Pattern>, method: M, args: &[Value]) -> Found {
+    let receiver = Value::Regexp(Rc::clone(pattern));
+    Ok(Some(match method {
+        M::OpMatch | M::OpCaseEq | M::Match | M::MatchQ => {
+            let Some(text @ (Value::Str(_) | Value::Symbol(_))) = args.first() else {
+                vm.last_match = Value::Nil;
+                return match (method, args.first()) {
+                    (M::OpCaseEq | M::MatchQ, _) => Ok(Some(Value::Bool(false))),
+                    (_, Some(Value::Nil)) => Ok(Some(Value::Nil)),
+                    (_, Some(other)) => {
+                        Err(crate::value::exception::no_conversion(other, "String"))
+                    }
+                    (_, None) => Err(crate::value::exception::wrong_arguments(0, 1, Some(2))),
+                };
+            };
+            let text = Value::str(to_s(text));
+            match method {
+                M::OpCaseEq => Value::Bool(vm.send(&text, M::OpMatch, &[receiver], None)?.truthy()),
+                M::OpMatch => vm.send(&text, M::OpMatch, &[receiver], None)?,
+                _ => vm.send(&text, method, &[&[receiver], &args[1..]].concat(), None)?,
+            }
+        }
+        M::Source => Value::str(pattern.source()),
+        M::Options => Value::Int(i64::from(pattern.options())),
+        M::Names => Value::array(pattern.names().into_iter().map(Value::from).collect()),
+        M::OpEq | M::EqlQ => Value::Bool(compare::equal(
+            &receiver,
+            args.first().unwrap_or(&Value::Nil),
+        )),
+        _ => return Ok(None),
+    }))
+}
+
+/// The group an index or a name means.
+fn group_of(found: &Match, value: &Value) -> Eval<Option<usize>> {
+    match value {
+        Value::Str(_) | Value::Symbol(_) => {
+            let name = to_s(value);
+            match found.pattern.group_named(&name) {
+                Some(group) => Ok(Some(group)),
+                None => Err(error(
+                    Class::IndexError,
+                    format!("undefined group name reference: {name}"),
+                )),
+            }
+        }
+        other => {
+            let at = need_int(other)?;
+            Ok(usize::try_from(if at < 0 { at + found.len() as i64 } else { at }).ok())
+        }
+    }
+}
+
+pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, method: M, args: &[Value]) -> Found {
+    let group = |group: usize| Value::option(found.group(group));
+    Ok(Some(match method {
+        M::OpIndex => {
+            arity(args, 1, 2)?;
+            match &args[0] {
+                Value::Range(_) => vm.send(
+                    &Value::array((0..found.len()).map(group).collect()),
+                    M::OpIndex,
+                    args,
+                    None,
+                )?,
+                one => group_of(found, one)?.map_or(Value::Nil, group),
+            }
+        }
+        M::ToA => Value::array((0..found.len()).map(group).collect()),
+        M::Captures => Value::array((1..found.len()).map(group).collect()),
+        M::NamedCaptures => {
+            let table = Table::default();
+            for name in found.pattern.names() {
+                table.insert(Value::str(name), Value::option(found.named(name).flatten()));
+            }
+            Value::hash(table)
+        }
+        M::Names => Value::array(found.pattern.names().into_iter().map(Value::from).collect()),
+        M::PreMatch => Value::str(found.pre()),
+        M::PostMatch => Value::str(found.post()),
+        M::String => Value::str(&*found.text),
+        M::Regexp => Value::Regexp(Rc::clone(&found.pattern)),
+        M::Length | M::Size => Value::size(found.len()),
+        M::Begin | M::End | M::Offset => {
+            arity(args, 1, 1)?;
+            let span = group_of(found, &args[0])?.and_then(|group| found.span(group));
+            let place = |byte: usize| Value::size(found.char_index(byte));
+            match (span, method) {
+                (Some((from, _)), M::Begin) => place(from),
+                (Some((_, to)), M::End) => place(to),
+                (Some((from, to)), _) => Value::pair(place(from), place(to)),
+                (None, M::Offset) => Value::pair(Value::Nil, Value::Nil),
+                (None, _) => Value::Nil,
+            }
+        }
+        M::ValuesAt => {
+            let mut out = Vec::new();
+            for arg in args {
+                out.push(group_of(found, arg)?.map_or(Value::Nil, group));
+            }
+            Value::array(out)
+        }
+        M::Inspect => Value::str(inspect(&Value::Match(Rc::clone(found)))),
+        _ => return Ok(None),
+    }))
+}
+
+/// `Regexp.new`, `Regexp.escape`, `Regexp.union`.
+pub(super) fn call_class(vm: &Vm, method: M, args: &[Value]) -> Found {
+    Ok(Some(match method {
+        M::New => {
+            arity(args, 1, 2)?;
+            match &args[0] {
+                Value::Regexp(_) => args[0].clone(),
+                source => {
+                    let options = match args.get(1) {
+                        Some(Value::Int(options)) => *options as u8,
+                        Some(other) if other.truthy() => crate::regex::IGNORE_CASE,
+                        _ => 0,
+                    };
+                    Value::Regexp(Pattern::compile(&need_str(source)?, options)?)
+                }
+            }
+        }
+        M::Escape | M::Quote => {
+            arity(args, 1, 1)?;
+            Value::str(crate::regex::escape(&to_s(&args[0])))
+        }
+        M::Union => {
+            let list = match args {
+                [Value::Array(list)] => list.borrow().clone(),
+                many => many.to_vec(),
+            };
+            let parts: Vec<String> = list
+                .iter()
+                .map(|it| match it {
+                    Value::Regexp(pattern) if list.len() == 1 => Ok(pattern.source().to_owned()),
+                    Value::Regexp(pattern) => Ok(pattern.to_s()),
+                    Value::Str(text) => Ok(crate::regex::escape(&text.get())),
+                    other => Err(type_error(format!(
+                        "no implicit conversion of {} into String",
+                        Class::of(other).name()
+                    ))),
+                })
+                .collect::<Eval<_>>()?;
+            let source = if parts.is_empty() {
+                "(?!)".to_owned()
+            } else {
+                parts.join("|")
+            };
+            Value::Regexp(Pattern::compile(&source, 0)?)
+        }
+        M::LastMatch => match (&vm.last_match, args.first()) {
+            (Value::Match(found), Some(Value::Int(at))) => Value::option(found.group(*at as usize)),
+            (it, _) => it.clone(),
+        },
+        _ => return Ok(None),
+    }))
+}

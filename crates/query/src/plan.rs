@@ -1,0 +1,469 @@
+//! Which parts of a row a query reads, so that a reader need not build the rest. Follows the row through stages that only
+//! select, through helpers it is passed to, and into the blocks of `group_by`.
+
+use crate::json::parse::Projection;
+use crate::names::M;
+use crate::tree::{
+    Arguments, BlockNode, Builtin, Code, Function, Node, Pair, Place, Program, Target,
+};
+
+/// What the query reads of its input rows.
+pub(crate) fn projection(program: &Program) -> Projection {
+    let mut walk = Walk {
+        program,
+        paths: Vec::new(),
+        whole: false,
+        row: true,
+        tracked: Vec::new(),
+        helpers: Vec::new(),
+    };
+    for (node, _) in &program.start {
+        walk.node(node);
+    }
+    // When every stage only selects, the row is printed.
+    let printed = program.stages.iter().all(|stage| walk.stage(&stage.body));
+    if walk.whole || printed {
+        return Projection::Whole;
+    }
+    let mut root = Projection::Fields(Vec::new());
+    for path in &walk.paths {
+        add(&mut root, path);
+    }
+    root
+}
+
+fn add(projection: &mut Projection, path: &[String]) {
+    let Projection::Fields(fields) = projection else {
+        return;
+    };
+    let Some((first, rest)) = path.split_first() else {
+        *projection = Projection::Whole;
+        return;
+    };
+    let at = fields
+        .iter()
+        .position(|(name, _)| name == first)
+        .unwrap_or_else(|| {
+            fields.push((first.clone(), Projection::Fields(Vec::new())));
+            fields.len() - 1
+        });
+    add(&mut fields[at].1, rest);
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    paths: Vec<Vec<String>>,
+    whole: bool,
+    /// Whether `_` is an input row in this stage.
+    row: bool,
+    /// `(depth, slot)` of locals that hold the row, seen from here.
+    tracked: Vec<(usize, usize)>,
+    /// Helpers being walked, and with which parameter.
+    helpers: Vec<(usize, usize)>,
+}
+
+impl Walk<'_> {
+    /// Walks a stage; whether its value is the row itself, so that the next stage sees it.
+    fn stage(&mut self, body: &Node) -> bool {
+        let last = match body {
+            Node::Sequence(nodes) => {
+                if let Some((last, before)) = nodes.split_last() {
+                    for node in before {
+                        self.node(node);
+                    }
+                    last
+                } else {
+                    body
+                }
+            }
+            other => other,
+        };
+        if let Node::Stage(call) = last
+            && call.builtin == Builtin::Select
+        {
+            self.arguments(&call.arguments);
+            return true;
+        }
+        self.node(last);
+        false
+    }
+
+    fn is_row(&self, node: &Node) -> bool {
+        match node {
+            Node::Row => self.row,
+            Node::Local(slot) => self.tracked.contains(&(0, *slot)),
+            Node::Outer(depth, slot) => self.tracked.contains(&(*depth, *slot)),
+            _ => false,
+        }
+    }
+
+    /// The path of `_["a"]["b"]`.
+    fn path(&self, node: &Node) -> Option<Vec<String>> {
+        if self.is_row(node) {
+            return Some(Vec::new());
+        }
+        match node {
+            Node::Index(pair) => match &pair.1 {
+                Node::Str(key) => {
+                    let mut path = self.path(&pair.0)?;
+                    path.push((**key).to_owned());
+                    Some(path)
+                }
+                _ => None,
+            },
+            Node::Call(call) if call.block.is_none() && !call.safe => {
+                let keys = || {
+                    call.arguments.list.iter().map(|node| match node {
+                        Node::Str(key) => Some((**key).to_owned()),
+                        _ => None,
+                    })
+                };
+                match call.method {
+                    M::Dig => {
+                        let mut path = self.path(&call.receiver)?;
+                        for key in keys() {
+                            path.push(key?);
+                        }
+                        Some(path)
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn list(&mut self, nodes: &[Node]) {
+        for node in nodes {
+            self.node(node);
+        }
+    }
+
+    fn arguments(&mut self, arguments: &Arguments) {
+        self.list(&arguments.list);
+    }
+
+    fn node(&mut self, node: &Node) {
+        if self.whole {
+            return;
+        }
+        if let Some(path) = self.path(node) {
+            if path.is_empty() {
+                self.whole = true;
+            } else {
+                self.paths.push(path);
+            }
+            return;
+        }
+        match node {
+            Node::Nil
+            | Node::True
+            | Node::False
+            | Node::SelfRef
+            | Node::Row
+            | Node::Int(_)
+            | Node::Literal(_)
+            | Node::Str(_)
+            | Node::Local(_)
+            | Node::Outer(..)
+            | Node::Global(_)
+            | Node::Instance(_)
+            | Node::Constant(_)
+            | Node::LastMatch(_)
+            | Node::BlockGiven
+            | Node::LoopNext
+            | Node::Retry
+            | Node::Redo
+            | Node::DefinedGlobal(_)
+            | Node::DefinedConstant(_) => {}
+            Node::Interpolated(nodes)
+            | Node::InterpolatedSymbol(nodes)
+            | Node::Array(nodes)
+            | Node::ArraySplat(nodes)
+            | Node::Sequence(nodes) => self.list(nodes),
+            Node::InterpolatedRegexp(it) => self.list(&it.parts),
+            Node::Splat(inner)
+            | Node::Not(inner)
+            | Node::Return(inner)
+            | Node::Break(inner)
+            | Node::Next(inner)
+            | Node::LoopBreak(inner)
+            | Node::Defined(inner, _) => self.node(inner),
+            Node::Hash(pairs) => {
+                for pair in pairs {
+                    match pair {
+                        Pair::Entry(key, value) => {
+                            self.node(key);
+                            self.node(value);
+                        }
+                        Pair::Splat(inner) => self.node(inner),
+                    }
+                }
+            }
+            Node::Range(parts) => {
+                self.node(&parts.0);
+                self.node(&parts.1);
+            }
+            Node::Assign(parts) => {
+                self.target(&parts.0);
+                self.node(&parts.1);
+            }
+            Node::AssignLocal(slot, value) => {
+                self.whole |= self.tracked.contains(&(0, *slot));
+                self.node(value);
+            }
+            Node::MultiAssign(parts) => {
+                for target in parts
+                    .0
+                    .lefts
+                    .iter()
+                    .chain(&parts.0.rest)
+                    .chain(&parts.0.rights)
+                {
+                    self.target(target);
+                }
+                self.node(&parts.1);
+            }
+            Node::Update(update) => {
+                match &update.place {
+                    Place::Variable(read, target) => {
+                        self.node(read);
+                        self.target(target);
+                    }
+                    Place::Index(receiver, arguments) => {
+                        self.written(receiver);
+                        self.arguments(arguments);
+                    }
+                }
+                self.node(&update.value);
+            }
+            Node::If(parts) => {
+                self.node(&parts.0);
+                self.node(&parts.1);
+                self.node(&parts.2);
+            }
+            Node::And(pair) | Node::Or(pair) | Node::Index(pair) => {
+                self.node(&pair.0);
+                self.node(&pair.1);
+            }
+            Node::Binary(parts) => {
+                self.node(&parts.1);
+                self.node(&parts.2);
+            }
+            Node::While(it) => {
+                self.node(&it.condition);
+                self.node(&it.body);
+            }
+            Node::For(parts) => {
+                self.target(&parts.0);
+                self.node(&parts.1);
+                self.node(&parts.2);
+            }
+            Node::Case(case) => {
+                if let Some(subject) = &case.subject {
+                    self.node(subject);
+                }
+                for (patterns, body) in &case.branches {
+                    self.list(patterns);
+                    self.node(body);
+                }
+                self.node(&case.otherwise);
+            }
+            Node::Begin(begin) => {
+                self.node(&begin.body);
+                for rescue in &begin.rescues {
+                    self.list(&rescue.classes);
+                    if let Some(target) = &rescue.target {
+                        self.target(target);
+                    }
+                    self.node(&rescue.body);
+                }
+                for node in begin.otherwise.iter().chain(&begin.ensure) {
+                    self.node(node);
+                }
+            }
+            Node::Call(call) => {
+                if !self.reads_keys(call) {
+                    // What changes a part of the row may change the row that is printed.
+                    self.node(&call.receiver);
+                    self.arguments(&call.arguments);
+                }
+                self.block(call.block.as_ref(), false);
+            }
+            Node::Helper(call) => {
+                if let Some(receiver) = &call.receiver {
+                    self.node(receiver);
+                }
+                self.helper(call.method, &call.arguments);
+                self.block(call.block.as_ref(), false);
+            }
+            Node::Kernel(call) => {
+                // A helper called by its name may read anything.
+                self.whole |= call.function == Function::Method;
+                self.arguments(&call.arguments);
+                self.block(call.block.as_ref(), false);
+            }
+            Node::Stage(call) => {
+                self.arguments(&call.arguments);
+                let bare = call.arguments.list.is_empty();
+                let takes_row = match call.builtin {
+                    Builtin::Select | Builtin::Flat | Builtin::Sort | Builtin::Reduce => true,
+                    Builtin::Map | Builtin::MapValues | Builtin::Apply | Builtin::Group => bare,
+                    Builtin::GroupBy => call.block.is_none(),
+                    _ => false,
+                };
+                // In the block of another builtin the target is an element, which is read whole already.
+                self.whole |= takes_row && self.row;
+                self.block(call.block.as_ref(), call.builtin == Builtin::GroupBy);
+            }
+            Node::Lambda(code) => self.code(code, false),
+            Node::Yield(arguments) => self.arguments(arguments),
+            Node::MatchAssign(parts) => {
+                self.node(&parts.0);
+                for (_, target) in &parts.1 {
+                    self.target(target);
+                }
+            }
+        }
+    }
+
+    /// `_.key?("a")`, `_.fetch("a", 0)`, `_.values_at("a", "b")`: reads these keys and no others.
+    fn reads_keys(&mut self, call: &crate::tree::Call) -> bool {
+        let Some(path) = self.path(&call.receiver) else {
+            return false;
+        };
+        let keys: Option<Vec<String>> = call
+            .arguments
+            .list
+            .iter()
+            .map(|node| match node {
+                Node::Str(key) => Some((**key).to_owned()),
+                _ => None,
+            })
+            .collect();
+        let found = match (call.method, keys) {
+            (M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ, Some(keys)) if keys.len() == 1 => {
+                keys
+            }
+            (M::ValuesAt | M::Slice | M::FetchValues, Some(keys)) => keys,
+            (M::Fetch, _) => match call.arguments.list.split_first() {
+                Some((Node::Str(key), rest)) => {
+                    self.list(rest);
+                    vec![(**key).to_owned()]
+                }
+                _ => return false,
+            },
+            _ => return false,
+        };
+        for key in found {
+            self.paths.push([&path[..], &[key]].concat());
+        }
+        true
+    }
+
+    /// A place that is written into: if it is the row, or a part of it, all of it must be there.
+    fn written(&mut self, receiver: &Node) {
+        if self.path(receiver).is_some() {
+            self.whole = true;
+        } else {
+            self.node(receiver);
+        }
+    }
+
+    fn target(&mut self, target: &Target) {
+        match target {
+            Target::Local(slot) => self.whole |= self.tracked.contains(&(0, *slot)),
+            Target::Outer(depth, slot) => self.whole |= self.tracked.contains(&(*depth, *slot)),
+            Target::Index(parts) => {
+                self.written(&parts.0);
+                self.arguments(&parts.1);
+            }
+            Target::Attribute(parts) => self.written(&parts.0),
+            Target::Multi(multi) => {
+                for target in multi.lefts.iter().chain(&multi.rest).chain(&multi.rights) {
+                    self.target(target);
+                }
+            }
+            Target::Global(_) | Target::Instance(_) | Target::Constant(_) | Target::Nowhere => {}
+        }
+    }
+
+    fn block(&mut self, block: Option<&BlockNode>, given_row: bool) {
+        match block {
+            None | Some(BlockNode::Symbol(_)) => {}
+            Some(BlockNode::Passed(node)) => {
+                self.whole |= given_row;
+                self.node(node);
+            }
+            Some(BlockNode::Code(code)) => self.code(code, given_row),
+        }
+    }
+
+    fn code(&mut self, code: &Code, given_row: bool) {
+        let outer: Vec<(usize, usize)> = self.tracked.clone();
+        for tracked in &mut self.tracked {
+            tracked.0 += 1;
+        }
+        if given_row {
+            if code.parameters.simple && code.parameters.required.len() <= 1 {
+                if code.parameters.required.len() == 1 {
+                    self.tracked.push((0, 0));
+                }
+            } else {
+                self.whole = true;
+            }
+        }
+        for (_, default) in &code.parameters.optional {
+            self.node(default);
+        }
+        for (.., default) in &code.parameters.keywords {
+            if let Some(default) = default {
+                self.node(default);
+            }
+        }
+        self.node(&code.body);
+        self.tracked = outer;
+    }
+
+    /// A helper that is given the row as a plain argument reads parts of it, too.
+    fn helper(&mut self, helper: usize, arguments: &Arguments) {
+        let code = &self.program.definitions[helper].code;
+        let rows: Vec<usize> = (0..arguments.list.len())
+            .filter(|at| self.is_row(&arguments.list[*at]))
+            .collect();
+        for (at, argument) in arguments.list.iter().enumerate() {
+            if !rows.contains(&at) {
+                self.node(argument);
+            }
+        }
+        let parameters = &code.parameters;
+        let plain = |at: usize| matches!(parameters.required.get(at), Some(Target::Local(_)));
+        if arguments.splat || rows.iter().any(|at| !plain(*at)) {
+            self.whole |= !rows.is_empty() || arguments.splat;
+        }
+        // Its body is walked even without the row, since it sees `_`.
+        for at in rows.iter().map(|at| at + 1).chain([0]) {
+            if self.helpers.contains(&(helper, at)) || self.whole {
+                continue;
+            }
+            self.helpers.push((helper, at));
+            let slot = at
+                .checked_sub(1)
+                .and_then(|at| match parameters.required.get(at) {
+                    Some(Target::Local(slot)) => Some((0, *slot)),
+                    _ => None,
+                });
+            let outer = std::mem::replace(&mut self.tracked, slot.into_iter().collect());
+            for (_, default) in &parameters.optional {
+                self.node(default);
+            }
+            for (.., default) in &parameters.keywords {
+                if let Some(default) = default {
+                    self.node(default);
+                }
+            }
+            self.node(&code.body);
+            self.tracked = outer;
+        }
+    }
+}

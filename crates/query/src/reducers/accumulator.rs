@@ -1,0 +1,269 @@
+//! The arithmetic of the reducers, as accumulators that can be cut into chunks: `step` takes a row's value, `merge` takes
+//! what the next chunk of the input gathered, `finish` gives the result.
+//!
+//! Results must not depend on how the input is cut. Counts, minima and lists merge as they are, and sums of integers are
+//! exact; additions of floats are not associative, so [`Accumulator::for_chunk`] of a sum, an average or a deviation
+//! keeps the values of its chunk (eight bytes each), and `merge` adds them one by one: the same additions in the same
+//! order as one thread makes, whatever the chunks were.
+
+use super::column::Column;
+use crate::names::M;
+use crate::value::Value;
+use crate::value::compare;
+use crate::value::exception::{Eval, argument_error};
+use crate::value::number::{Op, float_of};
+use crate::vm::Vm;
+use std::cmp::Ordering;
+
+pub(crate) enum Accumulator {
+    Count(u64),
+    /// The sum so far; a numeric `initial` joins it at the end.
+    Sum {
+        total: Value,
+        initial: Value,
+    },
+    Min(Value),
+    Max(Value),
+    Average {
+        sum: Value,
+        count: u64,
+    },
+    /// Welford's count, mean and sum of squared distances.
+    Deviation {
+        count: u64,
+        mean: f64,
+        squares: f64,
+        sample: bool,
+    },
+    /// The values, and which percentiles of them.
+    Percentile {
+        values: Column,
+        wanted: Wanted,
+    },
+    Group(Vec<Value>),
+    /// A chunk of one whose steps must be made in order.
+    Chunk(Column),
+}
+
+/// One percentile, or a list of them.
+#[derive(Clone)]
+pub(crate) enum Wanted {
+    One(f64),
+    Many(Vec<f64>),
+}
+
+impl Accumulator {
+    pub(crate) fn sum(initial: Value) -> Accumulator {
+        match initial {
+            Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Rational(_) => {
+                Accumulator::Sum {
+                    total: Value::Int(0),
+                    initial,
+                }
+            }
+            other => Accumulator::Sum {
+                total: other,
+                initial: Value::Nil,
+            },
+        }
+    }
+
+    pub(crate) fn average() -> Accumulator {
+        Accumulator::Average {
+            sum: Value::Float(0.0),
+            count: 0,
+        }
+    }
+
+    pub(crate) fn deviation(sample: bool) -> Accumulator {
+        Accumulator::Deviation {
+            count: 0,
+            mean: 0.0,
+            squares: 0.0,
+            sample,
+        }
+    }
+
+    /// An empty one of the same kind, for the next chunk of the input.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the parallel engine will cut the input")
+    )]
+    pub(crate) fn for_chunk(&self) -> Accumulator {
+        match self {
+            Accumulator::Count(_) => Accumulator::Count(0),
+            Accumulator::Min(_) => Accumulator::Min(Value::Nil),
+            Accumulator::Max(_) => Accumulator::Max(Value::Nil),
+            Accumulator::Percentile { wanted, .. } => Accumulator::Percentile {
+                values: Column::default(),
+                wanted: wanted.clone(),
+            },
+            Accumulator::Group(_) => Accumulator::Group(Vec::new()),
+            Accumulator::Sum { .. }
+            | Accumulator::Average { .. }
+            | Accumulator::Deviation { .. }
+            | Accumulator::Chunk(_) => Accumulator::Chunk(Column::default()),
+        }
+    }
+
+    /// Takes a value; all but `Group` and `Count` are never given nil.
+    pub(crate) fn step(&mut self, vm: &mut Vm, value: Value) -> Eval<()> {
+        match self {
+            Accumulator::Count(count) => *count += 1,
+            Accumulator::Sum { total, .. } => match (&*total, &value) {
+                (Value::Str(text), Value::Str(more)) if std::rc::Rc::strong_count(text) == 1 => {
+                    let more = more.string();
+                    text.push(&more);
+                }
+                (Value::Array(list), Value::Array(more))
+                    if std::rc::Rc::strong_count(list) == 1 =>
+                {
+                    let more = more.borrow().clone();
+                    list.borrow_mut().extend(more);
+                }
+                _ => *total = vm.binary(Op::Add, total, &value)?,
+            },
+            Accumulator::Min(least) => {
+                if least.is_nil() || compare::order(&value, least)? == Ordering::Less {
+                    *least = value;
+                }
+            }
+            Accumulator::Max(most) => {
+                if most.is_nil() || compare::order(&value, most)? == Ordering::Greater {
+                    *most = value;
+                }
+            }
+            Accumulator::Average { sum, count } => {
+                *sum = vm.binary(Op::Add, sum, &value)?;
+                *count += 1;
+            }
+            Accumulator::Deviation {
+                count,
+                mean,
+                squares,
+                ..
+            } => {
+                let delta = match vm.binary(Op::Sub, &value, &Value::Float(*mean))? {
+                    Value::Float(delta) => delta,
+                    other => return Err(crate::value::exception::no_conversion(&other, "Float")),
+                };
+                *count += 1;
+                *mean += delta / *count as f64;
+                *squares += delta * (float_of(&value).unwrap_or(f64::NAN) - *mean);
+            }
+            Accumulator::Percentile { values, .. } | Accumulator::Chunk(values) => {
+                values.push(value);
+            }
+            Accumulator::Group(list) => list.push(value),
+        }
+        Ok(())
+    }
+
+    /// Takes over what the next chunk gathered.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the parallel engine will cut the input")
+    )]
+    pub(crate) fn merge(&mut self, vm: &mut Vm, next: Accumulator) -> Eval<()> {
+        match (self, next) {
+            (Accumulator::Count(count), Accumulator::Count(more)) => *count += more,
+            (Accumulator::Group(list), Accumulator::Group(more)) => list.extend(more),
+            (
+                Accumulator::Percentile { values, .. } | Accumulator::Chunk(values),
+                Accumulator::Percentile { values: more, .. } | Accumulator::Chunk(more),
+            ) => values.append(more),
+            (this, Accumulator::Min(value) | Accumulator::Max(value)) => {
+                if !value.is_nil() {
+                    this.step(vm, value)?;
+                }
+            }
+            (this, Accumulator::Chunk(values)) => {
+                for value in values.into_values() {
+                    this.step(vm, value)?;
+                }
+            }
+            _ => debug_assert!(false, "chunks of one reducer are of one kind"),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(self, vm: &mut Vm) -> Eval {
+        Ok(match self {
+            Accumulator::Count(count) => Value::Int(count as i64),
+            Accumulator::Sum { total, initial } => match initial {
+                Value::Nil => total,
+                initial if compare::equal(&initial, &Value::Int(0)) => total,
+                initial => vm.send(&initial, M::OpAdd, &[total], None)?,
+            },
+            Accumulator::Min(value) | Accumulator::Max(value) => value,
+            Accumulator::Average { count: 0, .. } => Value::Nil,
+            Accumulator::Average { sum, count } => {
+                vm.binary(Op::Div, &sum, &Value::Int(count as i64))?
+            }
+            Accumulator::Deviation {
+                count,
+                squares,
+                sample,
+                ..
+            } => {
+                let divisor = if sample {
+                    count.saturating_sub(1)
+                } else {
+                    count
+                };
+                if divisor == 0 {
+                    Value::Nil
+                } else {
+                    Value::Float((squares / divisor as f64).sqrt())
+                }
+            }
+            Accumulator::Percentile { mut values, wanted } => {
+                values.sort()?;
+                match wanted {
+                    Wanted::One(p) => nearest_rank(&values, p),
+                    Wanted::Many(list) => {
+                        Value::array(list.iter().map(|p| nearest_rank(&values, *p)).collect())
+                    }
+                }
+            }
+            Accumulator::Group(list) => Value::array(list),
+            Accumulator::Chunk(values) => Value::array(values.into_values()),
+        })
+    }
+}
+
+fn nearest_rank(sorted: &Column, p: f64) -> Value {
+    let count = sorted.len();
+    if count == 0 {
+        return Value::Nil;
+    }
+    let rank = (p * count as f64).ceil() as i64 - 1;
+    sorted
+        .get(rank.clamp(0, count as i64 - 1) as usize)
+        .unwrap_or_default()
+}
+
+/// Checks the percentiles asked for.
+pub(crate) fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
+    let one = |value: &Value| match value {
+        Value::Int(_) | Value::Float(_) | Value::Rational(_) => {
+            float_of(value).filter(|p| (0.0..=1.0).contains(p))
+        }
+        _ => None,
+    };
+    let refused = || argument_error("percentile must be numeric in [0, 1]");
+    match value {
+        Value::Array(_) | Value::Range(_) | Value::Enumerator(_) | Value::Hash(_) => {
+            let list = crate::methods::enumerable::to_vec(vm, value)?;
+            list.iter()
+                .map(one)
+                .collect::<Option<Vec<f64>>>()
+                .map(Wanted::Many)
+                .ok_or_else(refused)
+        }
+        other => one(other).map(Wanted::One).ok_or_else(refused),
+    }
+}
+
+#[cfg(test)]
+mod tests;

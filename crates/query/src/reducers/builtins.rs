@@ -1,0 +1,351 @@
+//! The builtins of a stage, as a query calls them.
+
+use super::accumulator::{Accumulator, wanted};
+use super::scope::{Keyed, Reducer, Scope};
+use crate::tree::Builtin;
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{Eval, argument_error, type_error};
+use crate::value::inspect::inspect;
+use crate::value::table::Table;
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
+
+pub(crate) fn call(
+    vm: &mut Vm,
+    builtin: Builtin,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+    reducing: bool,
+) -> Eval {
+    let first = || args.first().cloned().unwrap_or_default();
+    match builtin {
+        Builtin::Select => Ok(if first().truthy() {
+            vm.target.clone()
+        } else {
+            Value::Dropped
+        }),
+        Builtin::Flat => match &vm.target {
+            Value::Array(list) => Ok(Value::Flat(Rc::clone(list))),
+            other => Err(expects("flat", "Array", other)),
+        },
+        Builtin::Count if args.is_empty() => step(vm, |_| Ok(Accumulator::Count(0)), Value::Nil),
+        Builtin::Count => step_unless_nil(vm, |_| Ok(Accumulator::Count(0)), first()),
+        Builtin::CountIf => {
+            let value = if first().truthy() {
+                Value::Bool(true)
+            } else {
+                Value::Nil
+            };
+            step_unless_nil(vm, |_| Ok(Accumulator::Count(0)), value)
+        }
+        Builtin::Sum => {
+            let initial = option(args, "initial")?;
+            step_unless_nil(vm, |vm| sum_from(vm, initial), first())
+        }
+        Builtin::Min => step_unless_nil(vm, |_| Ok(Accumulator::Min(Value::Nil)), first()),
+        Builtin::Max => step_unless_nil(vm, |_| Ok(Accumulator::Max(Value::Nil)), first()),
+        Builtin::Average => step_unless_nil(vm, |_| Ok(Accumulator::average()), first()),
+        Builtin::Stdev => {
+            let sample = option(args, "sample")?.is_some_and(|it| it.truthy());
+            step_unless_nil(vm, |_| Ok(Accumulator::deviation(sample)), first())
+        }
+        Builtin::Percentile => {
+            let asked = args.get(1).cloned().unwrap_or_default();
+            step_unless_nil(
+                vm,
+                |vm| {
+                    Ok(Accumulator::Percentile {
+                        values: super::column::Column::default(),
+                        wanted: wanted(vm, &asked)?,
+                    })
+                },
+                first(),
+            )
+        }
+        Builtin::Group => {
+            let value = if args.is_empty() {
+                vm.target.clone()
+            } else {
+                first()
+            };
+            step(vm, |_| Ok(Accumulator::Group(Vec::new())), value)
+        }
+        Builtin::Sort => sort(vm, args, block),
+        Builtin::Reduce => {
+            let Some(block) = block else {
+                return Err(argument_error("reduce requires a block"));
+            };
+            let target = vm.target.clone();
+            vm.reducer(
+                |_| Ok(Reducer::Reduce(first())),
+                |vm, reducer| {
+                    if let Reducer::Reduce(value) = reducer {
+                        *value = vm.call_block(block, &[std::mem::take(value), target])?;
+                    }
+                    Ok(())
+                },
+            )
+        }
+        Builtin::Map => map(vm, args, need_block(block, "map")?, reducing),
+        Builtin::MapValues => map_values(vm, args, need_block(block, "map_values")?, reducing),
+        Builtin::Apply => apply(vm, args, need_block(block, "apply")?),
+        Builtin::GroupBy => group_by(vm, &first(), block),
+    }
+}
+
+fn need_block<'a, 'b>(block: Option<&'a Block<'b>>, name: &str) -> Eval<&'a Block<'b>> {
+    block.ok_or_else(|| argument_error(format!("{name} requires a block")))
+}
+
+fn expects(builtin: &str, wanted: &str, got: &Value) -> Box<crate::value::exception::Flow> {
+    type_error(format!(
+        "{builtin} expects {wanted}, got {}",
+        Class::of(got).name()
+    ))
+}
+
+/// A keyword of a reducer; others are errors.
+fn option(args: &[Value], name: &str) -> Eval<Option<Value>> {
+    let Some(Value::Hash(options)) = args.get(1) else {
+        return Ok(None);
+    };
+    let key = Value::symbol(name);
+    match options.keys().iter().find(|known| !known.same(&key)) {
+        Some(unknown) => Err(argument_error(format!(
+            "unknown keyword: {}",
+            inspect(unknown)
+        ))),
+        None => Ok(options.get(&key)),
+    }
+}
+
+fn sum_from(vm: &mut Vm, initial: Option<Value>) -> Eval<Accumulator> {
+    let initial = initial.unwrap_or(Value::Int(0));
+    // The sum grows in place, so it must be nobody else's.
+    let initial = vm.send(&initial, crate::names::M::Dup, &[], None)?;
+    Ok(Accumulator::sum(initial))
+}
+
+fn step(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>, value: Value) -> Eval {
+    vm.reducer(
+        |vm| Ok(Reducer::Plain(make(vm)?)),
+        |vm, reducer| match reducer {
+            Reducer::Plain(accumulator) => accumulator.step(vm, value),
+            _ => Ok(()),
+        },
+    )
+}
+
+fn step_unless_nil(
+    vm: &mut Vm,
+    make: impl FnOnce(&mut Vm) -> Eval<Accumulator>,
+    value: Value,
+) -> Eval {
+    if let Value::Token(_) = value {
+        return Err(type_error(
+            "a reducer cannot take another one's result; use `>>` between them",
+        ));
+    }
+    vm.reducer(
+        |vm| Ok(Reducer::Plain(make(vm)?)),
+        |vm, reducer| match reducer {
+            Reducer::Plain(accumulator) if !value.is_nil() => accumulator.step(vm, value),
+            _ => Ok(()),
+        },
+    )
+}
+
+fn sort(vm: &mut Vm, args: &[Value], block: Option<&Block<'_>>) -> Eval {
+    let by = Vm::block_value(block);
+    let (row, key) = (vm.target.clone(), args.first().cloned());
+    vm.reducer(
+        |_| {
+            Ok(Reducer::Sort {
+                keys: Vec::new(),
+                rows: Vec::new(),
+                by,
+            })
+        },
+        |_, reducer| {
+            if let Reducer::Sort { keys, rows, .. } = reducer {
+                rows.push(row);
+                keys.extend(key);
+            }
+            Ok(())
+        },
+    )
+}
+
+/// The collection a builtin works on: its argument, or the target.
+fn collection(vm: &Vm, args: &[Value]) -> Value {
+    match args.first() {
+        None | Some(Value::Nil) => vm.target.clone(),
+        Some(given) => given.clone(),
+    }
+}
+
+/// Calls a block on an element, which becomes the target.
+fn with_target(vm: &mut Vm, target: Value, run: impl FnOnce(&mut Vm) -> Eval) -> Eval {
+    let outer = std::mem::replace(&mut vm.target, target);
+    let result = run(vm);
+    vm.target = outer;
+    result
+}
+
+/// Keeps a block's value: what `select` drops is left out, what `flat` gives is spread.
+fn keep(list: &mut Vec<Value>, value: Value) {
+    match value {
+        Value::Dropped => {}
+        Value::Flat(more) => list.extend(more.borrow().iter().cloned()),
+        value => list.push(value),
+    }
+}
+
+fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
+    let collection = collection(vm, args);
+    // Each element with its key: the position, or the Hash's key.
+    match &collection {
+        Value::Array(list) if reducing => {
+            let elements = list.borrow().clone();
+            keyed(vm, Keyed::List, |vm, reducer| {
+                for (at, element) in elements.into_iter().enumerate() {
+                    in_slot(vm, reducer, &Value::size(at), element.clone(), |vm| {
+                        vm.call1(block, element)
+                    })?;
+                }
+                Ok(())
+            })
+        }
+        Value::Hash(table) if reducing => {
+            let pairs = table.pairs();
+            keyed(vm, Keyed::List, |vm, reducer| {
+                for (key, value) in pairs {
+                    let pair = Value::pair(key.clone(), value.clone());
+                    in_slot(vm, reducer, &key.clone(), pair, |vm| {
+                        vm.call_pair(block, key, value)
+                    })?;
+                }
+                Ok(())
+            })
+        }
+        Value::Array(list) => {
+            let mut out = Vec::with_capacity(list.borrow().len());
+            let mut at = 0;
+            loop {
+                let Some(element) = list.borrow().get(at).cloned() else {
+                    break;
+                };
+                let value = with_target(vm, element.clone(), |vm| vm.call1(block, element))?;
+                keep(&mut out, value);
+                at += 1;
+            }
+            Ok(Value::array(out))
+        }
+        Value::Hash(table) => {
+            let mut out = Vec::with_capacity(table.len());
+            for (key, value) in table.pairs() {
+                let pair = Value::pair(key.clone(), value.clone());
+                let value = with_target(vm, pair, |vm| vm.call_pair(block, key, value))?;
+                keep(&mut out, value);
+            }
+            Ok(Value::array(out))
+        }
+        other => Err(expects("map", "Array or Hash", other)),
+    }
+}
+
+fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
+    let collection = collection(vm, args);
+    let Value::Hash(table) = &collection else {
+        return Err(expects("map_values", "Hash", &collection));
+    };
+    let pairs = table.pairs();
+    if reducing {
+        return keyed(vm, Keyed::Hash, |vm, reducer| {
+            for (key, value) in pairs {
+                in_slot(vm, reducer, &key, value.clone(), |vm| {
+                    vm.call1(block, value)
+                })?;
+            }
+            Ok(())
+        });
+    }
+    let out = Table::with_capacity(pairs.len());
+    for (key, value) in pairs {
+        match with_target(vm, value.clone(), |vm| vm.call1(block, value))? {
+            Value::Dropped => {}
+            Value::Flat(list) => out.insert(key, Value::Array(list)),
+            value => out.insert(key, value),
+        }
+    }
+    Ok(Value::hash(out))
+}
+
+fn keyed(vm: &mut Vm, kind: Keyed, step: impl FnOnce(&mut Vm, &mut Reducer) -> Eval<()>) -> Eval {
+    vm.reducer(|_| Ok(Reducer::keyed(kind)), step)
+}
+
+/// Runs a block in the scope of a key.
+fn in_slot(
+    vm: &mut Vm,
+    reducer: &mut Reducer,
+    key: &Value,
+    target: Value,
+    run: impl FnOnce(&mut Vm) -> Eval,
+) -> Eval<()> {
+    let Reducer::Keyed {
+        index,
+        keys,
+        scopes,
+        ..
+    } = reducer
+    else {
+        return Ok(());
+    };
+    let at = match index.get(key) {
+        Some(Value::Int(at)) => at as usize,
+        _ => {
+            index.insert(key.clone(), Value::size(scopes.len()));
+            keys.push(key.clone());
+            scopes.push(Scope::default());
+            scopes.len() - 1
+        }
+    };
+    vm.within_scope(&mut scopes[at], target, run)?;
+    Ok(())
+}
+
+fn group_by(vm: &mut Vm, key: &Value, block: Option<&Block<'_>>) -> Eval {
+    let row = vm.target.clone();
+    keyed(vm, Keyed::Hash, |vm, reducer| {
+        in_slot(vm, reducer, key, row.clone(), |vm| match block {
+            Some(block) => vm.call1(block, row),
+            None => step(vm, |_| Ok(Accumulator::Group(Vec::new())), row),
+        })
+    })
+}
+
+fn apply(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
+    let collection = collection(vm, args);
+    let Value::Array(list) = &collection else {
+        return Err(expects("apply", "Array", &collection));
+    };
+    let elements = list.borrow().clone();
+    let mut scope = Scope::default();
+    let mut out = Vec::new();
+    for element in elements {
+        let value = vm.within_scope(&mut scope, element.clone(), |vm| vm.call1(block, element))?;
+        keep(&mut out, value);
+    }
+    if scope.is_empty() {
+        return Ok(Value::array(out));
+    }
+    let mut rows = scope.finish(vm)?;
+    Ok(if rows.len() == 1 {
+        rows.remove(0)
+    } else {
+        Value::array(rows)
+    })
+}

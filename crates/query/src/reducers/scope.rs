@@ -1,0 +1,214 @@
+//! Where reducers stand: a stage, a group of `group_by`, a position of `map`. They are told apart by the order in which
+//! a row calls them; the first row's value is the template their results are put into.
+
+use super::accumulator::Accumulator;
+use crate::value::Value;
+use crate::value::compare;
+use crate::value::exception::{Eval, type_error};
+use crate::value::proc::Proc;
+use crate::value::table::Table;
+use crate::vm::Vm;
+use crate::vm::block::Block;
+use std::rc::Rc;
+
+#[derive(Default)]
+pub(crate) struct Scope {
+    /// `None` while one is at work.
+    pub(crate) reducers: Vec<Option<Reducer>>,
+    /// The next to be called by this row.
+    pub(crate) cursor: usize,
+    pub(crate) template: Option<Value>,
+}
+
+pub(crate) enum Reducer {
+    Plain(Accumulator),
+    /// Rows with their keys, or with the block that compares them.
+    Sort {
+        keys: Vec<Value>,
+        rows: Vec<Value>,
+        by: Option<Rc<Proc>>,
+    },
+    Reduce(Value),
+    /// One scope for each key, in order of first appearance.
+    Keyed {
+        kind: Keyed,
+        index: Table,
+        keys: Vec<Value>,
+        scopes: Vec<Scope>,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keyed {
+    /// `map`: an Array of the scopes' values.
+    List,
+    /// `map_values`, `group_by`: a Hash.
+    Hash,
+}
+
+impl Reducer {
+    pub(crate) fn keyed(kind: Keyed) -> Reducer {
+        Reducer::Keyed {
+            kind,
+            index: Table::default(),
+            keys: Vec::new(),
+            scopes: Vec::new(),
+        }
+    }
+
+    /// The rows it emits: one, but for `sort`.
+    fn finish(self, vm: &mut Vm) -> Eval<Vec<Value>> {
+        Ok(match self {
+            Reducer::Plain(accumulator) => vec![accumulator.finish(vm)?],
+            Reducer::Reduce(value) => vec![value],
+            Reducer::Sort { keys, rows, by } => sorted(vm, keys, rows, by)?,
+            Reducer::Keyed {
+                kind, keys, scopes, ..
+            } => {
+                let mut values = Vec::with_capacity(scopes.len());
+                for scope in scopes {
+                    values.push(bare(scope.finish(vm)?));
+                }
+                vec![match kind {
+                    Keyed::List => Value::array(values),
+                    Keyed::Hash => Value::hash(Table::from_pairs(keys.into_iter().zip(values))),
+                }]
+            }
+        })
+    }
+}
+
+fn sorted(
+    vm: &mut Vm,
+    keys: Vec<Value>,
+    rows: Vec<Value>,
+    by: Option<Rc<Proc>>,
+) -> Eval<Vec<Value>> {
+    if let Some(proc) = by {
+        let mut rows = rows;
+        let block = Block::of(proc);
+        compare::sort_with(&mut rows, &mut |a, b| {
+            let value = vm.call_block(&block, &[a.clone(), b.clone()])?;
+            crate::methods::comparable::sign(&value, a, b)
+        })?;
+        return Ok(rows);
+    }
+    if keys.is_empty() {
+        let mut rows = rows;
+        compare::sort(&mut rows)?;
+        return Ok(rows);
+    }
+    let mut pairs: Vec<(Value, Value)> = keys.into_iter().zip(rows).collect();
+    compare::sort_with(&mut pairs, &mut |a, b| compare::order(&a.0, &b.0))?;
+    Ok(pairs.into_iter().map(|(_, row)| row).collect())
+}
+
+/// Rows where one value is wanted: a single row stands by itself.
+fn bare(mut rows: Vec<Value>) -> Value {
+    if rows.len() == 1 {
+        rows.remove(0)
+    } else {
+        Value::array(rows)
+    }
+}
+
+impl Scope {
+    /// Starts a row.
+    pub(crate) fn rewind(&mut self) {
+        self.cursor = 0;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.reducers.is_empty()
+    }
+
+    /// Keeps the first row's value as the template.
+    pub(crate) fn note(&mut self, value: &Value) {
+        if self.template.is_none() {
+            self.template = Some(value.clone());
+        }
+    }
+
+    /// The results in the template's places; as rows, since `sort` gives many.
+    pub(crate) fn finish(mut self, vm: &mut Vm) -> Eval<Vec<Value>> {
+        match self.template.take() {
+            None | Some(Value::Dropped) => Ok(Vec::new()),
+            Some(Value::Token(at)) => self.take(at)?.finish(vm),
+            Some(template) => Ok(vec![self.fill(vm, template)?]),
+        }
+    }
+
+    fn take(&mut self, at: u32) -> Eval<Reducer> {
+        self.reducers
+            .get_mut(at as usize)
+            .and_then(Option::take)
+            .ok_or_else(|| {
+                type_error(
+                    "a reducer's result can be used once, in the stage or block that called it",
+                )
+            })
+    }
+
+    fn fill(&mut self, vm: &mut Vm, template: Value) -> Eval {
+        Ok(match template {
+            Value::Token(at) => bare(self.take(at)?.finish(vm)?),
+            Value::Array(list) => {
+                let list = list.borrow().clone();
+                let mut filled = Vec::with_capacity(list.len());
+                for value in list {
+                    filled.push(self.fill(vm, value)?);
+                }
+                Value::array(filled)
+            }
+            Value::Hash(table) => {
+                let filled = Table::default();
+                for (key, value) in table.pairs() {
+                    filled.insert(key, self.fill(vm, value)?);
+                }
+                Value::hash(filled)
+            }
+            other => other,
+        })
+    }
+}
+
+impl Vm {
+    /// Runs the next reducer of this row; `make` makes it the first time.
+    pub(crate) fn reducer(
+        &mut self,
+        make: impl FnOnce(&mut Vm) -> Eval<Reducer>,
+        step: impl FnOnce(&mut Vm, &mut Reducer) -> Eval<()>,
+    ) -> Eval {
+        let at = self.scope.cursor;
+        if at == self.scope.reducers.len() {
+            let made = make(self)?;
+            self.scope.reducers.push(Some(made));
+        }
+        self.scope.cursor = at + 1;
+        if let Some(mut reducer) = self.scope.reducers[at].take() {
+            let result = step(self, &mut reducer);
+            self.scope.reducers[at] = Some(reducer);
+            result?;
+        }
+        Ok(Value::Token(at as u32))
+    }
+
+    /// Runs something for one row of another scope, with another target; its value may become that scope's template.
+    pub(crate) fn within_scope(
+        &mut self,
+        scope: &mut Scope,
+        target: Value,
+        run: impl FnOnce(&mut Vm) -> Eval,
+    ) -> Eval {
+        scope.rewind();
+        std::mem::swap(&mut self.scope, scope);
+        let outer = std::mem::replace(&mut self.target, target);
+        let result = run(self);
+        self.target = outer;
+        std::mem::swap(&mut self.scope, scope);
+        if let Ok(value) = &result {
+            scope.note(value);
+        }
+        result
+    }
+}

@@ -1,0 +1,155 @@
+//! Runs a compiled query over its inputs: rows in, stages, values out. Errors of a file leave the others alone; an error
+//! in a row ends the run, after what came before it is printed.
+
+mod input;
+mod output;
+mod pipeline;
+
+use crate::error::CompileError;
+use crate::json::parse::Projection;
+use crate::lower::{self, Source};
+use crate::plan;
+use crate::vm::Vm;
+pub use input::Input;
+pub use output::Format;
+use output::Printer;
+use pipeline::Pipeline;
+use std::io::Write;
+use std::rc::Rc;
+
+/// A run is given this much stack (the system provides what is used of it), for 10 000 nested calls.
+const STACK: usize = 640 << 20;
+
+/// How a query runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How values are printed. Default: compact JSON.
+    pub format: Format,
+    /// Values may span lines. Default: no.
+    pub lax: bool,
+    /// Short outputs are grouped into writes of up to so many bytes. Default: 4096.
+    pub write_bytes: usize,
+    /// Prints the stages and the plan to the error writer. Default: no.
+    pub verbose: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            format: Format::Json,
+            lax: false,
+            write_bytes: 4096,
+            verbose: false,
+        }
+    }
+}
+
+/// A query that has been found good.
+#[derive(Clone, Debug)]
+pub struct Query {
+    text: String,
+    helpers: Vec<(String, String)>,
+    options: Options,
+}
+
+impl Query {
+    /// Checks a query and its helper files, each with its name.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not Ruby, or holds what is not supported: the message says what, where, and what is near.
+    pub fn compile(
+        text: &str,
+        helpers: &[(String, String)],
+        options: Options,
+    ) -> Result<Query, CompileError> {
+        let query = Query {
+            text: text.to_owned(),
+            helpers: helpers.to_vec(),
+            options,
+        };
+        on_large_stack(|| query.program().map(|_| ())).unwrap_or_else(|| {
+            Err(CompileError::whole(
+                "query",
+                "the system has no memory for a stack",
+            ))
+        })?;
+        Ok(query)
+    }
+
+    /// Values do not cross threads, so each thread lowers the text for itself.
+    fn program(&self) -> Result<crate::tree::Program, CompileError> {
+        let helpers: Vec<Source<'_>> = self
+            .helpers
+            .iter()
+            .map(|(name, text)| Source { name, text })
+            .collect();
+        lower::compile(&self.text, &helpers)
+    }
+
+    /// Runs over the inputs, in order. True when nothing went wrong; what did is told to `errors`.
+    pub fn run(
+        &self,
+        inputs: Vec<Input>,
+        out: &mut (dyn Write + Send),
+        errors: &mut (dyn Write + Send),
+    ) -> bool {
+        let done = on_large_stack(|| match self.program() {
+            Ok(program) => self.run_here(program, inputs, out, errors),
+            Err(_) => false,
+        });
+        done.unwrap_or(false)
+    }
+
+    fn run_here(
+        &self,
+        program: crate::tree::Program,
+        inputs: Vec<Input>,
+        out: &mut (dyn Write + Send),
+        errors: &mut (dyn Write + Send),
+    ) -> bool {
+        let projection = plan::projection(&program);
+        if self.options.verbose {
+            for (at, stage) in program.stages.iter().enumerate() {
+                let _ = writeln!(errors, "stage[{at}]: {}", stage.text);
+            }
+            let _ = writeln!(errors, "plan: {}", describe(&projection));
+        }
+        let printer = Printer::new(out, self.options.format, self.options.write_bytes);
+        let mut pipeline = Pipeline::new(Vm::new(Rc::new(program)), printer, errors, projection);
+        pipeline.run(inputs, self.options.lax)
+    }
+}
+
+fn describe(projection: &Projection) -> String {
+    let mut paths = Vec::new();
+    list_paths(projection, "_", &mut paths);
+    match projection {
+        Projection::Whole => "reads whole rows".to_owned(),
+        Projection::Fields(_) if paths.is_empty() => "reads nothing of the rows".to_owned(),
+        Projection::Fields(_) => format!("reads {}", paths.join(", ")),
+    }
+}
+
+fn list_paths(projection: &Projection, prefix: &str, paths: &mut Vec<String>) {
+    match projection {
+        Projection::Whole => paths.push(prefix.to_owned()),
+        Projection::Fields(fields) => {
+            for (name, inner) in fields {
+                list_paths(inner, &format!("{prefix}[{name:?}]"), paths);
+            }
+        }
+    }
+}
+
+/// Runs something on a thread whose stack holds deep recursion; `None` when there can be no such thread.
+fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .name("query".to_owned())
+            .stack_size(STACK)
+            .spawn_scoped(scope, run)
+            .ok()?;
+        thread.join().ok()
+    })
+}

@@ -1,0 +1,84 @@
+//! Prints values, grouping short ones into one write.
+
+use crate::json::{print, tsv};
+use crate::value::Value;
+use crate::value::exception::Eval;
+use std::io::{self, Write};
+
+/// How values are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One compact value a line.
+    Json,
+    /// Indented.
+    Pretty,
+    /// Tab-separated rows.
+    Tsv,
+}
+
+pub(super) struct Printer<'a> {
+    out: &'a mut (dyn Write + Send),
+    format: Format,
+    write_bytes: usize,
+    /// What waits for the next write.
+    waiting: String,
+    /// The value being printed.
+    line: String,
+    failure: Option<io::Error>,
+}
+
+impl<'a> Printer<'a> {
+    pub(super) fn new(
+        out: &'a mut (dyn Write + Send),
+        format: Format,
+        write_bytes: usize,
+    ) -> Printer<'a> {
+        Printer {
+            out,
+            format,
+            write_bytes,
+            waiting: String::new(),
+            line: String::new(),
+            failure: None,
+        }
+    }
+
+    pub(super) fn print(&mut self, value: &Value) -> Eval<()> {
+        self.line.clear();
+        match self.format {
+            Format::Json => print::compact(&mut self.line, value)?,
+            Format::Pretty => print::pretty(&mut self.line, value)?,
+            // A table is shown whole, or not at all.
+            Format::Tsv => return tsv::rows(&mut self.waiting, value),
+        }
+        self.line.push('\n');
+        if self.waiting.len() + self.line.len() > self.write_bytes {
+            self.flush();
+        }
+        self.waiting.push_str(&self.line);
+        Ok(())
+    }
+
+    /// Forgets what was not written, as jrf does with a table after an error.
+    pub(super) fn forget_table(&mut self) {
+        if self.format == Format::Tsv {
+            self.waiting.clear();
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        if self.failure.is_none() && !self.waiting.is_empty() {
+            let written = self
+                .out
+                .write_all(self.waiting.as_bytes())
+                .and_then(|()| self.out.flush());
+            self.failure = written.err();
+        }
+        self.waiting.clear();
+    }
+
+    /// Why nothing can be written any more. A reader that has gone away is no failure, but ends the run.
+    pub(super) fn failure(&self) -> Option<&io::Error> {
+        self.failure.as_ref()
+    }
+}

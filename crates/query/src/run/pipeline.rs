@@ -1,0 +1,349 @@
+//! The stages at work.
+
+use super::input::Input;
+use super::output::Printer;
+use crate::json::parse::{JsonError, Keys, Parser, Projection};
+use crate::reducers::scope::Scope;
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{Eval, Flow, error};
+use crate::value::inspect::to_s;
+use crate::vm::Vm;
+use crate::vm::env::Env;
+use std::io::{ErrorKind, Read, Write};
+use std::rc::Rc;
+
+const CHUNK: usize = 256 * 1024;
+
+pub(super) struct Pipeline<'a> {
+    vm: Vm,
+    stages: Vec<Running>,
+    printer: Printer<'a>,
+    errors: &'a mut (dyn Write + Send),
+    projection: Projection,
+    keys: Keys,
+    failed: bool,
+}
+
+/// A stage between two rows.
+struct Running {
+    env: Rc<Env>,
+    scope: Scope,
+}
+
+/// Why reading stopped early.
+enum Stop {
+    /// This file is given up; it has been said why.
+    File,
+    /// The run is over.
+    Run,
+}
+
+impl<'a> Pipeline<'a> {
+    pub(super) fn new(
+        vm: Vm,
+        printer: Printer<'a>,
+        errors: &'a mut (dyn Write + Send),
+        projection: Projection,
+    ) -> Pipeline<'a> {
+        let stages = vm
+            .program
+            .stages
+            .iter()
+            .map(|stage| Running {
+                env: Vm::top(stage.locals),
+                scope: Scope::default(),
+            })
+            .collect();
+        Pipeline {
+            vm,
+            stages,
+            printer,
+            errors,
+            projection,
+            keys: Keys::default(),
+            failed: false,
+        }
+    }
+
+    pub(super) fn run(&mut self, inputs: Vec<Input>, lax: bool) -> bool {
+        if self.start_helpers() {
+            for input in inputs {
+                if let Err(Stop::Run) = self.input(input, lax) {
+                    break;
+                }
+            }
+            self.finish();
+        }
+        self.printer.flush();
+        if let Some(failure) = self.printer.failure()
+            && failure.kind() != ErrorKind::BrokenPipe
+        {
+            let _ = writeln!(self.errors, "cannot write: {failure}");
+            self.failed = true;
+        }
+        !self.failed
+    }
+
+    /// What the helper files do at their top level.
+    fn start_helpers(&mut self) -> bool {
+        let program = Rc::clone(&self.vm.program);
+        for (body, locals) in &program.start {
+            if let Err(flow) = self.vm.eval(body, &Vm::top(*locals)) {
+                self.report(&flow, "helper file");
+                return false;
+            }
+        }
+        true
+    }
+
+    fn input(&mut self, input: Input, lax: bool) -> Result<(), Stop> {
+        let name = input.name.clone();
+        let mut reader = match input.open() {
+            Ok(reader) => reader,
+            Err(reason) => return Err(self.unreadable(&name, &reason)),
+        };
+        let result = if lax {
+            self.stream(&name, &mut *reader)
+        } else {
+            self.lines(&name, &mut *reader)
+        };
+        match result {
+            Err(Stop::File) | Ok(()) => Ok(()),
+            stop => stop,
+        }
+    }
+
+    fn unreadable(&mut self, name: &str, reason: &std::io::Error) -> Stop {
+        self.failed = true;
+        let reason = match reason.kind() {
+            ErrorKind::NotFound => "No such file or directory".to_owned(),
+            ErrorKind::PermissionDenied => "Permission denied".to_owned(),
+            ErrorKind::IsADirectory => "Is a directory".to_owned(),
+            _ => reason.to_string(),
+        };
+        let _ = writeln!(self.errors, "{name}: {reason}");
+        Stop::File
+    }
+
+    fn lines(&mut self, name: &str, reader: &mut dyn Read) -> Result<(), Stop> {
+        let mut buffer = vec![0; CHUNK];
+        let mut filled = 0;
+        let mut number = 0;
+        loop {
+            if filled == buffer.len() {
+                buffer.resize(buffer.len() * 2, 0);
+            }
+            let count = match reader.read(&mut buffer[filled..]) {
+                Ok(count) => count,
+                Err(reason) if reason.kind() == ErrorKind::Interrupted => continue,
+                Err(reason) => {
+                    return Err(self.unreadable(name, &reason));
+                }
+            };
+            let searched = filled;
+            filled += count;
+            let mut start = 0;
+            let mut from = searched;
+            while let Some(end) = memchr::memchr(b'\n', &buffer[from..filled]).map(|at| from + at) {
+                number += 1;
+                self.line(name, number, &buffer[start..end])?;
+                start = end + 1;
+                from = start;
+            }
+            if count == 0 {
+                if start < filled {
+                    self.line(name, number + 1, &buffer[start..filled])?;
+                }
+                return Ok(());
+            }
+            buffer.copy_within(start..filled, 0);
+            filled -= start;
+        }
+    }
+
+    fn line(&mut self, name: &str, number: usize, line: &[u8]) -> Result<(), Stop> {
+        if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
+            return Ok(());
+        }
+        match Parser::new(line, &mut self.keys).only(&self.projection) {
+            Ok(row) => self.row(name, number, row),
+            Err(wrong) => {
+                let column = column(line, wrong.at);
+                self.not_json(name, number, column, &wrong);
+                Err(Stop::File)
+            }
+        }
+    }
+
+    fn stream(&mut self, name: &str, reader: &mut dyn Read) -> Result<(), Stop> {
+        let mut bytes = Vec::new();
+        let read = reader.read_to_end(&mut bytes);
+        let mut keys = std::mem::take(&mut self.keys);
+        let mut parser = Parser::new(&bytes, &mut keys);
+        let projection = self.projection.clone();
+        let (mut seen, mut line) = (0, 1);
+        loop {
+            match parser.next_of_stream(&projection) {
+                Ok(Some(row)) => {
+                    line += memchr::memchr_iter(b'\n', &bytes[seen..parser.position()]).count();
+                    seen = parser.position();
+                    self.row(name, line, row)?;
+                }
+                Ok(None) => break,
+                Err(wrong) => {
+                    let before = &bytes[..wrong.at.min(bytes.len())];
+                    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+                    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+                    self.not_json(
+                        name,
+                        line,
+                        column(&bytes[start..], wrong.at - start),
+                        &wrong,
+                    );
+                    return Err(Stop::File);
+                }
+            }
+        }
+        read.map(|_| ())
+            .map_err(|reason| self.unreadable(name, &reason))
+    }
+
+    fn not_json(&mut self, name: &str, line: usize, column: usize, wrong: &JsonError) {
+        self.failed = true;
+        let class = if wrong.nesting {
+            Class::JsonNestingError
+        } else {
+            Class::JsonParserError
+        };
+        let also = if wrong.nesting {
+            ", a JSON::ParserError"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            self.errors,
+            "{name}: {} at line {line} column {column} ({}{also})",
+            wrong.message,
+            class.name()
+        );
+    }
+
+    fn row(&mut self, name: &str, number: usize, row: Value) -> Result<(), Stop> {
+        if let Err((stage, flow)) = self.push(0, row) {
+            // As in jrf, an error of this kind is the file's, even when a stage raised it.
+            if let Flow::Raise(raised) = &*flow
+                && (raised.class.is(Class::JsonParserError) || raised.class.is(Class::IOError))
+            {
+                self.failed = true;
+                let _ = writeln!(
+                    self.errors,
+                    "{name}: {} ({})",
+                    to_s(&raised.message),
+                    raised.class.name()
+                );
+                return Err(Stop::File);
+            }
+            self.printer.forget_table();
+            self.report(&flow, &format!("{name}:{number}, stage {stage}"));
+            return Err(Stop::Run);
+        }
+        if self.printer.failure().is_some() {
+            return Err(Stop::Run);
+        }
+        Ok(())
+    }
+
+    /// Hands a row to a stage, and what comes out to the next; an error names its stage.
+    fn push(&mut self, at: usize, row: Value) -> Result<(), (usize, Box<Flow>)> {
+        if at == self.stages.len() {
+            return self.printer.print(&row).map_err(|flow| (at - 1, flow));
+        }
+        match self.evaluate(at, row).map_err(|flow| (at, flow))? {
+            None | Some(Value::Dropped) => Ok(()),
+            Some(Value::Flat(list)) => {
+                let list = list.borrow().clone();
+                list.into_iter().try_for_each(|row| self.push(at + 1, row))
+            }
+            Some(value) => self.push(at + 1, value),
+        }
+    }
+
+    /// A stage's value for a row; `None` when it is a reducing stage.
+    fn evaluate(&mut self, at: usize, row: Value) -> Eval<Option<Value>> {
+        let program = Rc::clone(&self.vm.program);
+        let stage = &program.stages[at];
+        let running = &mut self.stages[at];
+        if Rc::strong_count(&running.env) == 1 {
+            running.env.clear();
+        } else {
+            running.env = Vm::top(stage.locals);
+        }
+        let env = Rc::clone(&running.env);
+        running.scope.rewind();
+        std::mem::swap(&mut self.vm.scope, &mut running.scope);
+        self.vm.target = row.clone();
+        self.vm.row = row;
+        let result = self.vm.eval(&stage.body, &env);
+        std::mem::swap(&mut self.vm.scope, &mut self.stages[at].scope);
+        let value = match result {
+            Ok(value) => value,
+            Err(flow) => match *flow {
+                Flow::Next(value) => value,
+                other => return Err(Box::new(other)),
+            },
+        };
+        let scope = &mut self.stages[at].scope;
+        if scope.is_empty() {
+            return Ok(if stage.reducing { None } else { Some(value) });
+        }
+        if scope.cursor > 0 || !stage.reducing {
+            scope.note(&value);
+        }
+        Ok(None)
+    }
+
+    /// The end of input: each reducing stage gives its value to the next.
+    fn finish(&mut self) {
+        for at in 0..self.stages.len() {
+            let scope = std::mem::take(&mut self.stages[at].scope);
+            if scope.is_empty() {
+                continue;
+            }
+            let result = scope.finish(&mut self.vm).map_err(|flow| (at, flow));
+            let result =
+                result.and_then(|rows| rows.into_iter().try_for_each(|row| self.push(at + 1, row)));
+            if let Err((stage, flow)) = result {
+                self.printer.forget_table();
+                self.report(&flow, &format!("end of input, stage {stage}"));
+            }
+        }
+    }
+
+    fn report(&mut self, flow: &Flow, place: &str) {
+        self.failed = true;
+        let stray = |what: &str| error(Class::LocalJumpError, what);
+        let told = match flow {
+            Flow::Raise(_) => None,
+            Flow::Return(..) => Some(stray("unexpected return")),
+            Flow::Break(..) | Flow::LoopBreak(_) => Some(stray("break from proc-closure")),
+            _ => Some(stray("unexpected jump")),
+        };
+        if let Flow::Raise(raised) = told.as_deref().unwrap_or(flow) {
+            let _ = writeln!(
+                self.errors,
+                "{} ({}) at {place}",
+                to_s(&raised.message),
+                raised.class.name()
+            );
+        }
+    }
+}
+
+/// A byte's column, in characters from 1.
+fn column(line: &[u8], at: usize) -> usize {
+    String::from_utf8_lossy(&line[..at.min(line.len())])
+        .chars()
+        .count()
+        + 1
+}

@@ -1,0 +1,55 @@
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use super::split;
+
+fn texts(query: &str) -> Vec<&str> {
+    split(query)
+        .unwrap()
+        .into_iter()
+        .map(|piece| piece.text)
+        .collect()
+}
+
+fn message(query: &str) -> String {
+    split(query).unwrap_err().message
+}
+
+#[test]
+fn stages_are_cut_outside_of_brackets_strings_and_regexes() {
+    assert_eq!(texts("a >> b>>c"), ["a", "b", "c"]);
+    assert_eq!(texts(">> _ + 1 >>  >> _ * 2 >>"), ["_ + 1", "_ * 2"]);
+    assert_eq!(
+        texts("[1 >> 2] >> (_ >> 1) >> {a: 8 >> 1}"),
+        ["[1 >> 2]", "(_ >> 1)", "{a: 8 >> 1}"]
+    );
+    assert_eq!(
+        texts(r#"_ + " >> " >> _.sub(/>>/, '>>')"#),
+        [r#"_ + " >> ""#, "_.sub(/>>/, '>>')"]
+    );
+    assert_eq!(texts(r#"_["x"] / 2 >> _ / 3"#), [r#"_["x"] / 2"#, "_ / 3"]);
+}
+
+#[test]
+fn what_misleads_jrf_is_understood() {
+    assert_eq!(texts(r#""\"" >> _"#), [r#""\"""#, "_"]);
+    assert_eq!(texts(r"'it\'s' >> _"), [r"'it\'s'", "_"]);
+    assert_eq!(texts("%w[( a] >> _"), ["%w[( a]", "_"]);
+    assert_eq!(
+        texts(r##""#{_["a >> b"]}" >> _"##),
+        [r##""#{_["a >> b"]}""##, "_"]
+    );
+    assert_eq!(texts("{} / 2 >> _ # >> no"), ["{} / 2", "_ # >> no"]);
+    assert_eq!(texts("$' >> _.count('(')"), ["$'", "_.count('(')"]);
+    assert_eq!(texts("?( >> _ ? 1 : 2"), ["?(", "_ ? 1 : 2"]);
+}
+
+#[test]
+fn errors_name_the_place() {
+    assert_eq!(message(" >> >> "), "empty expression");
+    assert_eq!(message("_ + 1)"), "mismatched delimiter \")\" at offset 5");
+    assert_eq!(
+        message("[1, {a: 2]"),
+        "mismatched delimiter \"]\" at offset 9"
+    );
+    assert_eq!(message("é + {a: 2"), "unclosed delimiter \"{\" at offset 4");
+}

@@ -1,0 +1,336 @@
+//! The typed tree of a query: what the parser's tree is lowered to. Names are resolved (locals to slots, globals and
+//! constants to numbers, methods to [`M`]), so that the evaluator looks nothing up.
+
+use crate::names::M;
+use crate::regex::Pattern;
+use crate::value::Value;
+use crate::value::number::Op;
+use crate::value::symbol::Symbol;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+pub(crate) enum Node {
+    Nil,
+    True,
+    False,
+    SelfRef,
+    /// `_`: the row.
+    Row,
+    Int(i64),
+    /// Immutable: numbers, symbols, classes, regexps.
+    Literal(Value),
+    Str(Rc<str>),
+    Interpolated(Vec<Node>),
+    InterpolatedSymbol(Vec<Node>),
+    InterpolatedRegexp(Box<DynamicRegexp>),
+    Array(Vec<Node>),
+    /// With `*splat`s among the elements.
+    ArraySplat(Vec<Node>),
+    Splat(Box<Node>),
+    Hash(Vec<Pair>),
+    Range(Box<(Node, Node, bool)>),
+    Local(usize),
+    /// `(depth, slot)`: of an enclosing block or method.
+    Outer(usize, usize),
+    Global(usize),
+    Instance(usize),
+    Constant(usize),
+    /// `$~` and its parts.
+    LastMatch(MatchPart),
+    Assign(Box<(Target, Node)>),
+    AssignLocal(usize, Box<Node>),
+    MultiAssign(Box<(Multi, Node)>),
+    /// `a ||= b`, `a &&= b`, `a += b`.
+    Update(Box<Update>),
+    Sequence(Vec<Node>),
+    If(Box<(Node, Node, Node)>),
+    And(Box<(Node, Node)>),
+    Or(Box<(Node, Node)>),
+    Not(Box<Node>),
+    While(Box<While>),
+    Case(Box<Case>),
+    Begin(Box<Begin>),
+    Binary(Box<(Op, Node, Node)>),
+    Index(Box<(Node, Node)>),
+    Call(Box<Call>),
+    /// A helper's method.
+    Helper(Box<HelperCall>),
+    Kernel(Box<KernelCall>),
+    Stage(Box<StageCall>),
+    Lambda(Rc<Code>),
+    Yield(Arguments),
+    BlockGiven,
+    Return(Box<Node>),
+    Break(Box<Node>),
+    Next(Box<Node>),
+    LoopBreak(Box<Node>),
+    LoopNext,
+    Retry,
+    Redo,
+    /// The text of `defined?`, when its inner part does not fail.
+    Defined(Box<Node>, &'static str),
+    DefinedGlobal(usize),
+    DefinedConstant(usize),
+    /// `/(?<name>…)/ =~ text` with the slots its names are assigned to.
+    MatchAssign(Box<MatchAssign>),
+    /// `value => pattern`, `value in pattern` are refused; this is `for`.
+    For(Box<(Target, Node, Node)>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MatchPart {
+    All,
+    Group(usize),
+    Pre,
+    Post,
+    Last,
+}
+
+pub(crate) struct DynamicRegexp {
+    pub(crate) parts: Vec<Node>,
+    pub(crate) options: u8,
+    /// The last one built: most are the same each time.
+    pub(crate) cache: RefCell<Option<Rc<Pattern>>>,
+}
+
+pub(crate) enum Pair {
+    Entry(Node, Node),
+    /// `**hash`.
+    Splat(Node),
+}
+
+pub(crate) enum Target {
+    Local(usize),
+    Outer(usize, usize),
+    Global(usize),
+    Instance(usize),
+    Constant(usize),
+    Index(Box<(Node, Arguments)>),
+    Attribute(Box<(Node, M)>),
+    Multi(Box<Multi>),
+    /// `*_` without a name.
+    Nowhere,
+}
+
+pub(crate) struct Multi {
+    pub(crate) lefts: Vec<Target>,
+    pub(crate) rest: Option<Target>,
+    pub(crate) rights: Vec<Target>,
+}
+
+pub(crate) enum UpdateKind {
+    Or,
+    And,
+    Operator(M),
+}
+
+pub(crate) struct Update {
+    pub(crate) kind: UpdateKind,
+    pub(crate) place: Place,
+    pub(crate) value: Node,
+}
+
+/// A match, and where its named groups go.
+pub(crate) type MatchAssign = (Node, Vec<(Rc<str>, Target)>);
+
+/// What is read and written back.
+pub(crate) enum Place {
+    Variable(Node, Target),
+    Index(Node, Arguments),
+}
+
+pub(crate) struct While {
+    pub(crate) condition: Node,
+    pub(crate) body: Node,
+    pub(crate) until: bool,
+    /// `begin … end while`: the body first.
+    pub(crate) body_first: bool,
+}
+
+pub(crate) struct Case {
+    pub(crate) subject: Option<Node>,
+    pub(crate) branches: Vec<(Vec<Node>, Node)>,
+    pub(crate) otherwise: Node,
+}
+
+pub(crate) struct Begin {
+    pub(crate) body: Node,
+    pub(crate) rescues: Vec<Rescue>,
+    pub(crate) otherwise: Option<Node>,
+    pub(crate) ensure: Option<Node>,
+}
+
+pub(crate) struct Rescue {
+    /// Empty: `StandardError`.
+    pub(crate) classes: Vec<Node>,
+    pub(crate) target: Option<Target>,
+    pub(crate) body: Node,
+}
+
+/// Arguments as written.
+#[derive(Default)]
+pub(crate) struct Arguments {
+    pub(crate) list: Vec<Node>,
+    /// A `*splat` is among them.
+    pub(crate) splat: bool,
+    /// The last one is made of keywords.
+    pub(crate) keywords: bool,
+}
+
+/// The block of a call: written out, or passed with `&`.
+pub(crate) enum BlockNode {
+    Code(Rc<Code>),
+    Passed(Node),
+    /// `&:name`, which needs no value.
+    Symbol(M),
+}
+
+pub(crate) struct Call {
+    pub(crate) receiver: Node,
+    pub(crate) method: M,
+    pub(crate) arguments: Arguments,
+    pub(crate) block: Option<BlockNode>,
+    /// `&.`
+    pub(crate) safe: bool,
+}
+
+pub(crate) struct HelperCall {
+    pub(crate) method: usize,
+    /// For the methods of a module.
+    pub(crate) receiver: Option<Node>,
+    pub(crate) arguments: Arguments,
+    pub(crate) block: Option<BlockNode>,
+}
+
+/// Functions that every object has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Function {
+    Format,
+    Integer,
+    Float,
+    String,
+    Array,
+    Hash,
+    Raise,
+    Loop,
+    Proc,
+    Lambda,
+    Rand,
+    Require,
+    Method,
+}
+
+pub(crate) struct KernelCall {
+    pub(crate) function: Function,
+    pub(crate) arguments: Arguments,
+    pub(crate) block: Option<BlockNode>,
+}
+
+/// The builtins of a stage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Builtin {
+    Select,
+    Flat,
+    Map,
+    MapValues,
+    Apply,
+    GroupBy,
+    Group,
+    Sort,
+    Sum,
+    Count,
+    CountIf,
+    Min,
+    Max,
+    Average,
+    Stdev,
+    Percentile,
+    Reduce,
+}
+
+pub(crate) struct StageCall {
+    pub(crate) builtin: Builtin,
+    pub(crate) arguments: Arguments,
+    pub(crate) block: Option<BlockNode>,
+    /// Whether the block calls reducers, as far as the text tells.
+    pub(crate) reducing: bool,
+}
+
+/// A block, a lambda or a method's body, with its parameters and the number of its locals.
+pub(crate) struct Code {
+    pub(crate) parameters: Parameters,
+    pub(crate) locals: usize,
+    pub(crate) body: Node,
+}
+
+#[derive(Default)]
+pub(crate) struct Parameters {
+    pub(crate) required: Vec<Target>,
+    pub(crate) optional: Vec<(usize, Node)>,
+    /// `*rest`; a bare `*` goes nowhere.
+    pub(crate) rest: Option<Target>,
+    pub(crate) posts: Vec<Target>,
+    pub(crate) keywords: Vec<(Symbol, usize, Option<Node>)>,
+    pub(crate) keyword_rest: Option<Option<usize>>,
+    pub(crate) block: Option<usize>,
+    /// `|a,|` takes the first of an Array, as if there were more.
+    pub(crate) trailing_comma: bool,
+    /// Only required ones, in the first slots.
+    pub(crate) simple: bool,
+}
+
+impl Parameters {
+    /// Whether an Array given alone is spread over them.
+    pub(crate) fn spreads(&self) -> bool {
+        let places = self.required.len() + self.optional.len() + self.posts.len();
+        places > 1
+            || self.trailing_comma
+            || places == 1
+                && (self.rest.is_some() || !self.keywords.is_empty() && self.required.is_empty())
+    }
+
+    pub(crate) fn least(&self) -> usize {
+        self.required.len() + self.posts.len()
+    }
+
+    pub(crate) fn most(&self) -> Option<usize> {
+        self.rest
+            .is_none()
+            .then(|| self.least() + self.optional.len())
+    }
+
+    pub(crate) fn arity(&self) -> i64 {
+        let least = self.least() as i64;
+        if self.rest.is_some() || !self.optional.is_empty() {
+            -least - 1
+        } else {
+            least
+        }
+    }
+}
+
+/// A helper's method.
+pub(crate) struct Definition {
+    pub(crate) name: String,
+    pub(crate) code: Rc<Code>,
+}
+
+/// A stage of the query.
+pub(crate) struct Stage {
+    pub(crate) text: String,
+    pub(crate) body: Node,
+    pub(crate) locals: usize,
+    /// Whether it calls reducers, as far as the text tells.
+    pub(crate) reducing: bool,
+}
+
+/// All that was compiled.
+pub(crate) struct Program {
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) definitions: Vec<Definition>,
+    /// What the helper files do at their top level, with their number of locals.
+    pub(crate) start: Vec<(Node, usize)>,
+    pub(crate) globals: Vec<String>,
+    pub(crate) instances: Vec<String>,
+    pub(crate) constants: Vec<String>,
+}

@@ -1,0 +1,229 @@
+//! `inspect` and `to_s`: what a value looks like in text.
+
+use super::Value;
+use super::class::Class;
+use super::enumerator::Enumerator;
+use super::number::write_float;
+use std::fmt::Write as _;
+
+/// What is deeper than this holds itself, and is cut as Ruby cuts it.
+const DEPTH_MAX: u32 = 1000;
+
+pub(crate) fn inspect(value: &Value) -> String {
+    let mut out = String::new();
+    write_inspect(&mut out, value, 0);
+    out
+}
+
+pub(crate) fn to_s(value: &Value) -> String {
+    let mut out = String::new();
+    write_to_s(&mut out, value);
+    out
+}
+
+pub(crate) fn write_to_s(out: &mut String, value: &Value) {
+    match value {
+        Value::Nil => {}
+        Value::Str(text) => out.push_str(&text.get()),
+        Value::Symbol(symbol) => out.push_str(&symbol.name()),
+        Value::Range(range) => {
+            write_to_s(out, &range.from);
+            out.push_str(if range.exclusive { "..." } else { ".." });
+            write_to_s(out, &range.to);
+        }
+        Value::Rational(it) => {
+            let _ = write!(out, "{}/{}", it.0, it.1);
+        }
+        Value::Regexp(it) => out.push_str(&it.to_s()),
+        Value::Match(it) => out.push_str(it.group(0).unwrap_or_default()),
+        Value::Exception(it) => write_to_s(out, &it.message),
+        Value::Time(it) => out.push_str(&it.to_s()),
+        other => write_inspect(out, other, 0),
+    }
+}
+
+fn write_inspect(out: &mut String, value: &Value, depth: u32) {
+    if depth > DEPTH_MAX {
+        return out.push_str("[...]");
+    }
+    match value {
+        Value::Nil => out.push_str("nil"),
+        Value::Bool(it) => out.push_str(if *it { "true" } else { "false" }),
+        Value::Int(it) => {
+            let _ = write!(out, "{it}");
+        }
+        Value::Float(it) => write_float(out, *it),
+        Value::Big(it) => {
+            let _ = write!(out, "{it}");
+        }
+        Value::Rational(it) => {
+            let _ = write!(out, "({}/{})", it.0, it.1);
+        }
+        Value::Symbol(it) => write_symbol(out, &it.name()),
+        Value::Str(it) => write_quoted(out, &it.get()),
+        Value::Array(it) | Value::Flat(it) => {
+            out.push('[');
+            for (at, element) in it.borrow().iter().enumerate() {
+                if at > 0 {
+                    out.push_str(", ");
+                }
+                write_inspect(out, element, depth + 1);
+            }
+            out.push(']');
+        }
+        Value::Hash(it) => {
+            out.push('{');
+            for (at, (key, value)) in it.borrow().iter().enumerate() {
+                if at > 0 {
+                    out.push_str(", ");
+                }
+                write_key(out, key, depth + 1);
+                write_inspect(out, value, depth + 1);
+            }
+            out.push('}');
+        }
+        Value::Range(it) => {
+            if !it.from.is_nil() {
+                write_inspect(out, &it.from, depth + 1);
+            }
+            out.push_str(if it.exclusive { "..." } else { ".." });
+            if !it.to.is_nil() {
+                write_inspect(out, &it.to, depth + 1);
+            }
+        }
+        Value::Regexp(it) => out.push_str(&it.inspect()),
+        Value::Match(it) => {
+            out.push_str("#<MatchData");
+            for group in 0..it.len() {
+                out.push(' ');
+                if group > 0 {
+                    let _ = write!(
+                        out,
+                        "{}:",
+                        it.name(group)
+                            .map_or_else(|| group.to_string(), str::to_owned)
+                    );
+                }
+                match it.group(group) {
+                    Some(text) => write_quoted(out, text),
+                    None => out.push_str("nil"),
+                }
+            }
+            out.push('>');
+        }
+        Value::Time(it) => out.push_str(&it.inspect()),
+        Value::Enumerator(it) => write_enumerator(out, it, depth),
+        Value::Class(it) => out.push_str(it.name()),
+        Value::Exception(it) => {
+            let message = to_s(&it.message);
+            if message.is_empty() {
+                out.push_str(it.class.name());
+            } else {
+                let _ = write!(out, "#<{}: {message}>", it.class.name());
+            }
+        }
+        Value::Main => out.push_str("main"),
+        Value::Token(_) => out.push_str("#<reducer>"),
+        Value::Dropped => out.push_str("#<dropped>"),
+        Value::Proc(_) | Value::Random(_) => {
+            let _ = write!(out, "#<{}>", Class::of(value).name());
+        }
+    }
+}
+
+fn write_key(out: &mut String, key: &Value, depth: u32) {
+    if let Value::Symbol(symbol) = key {
+        let name = symbol.name();
+        if is_plain_symbol(&name)
+            && !name.ends_with('=')
+            && name.starts_with(|c: char| c == '_' || c.is_alphabetic())
+        {
+            out.push_str(&name);
+        } else {
+            write_quoted(out, &name);
+        }
+        out.push_str(": ");
+    } else {
+        write_inspect(out, key, depth);
+        out.push_str(" => ");
+    }
+}
+
+fn write_enumerator(out: &mut String, it: &Enumerator, depth: u32) {
+    let arguments: Vec<String> = it.args.iter().map(inspect).collect();
+    let arguments = if arguments.is_empty() {
+        String::new()
+    } else {
+        format!("({})", arguments.join(", "))
+    };
+    let mut receiver = String::new();
+    write_inspect(&mut receiver, &it.receiver, depth + 1);
+    let _ = match it.class() {
+        Class::ArithmeticSequence if matches!(it.receiver, Value::Range(_)) => {
+            write!(out, "(({receiver}).{}{arguments})", it.method.name())
+        }
+        Class::ArithmeticSequence => write!(out, "({receiver}.{}{arguments})", it.method.name()),
+        Class::Lazy => write!(out, "#<Enumerator::Lazy: {receiver}>"),
+        _ => write!(
+            out,
+            "#<Enumerator: {receiver}:{}{arguments}>",
+            it.method.name()
+        ),
+    };
+}
+
+fn write_symbol(out: &mut String, name: &str) {
+    out.push(':');
+    if is_plain_symbol(name) {
+        out.push_str(name);
+    } else {
+        write_quoted(out, name);
+    }
+}
+
+/// Whether a symbol needs no quotes.
+fn is_plain_symbol(name: &str) -> bool {
+    const OPERATORS: &[&str] = &[
+        "+", "-", "*", "/", "%", "**", "==", "!=", "<", "<=", ">", ">=", "<=>", "===", "=~", "!~",
+        "!", "&", "|", "^", "~", "<<", ">>", "[]", "[]=", "+@", "-@",
+    ];
+    if OPERATORS.contains(&name) {
+        return true;
+    }
+    let bare = name.trim_start_matches('$').trim_start_matches('@');
+    let bare = bare.strip_suffix(['?', '!', '=']).unwrap_or(bare);
+    bare.starts_with(|c: char| c == '_' || c.is_alphabetic() || !c.is_ascii())
+        && bare
+            .chars()
+            .all(|c| c == '_' || c.is_alphanumeric() || !c.is_ascii())
+}
+
+fn write_quoted(out: &mut String, text: &str) {
+    out.push('"');
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            '\u{1b}' => out.push_str("\\e"),
+            '#' if matches!(chars.peek(), Some('{' | '$' | '@')) => out.push_str("\\#"),
+            c if c.is_control() && (c as u32) < 0x80 => {
+                let _ = write!(out, "\\x{:02X}", c as u32);
+            }
+            c if c.is_control()
+                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}') =>
+            {
+                let _ = write!(out, "\\u{:04X}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}

@@ -1,0 +1,220 @@
+//! The values of the language. Sixteen bytes each; what does not fit stands behind an [`Rc`], whose address is the
+//! object's identity, as in Ruby. Values never cross threads.
+
+pub(crate) mod class;
+pub(crate) mod compare;
+pub(crate) mod enumerator;
+pub(crate) mod exception;
+pub(crate) mod inspect;
+pub(crate) mod number;
+pub(crate) mod proc;
+pub(crate) mod symbol;
+pub(crate) mod table;
+pub(crate) mod text;
+pub(crate) mod time;
+
+use crate::regex::{Match, Pattern};
+use class::Class;
+use enumerator::Enumerator;
+use exception::Exception;
+use num_bigint::BigInt;
+use proc::Proc;
+use std::cell::RefCell;
+use std::rc::Rc;
+use symbol::Symbol;
+use table::Table;
+use text::Text;
+use time::Time;
+
+/// Any value.
+#[derive(Clone, Default)]
+pub(crate) enum Value {
+    #[default]
+    Nil,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    /// Always outside of the range of `Int`: [`number::integer`] keeps it so.
+    Big(Rc<BigInt>),
+    Symbol(Symbol),
+    Str(Rc<Text>),
+    Array(Rc<List>),
+    Hash(Rc<Table>),
+    Range(Rc<Range>),
+    Regexp(Rc<Pattern>),
+    Match(Rc<Match>),
+    Proc(Rc<Proc>),
+    Time(Rc<Time>),
+    /// Only `2 ** -1` and its like make one.
+    Rational(Rc<(BigInt, BigInt)>),
+    Enumerator(Rc<Enumerator>),
+    Class(Class),
+    Exception(Rc<Exception>),
+    Random(Rc<RefCell<crate::methods::random::Random>>),
+    /// The self of the stages.
+    Main,
+    /// The result of a reducer, which stands in a template until the end of input.
+    Token(u32),
+    /// What `select` gives for a row it does not keep.
+    Dropped,
+    /// What `flat` gives: the rows to be.
+    Flat(Rc<List>),
+}
+
+/// An Array's elements.
+pub(crate) type List = RefCell<Vec<Value>>;
+
+/// `from..to`, or `from...to`.
+#[derive(Clone)]
+pub(crate) struct Range {
+    pub(crate) from: Value,
+    pub(crate) to: Value,
+    pub(crate) exclusive: bool,
+}
+
+impl Value {
+    pub(crate) fn truthy(&self) -> bool {
+        !matches!(self, Value::Nil | Value::Bool(false))
+    }
+
+    pub(crate) fn is_nil(&self) -> bool {
+        matches!(self, Value::Nil)
+    }
+
+    pub(crate) fn str(text: impl Into<String>) -> Value {
+        Value::Str(Rc::new(Text::new(text.into())))
+    }
+
+    pub(crate) fn symbol(name: &str) -> Value {
+        Value::Symbol(Symbol::new(name))
+    }
+
+    pub(crate) fn array(elements: Vec<Value>) -> Value {
+        Value::Array(Rc::new(RefCell::new(elements)))
+    }
+
+    pub(crate) fn pair(a: Value, b: Value) -> Value {
+        Value::array(vec![a, b])
+    }
+
+    pub(crate) fn hash(table: Table) -> Value {
+        Value::Hash(Rc::new(table))
+    }
+
+    pub(crate) fn range(from: Value, to: Value, exclusive: bool) -> Value {
+        Value::Range(Rc::new(Range {
+            from,
+            to,
+            exclusive,
+        }))
+    }
+
+    pub(crate) fn size(count: usize) -> Value {
+        Value::Int(count as i64)
+    }
+
+    /// `None` becomes nil.
+    pub(crate) fn option(value: Option<impl Into<Value>>) -> Value {
+        value.map_or(Value::Nil, Into::into)
+    }
+
+    pub(crate) fn is_float(&self) -> bool {
+        matches!(self, Value::Float(_))
+    }
+
+    /// The very same object (or the same number, symbol, …): `equal?`.
+    pub(crate) fn same(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Nil, Value::Nil)
+            | (Value::Main, Value::Main)
+            | (Value::Dropped, Value::Dropped) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+            (Value::Symbol(a), Value::Symbol(b)) => a == b,
+            (Value::Class(a), Value::Class(b)) => a == b,
+            (Value::Token(a), Value::Token(b)) => a == b,
+            _ => self.address().is_some() && self.address() == other.address(),
+        }
+    }
+
+    /// Where the object lies, for those that have an identity.
+    pub(crate) fn address(&self) -> Option<*const u8> {
+        Some(match self {
+            Value::Big(it) => Rc::as_ptr(it).cast(),
+            Value::Str(it) => Rc::as_ptr(it).cast(),
+            Value::Array(it) | Value::Flat(it) => Rc::as_ptr(it).cast(),
+            Value::Hash(it) => Rc::as_ptr(it).cast(),
+            Value::Range(it) => Rc::as_ptr(it).cast(),
+            Value::Regexp(it) => Rc::as_ptr(it).cast(),
+            Value::Match(it) => Rc::as_ptr(it).cast(),
+            Value::Proc(it) => Rc::as_ptr(it).cast(),
+            Value::Time(it) => Rc::as_ptr(it).cast(),
+            Value::Rational(it) => Rc::as_ptr(it).cast(),
+            Value::Enumerator(it) => Rc::as_ptr(it).cast(),
+            Value::Exception(it) => Rc::as_ptr(it).cast(),
+            Value::Random(it) => Rc::as_ptr(it).cast(),
+            _ => return None,
+        })
+    }
+}
+
+impl From<bool> for Value {
+    fn from(it: bool) -> Value {
+        Value::Bool(it)
+    }
+}
+
+impl From<i64> for Value {
+    fn from(it: i64) -> Value {
+        Value::Int(it)
+    }
+}
+
+impl From<usize> for Value {
+    fn from(it: usize) -> Value {
+        Value::size(it)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(it: f64) -> Value {
+        Value::Float(it)
+    }
+}
+
+impl From<BigInt> for Value {
+    fn from(it: BigInt) -> Value {
+        number::integer(it)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(it: &str) -> Value {
+        Value::str(it)
+    }
+}
+
+impl From<String> for Value {
+    fn from(it: String) -> Value {
+        Value::str(it)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(it: Vec<Value>) -> Value {
+        Value::array(it)
+    }
+}
+
+impl From<Table> for Value {
+    fn from(it: Table) -> Value {
+        Value::hash(it)
+    }
+}
+
+impl std::fmt::Debug for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&inspect::inspect(self))
+    }
+}

@@ -1,0 +1,503 @@
+//! Numbers: integers that grow beyond 64 bits by themselves, Ruby's floor division, and how a Float is written.
+
+use super::Value;
+use super::class::Class;
+use super::exception::{Eval, brief, divided_by_zero, error, no_conversion, type_error};
+use num_bigint::{BigInt, Sign};
+use num_integer::Integer as _;
+use num_traits::{FromPrimitive, Pow, Signed, ToPrimitive, Zero};
+use std::rc::Rc;
+
+/// An integer in its smaller form.
+pub(crate) fn integer(it: BigInt) -> Value {
+    match it.to_i64() {
+        Some(small) => Value::Int(small),
+        None => Value::Big(Rc::new(it)),
+    }
+}
+
+pub(crate) fn wide(it: i128) -> Value {
+    match i64::try_from(it) {
+        Ok(small) => Value::Int(small),
+        Err(_) => Value::Big(Rc::new(BigInt::from(it))),
+    }
+}
+
+/// A number for arithmetic on any two.
+pub(crate) enum Number {
+    Int(BigInt),
+    Float(f64),
+    Ratio(BigInt, BigInt),
+}
+
+impl Number {
+    pub(crate) fn of(value: &Value) -> Option<Number> {
+        Some(match value {
+            Value::Int(it) => Number::Int(BigInt::from(*it)),
+            Value::Big(it) => Number::Int((**it).clone()),
+            Value::Float(it) => Number::Float(*it),
+            Value::Rational(it) => Number::Ratio(it.0.clone(), it.1.clone()),
+            _ => return None,
+        })
+    }
+
+    fn float(&self) -> f64 {
+        match self {
+            Number::Int(it) => big_to_f64(it),
+            Number::Float(it) => *it,
+            Number::Ratio(a, b) => big_to_f64(a) / big_to_f64(b),
+        }
+    }
+
+    fn ratio(self) -> (BigInt, BigInt) {
+        match self {
+            Number::Int(it) => (it, BigInt::from(1)),
+            Number::Ratio(a, b) => (a, b),
+            Number::Float(_) => (BigInt::zero(), BigInt::from(1)),
+        }
+    }
+}
+
+pub(crate) fn big_to_f64(it: &BigInt) -> f64 {
+    // `to_f64` truncates beyond 64 bits in some versions; the decimal road rounds to nearest.
+    it.to_string().parse().unwrap_or(f64::NAN)
+}
+
+pub(crate) fn rational(a: BigInt, b: BigInt) -> Value {
+    let divisor = a.gcd(&b);
+    let (mut a, mut b) = (a / &divisor, b / &divisor);
+    if b.is_negative() {
+        (a, b) = (-a, -b);
+    }
+    Value::Rational(Rc::new((a, b)))
+}
+
+/// The Float of a number; `None` for anything else.
+pub(crate) fn float_of(value: &Value) -> Option<f64> {
+    match value {
+        Value::Float(it) => Some(*it),
+        Value::Int(it) => Some(*it as f64),
+        other => Number::of(other).map(|it| it.float()),
+    }
+}
+
+pub(crate) fn need_float(value: &Value) -> Eval<f64> {
+    float_of(value).ok_or_else(|| match value {
+        Value::Nil | Value::Bool(_) => {
+            type_error(format!("can't convert {} into Float", brief(value)))
+        }
+        _ => type_error(format!(
+            "can't convert {} into Float",
+            Class::of(value).name()
+        )),
+    })
+}
+
+/// An argument that must be an integer; a Float is truncated, as Ruby does for indices and counts.
+pub(crate) fn need_int(value: &Value) -> Eval<i64> {
+    match value {
+        Value::Int(it) => Ok(*it),
+        Value::Float(it) if it.is_nan() || it.is_infinite() => {
+            Err(error(Class::FloatDomainError, float_to_s(*it)))
+        }
+        Value::Float(it) if it.abs() < 9.2e18 => Ok(*it as i64),
+        Value::Float(it) => Err(error(
+            Class::RangeError,
+            format!("float {} out of range of integer", float_to_s(*it)),
+        )),
+        Value::Big(_) => Err(error(
+            Class::RangeError,
+            "bignum too big to convert into 'long'",
+        )),
+        Value::Rational(it) => Ok((&it.0 / &it.1).to_i64().unwrap_or(i64::MAX)),
+        other => Err(no_conversion(other, "Integer")),
+    }
+}
+
+/// The integer nearest below, whole: NaN and infinities are errors.
+pub(crate) fn truncated(it: f64) -> Eval {
+    if !it.is_finite() {
+        return Err(error(Class::FloatDomainError, float_to_s(it)));
+    }
+    if it.abs() < 9.2e18 {
+        return Ok(Value::Int(it as i64));
+    }
+    Ok(BigInt::from_f64(it).map_or(Value::Nil, integer))
+}
+
+/// Arithmetic's operators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Mod,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
+}
+
+impl Op {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Op::Add => "+",
+            Op::Sub => "-",
+            Op::Mul => "*",
+            Op::Div => "/",
+            Op::Mod => "%",
+            Op::Lt => "<",
+            Op::Le => "<=",
+            Op::Gt => ">",
+            Op::Ge => ">=",
+            Op::Eq => "==",
+            Op::Ne => "!=",
+        }
+    }
+}
+
+/// `a op b` on machine numbers; `None` when it is not as simple as that.
+#[inline]
+pub(crate) fn fast(op: Op, a: &Value, b: &Value) -> Option<Value> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => fast_int(op, *a, *b),
+        (Value::Float(a), Value::Float(b)) => Some(fast_float(op, *a, *b)),
+        (Value::Int(a), Value::Float(b)) if a.unsigned_abs() < 1 << 53 => {
+            Some(fast_float(op, *a as f64, *b))
+        }
+        (Value::Float(a), Value::Int(b)) if b.unsigned_abs() < 1 << 53 => {
+            Some(fast_float(op, *a, *b as f64))
+        }
+        _ => None,
+    }
+}
+
+fn fast_int(op: Op, a: i64, b: i64) -> Option<Value> {
+    Some(match op {
+        Op::Add => Value::Int(a.checked_add(b)?),
+        Op::Sub => Value::Int(a.checked_sub(b)?),
+        Op::Mul => Value::Int(a.checked_mul(b)?),
+        Op::Div if b != 0 && b != -1 => Value::Int(num_integer::Integer::div_floor(&a, &b)),
+        Op::Mod if b != 0 && b != -1 => Value::Int(num_integer::Integer::mod_floor(&a, &b)),
+        Op::Div | Op::Mod => return None,
+        Op::Lt => Value::Bool(a < b),
+        Op::Le => Value::Bool(a <= b),
+        Op::Gt => Value::Bool(a > b),
+        Op::Ge => Value::Bool(a >= b),
+        Op::Eq => Value::Bool(a == b),
+        Op::Ne => Value::Bool(a != b),
+    })
+}
+
+#[expect(clippy::float_cmp, reason = "Ruby's == on floats is exact")]
+fn fast_float(op: Op, a: f64, b: f64) -> Value {
+    match op {
+        Op::Add => Value::Float(a + b),
+        Op::Sub => Value::Float(a - b),
+        Op::Mul => Value::Float(a * b),
+        Op::Div => Value::Float(a / b),
+        Op::Mod => Value::Float(float_mod(a, b)),
+        Op::Lt => Value::Bool(a < b),
+        Op::Le => Value::Bool(a <= b),
+        Op::Gt => Value::Bool(a > b),
+        Op::Ge => Value::Bool(a >= b),
+        Op::Eq => Value::Bool(a == b),
+        Op::Ne => Value::Bool(a != b),
+    }
+}
+
+/// The remainder with the sign of the divisor.
+pub(crate) fn float_mod(a: f64, b: f64) -> f64 {
+    if b == 0.0 {
+        return f64::NAN;
+    }
+    if b.is_infinite() && a.is_finite() {
+        return if a == 0.0 || (a > 0.0) == (b > 0.0) {
+            a
+        } else {
+            b
+        };
+    }
+    let rest = a % b;
+    if rest != 0.0 && (b < 0.0) != (rest < 0.0) {
+        rest + b
+    } else {
+        rest
+    }
+}
+
+/// `a op b` for the four operations and the remainder; `a` is a number.
+pub(crate) fn arithmetic(op: Op, a: &Value, b: &Value) -> Eval {
+    if let Some(value) = fast(op, a, b) {
+        return Ok(value);
+    }
+    let (Some(left), Some(right)) = (Number::of(a), Number::of(b)) else {
+        return Err(type_error(format!(
+            "{} can't be coerced into {}",
+            brief(b),
+            Class::of(a).name()
+        )));
+    };
+    match (left, right) {
+        (Number::Int(a), Number::Int(b)) => big(op, &a, &b),
+        (left @ Number::Float(_), right) | (left, right @ Number::Float(_)) => {
+            Ok(fast_float(op, left.float(), right.float()))
+        }
+        (left, right) => {
+            let ((a, b), (c, d)) = (left.ratio(), right.ratio());
+            ratio(op, (a, b), (c, d))
+        }
+    }
+}
+
+fn big(op: Op, a: &BigInt, b: &BigInt) -> Eval {
+    Ok(integer(match op {
+        Op::Add => a + b,
+        Op::Sub => a - b,
+        Op::Mul => a * b,
+        Op::Div | Op::Mod if b.is_zero() => return Err(divided_by_zero()),
+        Op::Div => a.div_floor(b),
+        Op::Mod => a.mod_floor(b),
+        Op::Lt => return Ok(Value::Bool(a < b)),
+        Op::Le => return Ok(Value::Bool(a <= b)),
+        Op::Gt => return Ok(Value::Bool(a > b)),
+        Op::Ge => return Ok(Value::Bool(a >= b)),
+        Op::Eq => return Ok(Value::Bool(a == b)),
+        Op::Ne => return Ok(Value::Bool(a != b)),
+    }))
+}
+
+fn ratio(op: Op, (a, b): (BigInt, BigInt), (c, d): (BigInt, BigInt)) -> Eval {
+    Ok(match op {
+        Op::Add => rational(a * &d + c * &b, b * d),
+        Op::Sub => rational(a * &d - c * &b, b * d),
+        Op::Mul => rational(a * c, b * d),
+        Op::Div if c.is_zero() => return Err(divided_by_zero()),
+        Op::Div => rational(a * d, b * c),
+        Op::Mod if c.is_zero() => return Err(divided_by_zero()),
+        Op::Mod => {
+            let (left, right) = (a * &d, c * &b);
+            rational(left.mod_floor(&right), b * d)
+        }
+        comparison => return big(comparison, &(a * d), &(c * b)),
+    })
+}
+
+/// `a <=> b` for numbers; `None` beside NaN or when `b` is no number.
+pub(crate) fn compare(a: &Value, b: &Value) -> Option<std::cmp::Ordering> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => return Some(a.cmp(b)),
+        (Value::Float(a), Value::Float(b)) => return a.partial_cmp(b),
+        _ => {}
+    }
+    match (Number::of(a)?, Number::of(b)?) {
+        (Number::Int(a), Number::Int(b)) => Some(a.cmp(&b)),
+        (Number::Int(a), Number::Float(b)) => compare_big_float(&a, b),
+        (Number::Float(a), Number::Int(b)) => {
+            compare_big_float(&b, a).map(std::cmp::Ordering::reverse)
+        }
+        (left @ Number::Float(_), right) | (left, right @ Number::Float(_)) => {
+            left.float().partial_cmp(&right.float())
+        }
+        (left, right) => {
+            let ((a, b), (c, d)) = (left.ratio(), right.ratio());
+            Some((a * d).cmp(&(c * b)))
+        }
+    }
+}
+
+fn compare_big_float(a: &BigInt, b: f64) -> Option<std::cmp::Ordering> {
+    use std::cmp::Ordering;
+    if b.is_nan() {
+        return None;
+    }
+    if b.is_infinite() {
+        return Some(if b > 0.0 {
+            Ordering::Less
+        } else {
+            Ordering::Greater
+        });
+    }
+    let whole = BigInt::from_f64(b.trunc())?;
+    Some(
+        a.cmp(&whole)
+            .then_with(|| 0.0.partial_cmp(&b.fract()).unwrap_or(Ordering::Equal)),
+    )
+}
+
+/// The largest power we compute, in bits; Ruby warns and gives Infinity far above it.
+const BITS_MAX: u64 = 32 * 1024 * 1024;
+
+/// `a ** b`.
+pub(crate) fn power(a: &Value, b: &Value) -> Eval {
+    match (a, b) {
+        (Value::Int(_) | Value::Big(_), Value::Int(exponent)) => {
+            let Some(Number::Int(base)) = Number::of(a) else {
+                return Ok(Value::Nil);
+            };
+            let size = exponent.unsigned_abs();
+            if base.bits().saturating_mul(size) > BITS_MAX && base.bits() > 1 {
+                return Err(argument_too_big());
+            }
+            let raised: BigInt = Pow::pow(&base, size);
+            if *exponent >= 0 {
+                return Ok(integer(raised));
+            }
+            if raised.is_zero() {
+                return Err(divided_by_zero());
+            }
+            Ok(rational(BigInt::from(1), raised))
+        }
+        (Value::Rational(it), Value::Int(exponent)) => {
+            let size = exponent.unsigned_abs();
+            if (it.0.bits() + it.1.bits()).saturating_mul(size) > BITS_MAX {
+                return Err(argument_too_big());
+            }
+            let (a, b): (BigInt, BigInt) = (Pow::pow(&it.0, size), Pow::pow(&it.1, size));
+            Ok(if *exponent >= 0 {
+                rational(a, b)
+            } else {
+                rational(b, a)
+            })
+        }
+        _ => {
+            let Some(exponent) = float_of(b) else {
+                return Err(type_error(format!(
+                    "{} can't be coerced into {}",
+                    brief(b),
+                    Class::of(a).name()
+                )));
+            };
+            let base = float_of(a).unwrap_or(f64::NAN);
+            if base < 0.0 && exponent.fract() != 0.0 && exponent.is_finite() {
+                return Err(error(
+                    Class::NotImplementedError,
+                    "a negative number to a broken power is Complex in Ruby, which is not supported here",
+                ));
+            }
+            Ok(Value::Float(base.powf(exponent)))
+        }
+    }
+}
+
+fn argument_too_big() -> Box<super::exception::Flow> {
+    super::exception::argument_error("exponent is too large")
+}
+
+pub(crate) fn negate(value: &Value) -> Option<Value> {
+    Some(match value {
+        Value::Int(it) => wide(-i128::from(*it)),
+        Value::Float(it) => Value::Float(-it),
+        Value::Big(it) => integer(-(**it).clone()),
+        Value::Rational(it) => Value::Rational(Rc::new((-it.0.clone(), it.1.clone()))),
+        _ => return None,
+    })
+}
+
+pub(crate) fn is_negative(value: &Value) -> bool {
+    match value {
+        Value::Int(it) => *it < 0,
+        Value::Float(it) => *it < 0.0,
+        Value::Big(it) => it.sign() == Sign::Minus,
+        Value::Rational(it) => it.0.is_negative(),
+        _ => false,
+    }
+}
+
+pub(crate) fn big_of(value: &Value) -> Option<BigInt> {
+    match value {
+        Value::Int(it) => Some(BigInt::from(*it)),
+        Value::Big(it) => Some((**it).clone()),
+        _ => None,
+    }
+}
+
+pub(crate) fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Int(it) => *it == 0,
+        Value::Float(it) => *it == 0.0,
+        _ => false,
+    }
+}
+
+pub(crate) fn equal(a: &Value, b: &Value) -> bool {
+    compare(a, b) == Some(std::cmp::Ordering::Equal)
+}
+
+/// As `Float#to_s`: the shortest digits that read back the same.
+pub(crate) fn write_float(out: &mut String, it: f64) {
+    if it.is_nan() {
+        return out.push_str("NaN");
+    }
+    if it.is_infinite() {
+        return out.push_str(if it > 0.0 { "Infinity" } else { "-Infinity" });
+    }
+    let magnitude = it.abs();
+    if it == 0.0 || (1e-4..1e15).contains(&magnitude) {
+        let mut buffer = ryu::Buffer::new();
+        let text = buffer.format_finite(it);
+        if !text.contains('e') {
+            return out.push_str(text);
+        }
+    }
+    let (digits, exponent) = digits_of(magnitude);
+    if it.is_sign_negative() {
+        out.push('-');
+    }
+    // `digits` read 0.DIGITS times ten to the `exponent`.
+    if -3 <= exponent && (exponent <= 15 || exponent == 16 && digits.len() > 16) {
+        return write_plain(out, &digits, exponent);
+    }
+    out.push_str(&digits[..1]);
+    out.push('.');
+    out.push_str(if digits.len() > 1 { &digits[1..] } else { "0" });
+    let power = exponent - 1;
+    out.push_str(if power < 0 { "e-" } else { "e+" });
+    let power = power.unsigned_abs().to_string();
+    if power.len() < 2 {
+        out.push('0');
+    }
+    out.push_str(&power);
+}
+
+fn write_plain(out: &mut String, digits: &str, exponent: i32) {
+    let point = exponent.max(0) as usize;
+    if exponent <= 0 {
+        out.push_str("0.");
+        out.extend(std::iter::repeat_n('0', exponent.unsigned_abs() as usize));
+        out.push_str(digits);
+    } else if digits.len() <= point {
+        out.push_str(digits);
+        out.extend(std::iter::repeat_n('0', point - digits.len()));
+        out.push_str(".0");
+    } else {
+        out.push_str(&digits[..point]);
+        out.push('.');
+        out.push_str(&digits[point..]);
+    }
+}
+
+/// The shortest digits, and the exponent of `0.DIGITS`.
+fn digits_of(magnitude: f64) -> (String, i32) {
+    let mut buffer = ryu::Buffer::new();
+    let text = buffer.format_finite(magnitude);
+    let (mantissa, power) = text.split_once('e').unwrap_or((text, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all: String = [whole, fraction].concat();
+    let leading = all.len() - all.trim_start_matches('0').len();
+    let digits = all.trim_matches('0');
+    (
+        digits.to_owned(),
+        power + whole.len() as i32 - leading as i32,
+    )
+}
+
+pub(crate) fn float_to_s(it: f64) -> String {
+    let mut out = String::new();
+    write_float(&mut out, it);
+    out
+}

@@ -1,0 +1,30 @@
+//! Procs and lambdas: code with the variables it sees, or a method by its name.
+
+use super::Value;
+use crate::names::M;
+use crate::tree::Code;
+use crate::vm::env::Env;
+use std::rc::Rc;
+
+pub(crate) struct Proc {
+    pub(crate) kind: Kind,
+    pub(crate) lambda: bool,
+    /// What a `break` in it leaves.
+    pub(crate) tag: u64,
+}
+
+pub(crate) enum Kind {
+    Code(Rc<Code>, Rc<Env>),
+    /// `&:name`.
+    Symbol(M),
+    /// `method(:name)` of a receiver.
+    Method(Value, M),
+    /// `method(:name)` of a helper.
+    Helper(usize),
+    /// A Hash as a proc: looks its argument up.
+    Lookup(Value),
+    /// `f >> g`: the first, then the second.
+    Chain(Value, Value),
+    /// A curried proc with the arguments so far, and how many it wants.
+    Curry(Rc<Proc>, Vec<Value>, usize),
+}

@@ -1,0 +1,310 @@
+//! A Hash: keys in order of insertion, equal by `eql?`. Up to eight keys are searched one by one; above that an index
+//! is built at the first lookup, so that a row which is only passed on pays nothing for it.
+
+use super::Value;
+use super::compare::{eql, hash_of};
+use super::proc::Proc;
+use super::text::Text;
+use crate::fast_hash;
+use std::cell::{Cell, Ref, RefCell};
+use std::hash::Hasher;
+use std::rc::Rc;
+
+const SEARCHED: usize = 8;
+const EMPTY: u32 = u32::MAX;
+
+#[derive(Default)]
+pub(crate) struct Table {
+    entries: RefCell<Entries>,
+    default: RefCell<Fallback>,
+    frozen: Cell<bool>,
+}
+
+/// What a missing key gives.
+#[derive(Clone, Default)]
+pub(crate) enum Fallback {
+    #[default]
+    Nil,
+    Value(Value),
+    Proc(Rc<Proc>),
+}
+
+#[derive(Default)]
+pub(crate) struct Entries {
+    list: Vec<Entry>,
+    /// Open addressing over `list`; empty while not built. A power of two, at most half full.
+    index: Vec<u32>,
+}
+
+struct Entry {
+    hash: u64,
+    key: Value,
+    value: Value,
+}
+
+impl Entries {
+    fn find(&mut self, hash: u64, is: impl Fn(&Value) -> bool) -> Option<usize> {
+        if self.list.len() <= SEARCHED {
+            return self
+                .list
+                .iter()
+                .position(|entry| entry.hash == hash && is(&entry.key));
+        }
+        if self.index.is_empty() {
+            self.build();
+        }
+        let mask = self.index.len() - 1;
+        let mut slot = hash as usize & mask;
+        loop {
+            match self.index[slot] {
+                EMPTY => return None,
+                at => {
+                    let entry = &self.list[at as usize];
+                    if entry.hash == hash && is(&entry.key) {
+                        return Some(at as usize);
+                    }
+                }
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    fn build(&mut self) {
+        let size = (self.list.len() * 2 + 2).next_power_of_two() * 2;
+        self.index.clear();
+        self.index.resize(size, EMPTY);
+        for at in 0..self.list.len() {
+            self.note(at);
+        }
+    }
+
+    fn note(&mut self, at: usize) {
+        let mask = self.index.len() - 1;
+        let mut slot = self.list[at].hash as usize & mask;
+        while self.index[slot] != EMPTY {
+            slot = (slot + 1) & mask;
+        }
+        self.index[slot] = at as u32;
+    }
+
+    fn push(&mut self, hash: u64, key: Value, value: Value) {
+        self.list.push(Entry { hash, key, value });
+        if self.index.is_empty() {
+            return;
+        }
+        if self.list.len() * 2 > self.index.len() {
+            self.index.clear();
+        } else {
+            self.note(self.list.len() - 1);
+        }
+    }
+}
+
+/// The hash of a String key; [`hash_of`] agrees.
+pub(crate) fn hash_of_str(text: &str) -> u64 {
+    let mut hasher = fast_hash::FastHasher::default();
+    hasher.write_u64(fast_hash::of_bytes(text.as_bytes()));
+    hasher.finish()
+}
+
+impl Table {
+    pub(crate) fn with_capacity(count: usize) -> Table {
+        Table {
+            entries: RefCell::new(Entries {
+                list: Vec::with_capacity(count),
+                index: Vec::new(),
+            }),
+            ..Table::default()
+        }
+    }
+
+    pub(crate) fn from_pairs(pairs: impl IntoIterator<Item = (Value, Value)>) -> Table {
+        let table = Table::default();
+        for (key, value) in pairs {
+            table.insert(key, value);
+        }
+        table
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.borrow().list.len()
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen.get()
+    }
+
+    pub(crate) fn freeze(&self) {
+        self.frozen.set(true);
+    }
+
+    pub(crate) fn get(&self, key: &Value) -> Option<Value> {
+        if let Value::Str(text) = key {
+            return self.get_str(&text.get());
+        }
+        let hash = hash_of(key);
+        let mut entries = self.entries.borrow_mut();
+        let at = entries.find(hash, |known| eql(known, key))?;
+        Some(entries.list[at].value.clone())
+    }
+
+    pub(crate) fn get_str(&self, key: &str) -> Option<Value> {
+        self.get_hashed(hash_of_str(key), key)
+    }
+
+    /// As [`Table::get_str`], with the hash known beforehand.
+    pub(crate) fn get_hashed(&self, hash: u64, key: &str) -> Option<Value> {
+        let mut entries = self.entries.borrow_mut();
+        let at = entries.find(
+            hash,
+            |known| matches!(known, Value::Str(text) if *text.get() == *key),
+        )?;
+        Some(entries.list[at].value.clone())
+    }
+
+    pub(crate) fn contains(&self, key: &Value) -> bool {
+        let hash = hash_of(key);
+        self.entries
+            .borrow_mut()
+            .find(hash, |known| eql(known, key))
+            .is_some()
+    }
+
+    /// A new key goes to the end; a known one keeps its place. A String key is kept as a frozen copy.
+    pub(crate) fn insert(&self, key: Value, value: Value) {
+        let hash = hash_of(&key);
+        let mut entries = self.entries.borrow_mut();
+        match entries.find(hash, |known| eql(known, &key)) {
+            Some(at) => entries.list[at].value = value,
+            None => {
+                let key = match key {
+                    Value::Str(text) if !text.is_frozen() => {
+                        if Rc::strong_count(&text) == 1 {
+                            text.freeze();
+                            Value::Str(text)
+                        } else {
+                            Value::Str(Rc::new(Text::frozen(text.string())))
+                        }
+                    }
+                    key => key,
+                };
+                entries.push(hash, key, value);
+            }
+        }
+    }
+
+    /// For the JSON parser: a frozen key with its hash.
+    pub(crate) fn insert_hashed(&self, hash: u64, key: Rc<Text>, value: Value) {
+        let mut entries = self.entries.borrow_mut();
+        let found = entries.find(hash, |known| match known {
+            Value::Str(text) => Rc::ptr_eq(text, &key) || *text.get() == *key.get(),
+            _ => false,
+        });
+        match found {
+            Some(at) => entries.list[at].value = value,
+            None => entries.push(hash, Value::Str(key), value),
+        }
+    }
+
+    pub(crate) fn remove(&self, key: &Value) -> Option<Value> {
+        let hash = hash_of(key);
+        let mut entries = self.entries.borrow_mut();
+        let at = entries.find(hash, |known| eql(known, key))?;
+        entries.index.clear();
+        Some(entries.list.remove(at).value)
+    }
+
+    pub(crate) fn remove_first(&self) -> Option<(Value, Value)> {
+        let mut entries = self.entries.borrow_mut();
+        if entries.list.is_empty() {
+            return None;
+        }
+        entries.index.clear();
+        let entry = entries.list.remove(0);
+        Some((entry.key, entry.value))
+    }
+
+    pub(crate) fn clear(&self) {
+        *self.entries.borrow_mut() = Entries::default();
+    }
+
+    /// Takes the other's entries.
+    pub(crate) fn replace(&self, other: Table) {
+        *self.entries.borrow_mut() = other.entries.into_inner();
+    }
+
+    pub(crate) fn pairs(&self) -> Vec<(Value, Value)> {
+        let entries = self.entries.borrow();
+        entries
+            .list
+            .iter()
+            .map(|entry| (entry.key.clone(), entry.value.clone()))
+            .collect()
+    }
+
+    pub(crate) fn keys(&self) -> Vec<Value> {
+        self.entries
+            .borrow()
+            .list
+            .iter()
+            .map(|entry| entry.key.clone())
+            .collect()
+    }
+
+    pub(crate) fn values(&self) -> Vec<Value> {
+        self.entries
+            .borrow()
+            .list
+            .iter()
+            .map(|entry| entry.value.clone())
+            .collect()
+    }
+
+    pub(crate) fn borrow(&self) -> Ref<'_, Entries> {
+        self.entries.borrow()
+    }
+
+    pub(crate) fn fallback(&self) -> Fallback {
+        self.default.borrow().clone()
+    }
+
+    pub(crate) fn has_fallback(&self) -> bool {
+        !matches!(*self.default.borrow(), Fallback::Nil)
+    }
+
+    pub(crate) fn set_fallback(&self, fallback: Fallback) {
+        *self.default.borrow_mut() = fallback;
+    }
+
+    /// The same entries and the same fallback.
+    pub(crate) fn copy(&self) -> Table {
+        let table = Table::from_entries(&self.entries.borrow());
+        table.set_fallback(self.fallback());
+        table
+    }
+
+    fn from_entries(entries: &Entries) -> Table {
+        let list = entries
+            .list
+            .iter()
+            .map(|entry| Entry {
+                hash: entry.hash,
+                key: entry.key.clone(),
+                value: entry.value.clone(),
+            })
+            .collect();
+        Table {
+            entries: RefCell::new(Entries {
+                list,
+                index: entries.index.clone(),
+            }),
+            ..Table::default()
+        }
+    }
+}
+
+impl Entries {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Value, &Value)> {
+        self.list.iter().map(|entry| (&entry.key, &entry.value))
+    }
+}

@@ -1,0 +1,422 @@
+//! Blocks: what a method is given to call, and how values meet parameters.
+
+use super::Vm;
+use super::env::{Env, Frame};
+use crate::names::M;
+use crate::tree::{BlockNode, Code, Parameters};
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{Eval, Flow, argument_error, error, type_error, wrong_arguments};
+use crate::value::inspect::inspect;
+use crate::value::proc::{Kind, Proc};
+use crate::value::table::Table;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What our own code does for each element.
+pub(crate) type Native<'a> = &'a mut dyn FnMut(&mut Vm, &[Value]) -> Eval;
+
+/// What a method may call.
+pub(crate) enum Block<'a> {
+    Proc(Rc<Proc>, RefCell<Option<Rc<Env>>>),
+    Native(RefCell<Native<'a>>),
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn of(proc: Rc<Proc>) -> Block<'a> {
+        Block::Proc(proc, RefCell::new(None))
+    }
+
+    pub(crate) fn native(run: Native<'a>) -> Block<'a> {
+        Block::Native(RefCell::new(run))
+    }
+
+    /// How many parameters it names, as far as that decides what it is given.
+    pub(crate) fn parameters(&self) -> Option<&Parameters> {
+        match self {
+            Block::Proc(proc, _) => match &proc.kind {
+                Kind::Code(code, _) => Some(&code.parameters),
+                _ => None,
+            },
+            Block::Native(_) => None,
+        }
+    }
+}
+
+impl Vm {
+    /// Runs a call with its block; a `break` in the block ends the call.
+    pub(crate) fn with_block(
+        &mut self,
+        block: Option<&BlockNode>,
+        env: &Rc<Env>,
+        run: impl FnOnce(&mut Vm, Option<&Block<'_>>) -> Eval,
+    ) -> Eval {
+        let proc = match block {
+            None => return run(self, None),
+            Some(BlockNode::Code(code)) => {
+                let tag = self.tag();
+                let proc = Proc {
+                    kind: Kind::Code(Rc::clone(code), Rc::clone(env)),
+                    lambda: false,
+                    tag,
+                };
+                let block = Block::of(Rc::new(proc));
+                return match run(self, Some(&block)) {
+                    Err(flow) => match *flow {
+                        Flow::Break(to, value) if to == tag => Ok(value),
+                        other => Err(Box::new(other)),
+                    },
+                    done => done,
+                };
+            }
+            Some(BlockNode::Symbol(method)) => Rc::new(Proc {
+                kind: Kind::Symbol(*method),
+                lambda: true,
+                tag: 0,
+            }),
+            Some(BlockNode::Passed(node)) => {
+                let value = self.eval(node, env)?;
+                match Self::proc_of(&value)? {
+                    Some(proc) => proc,
+                    None => return run(self, None),
+                }
+            }
+        };
+        let block = Block::of(proc);
+        run(self, Some(&block))
+    }
+
+    /// `&value`; nil is no block.
+    pub(crate) fn proc_of(value: &Value) -> Eval<Option<Rc<Proc>>> {
+        Ok(Some(match value {
+            Value::Nil => return Ok(None),
+            Value::Proc(proc) => Rc::clone(proc),
+            Value::Symbol(name) => {
+                let method = M::find(&name.name()).ok_or_else(|| {
+                    error(
+                        Class::NoMethodError,
+                        format!("undefined method '{}'", name.name()),
+                    )
+                })?;
+                Rc::new(Proc {
+                    kind: Kind::Symbol(method),
+                    lambda: true,
+                    tag: 0,
+                })
+            }
+            Value::Hash(_) => Rc::new(Proc {
+                kind: Kind::Lookup(value.clone()),
+                lambda: true,
+                tag: 0,
+            }),
+            other => {
+                return Err(type_error(format!(
+                    "wrong argument type {} (expected Proc)",
+                    Class::of(other).name()
+                )));
+            }
+        }))
+    }
+
+    pub(crate) fn make_lambda(&mut self, code: &Rc<Code>, env: &Rc<Env>) -> Value {
+        let tag = self.tag();
+        Value::Proc(Rc::new(Proc {
+            kind: Kind::Code(Rc::clone(code), Rc::clone(env)),
+            lambda: true,
+            tag,
+        }))
+    }
+
+    /// A block as a value, for `&block` parameters and `proc { }`.
+    pub(crate) fn block_value(block: Option<&Block<'_>>) -> Option<Rc<Proc>> {
+        match block {
+            Some(Block::Proc(proc, _)) => Some(Rc::clone(proc)),
+            _ => None,
+        }
+    }
+
+    /// Calls a block with one value.
+    #[inline]
+    pub(crate) fn call1(&mut self, block: &Block<'_>, value: Value) -> Eval {
+        self.call_block(block, &[value])
+    }
+
+    /// Calls a block with a pair, which is made an Array only if the block wants it as one.
+    pub(crate) fn call_pair(&mut self, block: &Block<'_>, a: Value, b: Value) -> Eval {
+        match block.parameters() {
+            Some(parameters) if parameters.simple && parameters.required.len() >= 2 => {
+                self.call_block(block, &[a, b])
+            }
+            _ => self.call_block(block, &[Value::pair(a, b)]),
+        }
+    }
+
+    pub(crate) fn call_block(&mut self, block: &Block<'_>, args: &[Value]) -> Eval {
+        match block {
+            Block::Native(run) => (run.borrow_mut())(self, args),
+            Block::Proc(proc, kept) => match &proc.kind {
+                Kind::Code(code, outer) if !proc.lambda => {
+                    // The environment of the last call, if nobody holds it.
+                    let env = match kept.borrow_mut().take() {
+                        Some(env) if Rc::strong_count(&env) == 1 => {
+                            env.clear();
+                            env
+                        }
+                        _ => Env::new(code.locals, Some(Rc::clone(outer)), Rc::clone(&outer.frame)),
+                    };
+                    let result = self.run_block(code, &env, args, proc.tag);
+                    *kept.borrow_mut() = Some(env);
+                    result
+                }
+                _ => self.call_proc(proc, args),
+            },
+        }
+    }
+
+    fn run_block(&mut self, code: &Rc<Code>, env: &Rc<Env>, args: &[Value], tag: u64) -> Eval {
+        if code.parameters.simple
+            && code.parameters.required.len() == args.len()
+            && (args.len() != 1 || !code.parameters.trailing_comma)
+        {
+            let mut locals = env.locals.borrow_mut();
+            for (local, value) in locals.iter_mut().zip(args) {
+                *local = value.clone();
+            }
+        } else {
+            self.bind_block(&code.parameters, args, env)?;
+        }
+        loop {
+            return match self.deeper(|vm| vm.eval(&code.body, env)) {
+                Err(flow) => match *flow {
+                    Flow::Next(value) => Ok(value),
+                    Flow::Break(0, value) => Err(Box::new(Flow::Break(tag, value))),
+                    Flow::Redo => continue,
+                    other => Err(Box::new(other)),
+                },
+                done => done,
+            };
+        }
+    }
+
+    /// Calls a proc or lambda as a value.
+    pub(crate) fn call_proc(&mut self, proc: &Rc<Proc>, args: &[Value]) -> Eval {
+        match &proc.kind {
+            Kind::Code(code, outer) if proc.lambda => {
+                let tag = self.tag();
+                let frame = Frame {
+                    block: outer.frame.block.clone(),
+                    receiver: outer.frame.receiver.clone(),
+                    tag,
+                };
+                let env = Env::new(code.locals, Some(Rc::clone(outer)), Rc::new(frame));
+                self.bind(&code.parameters, args, false, None, &env)?;
+                match self.deeper(|vm| vm.eval(&code.body, &env)) {
+                    Err(flow) => match *flow {
+                        Flow::Return(to, value) if to == tag => Ok(value),
+                        Flow::Next(value) | Flow::Break(0, value) => Ok(value),
+                        other => Err(Box::new(other)),
+                    },
+                    done => done,
+                }
+            }
+            Kind::Code(code, outer) => {
+                let env = Env::new(code.locals, Some(Rc::clone(outer)), Rc::clone(&outer.frame));
+                self.run_block(code, &env, args, proc.tag)
+            }
+            Kind::Symbol(method) => {
+                let (receiver, rest) = args
+                    .split_first()
+                    .ok_or_else(|| argument_error("no receiver given"))?;
+                self.send(receiver, *method, rest, None)
+            }
+            Kind::Method(receiver, method) => self.send(receiver, *method, args, None),
+            Kind::Helper(helper) => self.call_helper(*helper, Value::Main, args, false, None),
+            Kind::Lookup(table) => self.send(table, M::OpIndex, args, None),
+            Kind::Chain(first, second) => {
+                let between = self.send(first, M::Call, args, None)?;
+                self.send(second, M::Call, &[between], None)
+            }
+            Kind::Curry(inner, so_far, wanted) => {
+                let mut all = so_far.clone();
+                all.extend_from_slice(args);
+                if all.len() >= *wanted {
+                    return self.call_proc(inner, &all);
+                }
+                let kind = Kind::Curry(Rc::clone(inner), all, *wanted);
+                Ok(Value::Proc(Rc::new(Proc {
+                    kind,
+                    lambda: proc.lambda,
+                    tag: 0,
+                })))
+            }
+        }
+    }
+
+    /// A block's parameters: what lacks is nil, what is too much is dropped, an Array alone is spread.
+    fn bind_block(&mut self, parameters: &Parameters, args: &[Value], env: &Rc<Env>) -> Eval<()> {
+        let spread;
+        let mut args = args;
+        if let [Value::Array(list)] = args
+            && parameters.spreads()
+        {
+            spread = list.borrow().clone();
+            args = &spread;
+        }
+        let mut args = args.to_vec();
+        let keywords = if parameters.keywords.is_empty() && parameters.keyword_rest.is_none() {
+            None
+        } else {
+            match args.last() {
+                Some(Value::Hash(table))
+                    if args.len() > parameters.least() && has_symbol_keys(table) =>
+                {
+                    let table = Rc::clone(table);
+                    args.pop();
+                    Some(table)
+                }
+                _ => None,
+            }
+        };
+        if let Some(most) = parameters.most() {
+            args.truncate(most);
+        }
+        while args.len() < parameters.least() {
+            args.push(Value::Nil);
+        }
+        self.bind_positional(parameters, &args, env)?;
+        self.bind_keywords(parameters, keywords, env)?;
+        if let Some(slot) = parameters.block {
+            env.set(slot, Value::Nil);
+        }
+        Ok(())
+    }
+
+    /// A method's or lambda's parameters: the number must be right.
+    pub(crate) fn bind(
+        &mut self,
+        parameters: &Parameters,
+        args: &[Value],
+        keywords_given: bool,
+        block: Option<Rc<Proc>>,
+        env: &Rc<Env>,
+    ) -> Eval<()> {
+        if parameters.simple && !keywords_given {
+            if args.len() != parameters.required.len() {
+                return Err(wrong_arguments(
+                    args.len(),
+                    parameters.required.len(),
+                    Some(parameters.required.len()),
+                ));
+            }
+            let mut locals = env.locals.borrow_mut();
+            for (local, value) in locals.iter_mut().zip(args) {
+                *local = value.clone();
+            }
+            return Ok(());
+        }
+        let takes_keywords = !parameters.keywords.is_empty() || parameters.keyword_rest.is_some();
+        let mut args = args;
+        let mut keywords = None;
+        if let Some((Value::Hash(table), before)) = args.split_last()
+            && keywords_given
+        {
+            if takes_keywords {
+                keywords = Some(Rc::clone(table));
+                args = before;
+            } else if table.len() == 0 {
+                args = before;
+            }
+        }
+        let most = parameters.most();
+        if args.len() < parameters.least() || most.is_some_and(|most| args.len() > most) {
+            return Err(wrong_arguments(args.len(), parameters.least(), most));
+        }
+        self.bind_positional(parameters, args, env)?;
+        self.bind_keywords(parameters, keywords, env)?;
+        if let Some(slot) = parameters.block {
+            env.set(slot, block.map_or(Value::Nil, Value::Proc));
+        }
+        Ok(())
+    }
+
+    /// There are at least as many as are required.
+    fn bind_positional(
+        &mut self,
+        parameters: &Parameters,
+        args: &[Value],
+        env: &Rc<Env>,
+    ) -> Eval<()> {
+        let mut args = args.iter().cloned();
+        let mut spare = args.len().saturating_sub(parameters.least());
+        for target in &parameters.required {
+            self.assign(target, args.next().unwrap_or_default(), env)?;
+        }
+        for (slot, default) in &parameters.optional {
+            let value = if spare > 0 {
+                spare -= 1;
+                args.next().unwrap_or_default()
+            } else {
+                self.eval(default, env)?
+            };
+            env.set(*slot, value);
+        }
+        if let Some(rest) = &parameters.rest {
+            let list: Vec<Value> = args.by_ref().take(spare).collect();
+            self.assign(rest, Value::array(list), env)?;
+        }
+        for target in &parameters.posts {
+            self.assign(target, args.next().unwrap_or_default(), env)?;
+        }
+        Ok(())
+    }
+
+    fn bind_keywords(
+        &mut self,
+        parameters: &Parameters,
+        given: Option<Rc<Table>>,
+        env: &Rc<Env>,
+    ) -> Eval<()> {
+        let given = given.map(|table| table.copy()).unwrap_or_default();
+        let mut missing = Vec::new();
+        for (name, slot, default) in &parameters.keywords {
+            let value = match (given.remove(&Value::Symbol(*name)), default) {
+                (Some(value), _) => value,
+                (None, Some(default)) => self.eval(default, env)?,
+                (None, None) => {
+                    missing.push(format!(":{}", name.name()));
+                    Value::Nil
+                }
+            };
+            env.set(*slot, value);
+        }
+        let many = |count: usize| if count > 1 { "s" } else { "" };
+        if !missing.is_empty() {
+            return Err(argument_error(format!(
+                "missing keyword{}: {}",
+                many(missing.len()),
+                missing.join(", ")
+            )));
+        }
+        match parameters.keyword_rest {
+            Some(Some(slot)) => env.set(slot, Value::hash(given)),
+            Some(None) => {}
+            None if given.len() > 0 => {
+                let names: Vec<String> = given.keys().iter().map(inspect).collect();
+                return Err(argument_error(format!(
+                    "unknown keyword{}: {}",
+                    many(names.len()),
+                    names.join(", ")
+                )));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+fn has_symbol_keys(table: &Table) -> bool {
+    table
+        .keys()
+        .iter()
+        .all(|key| matches!(key, Value::Symbol(_)))
+}

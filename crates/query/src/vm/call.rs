@@ -1,0 +1,77 @@
+//! Calls of helpers and of `yield`. Methods of values are in [`crate::methods`].
+
+use super::Vm;
+use super::block::Block;
+use super::env::{Env, Frame};
+use crate::names::M;
+use crate::tree::{Arguments, HelperCall};
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{Eval, Flow, error};
+use crate::value::proc::Proc;
+use std::rc::Rc;
+
+impl Vm {
+    /// Calls a method of a value.
+    #[inline]
+    pub(crate) fn send(
+        &mut self,
+        receiver: &Value,
+        method: M,
+        args: &[Value],
+        block: Option<&Block<'_>>,
+    ) -> Eval {
+        crate::methods::call(self, receiver, method, args, block)
+    }
+
+    pub(super) fn helper_node(&mut self, call: &HelperCall, env: &Rc<Env>) -> Eval {
+        let receiver = match &call.receiver {
+            Some(node) => self.eval(node, env)?,
+            None => env.frame.receiver.clone(),
+        };
+        let args = self.arguments(&call.arguments, env)?;
+        let keywords = call.arguments.keywords;
+        self.with_block(call.block.as_ref(), env, |vm, block| {
+            let block = Vm::block_value(block);
+            vm.call_helper(call.method, receiver, &args, keywords, block)
+        })
+    }
+
+    pub(crate) fn call_helper(
+        &mut self,
+        helper: usize,
+        receiver: Value,
+        args: &[Value],
+        keywords: bool,
+        block: Option<Rc<Proc>>,
+    ) -> Eval {
+        let code = Rc::clone(&self.program.definitions[helper].code);
+        let tag = self.tag();
+        let frame = Frame {
+            block: block.clone(),
+            receiver,
+            tag,
+        };
+        let env = Env::new(code.locals, None, Rc::new(frame));
+        let outer_match = std::mem::take(&mut self.last_match);
+        let result = self
+            .bind(&code.parameters, args, keywords, block, &env)
+            .and_then(|()| self.deeper(|vm| vm.eval(&code.body, &env)));
+        self.last_match = outer_match;
+        match result {
+            Err(flow) => match *flow {
+                Flow::Return(to, value) if to == tag => Ok(value),
+                other => Err(Box::new(other)),
+            },
+            done => done,
+        }
+    }
+
+    pub(super) fn yield_node(&mut self, arguments: &Arguments, env: &Rc<Env>) -> Eval {
+        let Some(block) = env.frame.block.clone() else {
+            return Err(error(Class::LocalJumpError, "no block given (yield)"));
+        };
+        let args = self.arguments(arguments, env)?;
+        self.call_block(&Block::of(block), &args)
+    }
+}

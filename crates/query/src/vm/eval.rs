@@ -1,0 +1,506 @@
+//! What each kind of node gives.
+
+use super::Vm;
+use super::env::Env;
+use crate::regex::Pattern;
+use crate::tree::{Arguments, Begin, Call, Case, MatchPart, Node, Pair, Rescue, StageCall, While};
+use crate::value::class::Class;
+use crate::value::exception::{Eval, Exception, Flow, error, no_method, type_error};
+use crate::value::inspect::write_to_s;
+use crate::value::number::{self, Op};
+use crate::value::symbol::Symbol;
+use crate::value::table::Table;
+use crate::value::{Value, compare};
+use crate::{methods, reducers};
+use std::rc::Rc;
+
+impl Vm {
+    pub(crate) fn eval(&mut self, node: &Node, env: &Rc<Env>) -> Eval {
+        Ok(match node {
+            Node::Nil => Value::Nil,
+            Node::True => Value::Bool(true),
+            Node::False => Value::Bool(false),
+            Node::Int(it) => Value::Int(*it),
+            Node::Local(slot) => env.get(*slot),
+            Node::Outer(depth, slot) => env.outer(*depth).get(*slot),
+            Node::Row => self.row.clone(),
+            Node::Index(pair) => return self.index(&pair.0, &pair.1, env),
+            Node::Binary(parts) => {
+                let (left, right) = (self.eval(&parts.1, env)?, self.eval(&parts.2, env)?);
+                return self.binary(parts.0, &left, &right);
+            }
+            Node::Literal(value) => value.clone(),
+            Node::Str(text) => Value::str(&**text),
+            Node::Interpolated(parts) => Value::str(self.interpolate(parts, env)?),
+            Node::InterpolatedSymbol(parts) => {
+                Value::Symbol(Symbol::new(&self.interpolate(parts, env)?))
+            }
+            Node::InterpolatedRegexp(regexp) => {
+                let source = self.interpolate(&regexp.parts, env)?;
+                if let Some(cached) = &*regexp.cache.borrow()
+                    && cached.source() == source
+                {
+                    return Ok(Value::Regexp(Rc::clone(cached)));
+                }
+                let pattern = Pattern::compile(&source, regexp.options)?;
+                *regexp.cache.borrow_mut() = Some(Rc::clone(&pattern));
+                Value::Regexp(pattern)
+            }
+            Node::Array(elements) => {
+                let mut list = Vec::with_capacity(elements.len());
+                for element in elements {
+                    list.push(self.eval(element, env)?);
+                }
+                Value::array(list)
+            }
+            Node::ArraySplat(elements) => Value::array(self.spread(elements, env)?),
+            Node::Splat(inner) => {
+                let value = self.eval(inner, env)?;
+                Value::array(self.splat(&value)?)
+            }
+            Node::Hash(pairs) => self.hash(pairs, env)?,
+            Node::Range(parts) => {
+                let (from, to) = (self.eval(&parts.0, env)?, self.eval(&parts.1, env)?);
+                if !from.is_nil() && !to.is_nil() && compare::compare(&from, &to).is_none() {
+                    return Err(crate::value::exception::argument_error(
+                        "bad value for range",
+                    ));
+                }
+                Value::range(from, to, parts.2)
+            }
+            Node::SelfRef => env.frame.receiver.clone(),
+            Node::Global(at) => self.globals[*at].clone(),
+            Node::Instance(at) => self.instances[*at].clone(),
+            Node::Constant(at) => match &self.constants[*at] {
+                Some(value) => value.clone(),
+                None => {
+                    let name = &self.program.constants[*at];
+                    return Err(error(
+                        Class::NameError,
+                        format!("uninitialized constant {name}"),
+                    ));
+                }
+            },
+            Node::LastMatch(part) => self.match_part(*part),
+            Node::AssignLocal(slot, value) => {
+                let value = self.eval(value, env)?;
+                env.set(*slot, value.clone());
+                value
+            }
+            Node::Assign(parts) => {
+                let value = self.eval(&parts.1, env)?;
+                self.assign(&parts.0, value.clone(), env)?;
+                value
+            }
+            Node::MultiAssign(parts) => {
+                let value = self.eval(&parts.1, env)?;
+                let list = Self::spread_for_assignment(&value);
+                self.assign_many(&parts.0, &list, env)?;
+                value
+            }
+            Node::Update(update) => return self.update(update, env),
+            Node::Sequence(nodes) => {
+                let Some((last, before)) = nodes.split_last() else {
+                    return Ok(Value::Nil);
+                };
+                for node in before {
+                    self.eval(node, env)?;
+                }
+                return self.eval(last, env);
+            }
+            Node::If(parts) => {
+                let branch = if self.test(&parts.0, env)? {
+                    &parts.1
+                } else {
+                    &parts.2
+                };
+                return self.eval(branch, env);
+            }
+            Node::And(pair) => {
+                let left = self.eval(&pair.0, env)?;
+                if left.truthy() {
+                    return self.eval(&pair.1, env);
+                }
+                left
+            }
+            Node::Or(pair) => {
+                let left = self.eval(&pair.0, env)?;
+                if !left.truthy() {
+                    return self.eval(&pair.1, env);
+                }
+                left
+            }
+            Node::Not(inner) => Value::Bool(!self.test(inner, env)?),
+            Node::While(it) => return self.run_while(it, env),
+            Node::For(parts) => return self.run_for(&parts.0, &parts.1, &parts.2, env),
+            Node::Case(case) => return self.case(case, env),
+            Node::Begin(begin) => return self.begin(begin, env),
+            Node::Call(call) => return self.call_node(call, env),
+            Node::Helper(call) => return self.helper_node(call, env),
+            Node::Kernel(call) => return self.kernel_node(call, env),
+            Node::Stage(call) => return self.stage_node(call, env),
+            Node::Lambda(code) => self.make_lambda(code, env),
+            Node::Yield(arguments) => return self.yield_node(arguments, env),
+            Node::BlockGiven => Value::Bool(env.frame.block.is_some()),
+            Node::Return(value) => {
+                let value = self.eval(value, env)?;
+                return Err(Box::new(Flow::Return(env.frame.tag, value)));
+            }
+            Node::Break(value) => {
+                let value = self.eval(value, env)?;
+                return Err(Box::new(Flow::Break(0, value)));
+            }
+            Node::Next(value) => {
+                let value = self.eval(value, env)?;
+                return Err(Box::new(Flow::Next(value)));
+            }
+            Node::LoopBreak(value) => {
+                let value = self.eval(value, env)?;
+                return Err(Box::new(Flow::LoopBreak(value)));
+            }
+            Node::LoopNext => return Err(Box::new(Flow::LoopNext)),
+            Node::Retry => return Err(Box::new(Flow::Retry)),
+            Node::Redo => return Err(Box::new(Flow::Redo)),
+            Node::Defined(inner, word) => match self.eval(inner, env) {
+                Ok(_) => Value::str(*word),
+                Err(flow) if matches!(*flow, Flow::Raise(_)) => Value::Nil,
+                Err(flow) => return Err(flow),
+            },
+            Node::DefinedGlobal(at) => {
+                if self.globals[*at].is_nil() {
+                    Value::Nil
+                } else {
+                    Value::str("global-variable")
+                }
+            }
+            Node::DefinedConstant(at) => {
+                if self.constants[*at].is_none() {
+                    Value::Nil
+                } else {
+                    Value::str("constant")
+                }
+            }
+            Node::MatchAssign(parts) => {
+                let value = self.eval(&parts.0, env)?;
+                for (name, target) in &parts.1 {
+                    let group = match &self.last_match {
+                        Value::Match(found) => Value::option(found.named(name).flatten()),
+                        _ => Value::Nil,
+                    };
+                    self.assign(target, group, env)?;
+                }
+                value
+            }
+        })
+    }
+
+    /// Whether a condition holds. Comparisons, the common case, make no value.
+    #[inline]
+    pub(crate) fn test(&mut self, node: &Node, env: &Rc<Env>) -> Eval<bool> {
+        Ok(self.eval(node, env)?.truthy())
+    }
+
+    #[inline]
+    pub(crate) fn binary(&mut self, op: Op, left: &Value, right: &Value) -> Eval {
+        if let Some(value) = number::fast(op, left, right) {
+            return Ok(value);
+        }
+        methods::binary(self, op, left, right)
+    }
+
+    fn index(&mut self, receiver: &Node, key: &Node, env: &Rc<Env>) -> Eval {
+        let receiver = self.eval(receiver, env)?;
+        // A String literal as a key needs no String.
+        if let (Value::Hash(table), Node::Str(key)) = (&receiver, key) {
+            if let Some(value) = table.get_str(key) {
+                return Ok(value);
+            }
+            if !table.has_fallback() {
+                return Ok(Value::Nil);
+            }
+        }
+        let key = self.eval(key, env)?;
+        if let (Value::Array(list), Value::Int(at)) = (&receiver, &key) {
+            let list = list.borrow();
+            let at = if *at < 0 {
+                *at + list.len() as i64
+            } else {
+                *at
+            };
+            return Ok(usize::try_from(at)
+                .ok()
+                .and_then(|at| list.get(at).cloned())
+                .unwrap_or_default());
+        }
+        self.send(&receiver, crate::names::M::OpIndex, &[key], None)
+    }
+
+    fn interpolate(&mut self, parts: &[Node], env: &Rc<Env>) -> Eval<String> {
+        let mut text = String::new();
+        for part in parts {
+            match part {
+                Node::Str(plain) => text.push_str(plain),
+                other => {
+                    let value = self.eval(other, env)?;
+                    if let Value::Token(_) = value {
+                        return Err(no_method("to_s", &value));
+                    }
+                    write_to_s(&mut text, &value);
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// Elements or arguments with `*splat`s among them.
+    pub(crate) fn spread(&mut self, nodes: &[Node], env: &Rc<Env>) -> Eval<Vec<Value>> {
+        let mut list = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            match node {
+                Node::Splat(inner) => {
+                    let value = self.eval(inner, env)?;
+                    list.extend(self.splat(&value)?);
+                }
+                other => list.push(self.eval(other, env)?),
+            }
+        }
+        Ok(list)
+    }
+
+    /// `*value`.
+    pub(crate) fn splat(&mut self, value: &Value) -> Eval<Vec<Value>> {
+        Ok(match value {
+            Value::Nil => Vec::new(),
+            Value::Array(list) => list.borrow().clone(),
+            Value::Hash(_) | Value::Range(_) | Value::Enumerator(_) => {
+                methods::enumerable::to_vec(self, value)?
+            }
+            other => vec![other.clone()],
+        })
+    }
+
+    fn hash(&mut self, pairs: &[Pair], env: &Rc<Env>) -> Eval {
+        let table = Table::with_capacity(pairs.len());
+        for pair in pairs {
+            match pair {
+                Pair::Entry(key, value) => {
+                    let key = self.eval(key, env)?;
+                    let value = self.eval(value, env)?;
+                    table.insert(key, value);
+                }
+                Pair::Splat(node) => match self.eval(node, env)? {
+                    Value::Hash(other) => {
+                        for (key, value) in other.pairs() {
+                            table.insert(key, value);
+                        }
+                    }
+                    Value::Nil => {}
+                    other => return Err(crate::value::exception::no_conversion(&other, "Hash")),
+                },
+            }
+        }
+        Ok(Value::hash(table))
+    }
+
+    fn match_part(&self, part: MatchPart) -> Value {
+        let Value::Match(found) = &self.last_match else {
+            return Value::Nil;
+        };
+        match part {
+            MatchPart::All => self.last_match.clone(),
+            MatchPart::Group(group) => Value::option(found.group(group)),
+            MatchPart::Pre => Value::str(found.pre()),
+            MatchPart::Post => Value::str(found.post()),
+            MatchPart::Last => {
+                Value::option((1..found.len()).rev().find_map(|group| found.group(group)))
+            }
+        }
+    }
+
+    fn run_while(&mut self, it: &While, env: &Rc<Env>) -> Eval {
+        let mut first = it.body_first;
+        loop {
+            if !first && self.test(&it.condition, env)? == it.until {
+                return Ok(Value::Nil);
+            }
+            first = false;
+            match self.eval(&it.body, env) {
+                Ok(_) => {}
+                Err(flow) => match *flow {
+                    Flow::LoopBreak(value) => return Ok(value),
+                    Flow::LoopNext => {}
+                    other => return Err(Box::new(other)),
+                },
+            }
+        }
+    }
+
+    fn run_for(
+        &mut self,
+        target: &crate::tree::Target,
+        list: &Node,
+        body: &Node,
+        env: &Rc<Env>,
+    ) -> Eval {
+        let list = self.eval(list, env)?;
+        let mut left = None;
+        methods::enumerable::each(self, &list, &mut |vm, element| {
+            vm.assign(target, element, env)?;
+            match vm.eval(body, env) {
+                Ok(_) => Ok(()),
+                Err(flow) => match *flow {
+                    Flow::LoopNext => Ok(()),
+                    Flow::LoopBreak(value) => {
+                        left = Some(value);
+                        Err(Box::new(Flow::Enough))
+                    }
+                    other => Err(Box::new(other)),
+                },
+            }
+        })?;
+        Ok(left.unwrap_or(list))
+    }
+
+    fn case(&mut self, case: &Case, env: &Rc<Env>) -> Eval {
+        let subject = match &case.subject {
+            Some(node) => Some(self.eval(node, env)?),
+            None => None,
+        };
+        for (patterns, body) in &case.branches {
+            for pattern in patterns {
+                let candidates = match pattern {
+                    Node::Splat(inner) => {
+                        let value = self.eval(inner, env)?;
+                        self.splat(&value)?
+                    }
+                    other => vec![self.eval(other, env)?],
+                };
+                for candidate in candidates {
+                    let hit = match &subject {
+                        Some(subject) => self.case_equal(&candidate, subject)?,
+                        None => candidate.truthy(),
+                    };
+                    if hit {
+                        return self.eval(body, env);
+                    }
+                }
+            }
+        }
+        self.eval(&case.otherwise, env)
+    }
+
+    /// `pattern === value`.
+    pub(crate) fn case_equal(&mut self, pattern: &Value, value: &Value) -> Eval<bool> {
+        match compare::case_equal(pattern, value) {
+            Some(known) => Ok(known),
+            None => Ok(self
+                .send(
+                    pattern,
+                    crate::names::M::OpCaseEq,
+                    std::slice::from_ref(value),
+                    None,
+                )?
+                .truthy()),
+        }
+    }
+
+    fn begin(&mut self, begin: &Begin, env: &Rc<Env>) -> Eval {
+        let result = self.begin_body(begin, env);
+        if let Some(ensure) = &begin.ensure {
+            self.eval(ensure, env)?;
+        }
+        result
+    }
+
+    fn begin_body(&mut self, begin: &Begin, env: &Rc<Env>) -> Eval {
+        loop {
+            let flow = match self.eval(&begin.body, env) {
+                Ok(value) => {
+                    return match &begin.otherwise {
+                        Some(otherwise) => self.eval(otherwise, env),
+                        None => Ok(value),
+                    };
+                }
+                Err(flow) => flow,
+            };
+            let Flow::Raise(raised) = &*flow else {
+                return Err(flow);
+            };
+            let raised = Rc::clone(raised);
+            let Some(rescue) = self.rescue_for(begin, &raised, env)? else {
+                return Err(flow);
+            };
+            if let Some(target) = &rescue.target {
+                self.assign(target, Value::Exception(Rc::clone(&raised)), env)?;
+            }
+            match self.eval(&rescue.body, env) {
+                Err(flow) if matches!(*flow, Flow::Retry) => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn rescue_for<'a>(
+        &mut self,
+        begin: &'a Begin,
+        raised: &Exception,
+        env: &Rc<Env>,
+    ) -> Eval<Option<&'a Rescue>> {
+        for rescue in &begin.rescues {
+            if rescue.classes.is_empty() && raised.class.is(Class::StandardError) {
+                return Ok(Some(rescue));
+            }
+            for class in self.spread(&rescue.classes, env)? {
+                match class {
+                    Value::Class(class) if raised.class.is(class) => return Ok(Some(rescue)),
+                    Value::Class(_) => {}
+                    _ => return Err(type_error("class or module required for rescue clause")),
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn call_node(&mut self, call: &Call, env: &Rc<Env>) -> Eval {
+        let receiver = self.eval(&call.receiver, env)?;
+        if call.safe && receiver.is_nil() {
+            return Ok(Value::Nil);
+        }
+        let simple = !call.arguments.splat && call.block.is_none();
+        match (simple, &*call.arguments.list) {
+            (true, []) => self.send(&receiver, call.method, &[], None),
+            (true, [one]) => {
+                let one = self.eval(one, env)?;
+                self.send(&receiver, call.method, &[one], None)
+            }
+            _ => {
+                let args = self.arguments(&call.arguments, env)?;
+                self.with_block(call.block.as_ref(), env, |vm, block| {
+                    vm.send(&receiver, call.method, &args, block)
+                })
+            }
+        }
+    }
+
+    pub(crate) fn arguments(&mut self, arguments: &Arguments, env: &Rc<Env>) -> Eval<Vec<Value>> {
+        if arguments.splat {
+            return self.spread(&arguments.list, env);
+        }
+        let mut list = Vec::with_capacity(arguments.list.len());
+        for node in &arguments.list {
+            list.push(self.eval(node, env)?);
+        }
+        Ok(list)
+    }
+
+    fn stage_node(&mut self, call: &StageCall, env: &Rc<Env>) -> Eval {
+        // These are called for each row, with one value and no block: no list for it.
+        let args = self.arguments(&call.arguments, env)?;
+        match &call.block {
+            Some(block) => self.with_block(Some(block), env, |vm, block| {
+                reducers::builtins::call(vm, call.builtin, &args, block, call.reducing)
+            }),
+            None => reducers::builtins::call(self, call.builtin, &args, None, false),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The evaluator: walks the tree of a [`Program`]. It owns all state of a run: globals, constants, the row, the scope
+//! the reducers stand in. It never reads a file or a clock.
+
+mod assign;
+pub(crate) mod block;
+mod call;
+pub(crate) mod env;
+mod eval;
+mod kernel;
+
+use crate::reducers::scope::Scope;
+use crate::tree::Program;
+use crate::value::Value;
+use crate::value::class::Class;
+use crate::value::exception::{Eval, error};
+use env::{Env, Frame};
+use std::rc::Rc;
+
+/// How deep calls may nest. Each takes some kilobytes of the machine's stack; [`crate::run`] provides it.
+const DEPTH_MAX: u32 = 10_000;
+
+pub(crate) struct Vm {
+    pub(crate) program: Rc<Program>,
+    pub(crate) globals: Vec<Value>,
+    pub(crate) instances: Vec<Value>,
+    pub(crate) constants: Vec<Option<Value>>,
+    /// `_`.
+    pub(crate) row: Value,
+    /// What a builtin without an argument works on: the row, or a block's element.
+    pub(crate) target: Value,
+    /// The reducers of the stage or block that runs.
+    pub(crate) scope: Scope,
+    /// `$~`.
+    pub(crate) last_match: Value,
+    pub(crate) random: crate::methods::random::Random,
+    /// Enumerators that walk endless sequences stop here.
+    depth: u32,
+    tags: u64,
+}
+
+impl Vm {
+    pub(crate) fn new(program: Rc<Program>) -> Vm {
+        Vm {
+            globals: vec![Value::Nil; program.globals.len()],
+            instances: vec![Value::Nil; program.instances.len()],
+            constants: vec![None; program.constants.len()],
+            program,
+            row: Value::Nil,
+            target: Value::Nil,
+            scope: Scope::default(),
+            last_match: Value::Nil,
+            random: crate::methods::random::Random::new(&[0]),
+            depth: 0,
+            tags: 0,
+        }
+    }
+
+    /// The environment of a stage, or of a helper file's top level.
+    pub(crate) fn top(locals: usize) -> Rc<Env> {
+        let frame = Frame {
+            block: None,
+            receiver: Value::Main,
+            tag: 0,
+        };
+        Env::new(locals, None, Rc::new(frame))
+    }
+
+    /// A number nobody has had.
+    pub(crate) fn tag(&mut self) -> u64 {
+        self.tags += 1;
+        self.tags
+    }
+
+    /// Runs something one level deeper.
+    pub(crate) fn deeper<T>(&mut self, run: impl FnOnce(&mut Vm) -> Eval<T>) -> Eval<T> {
+        if self.depth >= DEPTH_MAX {
+            return Err(error(Class::SystemStackError, "stack level too deep"));
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        result
+    }
+}

@@ -1,0 +1,78 @@
+//! The parser and the printer against each other and against `serde_json`: any value, and any text that is nearly JSON.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use lastbyte_query::{Input, Options, Query};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// What a query prints for one line; `None` when it fails.
+fn printed(query: &str, line: &[u8]) -> Option<String> {
+    let query = Query::compile(query, &[], Options::default()).unwrap();
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    let input = Input::from_bytes("line", line.to_vec());
+    query
+        .run(vec![input], &mut out, &mut errors)
+        .then(|| String::from_utf8(out).unwrap())
+}
+
+fn json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>()
+            .prop_filter("finite", |it| it.is_finite())
+            .prop_map(Value::from),
+        any::<String>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            proptest::collection::vec((any::<String>(), inner), 0..6)
+                .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_is_printed_reads_back_as_what_was_read(value in json(), spaced in any::<bool>()) {
+        let text = if spaced {
+            serde_json::to_string_pretty(&value).unwrap().replace('\n', "\t ")
+        } else {
+            value.to_string()
+        };
+        let once = printed("_", text.as_bytes()).unwrap();
+        let back: Value = serde_json::from_str(&once).unwrap();
+        prop_assert_eq!(&back, &value);
+        prop_assert_eq!(printed("_", once.as_bytes()).unwrap(), once);
+    }
+
+    #[test]
+    fn what_is_skipped_changes_nothing(value in json(), key in "[a-c]") {
+        let row = serde_json::json!({"a": value, "b": 1, "c": "x"});
+        let text = row.to_string();
+        let (part, whole) = (format!("_[{key:?}]"), format!("_.to_a.to_h[{key:?}]"));
+        prop_assert_eq!(printed(&part, text.as_bytes()), printed(&whole, text.as_bytes()));
+    }
+
+    #[test]
+    fn broken_text_is_refused_like_serde_json_does(value in json(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut text = value.to_string().into_bytes();
+        let at = at.index(text.len());
+        text[at] = byte;
+        prop_assume!(!text.contains(&b'\n') && !text.iter().all(|byte| b" \t\r".contains(byte)));
+        let theirs = serde_json::from_slice::<Value>(&text);
+        // They refuse numbers beyond a float, which are Infinity here and then not printable.
+        let huge = theirs.as_ref().is_err_and(|wrong| wrong.to_string().contains("out of range"));
+        prop_assert!(huge || printed("0", &text).is_some() == theirs.is_ok(), "{}", String::from_utf8_lossy(&text));
+    }
+
+    #[test]
+    fn no_query_text_panics(text in "[-_\\[\\]{}()\"'/ a-c0-9.|&>+*:,#$%?!]{0,30}") {
+        let _ = Query::compile(&text, &[], Options::default());
+    }
+}
