@@ -56,7 +56,8 @@ pub(crate) struct Arguments {
     /// Round-trip time without queues: 39ms
     #[arg(long, help_heading = "Path")]
     rtt: Option<String>,
-    /// What the queue before the bottleneck holds: 50ms at its rate, 64kB, 100p (packets), or unlimited
+    /// What the queue before the bottleneck holds: 50ms at its rate, 64kB, 100p (packets), or unlimited. Default, with a --rate
+    /// and an --rtt: one round trip, or 20 packets if that is below 10ms
     #[arg(long, help_heading = "Path")]
     queue: Option<String>,
     /// How the queue is kept: drop-tail, codel, fq-codel

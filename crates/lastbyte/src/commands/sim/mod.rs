@@ -5,6 +5,7 @@ mod plot;
 mod qlogs;
 mod table;
 
+use core::time::Duration;
 use std::{io::Write, path::Path, process::ExitCode};
 
 use lastbyte_record::qlog::Dialect;
@@ -14,7 +15,7 @@ use lastbyte_sim::{
     listener::Several,
     network::PathText,
     row::Row,
-    simulate,
+    simulate, units,
 };
 
 pub(crate) use self::arguments::Arguments;
@@ -87,7 +88,7 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, size: u64, seed: 
     let requests: Vec<Request> = (0..arguments.requests.get())
         .map(|index| Request {
             pause: if index == 0 {
-                std::time::Duration::ZERO
+                Duration::ZERO
             } else {
                 arguments.pause
             },
@@ -109,7 +110,7 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, size: u64, seed: 
             .cross
             .iter()
             .map(|kind| CrossTraffic {
-                start: std::time::Duration::ZERO,
+                start: Duration::ZERO,
                 kind: kind.clone(),
             })
             .collect(),
@@ -170,8 +171,10 @@ fn base_of(settings: &PathText) -> Result<(String, PathText), Failure> {
         )),
         (true, Some(rtt)) => {
             let mut base = PathText::default();
-            // A queue of one round trip, where nothing is said of it.
-            base.down.queue = Some(rtt.clone());
+            // A queue of one round trip, where nothing is said of it; on a short one, of twenty packets.
+            let is_short = units::span(rtt).is_ok_and(|rtt| rtt < SHORT_RTT);
+            let queue = if is_short { "20p" } else { rtt };
+            base.down.queue = Some(queue.to_owned());
             Ok(("custom".to_owned(), base))
         }
         (true, None) => Err(Failure::Usage(
@@ -182,6 +185,8 @@ fn base_of(settings: &PathText) -> Result<(String, PathText), Failure> {
         )),
     }
 }
+
+const SHORT_RTT: Duration = Duration::from_millis(10);
 
 /// One simulation after the other, with all that happens written down.
 fn run_and_listen(
