@@ -1,7 +1,7 @@
 //! Paths as people write them: named networks, TOML files, and single settings.
 //!
 //! Owns: the keys of a network file ([`PathText`], [`LinkText`]), what they come to, and the networks that have a name
-//! ([`NAMED`], the files in `networks/`). All figures are text with units (see [`units`](crate::units)). Never: opens a
+//! ([`NAMED`], the files in `networks/`). All figures are text with units (see [`crate::units`]). Never: opens a
 //! file; a trace of a link comes as text, by whatever the caller has to read it.
 
 use core::{fmt, time::Duration};

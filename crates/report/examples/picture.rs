@@ -1,7 +1,7 @@
 //! Draws four made-up arms over 55 Mb/s, 39 ms and a queue of 50 ms: `transfer.html`, `.svg` and `.png`, in the folder that
 //! is given, or here.
 //!
-//!     cargo run --release -p lastbyte-report --example transfer -- /tmp
+//!     cargo run --release -p lastbyte-report --example picture -- /tmp
 
 #![expect(
     clippy::disallowed_methods,
