@@ -14,22 +14,28 @@
 //! | [`recorder`] | series over time, for pictures |
 //! | [`lines`] | all that happens, a JSON object a line |
 //! | [`network`] | named networks, and paths as TOML |
+//! | [`population`] | paths to draw from: sites, classes of access, sizes |
+//! | [`experiment`] | arms, and which connection comes into which |
 //! | [`units`] | figures with units, as people write them |
 
 #![forbid(unsafe_code)]
 
+pub mod experiment;
 pub mod lines;
 pub mod listener;
 pub mod network;
 mod node;
 pub mod outcome;
+pub mod population;
 pub mod recorder;
 pub mod row;
 pub mod scenario;
 pub mod units;
 mod world;
 
+pub use experiment::{Arm, Experiment, Plan};
 pub use listener::{LinkEvent, Listener, Way};
 pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
+pub use population::{CrossFact, Draw, DrawFacts, Population, SettingError, Sweep};
 pub use scenario::{CrossKind, CrossTraffic, FlowPlan, Path, Request, Scenario, Transport};
 pub use world::{SimError, simulate};

@@ -1,0 +1,279 @@
+//! An experiment: a population, and arms that its connections are drawn into.
+//!
+//! Owns: the keys of an experiment file, and which connection comes into which arm ([`Experiment::connection`]). The same
+//! file and the same number give the same connection, whoever asks and in whatever order. Never: opens a file, or runs
+//! anything.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+
+use lastbyte_congestion::Spec;
+use serde::Deserialize;
+
+use crate::{
+    population::{
+        Draw, Population, SettingError, Sweep, factor,
+        random::{Field, Stream},
+        seed_of,
+    },
+    scenario::{FlowPlan, Request, Scenario},
+    units,
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The file of the experiment of the talk.
+pub const FOUR_ARMS: &str = include_str!("../../../experiments/four-arms.toml");
+
+/// Reads the file of a population.
+pub type ReadPopulation<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
+
+/// A population, and arms that its connections are drawn into.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// What it is called.
+    pub name: String,
+    /// What it is, for people.
+    pub description: String,
+    /// The arms, in the order of the file.
+    pub arms: Vec<Arm>,
+    /// Which arm the others are compared with: its place in [`Experiment::arms`].
+    pub baseline: usize,
+    /// Who the connections come from, with the file's sites alone and the file's sweep.
+    pub population: Population,
+    /// How many connections are made, if nobody says otherwise.
+    pub connections: u64,
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// When a connection is given up, counted from when its transfer begins.
+    pub time_limit: Duration,
+}
+
+/// One way to do it.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// What it is called.
+    pub name: String,
+    /// The server's congestion control.
+    pub spec: Spec,
+    /// How many connections come into it, in proportion to the shares of the others.
+    pub share: f64,
+}
+
+/// One connection of an experiment.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Its place in [`Experiment::arms`].
+    pub arm: usize,
+    /// The seed of the draw, for the log: [`Population::draw`] of it gives the draw again.
+    pub seed: u64,
+    /// Who is served.
+    pub draw: Draw,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ExperimentText {
+    name: String,
+    #[serde(default)]
+    description: String,
+    baseline: Option<String>,
+    #[serde(default = "connections")]
+    connections: u64,
+    #[serde(default = "seed")]
+    seed: u64,
+    #[serde(default = "population")]
+    population: String,
+    sites: Option<Vec<String>>,
+    time_limit: Option<String>,
+    #[serde(default)]
+    sweep: Sweep,
+    arms: Vec<ArmText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ArmText {
+    name: String,
+    spec: String,
+    share: Option<f64>,
+}
+
+const fn connections() -> u64 {
+    20_000
+}
+
+const fn seed() -> u64 {
+    1
+}
+
+fn population() -> String {
+    BUILT_IN.to_owned()
+}
+
+/// The name of the population that is built in.
+const BUILT_IN: &str = "default";
+/// Paths of 16 kb/s aside, time for all of 3.2 MB.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+impl Experiment {
+    /// Reads an experiment file over the population that is built in.
+    ///
+    /// # Errors
+    ///
+    /// It is no TOML, has a key that there is not, or something that cannot be: with the key, and what would do. Also if
+    /// it names another population: see [`Experiment::parse_with`].
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
+        Self::parse_with(text, &mut |name| {
+            Err(format!(
+                "`{name}` cannot be read here; there is `{BUILT_IN}`, which is built in"
+            ))
+        })
+    }
+
+    /// Reads an experiment file, and the population that it names.
+    ///
+    /// # Errors
+    ///
+    /// As [`Experiment::parse`]; or the file of the population cannot be read.
+    pub fn parse_with(text: &str, read: ReadPopulation<'_>) -> Result<Self, SettingError> {
+        let text: ExperimentText =
+            toml::from_str(text).map_err(|error| SettingError::new("", error))?;
+        let arms = arms(&text.arms)?;
+        let baseline = match &text.baseline {
+            None => 0,
+            Some(name) => arms
+                .iter()
+                .position(|arm| arm.name == *name)
+                .ok_or_else(|| {
+                    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+                    SettingError::new(
+                        "baseline",
+                        format!("there is no arm `{name}`; there are {}", names.join(", ")),
+                    )
+                })?,
+        };
+        if text.connections == 0 {
+            return Err(SettingError::new(
+                "connections",
+                "there must be one at least",
+            ));
+        }
+        let time_limit = match &text.time_limit {
+            Some(text) => {
+                units::span(text).map_err(|error| SettingError::new("time-limit", error))?
+            }
+            None => TIME_LIMIT,
+        };
+        if time_limit.is_zero() {
+            return Err(SettingError::new(
+                "time-limit",
+                "it must be longer than zero",
+            ));
+        }
+        let mut population = if text.population == BUILT_IN {
+            Population::standard()
+        } else {
+            let file =
+                read(&text.population).map_err(|reason| SettingError::new("population", reason))?;
+            Population::parse(&file)
+                .map_err(|error| error.within(&format!("population {}", text.population)))?
+        };
+        if let Some(sites) = &text.sites {
+            population = population.only(sites)?;
+        }
+        let population = population
+            .scaled(&text.sweep)
+            .map_err(|error| error.within("sweep"))?;
+        Ok(Self {
+            name: text.name,
+            description: text.description,
+            arms,
+            baseline,
+            population,
+            connections: text.connections,
+            seed: text.seed,
+            time_limit,
+        })
+    }
+
+    /// The experiment of the talk: [`FOUR_ARMS`].
+    ///
+    /// # Panics
+    ///
+    /// Never: a test reads it.
+    #[must_use]
+    pub fn four_arms() -> Self {
+        Self::parse(FOUR_ARMS).expect("the experiment that is built in is one")
+    }
+
+    /// The connection of this number. Each comes from a draw of its own, into an arm drawn by the shares. If `paired`, as
+    /// many in succession as there are arms come from one draw, one into each arm, whatever the shares: arms differ in
+    /// nothing else, so fewer connections show what differs.
+    #[must_use]
+    pub fn connection(&self, index: u64, paired: bool) -> Plan {
+        let arms = self.arms.len() as u64;
+        let number = if paired { index / arms } else { index };
+        let seed = seed_of(self.seed, number);
+        let arm = if paired {
+            (index % arms) as usize
+        } else {
+            Stream::new(seed, Field::Arm).choose(0, self.arms.iter().map(|arm| arm.share))
+        };
+        Plan {
+            arm,
+            seed,
+            draw: self.population.draw(seed),
+        }
+    }
+
+    /// What is to be simulated for a connection. What happens on its way by chance depends on the seed of the draw alone:
+    /// paired connections meet the same.
+    #[must_use]
+    pub fn scenario(&self, plan: &Plan) -> Scenario {
+        let draw = &plan.draw;
+        Scenario {
+            path: draw.path.clone(),
+            flows: vec![FlowPlan {
+                congestion: self.arms[plan.arm].spec.clone(),
+                start: draw.start,
+                requests: vec![Request::of(draw.size_bytes)],
+                progress: Vec::new(),
+            }],
+            cross: draw.cross.clone(),
+            transport: draw.transport.clone(),
+            seed: Stream::new(plan.seed, Field::Simulation).at(0),
+            time_limit: draw.start.saturating_add(self.time_limit),
+        }
+    }
+}
+
+fn arms(texts: &[ArmText]) -> Result<Vec<Arm>, SettingError> {
+    let mut names = BTreeSet::new();
+    let mut arms = Vec::new();
+    for text in texts {
+        let place = format!("arms.{}", text.name);
+        if text.name.is_empty() {
+            return Err(SettingError::new("arms", "an arm needs a `name`"));
+        }
+        if !names.insert(&text.name) {
+            return Err(SettingError::new(place, "there are two of this name"));
+        }
+        arms.push(Arm {
+            name: text.name.clone(),
+            spec: text
+                .spec
+                .parse()
+                .map_err(|error| SettingError::new(format!("{place}.spec"), error))?,
+            share: factor(&format!("{place}.share"), text.share.unwrap_or(1.0))?,
+        });
+    }
+    if arms.iter().all(|arm| arm.share <= 0.0) {
+        return Err(SettingError::new(
+            "arms",
+            "at least one `[[arms]]` with a `share` above zero is needed",
+        ));
+    }
+    Ok(arms)
+}

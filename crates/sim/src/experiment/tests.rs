@@ -1,0 +1,139 @@
+use super::*;
+
+const TWO: &str = "
+name = 'two'
+baseline = 'b'
+[[arms]]
+name = 'a'
+spec = 'slow-start'
+share = 3
+[[arms]]
+name = 'b'
+spec = 'bbr'
+";
+
+fn with(line: &str) -> Result<Experiment, SettingError> {
+    Experiment::parse(&TWO.replacen("baseline = 'b'", line, 1))
+}
+
+#[test]
+fn the_four_arms_are_those_of_the_talk() {
+    let experiment = Experiment::four_arms();
+    let arms: Vec<(&str, String)> = experiment
+        .arms
+        .iter()
+        .map(|arm| (arm.name.as_str(), arm.spec.to_string()))
+        .collect();
+    let expected = [
+        ("baseline", "slow-start"),
+        ("jumpstart", "jumpstart"),
+        ("rapid-no-jump", "rapid-no-jump"),
+        ("rapidstart", "rapid-start"),
+    ];
+    assert_eq!(arms, expected.map(|(name, spec)| (name, spec.to_owned())));
+    assert_eq!((experiment.baseline, experiment.connections), (0, 20_000));
+    assert_eq!(experiment.population.sites().count(), 7);
+}
+
+#[test]
+fn arms_come_by_their_shares_and_depend_on_nothing_else() {
+    let experiment = Experiment::parse(TWO).expect("it is one");
+    assert_eq!(experiment.baseline, 1);
+    let count = 4000;
+    let plans: Vec<Plan> = (0..count)
+        .map(|index| experiment.connection(index, false))
+        .collect();
+    let first = plans.iter().filter(|plan| plan.arm == 0).count();
+    assert!((2900..3100).contains(&first), "{first}");
+    // An arm has as many large objects, and as much of each site, as another.
+    for arm in [0, 1] {
+        let of_arm: Vec<&Plan> = plans.iter().filter(|plan| plan.arm == arm).collect();
+        let large = of_arm
+            .iter()
+            .filter(|plan| plan.draw.size_bytes >= 400_000)
+            .count();
+        let large = large as f64 / of_arm.len() as f64;
+        assert!((large - 0.48).abs() < 0.05, "{large}");
+    }
+    let again = experiment.connection(17, false);
+    assert_eq!((again.arm, again.seed), (plans[17].arm, plans[17].seed));
+    assert_eq!(again.draw.facts, plans[17].draw.facts);
+}
+
+#[test]
+fn pairs_share_all_but_the_arm() {
+    let experiment = Experiment::four_arms();
+    for pair in 0..20 {
+        let plans: Vec<Plan> = (4 * pair..4 * pair + 4)
+            .map(|index| experiment.connection(index, true))
+            .collect();
+        let arms: Vec<usize> = plans.iter().map(|plan| plan.arm).collect();
+        assert_eq!(arms, [0, 1, 2, 3]);
+        let first = experiment.scenario(&plans[0]);
+        for plan in &plans {
+            let scenario = experiment.scenario(plan);
+            assert_eq!(plan.seed, plans[0].seed);
+            assert_eq!(plan.draw.facts, plans[0].draw.facts);
+            assert_eq!(scenario.seed, first.seed);
+            assert_eq!(scenario.path.down, first.path.down);
+        }
+        assert_ne!(
+            plans[0].seed,
+            experiment.connection(4 * pair + 4, true).seed
+        );
+    }
+}
+
+#[test]
+fn sites_sweeps_and_other_populations_are_taken() {
+    let few = with("sites = ['Africa', 'West Europe']").expect("it is one");
+    assert_eq!(
+        few.population.sites().collect::<Vec<_>>(),
+        ["West Europe", "Africa"]
+    );
+    let swept = with("sweep = { queue = 2, sizes = 'videos' }").expect("it is one");
+    assert_eq!(swept.population.sweep().changes(), [("queue", 2.0)]);
+    assert_eq!(swept.population.sweep().sizes.as_deref(), Some("videos"));
+    let text = TWO.replacen("baseline = 'b'", "population = 'mine.toml'", 1);
+    let mut asked = Vec::new();
+    let mine = Experiment::parse_with(&text, &mut |name| {
+        asked.push(name.to_owned());
+        Ok(crate::population::DEFAULT.replace("name = \"default\"", "name = \"mine\""))
+    });
+    assert_eq!(mine.expect("it is one").population.name(), "mine");
+    assert_eq!(asked, ["mine.toml"]);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    for (line, says) in [
+        (
+            "baseline = 'c'",
+            "`baseline`: there is no arm `c`; there are a, b",
+        ),
+        ("connections = 0", "`connections`"),
+        ("connection = 5", "unknown field `connection`"),
+        ("sites = ['Mars']", "`sites`: there is no site `Mars`"),
+        ("population = 'x.toml'", "`population`: `x.toml`"),
+        ("time-limit = '5'", "`time-limit`: `5` is not a span"),
+        ("sweep = { queue = -1 }", "`sweep.queue`"),
+        ("sweep = { queues = 1 }", "unknown field `queues`"),
+        (
+            "sweep = { sizes = 'x' }",
+            "`sweep.sizes`: there is no mix `x`",
+        ),
+    ] {
+        let error = with(line).expect_err(line).to_string();
+        assert!(error.contains(says), "{line}: {error}");
+    }
+    for (from, to, says) in [
+        ("'bbr'", "'bbx'", "`arms.b.spec`"),
+        ("name = 'b'", "name = 'a'", "`arms.a`: there are two"),
+        ("share = 3", "share = -3", "`arms.a.share`"),
+    ] {
+        let text = TWO.replacen(from, to, 1);
+        let error = Experiment::parse(&text).expect_err(to).to_string();
+        assert!(error.contains(says), "{to}: {error}");
+    }
+    assert!(Experiment::parse("name = 'none'\narms = []").is_err());
+}

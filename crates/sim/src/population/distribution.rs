@@ -1,0 +1,272 @@
+//! Distributions of figures, as people write them.
+//!
+//! | text | what it is |
+//! |---|---|
+//! | `40mbit` | always the same |
+//! | `40mbit p10 14mbit p90 100mbit` | a log-normal distribution split at its median, with a width of its own on each side |
+//! | `0.1% sigma 1.5`, `0.1% sigma 1.5 cap 3%` | a log-normal distribution of this median; what is above the cap is the cap |
+//! | `uniform 1ms 5ms` | each in between as likely |
+//! | `log-uniform 32kB 4MB` | each in between as likely by its logarithm |
+//! | `15% of 1mbit \| 85% of uniform 2mbit 5mbit` | a mixture of these |
+
+use super::random::Stream;
+use crate::units;
+
+/// What a figure is of, and so which units it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// `40mbit`: bits a second.
+    Rate,
+    /// `39ms`: nanoseconds.
+    Span,
+    /// `64kB`: bytes.
+    Bytes,
+    /// `2%` or `0.02`.
+    Share,
+    /// `1.5`.
+    Number,
+}
+
+impl Quantity {
+    /// The figure, in the unit of this quantity.
+    fn parse(self, text: &str) -> Result<f64, String> {
+        match self {
+            Self::Rate => units::rate(text)
+                .map(|rate| rate.bits_per_second() as f64)
+                .map_err(|error| error.to_string()),
+            Self::Span => units::span(text)
+                .map(|span| span.as_nanos() as f64)
+                .map_err(|error| error.to_string()),
+            Self::Bytes => units::bytes(text)
+                .map(|bytes| bytes as f64)
+                .map_err(|error| error.to_string()),
+            Self::Share => units::probability(text).map_err(|error| error.to_string()),
+            Self::Number => number(text),
+        }
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite() && *number >= 0.0)
+        .ok_or_else(|| format!("`{text}` is not a number of zero or more"))
+}
+
+/// A distribution of figures of one quantity.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// Always this.
+    Constant(f64),
+    /// Log-normal on either side of the median: `median × exp(s × z)`, where s is `ln(median / p10) / 1.2816` for z below
+    /// zero and `ln(p90 / median) / 1.2816` above.
+    Split {
+        /// Half of all are below.
+        median: f64,
+        /// A tenth of all are below.
+        p10: f64,
+        /// A tenth of all are above.
+        p90: f64,
+    },
+    /// Log-normal.
+    LogNormal {
+        /// Half of all are below.
+        median: f64,
+        /// The standard deviation of the logarithm.
+        sigma: f64,
+        /// What is above is this.
+        cap: f64,
+    },
+    /// Each in between is as likely.
+    Uniform {
+        /// The least.
+        from: f64,
+        /// The greatest.
+        to: f64,
+    },
+    /// The logarithm of each in between is as likely.
+    LogUniform {
+        /// The least.
+        from: f64,
+        /// The greatest.
+        to: f64,
+    },
+    /// One of these, by weights whose sum is one.
+    Mixture(Vec<(f64, Distribution)>),
+}
+
+/// The 90th percentile of the normal distribution.
+const Z90: f64 = 1.281_551_565_5;
+
+impl Distribution {
+    /// Reads a distribution.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, with the text.
+    pub fn parse(text: &str, quantity: Quantity) -> Result<Self, String> {
+        if text.contains('|') || text.contains(" of ") {
+            return Self::mixture(text, quantity);
+        }
+        let figure = |word: &str| quantity.parse(word);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let distribution = match words[..] {
+            [value] => return figure(value).map(Self::Constant),
+            [median, "p10", p10, "p90", p90] => Self::Split {
+                median: figure(median)?,
+                p10: figure(p10)?,
+                p90: figure(p90)?,
+            },
+            [median, "sigma", sigma] => Self::LogNormal {
+                median: figure(median)?,
+                sigma: number(sigma)?,
+                cap: f64::INFINITY,
+            },
+            [median, "sigma", sigma, "cap", cap] => Self::LogNormal {
+                median: figure(median)?,
+                sigma: number(sigma)?,
+                cap: figure(cap)?,
+            },
+            ["uniform", from, to] => Self::Uniform {
+                from: figure(from)?,
+                to: figure(to)?,
+            },
+            ["log-uniform", from, to] => Self::LogUniform {
+                from: figure(from)?,
+                to: figure(to)?,
+            },
+            _ => {
+                return Err(format!(
+                    "`{text}` is no distribution: write `40`, `40 p10 14 p90 100`, `40 sigma 1.5 cap 80`, `uniform 1 5`, \
+                     `log-uniform 1 5` or `30% of 1 | 70% of 2`, with units"
+                ));
+            }
+        };
+        let is_possible = match distribution {
+            Self::Split { median, p10, p90 } => 0.0 < p10 && p10 <= median && median <= p90,
+            Self::LogNormal { median, cap, .. } => 0.0 < median && median <= cap,
+            Self::Uniform { from, to } => from <= to,
+            Self::LogUniform { from, to } => 0.0 < from && from <= to,
+            Self::Constant(_) | Self::Mixture(_) => true,
+        };
+        if is_possible {
+            Ok(distribution)
+        } else {
+            Err(format!(
+                "the figures of `{text}` are not in order, or one that has a logarithm is zero"
+            ))
+        }
+    }
+
+    fn mixture(text: &str, quantity: Quantity) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        for part in text.split('|') {
+            let (weight, rest) = part
+                .trim()
+                .split_once(" of ")
+                .ok_or_else(|| format!("`{}` is not like `30% of 2mbit`", part.trim()))?;
+            let weight = units::probability(weight).map_err(|error| error.to_string())?;
+            parts.push((weight, Self::parse(rest.trim(), quantity)?));
+        }
+        let sum: f64 = parts.iter().map(|(weight, _)| weight).sum();
+        if (sum - 1.0).abs() > 1e-6 {
+            return Err(format!(
+                "the weights of `{text}` come to {sum}, and not to 1"
+            ));
+        }
+        Ok(Self::Mixture(parts))
+    }
+
+    /// One of them. The first number of the stream says how far up it is, the next ones which part of a mixture it is of.
+    pub(crate) fn draw(&self, stream: Stream) -> f64 {
+        self.draw_at(stream, 1)
+    }
+
+    fn draw_at(&self, stream: Stream, depth: u64) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Split { median, p10, p90 } => {
+                let z = stream.normal(0);
+                let width = if z < 0.0 { median / p10 } else { p90 / median };
+                median * (width.ln() / Z90 * z).exp()
+            }
+            Self::LogNormal { median, sigma, cap } => {
+                (median * (sigma * stream.normal(0)).exp()).min(*cap)
+            }
+            Self::Uniform { from, to } => from + (to - from) * stream.unit(0),
+            Self::LogUniform { from, to } => from * ((to / from).ln() * stream.unit(0)).exp(),
+            Self::Mixture(parts) => {
+                let part = stream.choose(depth, parts.iter().map(|(weight, _)| *weight));
+                parts
+                    .get(part)
+                    .map_or(0.0, |(_, part)| part.draw_at(stream, depth + 1))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::population::random::Field;
+
+    fn percentiles(text: &str, quantity: Quantity) -> [f64; 3] {
+        let distribution = Distribution::parse(text, quantity).expect(text);
+        let mut drawn: Vec<f64> = (0..40_000)
+            .map(|seed| distribution.draw(Stream::new(seed, Field::Rate)))
+            .collect();
+        drawn.sort_by(f64::total_cmp);
+        [4_000, 20_000, 36_000].map(|rank| drawn[rank])
+    }
+
+    #[test]
+    fn percentiles_are_those_that_were_asked_for() {
+        for (text, quantity, expected) in [
+            ("40ms p10 14ms p90 100ms", Quantity::Span, [14e6, 40e6, 1e8]),
+            ("2mbit", Quantity::Rate, [2e6; 3]),
+            ("uniform 0 10", Quantity::Number, [1.0, 5.0, 9.0]),
+            (
+                "log-uniform 1kB 100kB",
+                Quantity::Bytes,
+                [1585.0, 10_000.0, 63_096.0],
+            ),
+            ("1% sigma 1", Quantity::Share, [0.002_776, 0.01, 0.036_02]),
+            (
+                "1% sigma 1 cap 2%",
+                Quantity::Share,
+                [0.002_776, 0.01, 0.02],
+            ),
+            (
+                "20% of 1mbit | 80% of 5mbit",
+                Quantity::Rate,
+                [1e6, 5e6, 5e6],
+            ),
+        ] {
+            let found = percentiles(text, quantity);
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found / expected - 1.0).abs() < 0.03, "{text}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_distribution_is_refused() {
+        for text in [
+            "",
+            "40",
+            "40mbit p10 50mbit p90 100mbit",
+            "40mbit p10 14mbit",
+            "uniform 5mbit 1mbit",
+            "50% of 1mbit | 40% of 2mbit",
+            "1mbit | 2mbit",
+            "-1mbit",
+            "40mbit sigma x",
+            "40mbit sigma 1 cap 30mbit",
+        ] {
+            let error = Distribution::parse(text, Quantity::Rate).expect_err(text);
+            assert!(error.contains('`'), "{error}");
+        }
+        assert!(Distribution::parse("0ms sigma 1", Quantity::Span).is_err());
+        assert!(Distribution::parse("NaN", Quantity::Number).is_err());
+    }
+}

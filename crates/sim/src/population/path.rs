@@ -1,0 +1,210 @@
+//! From the figures of a draw to the two links.
+
+use core::time::Duration;
+
+use lastbyte_link::{
+    self as link, BurstLength, Capacity, CoDel, DropTail, FqCoDel, Jitter, Limit, Loss, Queue,
+    Rate, Schedule, Spacing, Spread,
+};
+
+use super::{
+    Class, CrossFact, Discipline, Draw, DrawFacts, Population, RATE_MIN, Sketch,
+    random::{Field, Stream},
+};
+use crate::scenario::{CrossKind, CrossTraffic, Path, Transport};
+
+/// The draw that the sketch is of.
+pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
+    let class = &population.classes[sketch.class];
+    let policy = &population.acks[sketch.acks];
+    let facts = &sketch.facts;
+    let path = Path {
+        down: down(population, class, &sketch, seed),
+        up: up(population, facts),
+        overhead: population.overhead,
+    };
+    let transport = Transport {
+        ecn: facts.ecn,
+        max_ack_delay: policy.max_ack_delay,
+        ack_frequency: policy.ack_frequency,
+        ..Transport::default()
+    };
+    let (start, cross) = cross(population, &sketch);
+    Draw {
+        site: population.sites[sketch.site].name.clone(),
+        class: class.name.clone(),
+        path,
+        size_bytes: sketch.size_bytes,
+        cross,
+        start,
+        transport,
+        facts: sketch.facts,
+    }
+}
+
+fn down(population: &Population, class: &Class, sketch: &Sketch, seed: u64) -> link::Config {
+    let facts = &sketch.facts;
+    let mut loss = Vec::new();
+    if facts.random_loss > 0.0 {
+        loss.push(Loss::Bernoulli(facts.random_loss));
+    }
+    if let Some(bursts) = sketch.bursts {
+        loss.push(Loss::Bursts(link::Bursts {
+            spacing: Spacing::Random(bursts.every),
+            probability: 1.0,
+            length: BurstLength::Random(bursts.packets),
+        }));
+    }
+    if let (Some(handover), Some(interval)) = (class.handover, facts.handover) {
+        loss.push(Loss::Bursts(link::Bursts {
+            spacing: Spacing::Fixed(interval),
+            probability: handover.drop_share,
+            length: BurstLength::Fixed(handover.drop_packets),
+        }));
+    }
+    let limit = Limit::Bytes(facts.queue_bytes);
+    let codel = CoDel {
+        limit,
+        ecn: facts.ecn,
+        ..CoDel::default()
+    };
+    link::Config {
+        policer: facts.policer,
+        loss,
+        queue: match (facts.has_aqm, population.aqm) {
+            (false, _) => Queue::DropTail(DropTail {
+                limit,
+                mark_above: None,
+            }),
+            (true, Discipline::CoDel) => Queue::CoDel(codel),
+            (true, Discipline::FqCoDel) => Queue::FqCoDel(FqCoDel {
+                codel,
+                ..FqCoDel::default()
+            }),
+        },
+        capacity: capacity(class, facts, Stream::new(seed, Field::Variation)),
+        delay: facts.rtt / 2,
+        jitter: facts.jitter.map(|mean| Jitter {
+            spread: Spread::Exponential(mean),
+            may_reorder: false,
+        }),
+        ..link::Config::default()
+    }
+}
+
+fn up(population: &Population, facts: &DrawFacts) -> link::Config {
+    link::Config {
+        queue: Queue::DropTail(DropTail {
+            limit: Limit::Bytes(population.up_queue),
+            mark_above: None,
+        }),
+        capacity: facts
+            .up_rate
+            .map_or(Capacity::Unlimited, Capacity::Constant),
+        delay: facts.rtt.saturating_sub(facts.rtt / 2),
+        release: facts.release,
+        ..link::Config::default()
+    }
+}
+
+/// The rate over time. What was drawn is repeated after a while: that of a class with handovers after a whole number of
+/// them, so that they stay where the bursts of loss are.
+fn capacity(class: &Class, facts: &DrawFacts, stream: Stream) -> Capacity {
+    let period = match (class.variation, facts.handover) {
+        (None, None) => return Capacity::Constant(facts.rate),
+        (Some(variation), None) => nanos(variation.step) * STEPS,
+        (None, Some(interval)) => nanos(interval),
+        (Some(variation), Some(interval)) => {
+            let least = nanos(variation.step) * STEPS_MIN;
+            let interval = nanos(interval).max(1);
+            interval * least.div_ceil(interval)
+        }
+    };
+    let step = class
+        .variation
+        .map_or(period, |variation| nanos(variation.step));
+    let rates = rates(class, facts, stream, period.div_ceil(step).min(STEPS));
+    let rate_at = |at: u64| {
+        let index = (at / step) as usize % rates.len();
+        rates.get(index).copied().unwrap_or(facts.rate)
+    };
+    let mut steps: Vec<(u64, Rate)> = Vec::new();
+    let begins = (0..period).step_by(step as usize);
+    match (class.handover, facts.handover) {
+        (Some(handover), Some(interval)) => {
+            let (stall, interval) = (nanos(handover.stall), nanos(interval).max(1));
+            let mut instants: Vec<u64> = begins.collect();
+            for begin in (0..period).step_by(interval as usize) {
+                instants.extend([begin, begin + stall]);
+            }
+            instants.sort_unstable();
+            instants.dedup();
+            for at in instants.into_iter().filter(|at| *at < period) {
+                let is_stalled = at % interval < stall;
+                steps.push((at, if is_stalled { Rate::ZERO } else { rate_at(at) }));
+            }
+        }
+        _ => steps.extend(begins.map(|at| (at, rate_at(at)))),
+    }
+    let steps: Vec<(Duration, Rate)> = steps
+        .into_iter()
+        .map(|(at, rate)| (Duration::from_nanos(at), rate))
+        .collect();
+    Schedule::new(&steps, Some(Duration::from_nanos(period)))
+        .map_or(Capacity::Constant(facts.rate), Capacity::Schedule)
+}
+
+/// So many rates, one after the other: a first-order autoregression of the logarithm.
+pub(super) fn rates(class: &Class, facts: &DrawFacts, stream: Stream, count: u64) -> Vec<Rate> {
+    let Some(variation) = class.variation else {
+        return vec![facts.rate];
+    };
+    let variance = (1.0 + variation.cv * variation.cv).ln();
+    let innovation = (1.0 - variation.memory * variation.memory).max(0.0).sqrt();
+    let mut z = stream.normal(0);
+    (1..=count)
+        .map(|index| {
+            let factor = (variance.sqrt() * z - variance / 2.0).exp();
+            z = variation.memory * z + innovation * stream.normal(index);
+            let bits = facts.rate.bits_per_second() as f64 * factor;
+            Rate::from_bits_per_second((bits.max(RATE_MIN / 4.0) / 1e3).round() as u64 * 1000)
+        })
+        .collect()
+}
+
+/// Other traffic, and when the transfer begins.
+fn cross(population: &Population, sketch: &Sketch) -> (Duration, Vec<CrossTraffic>) {
+    let facts = &sketch.facts;
+    let lead = sketch.bulk.map_or(Duration::ZERO, |(_, lead)| lead);
+    let start = match facts.handover {
+        // The phase is given: what cannot begin before the simulation begins with it.
+        Some(_) => sketch.handover_age,
+        None => lead,
+    };
+    let kind = match (&facts.cross, sketch.bulk) {
+        (CrossFact::Bulk(_), Some((which, _))) => {
+            CrossKind::Bulk(population.cross.bulk[which].spec.clone())
+        }
+        (CrossFact::Bursts { bytes, every }, _) => {
+            let mean = *bytes as f64 * 8.0 / every.as_secs_f64();
+            let most = facts.rate.bits_per_second() as f64 * population.cross.bursts_at_most;
+            let bits = mean.min(most).max(1.0);
+            CrossKind::Constant(Rate::from_bits_per_second(bits as u64))
+        }
+        _ => return (start, Vec::new()),
+    };
+    let cross = CrossTraffic {
+        start: start.saturating_sub(lead),
+        kind,
+    };
+    (start, vec![cross])
+}
+
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Rates that are drawn before they are repeated.
+const STEPS: u64 = 512;
+/// The least number of steps in a period of handovers.
+const STEPS_MIN: u64 = 16;

@@ -1,0 +1,222 @@
+//! Chance for a draw: a stream of numbers for each field, which can be asked for by number.
+//!
+//! The generator is `SplitMix64` with a counter as its state, as in `lastbyte_link`. A field asks its own stream, so that
+//! what is drawn for one depends on the seed and on nothing that is drawn for another.
+
+/// What a stream is for. The numbers are part of what a seed means: a field keeps its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Site = 1,
+    Class = 2,
+    Rate = 3,
+    AccessRtt = 4,
+    PathRtt = 5,
+    Queue = 6,
+    Aqm = 7,
+    IsLossy = 8,
+    Loss = 9,
+    Bursts = 10,
+    IsPoliced = 11,
+    PolicerRate = 12,
+    PolicerBucket = 13,
+    Variation = 14,
+    Handover = 15,
+    Cross = 16,
+    CrossSpec = 17,
+    CrossLead = 18,
+    CrossBurst = 19,
+    Acks = 20,
+    Ecn = 21,
+    Size = 22,
+    /// Of the experiment, not of the population.
+    Arm = 23,
+    /// Of the experiment: the seed of the simulation.
+    Simulation = 24,
+    UpRate = 25,
+}
+
+/// Golden ratio times 2⁶⁴, made odd.
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The numbers of one field.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream(u64);
+
+impl Stream {
+    pub(crate) const fn new(seed: u64, field: Field) -> Self {
+        Self(seed_of(seed, field as u64))
+    }
+
+    /// The number at `index`.
+    pub(crate) const fn at(self, index: u64) -> u64 {
+        mix(self
+            .0
+            .wrapping_add(index.wrapping_add(1).wrapping_mul(GAMMA)))
+    }
+
+    /// More than zero and less than one.
+    pub(crate) fn unit(self, index: u64) -> f64 {
+        ((self.at(index) >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+    }
+
+    /// Whether something of this probability happens.
+    pub(crate) fn happens(self, probability: f64) -> bool {
+        self.unit(0) < probability
+    }
+
+    /// Normally distributed: mean zero, variance one.
+    pub(crate) fn normal(self, index: u64) -> f64 {
+        quantile(self.unit(index))
+    }
+
+    /// Exponentially distributed with mean one.
+    pub(crate) fn exponential(self, index: u64) -> f64 {
+        -self.unit(index).ln()
+    }
+
+    /// One of these, with probabilities in proportion to their weights. The last that has any, if rounding leads past it.
+    pub(crate) fn choose(self, index: u64, weights: impl Iterator<Item = f64> + Clone) -> usize {
+        let mut left = self.unit(index) * weights.clone().sum::<f64>();
+        let mut chosen = 0;
+        for (index, weight) in weights.enumerate().filter(|(_, weight)| *weight > 0.0) {
+            chosen = index;
+            if left < weight {
+                break;
+            }
+            left -= weight;
+        }
+        chosen
+    }
+}
+
+/// A seed that belongs to another and a number, and lies far from those of its neighbours.
+pub(crate) const fn seed_of(seed: u64, number: u64) -> u64 {
+    mix(mix(seed.wrapping_add(GAMMA)) ^ mix(number.wrapping_mul(GAMMA).wrapping_add(1)))
+}
+
+/// The finalizer of `SplitMix64`.
+const fn mix(value: u64) -> u64 {
+    let mixed = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// The inverse of the normal distribution, by Acklam's rational functions: its relative error is below 1.15e-9. Rises with
+/// its argument, so that a quantile of the number is a quantile of what is drawn by it.
+fn quantile(unit: f64) -> f64 {
+    const TAIL: f64 = 0.024_25;
+    if unit < TAIL {
+        tail(unit)
+    } else if unit > 1.0 - TAIL {
+        -tail(1.0 - unit)
+    } else {
+        let from_half = unit - 0.5;
+        let square = from_half * from_half;
+        let above = polynomial(
+            square,
+            &[
+                -3.969_683_028_665_376e1,
+                2.209_460_984_245_205e2,
+                -2.759_285_104_469_687e2,
+                1.383_577_518_672_69e2,
+                -3.066_479_806_614_716e1,
+                2.506_628_277_459_239,
+            ],
+        );
+        let below = polynomial(
+            square,
+            &[
+                -5.447_609_879_822_406e1,
+                1.615_858_368_580_409e2,
+                -1.556_989_798_598_866e2,
+                6.680_131_188_771_972e1,
+                -1.328_068_155_288_572e1,
+                1.0,
+            ],
+        );
+        above * from_half / below
+    }
+}
+
+/// The lower tail of the inverse.
+fn tail(unit: f64) -> f64 {
+    let root = (-2.0 * unit.ln()).sqrt();
+    let above = polynomial(
+        root,
+        &[
+            -7.784_894_002_430_293e-3,
+            -3.223_964_580_411_365e-1,
+            -2.400_758_277_161_838,
+            -2.549_732_539_343_734,
+            4.374_664_141_464_968,
+            2.938_163_982_698_783,
+        ],
+    );
+    let below = polynomial(
+        root,
+        &[
+            7.784_695_709_041_462e-3,
+            3.224_671_290_700_398e-1,
+            2.445_134_137_142_996,
+            3.754_408_661_907_416,
+            1.0,
+        ],
+    );
+    above / below
+}
+
+/// The highest power first.
+fn polynomial(x: f64, factors: &[f64]) -> f64 {
+    factors.iter().fold(0.0, |sum, factor| sum * x + factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quantiles_are_those_of_tables() {
+        for (unit, z) in [
+            (0.5, 0.0),
+            (0.9, 1.281_551_565_5),
+            (0.1, -1.281_551_565_5),
+            (0.975, 1.959_963_984_5),
+            (0.001, -3.090_232_306_2),
+            (1e-9, -5.997_807_015_0),
+        ] {
+            assert!((quantile(unit) - z).abs() < 1e-7, "{unit}");
+        }
+    }
+
+    #[test]
+    fn streams_differ_and_repeat() {
+        let rate = Stream::new(1, Field::Rate);
+        assert_eq!(rate.at(5), Stream::new(1, Field::Rate).at(5));
+        assert_ne!(rate.at(5), rate.at(6));
+        assert_ne!(rate.at(5), Stream::new(2, Field::Rate).at(5));
+        assert_ne!(rate.at(5), Stream::new(1, Field::Queue).at(5));
+    }
+
+    #[test]
+    fn numbers_have_their_means() {
+        let stream = Stream::new(3, Field::Size);
+        let count = 100_000u64;
+        let mean = |of: &dyn Fn(u64) -> f64| (0..count).map(of).sum::<f64>() / count as f64;
+        assert!((mean(&|n| stream.unit(n)) - 0.5).abs() < 0.005);
+        assert!(mean(&|n| stream.normal(n)).abs() < 0.015);
+        assert!((mean(&|n| stream.normal(n).powi(2)) - 1.0).abs() < 0.02);
+        assert!((mean(&|n| stream.exponential(n)) - 1.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn what_has_no_weight_is_never_chosen() {
+        let stream = Stream::new(3, Field::Size);
+        let weights = [0.0, 1.0, 3.0, 0.0];
+        let mut counts = [0; 4];
+        for index in 0..10_000 {
+            counts[stream.choose(index, weights.iter().copied())] += 1;
+        }
+        assert_eq!((counts[0], counts[3]), (0, 0));
+        assert!((2300..2700).contains(&counts[1]), "{counts:?}");
+    }
+}

@@ -1,0 +1,95 @@
+//! A population with one thing made larger or smaller: what a result should be shown to survive.
+
+use serde::Deserialize;
+
+use super::text::{SettingError, factor};
+
+/// Factors on figures of a population. The default changes nothing. What is multiplied changes; every other field of a
+/// draw stays what it is under the same seed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Sweep {
+    /// The depth of queues, before its floor in packets.
+    pub queue: f64,
+    /// The share of paths with random loss; also of classes whose paths all have it, so that 0 leaves none. Bursts stay.
+    pub lossy: f64,
+    /// The round-trip time between site and access.
+    pub path_rtt: f64,
+    /// The rate of lines. Policers keep theirs.
+    pub rate: f64,
+    /// The weight of classes that are poor.
+    pub poor: f64,
+    /// The share of paths with other traffic.
+    pub cross: f64,
+    /// How long acknowledgments gather on the way back; 0: they do not.
+    pub ack_batching: f64,
+    /// The share of policed paths.
+    pub policing: f64,
+    /// The mix of sizes, by its name in the population.
+    pub sizes: Option<String>,
+}
+
+impl Default for Sweep {
+    fn default() -> Self {
+        Self {
+            queue: 1.0,
+            lossy: 1.0,
+            path_rtt: 1.0,
+            rate: 1.0,
+            poor: 1.0,
+            cross: 1.0,
+            ack_batching: 1.0,
+            policing: 1.0,
+            sizes: None,
+        }
+    }
+}
+
+impl Sweep {
+    /// The factors that are not one, by their keys.
+    #[must_use]
+    pub fn changes(&self) -> Vec<(&'static str, f64)> {
+        let all = self.factors();
+        all.into_iter()
+            .filter(|(_, factor)| (factor - 1.0).abs() > f64::EPSILON)
+            .collect()
+    }
+
+    fn factors(&self) -> [(&'static str, f64); 8] {
+        [
+            ("queue", self.queue),
+            ("lossy", self.lossy),
+            ("path-rtt", self.path_rtt),
+            ("rate", self.rate),
+            ("poor", self.poor),
+            ("cross", self.cross),
+            ("ack-batching", self.ack_batching),
+            ("policing", self.policing),
+        ]
+    }
+
+    pub(super) fn check(&self) -> Result<(), SettingError> {
+        for (key, value) in self.factors() {
+            factor(key, value)?;
+        }
+        if self.rate < 1e-6 {
+            return Err(SettingError::new("rate", "it must be above zero"));
+        }
+        Ok(())
+    }
+
+    /// One after the other.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        Self {
+            queue: self.queue * other.queue,
+            lossy: self.lossy * other.lossy,
+            path_rtt: self.path_rtt * other.path_rtt,
+            rate: self.rate * other.rate,
+            poor: self.poor * other.poor,
+            cross: self.cross * other.cross,
+            ack_batching: self.ack_batching * other.ack_batching,
+            policing: self.policing * other.policing,
+            sizes: other.sizes.clone().or_else(|| self.sizes.clone()),
+        }
+    }
+}

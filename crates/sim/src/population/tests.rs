@@ -1,0 +1,536 @@
+use lastbyte_link::{self as link, Capacity, Loss, Queue};
+use proptest::prelude::*;
+
+use super::*;
+use crate::scenario::CrossKind;
+
+fn site(name: &str) -> Population {
+    let all = Population::standard();
+    all.only(&[name.to_owned()]).expect("there is this site")
+}
+
+fn scaled(change: impl FnOnce(&mut Sweep)) -> Population {
+    let mut sweep = Sweep::default();
+    change(&mut sweep);
+    let all = Population::standard();
+    all.scaled(&sweep).expect("the sweep is possible")
+}
+
+fn share(count: u64, has: impl Fn(u64) -> bool) -> f64 {
+    (0..count).filter(|seed| has(*seed)).count() as f64 / count as f64
+}
+
+fn percentiles(mut values: Vec<f64>) -> [f64; 3] {
+    values.sort_by(f64::total_cmp);
+    [1, 5, 9].map(|tenth| values[values.len() * tenth / 10])
+}
+
+/// Section 9.5 of the sheet that the population was made from: Mb/s and ms, at 10, 50 and 90 %.
+const MARGINALS: &[(&str, [f64; 3], [f64; 3])] = &[
+    ("East Asia", [7.5, 79.0, 346.0], [9.0, 28.0, 85.0]),
+    ("South-East Asia", [2.8, 22.0, 149.0], [14.0, 50.0, 139.0]),
+    ("East Europe", [4.8, 43.0, 233.0], [13.0, 35.0, 87.0]),
+    ("West Europe", [8.0, 66.0, 337.0], [10.0, 26.0, 69.0]),
+    ("Africa", [1.9, 10.0, 65.0], [29.0, 76.0, 207.0]),
+    ("North America", [10.8, 109.0, 417.0], [11.0, 29.0, 76.0]),
+    ("South America", [4.6, 51.0, 257.0], [11.0, 41.0, 135.0]),
+];
+
+#[test]
+fn rates_and_round_trips_of_each_site_are_those_of_the_sheet() {
+    let all = Population::standard();
+    let names: Vec<&str> = all.sites().collect();
+    assert_eq!(names, MARGINALS.iter().map(|row| row.0).collect::<Vec<_>>());
+    for (name, rates, rtts) in MARGINALS {
+        let site = site(name);
+        let facts: Vec<DrawFacts> = (0..15_000).map(|seed| site.sketch(seed).facts).collect();
+        let rate = |facts: &DrawFacts| facts.rate_in_the_long_run().bits_per_second() as f64 / 1e6;
+        let found = percentiles(facts.iter().map(rate).collect());
+        let rtt = |facts: &DrawFacts| facts.rtt.as_secs_f64() * 1e3;
+        let found_rtts = percentiles(facts.iter().map(rtt).collect());
+        for (found, expected) in found.iter().zip(rates).chain(found_rtts.iter().zip(rtts)) {
+            assert!(
+                (found / expected - 1.0).abs() < 0.12,
+                "{name}: {found} {expected}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sites_and_classes_come_by_their_weights() {
+    let all = Population::standard();
+    let count = 30_000;
+    let sketches: Vec<Sketch> = (0..count).map(|seed| all.sketch(seed)).collect();
+    for (index, site) in all.sites.iter().enumerate() {
+        let here: Vec<&Sketch> = sketches
+            .iter()
+            .filter(|sketch| sketch.site == index)
+            .collect();
+        let share = here.len() as f64 / count as f64;
+        assert!((share - 1.0 / 7.0).abs() < 0.01, "{}: {share}", site.name);
+        for (class, weight) in site.weights.iter().enumerate() {
+            let found = here.iter().filter(|sketch| sketch.class == class).count();
+            let found = found as f64 / here.len() as f64;
+            let expected = weight / site.weights.iter().sum::<f64>();
+            assert!(
+                (found - expected).abs() < 0.027,
+                "{} {}: {found} {expected}",
+                site.name,
+                all.classes[class].name
+            );
+            assert!(expected > 0.0 || found == 0.0);
+        }
+    }
+}
+
+#[test]
+fn shares_of_loss_policers_and_other_traffic_are_those_of_the_file() {
+    // Africa: lossy .35 by the factors of the classes, and all of LEO and GEO.
+    let africa = site("Africa");
+    let weights = &africa.sites[0].weights;
+    let expected: f64 = africa
+        .classes
+        .iter()
+        .zip(weights)
+        .map(|(class, weight)| match class.loss {
+            Some(_) => *weight,
+            None => weight * 0.35 * class.loss_factor,
+        })
+        .sum::<f64>()
+        / weights.iter().sum::<f64>();
+    let facts = |seed| africa.sketch(seed).facts;
+    let found = share(20_000, |seed| facts(seed).random_loss > 0.0);
+    assert!((found - expected).abs() < 0.012, "{found} {expected}");
+    let policed = share(60_000, |seed| facts(seed).policer.is_some());
+    assert!((policed - 0.013).abs() < 0.002, "{policed}");
+    let losses: Vec<f64> = (0..30_000)
+        .filter_map(|seed| {
+            let sketch = africa.sketch(seed);
+            let has_own = africa.classes[sketch.class].loss.is_some();
+            (!has_own && sketch.facts.random_loss > 0.0).then_some(sketch.facts.random_loss)
+        })
+        .collect();
+    let [_, median, p90] = percentiles(losses.clone());
+    assert!((median / 0.001 - 1.0).abs() < 0.1, "{median}");
+    assert!(
+        (p90 / (0.001 * (1.5f64 * 1.2816).exp()) - 1.0).abs() < 0.12,
+        "{p90}"
+    );
+    assert!(losses.iter().all(|loss| *loss <= 0.03));
+
+    let cross = |population: &Population| {
+        [
+            share(20_000, |seed| {
+                matches!(population.sketch(seed).facts.cross, CrossFact::Bulk(_))
+            }),
+            share(20_000, |seed| {
+                matches!(
+                    population.sketch(seed).facts.cross,
+                    CrossFact::Bursts { .. }
+                )
+            }),
+        ]
+    };
+    // By class: half for cellular, double for poor.
+    let factors = africa.classes.iter().zip(weights);
+    let factors = factors.map(|(class, weight)| class.cross_factor * weight);
+    let expected = 0.15 * factors.sum::<f64>() / weights.iter().sum::<f64>();
+    for found in cross(&africa) {
+        assert!((found - expected).abs() < 0.012, "{found} {expected}");
+    }
+    // All have some: as many of either kind.
+    for found in cross(&scaled(|sweep| sweep.cross = 100.0)) {
+        assert!((found - 0.5).abs() < 0.015, "{found}");
+    }
+}
+
+#[test]
+fn sizes_come_by_bins_and_fall_with_the_square() {
+    let all = Population::standard();
+    let sizes: Vec<u64> = (0..40_000)
+        .map(|seed| all.sketch(seed).size_bytes)
+        .collect();
+    for ((from, to), expected) in all.size_bins().iter().zip([0.52, 0.28, 0.14, 0.06]) {
+        let inside: Vec<f64> = sizes
+            .iter()
+            .filter(|size| (from..to).contains(size))
+            .map(|size| *size as f64)
+            .collect();
+        let found = inside.len() as f64 / sizes.len() as f64;
+        assert!((found - expected).abs() < 0.01, "{from}: {found}");
+        // Of a density by 1/x² from a to 2a, the median is 4a/3, and half of the rest is below 8a/5 and 8a/7.
+        let a = *from as f64;
+        let below = |x: f64| inside.iter().filter(|size| **size < x).count() as f64;
+        for (x, expected) in [(8.0 / 7.0, 0.25), (4.0 / 3.0, 0.5), (8.0 / 5.0, 0.75)] {
+            let found = below(a * x) / inside.len() as f64;
+            assert!((found - expected).abs() < 0.025, "{from} {x}: {found}");
+        }
+    }
+    assert!(sizes.iter().all(|size| (200_000..3_200_000).contains(size)));
+    let images = scaled(|sweep| sweep.sizes = Some("images".to_owned()));
+    let large = share(20_000, |seed| images.sketch(seed).size_bytes >= 1_600_000);
+    assert!((large - 0.04).abs() < 0.006, "{large}");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_draw() {
+    let [one, two] = [Population::standard(), Population::standard()];
+    for seed in 0..200 {
+        let [one, two] = [one.draw(seed), two.draw(seed)];
+        assert_eq!(one.facts, two.facts);
+        assert_eq!(format!("{one:?}"), format!("{two:?}"));
+    }
+}
+
+/// Gives the first the field of the second.
+type Restore = fn(&mut DrawFacts, &DrawFacts);
+
+/// What a switch is for is all that it changes.
+#[test]
+fn a_switch_changes_its_own_field_alone() {
+    let all = Population::standard();
+    let switches: &[(Population, Restore)] = &[
+        (scaled(|sweep| sweep.policing = 0.0), |to, from| {
+            to.policer = from.policer;
+        }),
+        (scaled(|sweep| sweep.policing = 50.0), |to, from| {
+            to.policer = from.policer;
+        }),
+        (scaled(|sweep| sweep.lossy = 0.0), |to, from| {
+            to.random_loss = from.random_loss;
+        }),
+        (scaled(|sweep| sweep.lossy = 3.0), |to, from| {
+            to.random_loss = from.random_loss;
+        }),
+        (scaled(|sweep| sweep.cross = 0.0), |to, from| {
+            to.cross = from.cross.clone();
+        }),
+        (scaled(|sweep| sweep.ack_batching = 0.0), |to, from| {
+            to.release = from.release;
+        }),
+        (scaled(|sweep| sweep.ack_batching = 2.0), |to, from| {
+            to.release = from.release;
+        }),
+        (scaled(|sweep| sweep.path_rtt = 1.6), |to, from| {
+            to.rtt = from.rtt;
+        }),
+        (scaled(|sweep| sweep.queue = 4.0), |to, from| {
+            (to.queue, to.queue_bytes) = (from.queue, from.queue_bytes);
+        }),
+    ];
+    for (number, (switched, restore)) in switches.iter().enumerate() {
+        let mut changed = 0;
+        for seed in 0..2000 {
+            let before = all.sketch(seed);
+            let after = switched.sketch(seed);
+            assert_eq!(
+                (before.site, before.class, before.size_bytes),
+                (after.site, after.class, after.size_bytes)
+            );
+            let mut facts = after.facts;
+            changed += usize::from(facts != before.facts);
+            restore(&mut facts, &before.facts);
+            assert_eq!(facts, before.facts, "switch {number}, seed {seed}");
+        }
+        assert!(changed > 0, "switch {number} does nothing");
+    }
+}
+
+#[test]
+fn sweeps_do_what_they_say() {
+    let none = |population: &Population, has: fn(&DrawFacts) -> bool| {
+        assert!((0..3000).all(|seed| !has(&population.sketch(seed).facts)));
+    };
+    none(&scaled(|sweep| sweep.lossy = 0.0), |facts| {
+        facts.random_loss > 0.0
+    });
+    none(&scaled(|sweep| sweep.poor = 0.0), |facts| facts.is_poor);
+    none(&scaled(|sweep| sweep.policing = 0.0), |facts| {
+        facts.policer.is_some()
+    });
+    none(&scaled(|sweep| sweep.ack_batching = 0.0), |facts| {
+        facts.release.is_some()
+    });
+    none(&scaled(|sweep| sweep.cross = 0.0), |facts| {
+        facts.cross != CrossFact::None
+    });
+    let all = Population::standard();
+    let [once, twice] = [all, scaled(|sweep| sweep.rate = 2.0)];
+    for seed in 0..500 {
+        let [once, twice] = [&once, &twice].map(|of| of.sketch(seed).facts.rate.bits_per_second());
+        assert!(once.abs_diff(twice / 2) <= 1000);
+    }
+    let half = Sweep {
+        queue: 0.5,
+        ..Sweep::default()
+    };
+    let back = scaled(|sweep| sweep.queue = 2.0)
+        .scaled(&half)
+        .expect("it is possible");
+    assert_eq!(back.sketch(7).facts, once.sketch(7).facts);
+    assert_eq!(back.sweep().changes(), []);
+    assert_eq!(half.changes(), [("queue", 0.5)]);
+}
+
+#[test]
+fn a_queue_has_its_floor() {
+    let shallow = scaled(|sweep| sweep.queue = 0.0);
+    for seed in 0..200 {
+        assert_eq!(shallow.sketch(seed).facts.queue_bytes, 20 * 1280);
+    }
+}
+
+#[test]
+fn every_draw_is_a_path() {
+    let all = Population::standard();
+    for seed in 0..2000 {
+        check(&all.draw(seed));
+    }
+}
+
+fn check(draw: &Draw) {
+    let Draw { path, facts, .. } = draw;
+    assert_eq!(path.down.check(), Ok(()));
+    assert_eq!(path.up.check(), Ok(()));
+    assert_eq!(path.down.delay + path.up.delay, facts.rtt);
+    assert_eq!(path.down.policer, facts.policer);
+    assert_eq!(path.up.release, facts.release);
+    assert_eq!(
+        facts.random_loss > 0.0,
+        path.down
+            .loss
+            .iter()
+            .any(|loss| matches!(loss, Loss::Bernoulli(_)))
+    );
+    assert_eq!(
+        facts.has_aqm,
+        !matches!(path.down.queue, Queue::DropTail(_))
+    );
+    assert_eq!(facts.cross == CrossFact::None, draw.cross.is_empty());
+    assert!(draw.cross.iter().all(|cross| cross.start <= draw.start));
+    match &path.down.capacity {
+        Capacity::Constant(rate) => assert_eq!(*rate, facts.rate),
+        Capacity::Schedule(schedule) => {
+            assert!(facts.is_rate_variable);
+            let mean = schedule.nominal().bits_per_second() as f64;
+            let factor = mean / facts.rate.bits_per_second() as f64;
+            assert!((0.4..2.0).contains(&factor), "{factor}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn variable_rates_keep_their_mean_and_width() {
+    let all = Population::standard();
+    let class = all
+        .classes
+        .iter()
+        .find(|class| class.name == "lte")
+        .expect("it is there");
+    let facts = all.sketch(1).facts;
+    let stream = Stream::new(5, Field::Variation);
+    let rates = path::rates(class, &facts, stream, 20_000);
+    let factors: Vec<f64> = rates
+        .iter()
+        .map(|rate| rate.bits_per_second() as f64 / facts.rate.bits_per_second() as f64)
+        .collect();
+    let count = factors.len() as f64;
+    let mean = factors.iter().sum::<f64>() / count;
+    let variance = factors.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / count;
+    assert!((mean - 1.0).abs() < 0.02, "{mean}");
+    assert!((variance.sqrt() - 0.3).abs() < 0.02, "{variance}");
+    let together: f64 = factors
+        .windows(2)
+        .map(|two| (two[0] - mean) * (two[1] - mean))
+        .sum();
+    let correlation = together / count / variance;
+    assert!((correlation - 0.37).abs() < 0.03, "{correlation}");
+}
+
+#[test]
+fn satellites_stand_still_where_their_losses_are() {
+    let all = Population::standard();
+    let leo = (0..5000)
+        .map(|seed| all.draw(seed))
+        .find(|draw| draw.class == "leo");
+    let leo = leo.expect("one of them is");
+    assert_eq!(leo.facts.handover, Some(Duration::from_secs(15)));
+    assert!(leo.start < Duration::from_secs(15));
+    let fixed = Spacing::Fixed(Duration::from_secs(15));
+    let bursts = leo
+        .path
+        .down
+        .loss
+        .iter()
+        .any(|loss| matches!(loss, Loss::Bursts(bursts) if bursts.spacing == fixed));
+    assert!(bursts);
+    // Nothing gets through in the first 100 ms.
+    let config = link::Config {
+        loss: Vec::new(),
+        ..leo.path.down.clone()
+    };
+    let mut link = link::Link::new(&config, 1).expect("it can be");
+    link.send(link::Time::ZERO, link::Packet::new(1200, ()), &mut ());
+    while let Some(at) = link.deadline() {
+        if let Some(delivery) = link.poll(at, &mut ()) {
+            assert!(delivery.at.as_nanos() >= 100_000_000 + config.delay.as_nanos() as u64);
+        }
+    }
+}
+
+#[test]
+fn until_the_next_handover_it_takes_as_long_as_a_poisson_process_has_it() {
+    let all = Population::standard();
+    let class = all
+        .classes
+        .iter()
+        .find(|class| class.name == "5g")
+        .expect("it is there");
+    let count = 20_000u32;
+    let mut sum = 0.0;
+    for seed in 0..count {
+        let (interval, age) = handover(class, Stream::new(seed.into(), Field::Handover));
+        let left = interval.expect("it has some").saturating_sub(age);
+        sum += left.as_secs_f64();
+    }
+    let mean = sum / f64::from(count);
+    assert!((mean / 50.0 - 1.0).abs() < 0.03, "{mean}");
+}
+
+#[test]
+fn bursts_of_a_page_never_fill_a_line() {
+    let all = scaled(|sweep| sweep.cross = 100.0);
+    for draw in (0..500).map(|seed| all.draw(seed)) {
+        for cross in &draw.cross {
+            if let CrossKind::Constant(rate) = cross.kind {
+                assert!(rate.bits_per_second() * 2 <= draw.facts.rate.bits_per_second());
+                assert!(rate.bits_per_second() <= 2_000_000);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_place() {
+    let with = |from: &str, to: &str| {
+        let text = DEFAULT.replacen(from, to, 1);
+        assert_ne!(text, DEFAULT, "{from}");
+        Population::parse(&text).expect_err(to).to_string()
+    };
+    for (from, to, says) in [
+        (
+            "aqm = \"codel\"",
+            "aqm = \"red\"",
+            "`aqm`: `red` is neither",
+        ),
+        (
+            "rate = \"40mbit p10",
+            "rate = \"40 p10",
+            "`classes.vdsl.rate`: `40` is not a rate",
+        ),
+        (
+            "ecn-share = 0",
+            "ecn-share = 2",
+            "`ecn-share`: 2 is no share",
+        ),
+        (
+            "ecn-share = 0",
+            "ecn-shares = 0",
+            "unknown field `ecn-shares`",
+        ),
+        (
+            "wifi = 23, lte",
+            "wlan = 23, lte",
+            "`sites.East Asia.weights.wlan`: there is no such class",
+        ),
+        (
+            "name = \"cable\"",
+            "name = \"vdsl\"",
+            "`classes.vdsl`: there are two",
+        ),
+        (
+            "mix = \"both\"",
+            "mix = \"all\"",
+            "`sizes.mix`: there is no mix `all`; there are both",
+        ),
+        ("\"200kB 400kB\"", "\"400kB 200kB\"", "`sizes.bins`"),
+        (
+            "both = [0.52, ",
+            "both = [",
+            "`sizes.mixes.both`: 3 weights for 4 bins",
+        ),
+        ("cubic = 0.5", "cubix = 0.5", "`cross.bulk.cubix`"),
+        (
+            "stall = \"50ms\"",
+            "stall = \"50s\"",
+            "`classes.lte.handover.stall`",
+        ),
+        (
+            "release = \"4ms\"",
+            "release = \"0ms\"",
+            "`classes.cable.release`",
+        ),
+        (
+            "15% of 1mbit",
+            "25% of 1mbit",
+            "`sites.Africa.policer-rate`",
+        ),
+        (
+            "rate-factor = 0.75",
+            "rate-factor = -1",
+            "`sites.East Asia.rate-factor`",
+        ),
+        ("rate-factor = 0.75\n", "", "missing field `rate-factor`"),
+    ] {
+        let error = with(from, to);
+        assert!(error.contains(says), "{to}: {error}");
+    }
+}
+
+#[test]
+fn a_selection_or_a_sweep_that_cannot_be_is_refused() {
+    let all = Population::standard();
+    let error = all
+        .only(&["Mars".to_owned()])
+        .expect_err("nobody lives there")
+        .to_string();
+    assert!(
+        error.contains("`Mars`") && error.contains("West Europe"),
+        "{error}"
+    );
+    for sweep in [
+        Sweep {
+            queue: -1.0,
+            ..Sweep::default()
+        },
+        Sweep {
+            rate: 0.0,
+            ..Sweep::default()
+        },
+        Sweep {
+            lossy: f64::NAN,
+            ..Sweep::default()
+        },
+        Sweep {
+            sizes: Some("x".to_owned()),
+            ..Sweep::default()
+        },
+    ] {
+        assert!(all.scaled(&sweep).is_err(), "{sweep:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_seed_and_any_sweep_draw_a_path(
+        seed in any::<u64>(),
+        factors in proptest::array::uniform8(0.01f64..100.0),
+    ) {
+        let [queue, lossy, path_rtt, rate, poor, cross, ack_batching, policing] = factors;
+        let sweep = Sweep { queue, lossy, path_rtt, rate, poor, cross, ack_batching, policing, sizes: None };
+        let scaled = Population::standard().scaled(&sweep).expect("it is possible");
+        check(&scaled.draw(seed));
+    }
+}

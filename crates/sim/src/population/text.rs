@@ -1,0 +1,531 @@
+//! The keys of a population file, and what they come to.
+//!
+//! Owns: reading. What is drawn by them is in [`population`](super). A fault names the key, in which class or site it is,
+//! and what would do instead.
+
+use core::{fmt, time::Duration};
+use std::collections::BTreeMap;
+
+use lastbyte_congestion::Spec;
+use lastbyte_link::Spacing;
+use serde::Deserialize;
+
+use super::{
+    AckPolicy, Bulk, Bursts, Class, Cross, Discipline, Every, Handover, Mix, Population, Site,
+    Sizes, Variation,
+    distribution::{Distribution, Quantity},
+    sweep::Sweep,
+};
+use crate::units;
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingError {
+    /// Which setting; empty if it is the text as a whole.
+    pub key: String,
+    /// What is wrong, and what would do.
+    pub reason: String,
+}
+
+impl SettingError {
+    pub(crate) fn new(key: impl Into<String>, reason: impl fmt::Display) -> Self {
+        Self {
+            key: key.into(),
+            reason: reason.to_string().trim_end().to_owned(),
+        }
+    }
+
+    /// The same in a part of something larger.
+    pub(crate) fn within(self, what: &str) -> Self {
+        let dot = if self.key.is_empty() { "" } else { "." };
+        Self {
+            key: format!("{what}{dot}{}", self.key),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() {
+            f.write_str(&self.reason)
+        } else {
+            write!(f, "`{}`: {}", self.key, self.reason)
+        }
+    }
+}
+
+impl std::error::Error for SettingError {}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PopulationText {
+    name: String,
+    #[serde(default, rename = "description")]
+    _description: String,
+    #[serde(default)]
+    overhead: u32,
+    queue_floor: u64,
+    aqm: String,
+    random_loss: String,
+    policer_bucket: String,
+    up_queue: String,
+    ecn_share: f64,
+    cross: CrossText,
+    sizes: SizesText,
+    acks: Vec<AckText>,
+    classes: Vec<ClassText>,
+    sites: Vec<SiteText>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CrossText {
+    bulk_share: f64,
+    bulk: BTreeMap<String, f64>,
+    bulk_lead: String,
+    bursts_share: f64,
+    bursts_size: String,
+    bursts_every: String,
+    bursts_at_most: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct SizesText {
+    bins: Vec<String>,
+    mix: String,
+    mixes: BTreeMap<String, Vec<f64>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct AckText {
+    name: String,
+    share: f64,
+    max_ack_delay: String,
+    #[serde(default)]
+    ack_frequency: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ClassText {
+    name: String,
+    rate: String,
+    #[serde(default = "yes")]
+    rate_follows_site: bool,
+    access_rtt: String,
+    queue: String,
+    aqm_share: f64,
+    #[serde(default)]
+    poor: bool,
+    /// Of every path of this class, whatever the site.
+    loss: Option<String>,
+    #[serde(default = "one")]
+    loss_factor: f64,
+    bursts: Option<BurstsText>,
+    handover: Option<HandoverText>,
+    release: Option<String>,
+    jitter: Option<String>,
+    variation: Option<VariationText>,
+    up_rate: Option<String>,
+    #[serde(default = "one")]
+    cross_factor: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct BurstsText {
+    share: f64,
+    per_second: f64,
+    packets: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct HandoverText {
+    every: String,
+    stall: String,
+    drop_share: f64,
+    drop_packets: u64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct VariationText {
+    cv: f64,
+    step: String,
+    memory: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct SiteText {
+    name: String,
+    #[serde(default = "one")]
+    share: f64,
+    rate_factor: f64,
+    path_rtt: String,
+    lossy_share: f64,
+    policed_share: f64,
+    policer_rate: String,
+    weights: BTreeMap<String, f64>,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+const fn one() -> f64 {
+    1.0
+}
+
+type Outcome<T> = Result<T, SettingError>;
+
+/// Reads a population file.
+pub(super) fn parse(text: &str) -> Outcome<Population> {
+    let text: PopulationText =
+        toml::from_str(text).map_err(|error| SettingError::new("", error))?;
+    let classes = each("classes", &text.classes, |class| &class.name, class)?;
+    let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+    let sites = each(
+        "sites",
+        &text.sites,
+        |site| &site.name,
+        |text| site(text, &names),
+    )?;
+    if sites.iter().all(|site| site.share <= 0.0) {
+        return Err(SettingError::new(
+            "sites",
+            "no site has a `share` above zero",
+        ));
+    }
+    let acks = each("acks", &text.acks, |policy| &policy.name, ack_policy)?;
+    if acks.iter().all(|policy| policy.share <= 0.0) {
+        return Err(SettingError::new(
+            "acks",
+            "no policy has a `share` above zero",
+        ));
+    }
+    Ok(Population {
+        name: text.name,
+        overhead: text.overhead,
+        queue_floor: text.queue_floor,
+        aqm: match text.aqm.as_str() {
+            "codel" => Discipline::CoDel,
+            "fq-codel" => Discipline::FqCoDel,
+            other => {
+                return Err(SettingError::new(
+                    "aqm",
+                    format!("`{other}` is neither `codel` nor `fq-codel`"),
+                ));
+            }
+        },
+        random_loss: distribution("random-loss", &text.random_loss, Quantity::Share)?,
+        policer_bucket: distribution("policer-bucket", &text.policer_bucket, Quantity::Bytes)?,
+        up_queue: units::bytes(&text.up_queue)
+            .map_err(|error| SettingError::new("up-queue", error))?,
+        ecn_share: share("ecn-share", text.ecn_share)?,
+        cross: cross(&text.cross).map_err(|error| error.within("cross"))?,
+        sizes: sizes(text.sizes).map_err(|error| error.within("sizes"))?,
+        acks,
+        classes,
+        sites,
+        sweep: Sweep::default(),
+    })
+}
+
+/// Each of a list of things with names, of which no two may be the same.
+fn each<T, U>(
+    list: &str,
+    texts: &[T],
+    name: impl Fn(&T) -> &String,
+    read: impl Fn(&T) -> Outcome<U>,
+) -> Outcome<Vec<U>> {
+    if texts.is_empty() {
+        return Err(SettingError::new(
+            list,
+            "there is none; at least one is needed",
+        ));
+    }
+    let mut read_ones = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        let place = format!("{list}.{}", name(text));
+        if texts
+            .iter()
+            .take(index)
+            .any(|before| name(before) == name(text))
+        {
+            return Err(SettingError::new(place, "there are two of this name"));
+        }
+        read_ones.push(read(text).map_err(|error| error.within(&place))?);
+    }
+    Ok(read_ones)
+}
+
+fn class(text: &ClassText) -> Outcome<Class> {
+    Ok(Class {
+        name: text.name.clone(),
+        rate: distribution("rate", &text.rate, Quantity::Rate)?,
+        rate_follows_site: text.rate_follows_site,
+        access_rtt: distribution("access-rtt", &text.access_rtt, Quantity::Span)?,
+        queue: distribution("queue", &text.queue, Quantity::Span)?,
+        aqm_share: share("aqm-share", text.aqm_share)?,
+        is_poor: text.poor,
+        loss: match &text.loss {
+            Some(text) => Some(distribution("loss", text, Quantity::Share)?),
+            None => None,
+        },
+        loss_factor: factor("loss-factor", text.loss_factor)?,
+        bursts: match &text.bursts {
+            Some(text) => Some(bursts(text).map_err(|error| error.within("bursts"))?),
+            None => None,
+        },
+        handover: match &text.handover {
+            Some(text) => Some(handover(text).map_err(|error| error.within("handover"))?),
+            None => None,
+        },
+        release: match &text.release {
+            Some(text) => Some(spacing("release", text)?),
+            None => None,
+        },
+        jitter: match &text.jitter {
+            Some(text) => Some(positive_span("jitter", text)?),
+            None => None,
+        },
+        variation: match &text.variation {
+            Some(text) => Some(variation(text).map_err(|error| error.within("variation"))?),
+            None => None,
+        },
+        up_rate: match &text.up_rate {
+            Some(text) => Some(distribution("up-rate", text, Quantity::Rate)?),
+            None => None,
+        },
+        cross_factor: factor("cross-factor", text.cross_factor)?,
+    })
+}
+
+fn bursts(text: &BurstsText) -> Outcome<Bursts> {
+    if !(1e-6..=1e6).contains(&text.per_second) {
+        return Err(SettingError::new(
+            "per-second",
+            format!("{} is no number from 0.000001 to 1000000", text.per_second),
+        ));
+    }
+    if !(text.packets.is_finite() && text.packets >= 1.0) {
+        return Err(SettingError::new(
+            "packets",
+            format!("the mean is one or more, and not {}", text.packets),
+        ));
+    }
+    Ok(Bursts {
+        share: share("share", text.share)?,
+        every: Duration::from_secs_f64(1.0 / text.per_second),
+        packets: text.packets,
+    })
+}
+
+fn handover(text: &HandoverText) -> Outcome<Handover> {
+    let every = match spacing("every", &text.every)? {
+        Spacing::Fixed(span) => Every::Fixed(span),
+        Spacing::Random(mean) => Every::Random(mean),
+    };
+    let stall = units::span(&text.stall).map_err(|error| SettingError::new("stall", error))?;
+    let (Every::Fixed(span) | Every::Random(span)) = every;
+    if stall >= span / 4 {
+        return Err(SettingError::new(
+            "stall",
+            "it must be shorter than a quarter of `every`",
+        ));
+    }
+    Ok(Handover {
+        every,
+        stall,
+        drop_share: share("drop-share", text.drop_share)?,
+        drop_packets: text.drop_packets,
+    })
+}
+
+fn variation(text: &VariationText) -> Outcome<Variation> {
+    let step = positive_span("step", &text.step)?;
+    if step < Duration::from_millis(1) {
+        return Err(SettingError::new("step", "a step lasts `1ms` or longer"));
+    }
+    if !(0.0..=2.0).contains(&text.cv) {
+        return Err(SettingError::new(
+            "cv",
+            format!("{} is not from 0 to 2", text.cv),
+        ));
+    }
+    Ok(Variation {
+        cv: text.cv,
+        step,
+        memory: share("memory", text.memory)?,
+    })
+}
+
+fn site(text: &SiteText, classes: &[&str]) -> Outcome<Site> {
+    let mut weights = vec![0.0; classes.len()];
+    for (name, weight) in &text.weights {
+        let place = classes.iter().position(|class| class == name);
+        let Some(place) = place.and_then(|place| weights.get_mut(place)) else {
+            return Err(SettingError::new(
+                format!("weights.{name}"),
+                format!("there is no such class; there are {}", classes.join(", ")),
+            ));
+        };
+        *place = factor(&format!("weights.{name}"), *weight)?;
+    }
+    if weights.iter().sum::<f64>() <= 0.0 {
+        return Err(SettingError::new("weights", "no class has any"));
+    }
+    let rate_factor = factor("rate-factor", text.rate_factor)?;
+    if rate_factor == 0.0 {
+        return Err(SettingError::new("rate-factor", "it must be above zero"));
+    }
+    Ok(Site {
+        name: text.name.clone(),
+        share: factor("share", text.share)?,
+        weights,
+        rate_factor,
+        path_rtt: distribution("path-rtt", &text.path_rtt, Quantity::Span)?,
+        lossy_share: share("lossy-share", text.lossy_share)?,
+        policed_share: share("policed-share", text.policed_share)?,
+        policer_rate: distribution("policer-rate", &text.policer_rate, Quantity::Rate)?,
+    })
+}
+
+fn cross(text: &CrossText) -> Outcome<Cross> {
+    let mut bulk = Vec::new();
+    for (spec, weight) in &text.bulk {
+        let key = format!("bulk.{spec}");
+        bulk.push(Bulk {
+            weight: factor(&key, *weight)?,
+            spec: spec
+                .parse::<Spec>()
+                .map_err(|error| SettingError::new(&key, error))?,
+        });
+    }
+    if bulk.iter().all(|bulk| bulk.weight <= 0.0) {
+        return Err(SettingError::new(
+            "bulk",
+            "no congestion control has a weight",
+        ));
+    }
+    Ok(Cross {
+        bulk_share: share("bulk-share", text.bulk_share)?,
+        bulk,
+        bulk_lead: distribution("bulk-lead", &text.bulk_lead, Quantity::Number)?,
+        bursts_share: share("bursts-share", text.bursts_share)?,
+        bursts_size: distribution("bursts-size", &text.bursts_size, Quantity::Bytes)?,
+        bursts_every: positive_span("bursts-every", &text.bursts_every)?,
+        bursts_at_most: share("bursts-at-most", text.bursts_at_most)?,
+    })
+}
+
+fn sizes(text: SizesText) -> Outcome<Sizes> {
+    let mut bins = Vec::new();
+    for bin in &text.bins {
+        let words: Vec<&str> = bin.split_whitespace().collect();
+        let [from, to] = words[..] else {
+            return Err(SettingError::new(
+                "bins",
+                format!("`{bin}` is not like `200kB 400kB`"),
+            ));
+        };
+        let bytes = |text| units::bytes(text).map_err(|error| SettingError::new("bins", error));
+        let (from, to) = (bytes(from)?, bytes(to)?);
+        if from == 0 || from >= to || to > 1 << 40 {
+            return Err(SettingError::new(
+                "bins",
+                format!(
+                    "`{bin}` does not go from more than zero up to something larger, of 1 TB at most"
+                ),
+            ));
+        }
+        bins.push((from, to));
+    }
+    let mut mixes = Vec::new();
+    for (name, weights) in text.mixes {
+        let key = format!("mixes.{name}");
+        if weights.len() != bins.len() {
+            return Err(SettingError::new(
+                key,
+                format!("{} weights for {} bins", weights.len(), bins.len()),
+            ));
+        }
+        for weight in &weights {
+            factor(&key, *weight)?;
+        }
+        if weights.iter().sum::<f64>() <= 0.0 {
+            return Err(SettingError::new(key, "no bin has a weight above zero"));
+        }
+        mixes.push(Mix { name, weights });
+    }
+    let mut sizes = Sizes {
+        bins,
+        mixes,
+        chosen: 0,
+    };
+    sizes
+        .choose(&text.mix)
+        .map_err(|reason| SettingError::new("mix", reason))?;
+    Ok(sizes)
+}
+
+fn ack_policy(text: &AckText) -> Outcome<AckPolicy> {
+    Ok(AckPolicy {
+        name: text.name.clone(),
+        share: factor("share", text.share)?,
+        max_ack_delay: units::span(&text.max_ack_delay)
+            .map_err(|error| SettingError::new("max-ack-delay", error))?,
+        ack_frequency: text.ack_frequency,
+    })
+}
+
+fn distribution(key: &str, text: &str, quantity: Quantity) -> Outcome<Distribution> {
+    Distribution::parse(text, quantity).map_err(|reason| SettingError::new(key, reason))
+}
+
+/// `4ms` apart, or `random 4ms`.
+fn spacing(key: &str, text: &str) -> Outcome<Spacing> {
+    match text.trim().strip_prefix("random ") {
+        Some(mean) => positive_span(key, mean).map(Spacing::Random),
+        None => positive_span(key, text).map(Spacing::Fixed),
+    }
+}
+
+fn positive_span(key: &str, text: &str) -> Outcome<Duration> {
+    let span = units::span(text).map_err(|error| SettingError::new(key, error))?;
+    if span.is_zero() {
+        return Err(SettingError::new(
+            key,
+            "it must be longer than zero; leave it out for none",
+        ));
+    }
+    Ok(span)
+}
+
+fn share(key: &str, value: f64) -> Outcome<f64> {
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(SettingError::new(
+            key,
+            format!("{value} is no share, from 0 to 1"),
+        ))
+    }
+}
+
+/// A weight or a factor.
+pub(crate) fn factor(key: &str, value: f64) -> Outcome<f64> {
+    if (0.0..=1e6).contains(&value) {
+        Ok(value)
+    } else {
+        Err(SettingError::new(
+            key,
+            format!("{value} is not from 0 to 1000000"),
+        ))
+    }
+}

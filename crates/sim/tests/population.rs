@@ -1,0 +1,32 @@
+//! Connections of the default experiment, simulated.
+
+use lastbyte_sim::{Experiment, FlowOutcome, Request, simulate};
+
+#[test]
+fn connections_of_the_four_arms_come_to_an_end() {
+    let experiment = Experiment::four_arms();
+    let mut incomplete = Vec::new();
+    for index in 0..240 {
+        let plan = experiment.connection(index, false);
+        let mut scenario = experiment.scenario(&plan);
+        scenario.flows[0].requests = vec![Request::of(plan.draw.size_bytes.min(250_000))];
+        let outcome = simulate(&scenario, &mut ()).expect("it can be simulated");
+        if !outcome.flows.iter().all(FlowOutcome::is_complete) {
+            incomplete.push((index, plan.draw.facts));
+        }
+    }
+    assert!(incomplete.is_empty(), "{incomplete:#?}");
+}
+
+#[test]
+fn the_same_connection_comes_to_the_same() {
+    let experiment = Experiment::four_arms();
+    for index in 0..8 {
+        let run = || {
+            let scenario = experiment.scenario(&experiment.connection(index, true));
+            let outcome = simulate(&scenario, &mut ()).expect("it can be simulated");
+            format!("{outcome:?}")
+        };
+        assert_eq!(run(), run());
+    }
+}
