@@ -22,7 +22,9 @@ pub enum Event {
     NewToken(Vec<u8>),
     /// The connection goes by another path now (RFC 9000 §9).
     Moved(NetworkPath),
-    /// An address that was to be moved to did not answer (RFC 9000 §8.2.4).
+    /// A path that this side was to move to cannot be used: it did not answer (RFC 9000 §8.2.4), or the peer took back the
+    /// connection ID that was meant for it. The connection stays where it is. A server that goes back to where its client
+    /// was before is told by [`Event::Moved`] alone.
     PathFailed(NetworkPath),
     /// The connection ends; nothing follows.
     Closed(CloseReason),

@@ -70,6 +70,15 @@ pub(super) enum Place {
     New,
 }
 
+/// Why a path stays unknown that a packet came by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnknownPath {
+    /// There are, or were, too many.
+    TooMany,
+    /// The peer changed its connection ID there, and gave none to answer to.
+    NoConnectionId,
+}
+
 /// Why a connection cannot move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MigrateError {
@@ -126,6 +135,7 @@ impl Connection {
         }
         self.others.push(path);
         self.statistics.paths.created += 1;
+        self.trace_path(now, network, PathEvent::Created);
         self.promote(now, self.others.len() - 1);
         Ok(())
     }
@@ -232,33 +242,29 @@ impl Connection {
         path.amplification.on_datagram_received(bytes);
     }
 
-    /// A packet from a new address was opened: the path is known from now on, unless there are too many, or the peer
-    /// changed its connection ID and gave none to answer to.
+    /// A packet from a new address was opened: the path is known from now on.
     pub(super) fn know_path(
         &mut self,
         now: Time,
         network: NetworkPath,
         bytes: u64,
         destination: &ConnectionId,
-    ) -> Option<usize> {
+    ) -> Result<(), UnknownPath> {
         if self.paths_failed >= FAILED_PATHS_MAX {
-            return None;
+            return Err(UnknownPath::TooMany);
         }
         if self.others.len() >= PATHS_MAX {
             // One that nothing is expected of makes room.
             let idle = self.others.iter().position(|path| {
                 path.validation.state() != ValidationState::Validating && !path.is_wanted
-            })?;
-            self.forget_path(idle);
+            });
+            self.forget_path(idle.ok_or(UnknownPath::TooMany)?);
         }
         let lent = if *destination == self.peer_uses || destination.is_empty() {
             None // The same ID from another address: a NAT (§9.5).
         } else {
-            let Some(lent) = self.rooms.peer_ids.lend() else {
-                self.statistics.paths.closed_without_id += 1;
-                return None;
-            };
-            Some(lent)
+            let lent = self.rooms.peer_ids.lend();
+            Some(lent.ok_or(UnknownPath::NoConnectionId)?)
         };
         let mut path = Path::new(network, Amplification::limited());
         path.amplification.on_datagram_received(bytes);
@@ -266,7 +272,7 @@ impl Connection {
         self.others.push(path);
         self.statistics.paths.created += 1;
         self.trace_path(now, network, PathEvent::Created);
-        Some(self.others.len() - 1)
+        Ok(())
     }
 
     /// The newest packet came by another path, and does more than probe: the peer has moved (RFC 9000 §9.3).
@@ -310,16 +316,21 @@ impl Connection {
 
     /// Another path becomes the one in use.
     fn promote(&mut self, now: Time, index: usize) {
+        let max_ack_delay = self.peer_max_ack_delay();
         let Some(path) = self.others.get_mut(index) else {
             return;
         };
-        path.is_wanted = false;
+        let was_wanted = std::mem::take(&mut path.is_wanted);
         let mut id_left = None;
         if let Some(sequence) = path.lent {
             if self.rooms.peer_ids.lent(sequence).is_none() {
                 // The peer has retired the ID since: nothing can be sent there.
+                let network = path.network;
                 self.statistics.paths.closed_without_id += 1;
                 self.forget_path(index);
+                if was_wanted {
+                    self.events.push(Event::PathFailed(network));
+                }
                 return;
             }
             id_left = Some(self.rooms.peer_ids.exchange(sequence));
@@ -347,12 +358,6 @@ impl Connection {
             let mtu = std::mem::replace(&mut self.rooms.mtu, mtu);
             left.put_away = Some((control, mtu));
         }
-        let max_ack_delay = self
-            .peer_parameters
-            .as_ref()
-            .map_or(core::time::Duration::ZERO, |peer| {
-                core::time::Duration::from_millis(peer.max_ack_delay_ms.get())
-            });
         let rtt = self.recovery.rtt();
         // §9.3.3: whoever it is that moved, the peer is asked at both places.
         if self.side == Side::Server

@@ -7,7 +7,10 @@ use lastbyte_wire::{
     packet::{Packet, PacketNumber, PacketType, Packets, Protected, Rules},
 };
 
-use super::{Connection, Fatal, NetworkPath, Stage, migration::Place};
+use super::{
+    Connection, Fatal, NetworkPath, Stage,
+    migration::{Place, UnknownPath},
+};
 use crate::{
     ack::{EcnCodepoint, Received},
     close::CloseState,
@@ -44,7 +47,7 @@ pub(super) struct Arrival {
 #[derive(Clone, Copy, Default)]
 struct Nature {
     is_ack_eliciting: bool,
-    /// It moves the connection to its path (RFC 9000 §9.1).
+    /// It does nothing but probe its path, so the connection stays where it is (RFC 9000 §9.1).
     is_probing: bool,
     is_useful: bool,
 }
@@ -164,10 +167,14 @@ impl Connection {
             self.rooms.trace(now, &Event::PacketReceived(packet));
         }
         self.on_first_packets(now, &opened);
-        self.know_arrival(now, arrival, &opened.destination);
+        // Before its frames, which may be about its path.
+        let _ = self.know_arrival(now, arrival, &opened.destination);
         let nature = self.handle_frames(now, space, &opened, arrival, sink)?;
-        // The packet may have brought the connection ID that was missing.
-        self.know_arrival(now, arrival, &opened.destination);
+        // They may have brought the connection ID that was missing.
+        if self.know_arrival(now, arrival, &opened.destination) == Err(UnknownPath::NoConnectionId)
+        {
+            self.statistics.paths.closed_without_id += 1;
+        }
         let largest = self.received.get(space).largest();
         let is_newest = largest.is_none_or(|largest| opened.number > largest);
         self.received.get_mut(space).on_received(&Received {
@@ -189,15 +196,18 @@ impl Connection {
         Ok(())
     }
 
-    /// A packet of a new path was opened.
-    fn know_arrival(&mut self, now: Time, arrival: &mut Arrival, destination: &ConnectionId) {
-        if self.place(&arrival.network) == Some(Place::New)
-            && self
-                .know_path(now, arrival.network, arrival.bytes, destination)
-                .is_some()
-        {
+    /// A packet was opened: its path is known from now on, if it can be.
+    fn know_arrival(
+        &mut self,
+        now: Time,
+        arrival: &mut Arrival,
+        destination: &ConnectionId,
+    ) -> Result<(), UnknownPath> {
+        if self.place(&arrival.network) == Some(Place::New) {
+            self.know_path(now, arrival.network, arrival.bytes, destination)?;
             arrival.bytes = 0;
         }
+        Ok(())
     }
 
     fn handle_frames(
@@ -441,7 +451,7 @@ impl Connection {
     }
 }
 
-/// Whether a packet of such frames leaves the connection where it is (RFC 9000 §9.1).
+/// Whether it is a probing frame (RFC 9000 §9.1).
 const fn is_probing(frame: &Frame<'_>) -> bool {
     matches!(
         frame,

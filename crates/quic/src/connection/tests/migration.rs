@@ -282,3 +282,68 @@ fn many_moves_leave_nothing_behind() {
     assert_eq!((pair.client.others.len(), pair.server.others.len()), (0, 0));
     assert!(!pair.client.is_closing() && !pair.server.is_closing());
 }
+
+/// Notes what happens to paths.
+struct PathLog(Arc<std::sync::Mutex<Vec<(NetworkPath, trace::PathEvent)>>>);
+
+impl Trace for PathLog {
+    fn on_event(&mut self, _: Time, event: &trace::Event<'_>) {
+        if let trace::Event::Path(network, event) = event {
+            self.0.lock().expect("one thread").push((*network, *event));
+        }
+    }
+}
+
+#[test]
+fn a_path_taken_at_once_is_told_of_like_any_other() {
+    let (mut pair, _) = midway(1, Faults::default());
+    let log = Arc::default();
+    pair.client.set_trace(Box::new(PathLog(Arc::clone(&log))));
+    let now = pair.now;
+    let there = to(ELSEWHERE, SERVER);
+    pair.client.rebind(now, there).expect("allowed");
+    let log = log.lock().expect("one thread");
+    let expected = [trace::PathEvent::Created, trace::PathEvent::Promoted];
+    assert_eq!(*log, expected.map(|event| (there, event)));
+}
+
+#[test]
+fn rfc9000_9_5_a_path_without_an_id_to_answer_to_is_counted_once() {
+    let (mut pair, _) = midway(1, Faults::default());
+    let now = pair.now;
+    while pair.server.rooms.peer_ids.lend().is_some() {}
+    let moved = pair.client.rooms.peer_ids.move_on();
+    assert!(moved.expect("few to retire").is_some(), "a spare one");
+    *pair.client.probes.get_mut(Space::Application) = 1;
+    let mut buffer = [0; 1500];
+    let transmit = pair.client.poll_transmit(now, &mut buffer);
+    let len = transmit.expect("a probe").len;
+    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let from = to(SERVER, ELSEWHERE);
+    pair.server
+        .handle_datagram(now, &from, ecn, &mut buffer[..len], &mut stream::KeepAll);
+    assert_eq!(pair.server.statistics().paths.closed_without_id, 1);
+    assert_eq!(pair.server.others.len(), 0);
+    assert_eq!(pair.server.network(), SERVER_PATH);
+}
+
+#[test]
+fn rfc9000_19_15_a_path_whose_id_is_taken_back_is_told_to_have_failed() {
+    let (mut pair, _) = midway(1, Faults::default());
+    let there = to(ELSEWHERE, SERVER);
+    let now = pair.now;
+    pair.client.migrate(now, there).expect("allowed");
+    // The challenge is under way when the server, as it were, retires the ID it was sent to.
+    pair.transmit();
+    let lent = pair.client.others[0].lent.expect("an ID");
+    let number = lastbyte_wire::VarInt::saturating;
+    let token = StatelessResetToken::new([9; 16]);
+    let frame =
+        lastbyte_wire::frame::NewConnectionId::new(number(50), number(lent + 1), id(777), token);
+    let ids = &mut pair.client.rooms.peer_ids;
+    ids.on_new(&frame.expect("a frame")).expect("taken");
+    pair.run_until("failure", |pair| pair.client.others.is_empty());
+    assert!(events(&mut pair.client).contains(&Event::PathFailed(there)));
+    assert_eq!(pair.client.statistics().paths.closed_without_id, 1);
+    assert_eq!(pair.client.network(), CLIENT_PATH);
+}

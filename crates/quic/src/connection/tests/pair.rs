@@ -502,3 +502,11 @@ pub(super) fn body(len: usize, salt: u8) -> Vec<u8> {
 pub(super) fn events(connection: &mut Connection) -> Vec<Event> {
     std::iter::from_fn(|| connection.poll_event()).collect()
 }
+
+/// Why an end closed the connection of its own accord.
+pub(super) fn violation(connection: &Connection) -> (TransportError, &'static str) {
+    match connection.close_reason() {
+        Some(CloseReason::Local { code, reason }) => (code, reason),
+        other => panic!("{other:?}"),
+    }
+}
