@@ -6,6 +6,7 @@ mod limits;
 mod migration;
 mod mtu;
 mod pair;
+mod reordering;
 mod retry;
 mod zero_rtt;
 

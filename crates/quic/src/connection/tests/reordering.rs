@@ -1,0 +1,30 @@
+use super::*;
+use crate::recovery::LossThresholds;
+
+/// A transfer over a path where one datagram in thirty comes half a delay late, and how many of those its sender took for
+/// lost.
+fn spurious_losses(thresholds: LossThresholds, seed: u64) -> u64 {
+    let mut server_config = config();
+    server_config.thresholds = thresholds;
+    let faults = Faults {
+        delay: 30,
+        ..Faults::default()
+    };
+    let mut pair = Pair::with_configs(seed, faults, config(), server_config);
+    pair.shake_hands();
+    pair.transfer(&body(10, 1), &body(4_000_000, 2));
+    pair.pass(DELAY * 4);
+    let statistics = pair.server.recovery_statistics();
+    assert_eq!(statistics.packets_lost, statistics.packets_late, "no other");
+    statistics.packets_late
+}
+
+#[test]
+fn thresholds_that_adapt_take_less_for_lost_on_a_path_that_reorders() {
+    for seed in 1..=5 {
+        let fixed = spurious_losses(LossThresholds::fixed(), seed);
+        let adaptive = spurious_losses(LossThresholds::adaptive(), seed);
+        assert!(fixed >= 50, "{fixed}");
+        assert!(adaptive * 2 < fixed, "{adaptive} of {fixed}");
+    }
+}
