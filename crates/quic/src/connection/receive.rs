@@ -70,6 +70,7 @@ impl Connection {
             return;
         };
         self.credit(place, bytes);
+        self.take_overtaking(ecn);
         if self.close.state() != CloseState::Open {
             self.close.on_received();
         }
@@ -114,6 +115,25 @@ impl Connection {
                 Err(_) => self.trace_drop(now, None, len, DropReason::Malformed),
             }
         }
+    }
+
+    /// Datagrams that came before this, the first of the connection, wait for keys from now on. Nobody noted their marks:
+    /// those of the first datagram are taken for them, as the client and the path are the same.
+    fn take_overtaking(&mut self, ecn: EcnCodepoint) {
+        let Some(opening) = self
+            .opening
+            .as_mut()
+            .filter(|opening| !opening.overtook.is_empty())
+        else {
+            return;
+        };
+        let mut bytes = 0;
+        for datagram in std::mem::take(&mut opening.overtook) {
+            bytes += datagram.len() as u64;
+            opening.early.keep(&datagram, ecn);
+        }
+        self.statistics.bytes_received += bytes;
+        self.credit(Place::Current, bytes);
     }
 
     /// Hands in what waited for keys, once there are new ones.

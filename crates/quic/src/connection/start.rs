@@ -136,6 +136,7 @@ impl Connection {
             peer_id: None,
             remembered: None,
             early: EarlyPackets::default(),
+            overtook: Vec::new(),
             offer,
         };
         Ok(Self::new(
@@ -187,6 +188,7 @@ impl Connection {
             peer_id: Some(start.peer_id),
             remembered: None,
             early: EarlyPackets::default(),
+            overtook: Vec::new(),
             offer,
         };
         Ok(Self::new(
@@ -198,6 +200,15 @@ impl Connection {
             (start.path, amplification),
             (start.peer_id, ids, start.seed),
         ))
+    }
+}
+
+impl Connection {
+    /// A server's connection gets datagrams that came before the client's first, which is to be handed in next.
+    pub(crate) fn overtaken_by(&mut self, datagrams: Vec<Vec<u8>>) {
+        if let Some(opening) = &mut self.opening {
+            opening.overtook = datagrams;
+        }
     }
 }
 
@@ -213,6 +224,8 @@ pub(super) struct Opening {
     pub(super) remembered: Option<TransportParameters>,
     /// Packets that wait for keys.
     pub(super) early: EarlyPackets,
+    /// Datagrams that came before the client's first, until that is handed in.
+    pub(super) overtook: Vec<Vec<u8>>,
 }
 
 impl Opening {

@@ -76,7 +76,7 @@ pub const LIFETIME_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub const APPLICATION_MAX: usize = 96;
 
 #[cfg(test)]
-pub(super) mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 

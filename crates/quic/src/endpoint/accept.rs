@@ -82,9 +82,9 @@ impl Endpoint {
         path: &NetworkPath,
         datagram: &mut [u8],
     ) -> Route {
-        let initial = match self.read_initial(datagram) {
+        let initial = match self.read_initial(path, datagram) {
             Ok(initial) => initial,
-            Err(reason) => return reason.into(),
+            Err(route) => return route,
         };
         if !is_initial_size(datagram) {
             return DropReason::TooSmall.into();
@@ -131,19 +131,24 @@ impl Endpoint {
         self.accept(now, path, &initial, proof)
     }
 
-    /// The header of the datagram's first packet. Leaves a copy of the packet in `scratch`.
-    fn read_initial(&mut self, datagram: &mut [u8]) -> Result<Initial, DropReason> {
+    /// The header of the datagram's first packet. Leaves a copy of the packet in `scratch`. A datagram of 0-RTT packets is
+    /// kept for the Initial packet that it overtook.
+    fn read_initial(&mut self, path: &NetworkPath, datagram: &mut [u8]) -> Result<Initial, Route> {
         let rules = self.rules();
         let packet = match Packets::new(datagram, rules).next() {
             Some(Ok(Packet::Protected(packet))) => packet,
-            Some(Ok(_)) => return Err(DropReason::NotInitial),
-            _ => return Err(DropReason::Malformed),
+            Some(Ok(_)) => return Err(DropReason::NotInitial.into()),
+            _ => return Err(DropReason::Malformed.into()),
         };
+        if packet.packet_type() == PacketType::ZeroRtt {
+            let destination = packet.destination();
+            return Err(self.keep_early(path, destination, datagram));
+        }
         if packet.packet_type() != PacketType::Initial {
-            return Err(DropReason::NotInitial);
+            return Err(DropReason::NotInitial.into());
         }
         let (Some(version), Some(source)) = (packet.version(), packet.source()) else {
-            return Err(DropReason::Malformed);
+            return Err(DropReason::Malformed.into());
         };
         let mut initial = Initial {
             version,
@@ -159,6 +164,28 @@ impl Endpoint {
         self.scratch.clear();
         self.scratch.extend_from_slice(packet.bytes());
         Ok(initial)
+    }
+
+    /// RFC 9000 §5.2.2: 0-RTT packets may be kept for a while, in case they came before their Initial packet.
+    fn keep_early(
+        &mut self,
+        path: &NetworkPath,
+        destination: ConnectionId,
+        datagram: &[u8],
+    ) -> Route {
+        let accepts = self
+            .server
+            .as_ref()
+            .is_some_and(|server| server.is_accepting);
+        let opening = Opening {
+            remote: address_bytes(path.remote),
+            destination,
+        };
+        if accepts && destination.len() >= DESTINATION_MIN && self.early.keep(opening, datagram) {
+            Route::Kept
+        } else {
+            DropReason::NotInitial.into()
+        }
     }
 
     fn rules(&self) -> Rules {
@@ -267,7 +294,7 @@ impl Endpoint {
             ids,
             seed: self.random.bytes(),
         };
-        let Ok(connection) = Connection::server(now, &config.connection, start) else {
+        let Ok(mut connection) = Connection::server(now, &config.connection, start) else {
             return self.refuse(now, path, initial, TransportError::CONNECTION_REFUSED);
         };
         if retry.is_some() {
@@ -283,12 +310,15 @@ impl Endpoint {
             deadline: now + self.limits.handshake_timeout,
             is_validated,
         };
+        let opening = Opening {
+            remote: address_bytes(path.remote),
+            destination: initial.destination,
+        };
+        let overtook = self.early.take(&opening);
+        self.statistics.early_used += overtook.len() as u64;
+        connection.overtaken_by(overtook);
         let handle = self.add(connection, Side::Server, handshake);
         if let Some(slot) = self.slots.get_mut(handle) {
-            let opening = Opening {
-                remote: address_bytes(path.remote),
-                destination: initial.destination,
-            };
             self.demux.open(handle, &mut slot.routes, opening);
             slot.token_extra = token_extra;
         }

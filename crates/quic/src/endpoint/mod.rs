@@ -10,6 +10,7 @@
 //! | `handle.rs`, `slot.rs` | connections by number, and what is kept beside each |
 //! | `route.rs`, `demux.rs` | to whom a datagram belongs |
 //! | `accept.rs`, `address.rs` | what becomes of a client's first packet, and where it is |
+//! | `early.rs` | 0-RTT datagrams that overtook it |
 //! | `retry.rs`, `version.rs`, `reset.rs`, `refusal.rs` | the four answers that need no connection |
 //! | `answers.rs`, `bucket.rs` | how many of them |
 //! | `timers.rs`, `table.rs`, `siphash.rs` | deadlines in order; tables that strangers may fill |
@@ -41,6 +42,7 @@ mod answers;
 mod bucket;
 mod config;
 mod demux;
+mod early;
 mod handle;
 mod refusal;
 mod reset;
@@ -65,6 +67,7 @@ use self::{
     answers::Answers,
     bucket::Bucket,
     demux::Demux,
+    early::EarlyDatagrams,
     handle::Slab,
     slot::{Handshake, Load, Slot},
     timers::Timers,
@@ -94,6 +97,7 @@ pub struct Endpoint {
     /// Those that are over.
     closed: VecDeque<Closed>,
     answers: Answers,
+    early: EarlyDatagrams,
     server: Option<Server>,
     ids: Box<dyn ConnectionIds>,
     /// For the endpoint's own IDs: those of Retry packets and refusals.
@@ -170,6 +174,7 @@ impl Endpoint {
             ready: VecDeque::new(),
             closed: VecDeque::new(),
             answers: Answers::new(config.limits.answers),
+            early: EarlyDatagrams::default(),
             server,
             ids: config.ids,
             own_ids,

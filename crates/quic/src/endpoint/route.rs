@@ -29,6 +29,9 @@ pub enum Route {
     Reset(Handle),
     /// It led nowhere and was answered; [`Endpoint::poll_transmit`] has the answer.
     Answered(Answer),
+    /// It led nowhere yet: 0-RTT packets that may have overtaken their connection's first. A copy is given to the connection
+    /// once that begins; there is nothing more to do with it.
+    Kept,
     /// It led nowhere.
     Dropped(DropReason),
 }
@@ -78,6 +81,7 @@ impl Endpoint {
             Route::Accepted(_) => self.statistics.accepted += 1,
             Route::Reset(_) => self.statistics.resets_received += 1,
             Route::Dropped(reason) => self.statistics.count_drop(reason),
+            Route::Kept => self.statistics.early_kept += 1,
             Route::Answered(Answer::Retry) => self.statistics.retries += 1,
             Route::Answered(Answer::VersionNegotiation) => {
                 self.statistics.version_negotiations += 1;

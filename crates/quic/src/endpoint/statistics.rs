@@ -11,7 +11,8 @@ pub enum DropReason {
     Foreign,
     /// A Version Negotiation packet that leads nowhere: never answered (RFC 9000 §6.1).
     VersionNegotiation,
-    /// A long header that leads nowhere, and no Initial packet: nothing can be made of it.
+    /// A long header that leads nowhere, and neither an Initial packet nor a 0-RTT packet to be kept: nothing can be made of
+    /// it.
     NotInitial,
     /// An Initial packet, and no connections are accepted here.
     NoServer,
@@ -67,6 +68,10 @@ pub struct Statistics {
     pub routed: u64,
     /// Of those, the dropped ones, in the order of [`DropReason::ALL`].
     pub dropped: [u64; DropReason::ALL.len()],
+    /// Datagrams of 0-RTT packets that were kept for a connection that had yet to begin.
+    pub early_kept: u64,
+    /// Of those, the ones that were given to it.
+    pub early_used: u64,
     /// Connections made.
     pub connected: u64,
     /// Connections accepted.

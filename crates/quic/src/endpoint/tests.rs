@@ -4,6 +4,7 @@ mod answers;
 mod any;
 mod limits;
 mod many;
+mod resume;
 mod world;
 
 use self::world::*;

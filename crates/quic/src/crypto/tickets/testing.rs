@@ -213,3 +213,11 @@ pub(in crate::crypto) fn tickets_said(end: &End) -> Vec<Vec<u8>> {
     }
     std::iter::from_fn(|| messages.next()).collect()
 }
+
+/// A client, a server whose tickets bring 0-RTT, and one that knows those tickets and forbids it.
+pub(crate) fn client_and_servers() -> (TlsClient, [TlsServer; 2]) {
+    let fleet = Fleet::new();
+    let forbids = fleet.tickets(&[1]).with_zero_rtt(ZeroRtt::Off);
+    let servers = [fleet.plain_server(&[1]), fleet.server(forbids)];
+    (fleet.client(), servers)
+}

@@ -20,7 +20,7 @@ use crate::{
     close::CloseReason,
     connection::Config,
     crypto::{
-        TAG_LEN,
+        ClientCrypto, TAG_LEN,
         plain::{PlainClient, PlainServer},
     },
     stream::{KeepAll, StreamEvent},
@@ -238,6 +238,10 @@ pub(super) struct World {
     pub(super) down: BTreeMap<usize, Vec<u8>>,
     pub(super) accepted: Vec<Handle>,
     pub(super) closed: Vec<(Option<usize>, Option<CloseReason>)>,
+    /// What clients were told.
+    pub(super) events: Vec<(usize, connection::Event)>,
+    /// Whether a client closes once it has the answer.
+    pub(super) closes: bool,
     /// One datagram in so many is lost; 0 for none.
     pub(super) lose: u64,
     pub(super) trace: u64,
@@ -267,6 +271,8 @@ impl World {
             down: BTreeMap::new(),
             accepted: Vec::new(),
             closed: Vec::new(),
+            events: Vec::new(),
+            closes: true,
             lose: 0,
             trace: 0,
         }
@@ -276,6 +282,28 @@ impl World {
     pub(super) fn begin(&mut self, index: usize) {
         let handle = connect(&mut self.clients[index], self.now, index);
         self.handles[index] = Some(handle);
+    }
+
+    /// The same, with a session or a token of an earlier connection: what it sends may go in 0-RTT.
+    pub(super) fn begin_with(
+        &mut self,
+        index: usize,
+        crypto: &Arc<dyn ClientCrypto>,
+        token: Vec<u8>,
+    ) {
+        let handle = self.clients[index]
+            .connect(
+                self.now,
+                to_server(index),
+                "localhost",
+                &Arc::new(config()),
+                Arc::clone(crypto),
+                token,
+            )
+            .expect("a connection");
+        self.handles[index] = Some(handle);
+        self.down.remove(&index);
+        self.play(index);
     }
 
     fn launch(&mut self, index: usize, is_to_server: bool, datagram: Vec<u8>) {
@@ -315,13 +343,22 @@ impl World {
         }
     }
 
+    fn next_arrival(&self) -> Option<Time> {
+        self.flying.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// When something happens next.
+    fn next(&self) -> Option<Time> {
+        let endpoints = self.clients.iter().chain([&self.server]);
+        let timers = endpoints.filter_map(Endpoint::deadline);
+        timers.chain(self.next_arrival()).min()
+    }
+
     /// One event. False if nothing will ever happen.
     pub(super) fn step(&mut self) -> bool {
         self.transmit();
-        let timers = self.clients.iter().chain([&self.server]);
-        let timer = timers.filter_map(Endpoint::deadline).min();
-        let arrival = self.flying.peek().map(|Reverse((at, ..))| *at);
-        let Some(next) = timer.into_iter().chain(arrival).min() else {
+        let arrival = self.next_arrival();
+        let Some(next) = self.next() else {
             return false;
         };
         self.now = self.now.max(next);
@@ -355,7 +392,7 @@ impl World {
     }
 
     /// The server answers a stream once it has all of it.
-    fn serve(&mut self, handle: Handle) {
+    pub(super) fn serve(&mut self, handle: Handle) {
         let now = self.now;
         let connection = self.server.connection(handle).expect("lives");
         let arrived = self.up.entry(handle).or_default();
@@ -378,7 +415,10 @@ impl World {
         let Some(connection) = self.clients[index].connection(handle) else {
             return;
         };
-        if connection.stage() == Stage::Handshaking {
+        while let Some(event) = connection.poll_event() {
+            self.events.push((index, event));
+        }
+        if connection.stage() == Stage::Handshaking && !connection.is_zero_rtt() {
             return;
         }
         if let std::collections::btree_map::Entry::Vacant(entry) = self.down.entry(index) {
@@ -391,9 +431,39 @@ impl World {
             streams.finish(stream).expect("open");
         }
         let arrived = self.down.get_mut(&index).expect("just there");
-        if !ended(connection, now, arrived).is_empty() {
+        if !ended(connection, now, arrived).is_empty() && self.closes {
             connection.close(now, 0);
         }
+    }
+
+    /// Until the client has its answer. Returns how long that took.
+    pub(super) fn run_until_answered(&mut self, index: usize) -> Duration {
+        let start = self.now;
+        while self.down.get(&index).is_none_or(|body| body.len() < 3000) {
+            assert!(self.step(), "no answer: {:?}", self.server);
+        }
+        let salt = usize::from(body(index)[0]) + 1;
+        assert!(self.down[&index] == body(salt), "another answer");
+        self.now.since(start)
+    }
+
+    /// What happens within some time.
+    pub(super) fn run_for(&mut self, span: Duration) {
+        let until = self.now + span;
+        self.transmit();
+        while self.next().is_some_and(|at| at <= until) {
+            self.step();
+            self.transmit();
+        }
+        self.now = until;
+    }
+
+    /// The client closes, and all comes to its end.
+    pub(super) fn close(&mut self, index: usize) {
+        let handle = self.handles[index].take().expect("began");
+        let client = self.clients[index].connection(handle).expect("lives");
+        client.close(self.now, 0);
+        self.run();
     }
 
     pub(super) fn run(&mut self) {

@@ -1,0 +1,59 @@
+//! 0-RTT datagrams that overtook the Initial packet of their connection (RFC 9000 §5.2.2, RFC 9001 §5.7).
+//!
+//! Owns: a few of them, in a ring. Never: opens one; its keys come with the Initial packet.
+//!
+//! # Decisions
+//!
+//! - *The oldest makes room for the newest*, so that nothing needs a timer, and who floods the ring only makes others'
+//!   datagrams as lost as they were without it.
+//! - *They are kept by address and destination*, like the Initial packet that they wait for: nobody else gets them.
+
+use std::collections::VecDeque;
+
+use super::demux::Opening;
+
+/// Datagrams that wait for their connection, in order of arrival.
+#[derive(Debug, Default)]
+pub(super) struct EarlyDatagrams {
+    waiting: VecDeque<(Opening, Vec<u8>)>,
+}
+
+impl EarlyDatagrams {
+    /// Datagrams kept at most, of all clients.
+    pub(super) const COUNT_MAX: usize = 64;
+    /// Datagrams kept at most of one client: most of a first flight.
+    pub(super) const COUNT_MAX_EACH: usize = 8;
+    /// A longer datagram is not kept: with the count it bounds the memory, to 96 kB.
+    pub(super) const LEN_MAX: usize = 1500;
+
+    /// Keeps a datagram. False if it is too long, or the client has enough here.
+    pub(super) fn keep(&mut self, opening: Opening, datagram: &[u8]) -> bool {
+        let of_client = self.waiting.iter().filter(|(other, _)| *other == opening);
+        if datagram.len() > Self::LEN_MAX || of_client.count() >= Self::COUNT_MAX_EACH {
+            return false;
+        }
+        if self.waiting.len() >= Self::COUNT_MAX {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back((opening, datagram.to_vec()));
+        true
+    }
+
+    /// Takes those of a client, in order of arrival.
+    pub(super) fn take(&mut self, opening: &Opening) -> Vec<Vec<u8>> {
+        let mut taken = Vec::new();
+        self.waiting.retain_mut(|(other, datagram)| {
+            let is_of_client = other == opening;
+            if is_of_client {
+                taken.push(std::mem::take(datagram));
+            }
+            !is_of_client
+        });
+        taken
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}
