@@ -9,7 +9,7 @@
 
 use core::time::Duration;
 
-use crate::{controller::Pacing, time::Time, time::nanos};
+use crate::{controller::Pacing, time::Time};
 
 /// Tokens are kept in billionths of a byte, so that a rate in bytes per second times nanoseconds is exact.
 const SCALE: i128 = 1_000_000_000;
@@ -70,7 +70,11 @@ impl Pacer {
             return 0;
         }
         self.is_gathering = false;
-        u64::try_from(self.tokens / SCALE).unwrap_or(0)
+        // Nearly always they fit into 64 bits, where division is several times faster.
+        match u64::try_from(self.tokens) {
+            Ok(tokens) => tokens / SCALE as u64,
+            Err(_) => u64::try_from(self.tokens / SCALE).unwrap_or(0),
+        }
     }
 
     /// Bytes left. Call it for all that leaves, also for what is not held back by the pacer, such as probes; with a
@@ -101,12 +105,18 @@ impl Pacer {
             return None;
         }
         self.is_gathering = true;
-        let rate = u128::from(pacing.rate.bytes_per_second());
+        let rate = pacing.rate.bytes_per_second();
         if rate == 0 {
             return Some(Time::MAX);
         }
-        let wait = missing.unsigned_abs().div_ceil(rate);
-        Some(now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
+        let wait = match u64::try_from(missing) {
+            Ok(missing) => missing.div_ceil(rate),
+            Err(_) => {
+                let wait = missing.unsigned_abs().div_ceil(u128::from(rate));
+                u64::try_from(wait).unwrap_or(u64::MAX)
+            }
+        };
+        Some(now + Duration::from_nanos(wait))
     }
 
     /// Adds what has come since the last call, at the rate that held then.
@@ -115,7 +125,7 @@ impl Pacer {
         let gained = match self.updated_at {
             None => capacity,
             Some(at) => {
-                let elapsed = u128::from(nanos(now.since(at)));
+                let elapsed = u128::from(now.as_nanos().saturating_sub(at.as_nanos()));
                 let rate = self.rate.unwrap_or(pacing.rate.bytes_per_second());
                 i128::try_from(elapsed * u128::from(rate)).unwrap_or(i128::MAX)
             }

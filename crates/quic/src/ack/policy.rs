@@ -159,6 +159,8 @@ impl AckPolicy {
             // RFC 9000 §13.2.1: lower than another ack-eliciting packet, or a gap below it.
             1 => match largest_before {
                 Some(largest) if number < largest => true,
+                // Most come in order, and nothing can be missing between.
+                Some(largest) if number == largest + 1 => false,
                 Some(largest) => ranges
                     .smallest_missing(largest)
                     .is_some_and(|missing| missing < number),

@@ -44,6 +44,13 @@ impl PacketNumberRanges {
         if number < self.floor {
             return Novelty::Duplicate;
         }
+        // In order, as most come: nothing but the newest range grows.
+        if let Some((_, last)) = self.ranges.back_mut()
+            && *last + 1 == number
+        {
+            *last = number;
+            return Novelty::New;
+        }
         // The first range from the newest on that begins at the number or below.
         let newer = self
             .ranges
@@ -98,8 +105,12 @@ impl PacketNumberRanges {
     /// Whether the number is in the set, or too old to tell.
     #[must_use]
     pub fn contains_or_below(&self, number: u64) -> bool {
-        number < self.floor
-            || self
+        if number < self.floor {
+            return true;
+        }
+        let is_new_largest = self.largest().is_none_or(|largest| number > largest);
+        !is_new_largest
+            && self
                 .ranges
                 .iter()
                 .rev()

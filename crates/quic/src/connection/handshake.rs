@@ -28,13 +28,16 @@ impl Connection {
     }
 
     fn advance_handshake(&mut self, now: Time) -> Result<(), Fatal> {
+        let mut is_done = self.stage == Stage::Confirmed;
         for space in Space::ALL {
-            self.session
-                .write_crypto(space, self.rooms.crypto.get_mut(space).outgoing());
+            let out = self.rooms.crypto.get_mut(space).outgoing();
+            is_done &= self.session.write_crypto(space, out) == 0;
         }
         while let Some(keys) = self.session.next_keys() {
+            is_done = false;
             self.install(now, keys)?;
         }
+        self.session_is_done = is_done;
         self.take_zero_rtt_answer(now);
         self.take_peer_parameters(now)?;
         if self.stage == Stage::Handshaking && !self.session.is_handshaking() {
@@ -159,6 +162,7 @@ impl Connection {
             was_negotiated,
         )?;
         self.apply_peer_parameters(now, &peer);
+        self.peer_max_ack_delay = Duration::from_millis(peer.max_ack_delay_ms.get());
         self.peer_parameters = Some(Box::new(peer));
         Ok(())
     }

@@ -82,6 +82,8 @@ pub struct Connection {
     local_id: ConnectionId,
     opening: Option<Box<Opening>>,
     session: Box<dyn Session>,
+    /// Whether the handshake is confirmed and the session had nothing more to say: it has no more until it is told more.
+    session_is_done: bool,
     keys: PerSpace<Option<Box<Keys>>>,
     /// A client seals with them, a server opens.
     zero_rtt: Option<Box<DirectionalKeys>>,
@@ -111,6 +113,8 @@ pub struct Connection {
     flood: FloodGuard,
     stage: Stage,
     peer_parameters: Option<Box<TransportParameters>>,
+    /// The peer's `max_ack_delay`; zero before it is known.
+    peer_max_ack_delay: Duration,
     max_udp_payload_size: u64,
     /// Whether the fixed bit may be 0 (RFC 9287).
     may_grease: bool,
@@ -200,6 +204,7 @@ impl Connection {
             local_id,
             opening: Some(Box::new(opening)),
             session,
+            session_is_done: false,
             keys: PerSpace::new(Some(Box::new(initial_keys)), None, None),
             zero_rtt: None,
             zero_rtt_until: None,
@@ -230,6 +235,7 @@ impl Connection {
             flood: FloodGuard::new(now),
             stage: Stage::Handshaking,
             peer_parameters: None,
+            peer_max_ack_delay: Duration::ZERO,
             max_udp_payload_size: TransportParameters::MAX_UDP_PAYLOAD_SIZE_MIN,
             may_grease: false,
             has_handshake_ack: false,
@@ -488,6 +494,7 @@ impl Connection {
     }
 
     /// Tells recovery of another datagram size, if there is one.
+    #[inline]
     fn recovery_follows_mtu(&mut self, now: Time) {
         let size = self.datagram_size();
         if size != self.datagram_size {
@@ -498,10 +505,14 @@ impl Connection {
     }
 
     /// Tells the listener what recovery knows, if there is one, and it knows something new.
+    #[inline]
     fn trace_metrics(&mut self, now: Time) {
-        if self.rooms.trace.is_none() {
-            return;
+        if self.rooms.trace.is_some() {
+            self.trace_news(now);
         }
+    }
+
+    fn trace_news(&mut self, now: Time) {
         let (rtt, state) = (self.recovery.rtt(), self.recovery.congestion());
         let metrics = Metrics {
             window: state.window,
@@ -567,12 +578,8 @@ impl Connection {
         }
     }
 
-    fn peer_max_ack_delay(&self) -> Duration {
-        self.peer_parameters
-            .as_ref()
-            .map_or(Duration::ZERO, |peer| {
-                Duration::from_millis(peer.max_ack_delay_ms.get())
-            })
+    const fn peer_max_ack_delay(&self) -> Duration {
+        self.peer_max_ack_delay
     }
 
     fn probe_timeout(&self) -> Duration {

@@ -17,9 +17,10 @@ impl NetworkPath {
     /// Whether it is one path, as far as is known.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
-        let is_vague = self.local.ip().is_unspecified() || other.local.ip().is_unspecified();
+        let is_vague = || self.local.ip().is_unspecified() || other.local.ip().is_unspecified();
         self.remote == other.remote
-            && (self.local == other.local || (is_vague && self.local.port() == other.local.port()))
+            && (self.local == other.local
+                || (self.local.port() == other.local.port() && is_vague()))
     }
 
     /// Whether at most the peer's port differs, as when a NAT forgets its mapping (RFC 9000 §9.4).

@@ -37,6 +37,8 @@ pub(super) struct Opened<'a> {
 pub(super) struct Arrival {
     pub(super) network: NetworkPath,
     pub(super) ecn: EcnCodepoint,
+    /// Whether it came by another path than the one in use, for all that was known then.
+    is_elsewhere: bool,
     /// Its bytes, as long as they are not credited to a path.
     bytes: u64,
     /// Whether its packets waited for keys.
@@ -50,6 +52,7 @@ struct Nature {
     /// It does nothing but probe its path, so the connection stays where it is (RFC 9000 §9.1).
     is_probing: bool,
     is_useful: bool,
+    has_crypto: bool,
 }
 
 impl Connection {
@@ -77,6 +80,7 @@ impl Connection {
         let mut arrival = Arrival {
             network: *path,
             ecn,
+            is_elsewhere: place != Place::Current,
             bytes,
             is_delayed: false,
         };
@@ -146,6 +150,7 @@ impl Connection {
                 let mut arrival = Arrival {
                     network: self.path.network,
                     ecn: packet.ecn,
+                    is_elsewhere: false,
                     bytes: 0,
                     is_delayed: true,
                 };
@@ -204,15 +209,16 @@ impl Connection {
             ecn: arrival.ecn,
         });
         self.idle.on_received(now);
-        for space in Space::ALL {
-            if let Some(largest) = self.rooms.acks_known.get_mut(space).take() {
-                self.received.get_mut(space).on_ack_acknowledged(largest);
-            }
+        // ACK frames speak of their packet's own space.
+        if let Some(largest) = self.rooms.acks_known.get_mut(space).take() {
+            self.received.get_mut(space).on_ack_acknowledged(largest);
         }
-        if is_newest && opened.packet_type == PacketType::OneRtt {
-            self.follow_peer(now, &opened, &arrival.network, nature);
+        if is_newest && self.side == Side::Server && opened.packet_type == PacketType::OneRtt {
+            self.follow_peer(now, &opened, arrival, nature);
         }
-        self.drive_handshake(now);
+        if nature.has_crypto || !self.session_is_done {
+            self.drive_handshake(now);
+        }
         Ok(())
     }
 
@@ -223,7 +229,7 @@ impl Connection {
         arrival: &mut Arrival,
         destination: &ConnectionId,
     ) -> Result<(), UnknownPath> {
-        if self.place(&arrival.network) == Some(Place::New) {
+        if arrival.is_elsewhere && self.place(&arrival.network) == Some(Place::New) {
             self.know_path(now, arrival.network, arrival.bytes, destination)?;
             arrival.bytes = 0;
         }
@@ -256,6 +262,7 @@ impl Connection {
             nature.is_ack_eliciting |= frame.is_ack_eliciting();
             nature.is_probing &= is_probing(&frame);
             nature.is_useful |= FloodGuard::is_useful(&frame);
+            nature.has_crypto |= matches!(frame, Frame::Crypto(_));
             if self.close.state() == CloseState::Open || matches!(frame, Frame::ConnectionClose(_))
             {
                 nature.is_useful |= self.handle_frame(now, space, opened, arrival, &frame, sink)?;
@@ -272,28 +279,20 @@ impl Connection {
         Ok(nature)
     }
 
-    /// The newest packet tells where the peer is (RFC 9000 §9.3).
-    fn follow_peer(
-        &mut self,
-        now: Time,
-        opened: &Opened<'_>,
-        network: &NetworkPath,
-        nature: Nature,
-    ) {
-        match self.place(network) {
-            Some(Place::Other(index))
-                if self.side == Side::Server
-                    && !nature.is_probing
-                    && self.close.state() == CloseState::Open =>
+    /// The newest packet tells a server where its client is (RFC 9000 §9.3).
+    fn follow_peer(&mut self, now: Time, opened: &Opened<'_>, arrival: &Arrival, nature: Nature) {
+        if arrival.is_elsewhere {
+            if let Some(Place::Other(index)) = self.place(&arrival.network)
+                && !nature.is_probing
+                && self.close.state() == CloseState::Open
             {
                 self.on_peer_moved(now, index);
             }
-            Some(Place::Current) => {}
-            _ => return,
+            if self.place(&arrival.network) != Some(Place::Current) {
+                return;
+            }
         }
-        if self.place(network) == Some(Place::Current) {
-            self.peer_uses = opened.destination;
-        }
+        self.peer_uses = opened.destination;
     }
 
     /// Opens a packet; `None` if it is not to be processed: no keys for it, or not authentic.

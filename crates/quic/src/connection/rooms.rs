@@ -67,15 +67,16 @@ impl Rooms {
     /// Whether anything but acknowledgments and probes waits for a packet of the space. Only streams and datagrams go in
     /// 0-RTT packets; nothing else can wait before there are 1-RTT keys.
     pub(super) fn want_to_send(&self, space: Space) -> bool {
-        self.crypto.get(space).wants_to_send()
-            || (space == Space::Application
-                && (self.wants_handshake_done
-                    || self.local_ids.wants_to_send()
-                    || self.peer_ids.wants_to_send()
-                    || self.new_token.wants_to_send()
-                    || self.ack_frequency.wants_to_send()
-                    || self.datagrams.wants_to_send()
-                    || self.streams.wants_to_send()))
+        // Streams first, as they are what wants most of the time.
+        (space == Space::Application
+            && (self.streams.wants_to_send()
+                || self.datagrams.wants_to_send()
+                || self.wants_handshake_done
+                || self.local_ids.wants_to_send()
+                || self.peer_ids.wants_to_send()
+                || self.new_token.wants_to_send()
+                || self.ack_frequency.wants_to_send()))
+            || self.crypto.get(space).wants_to_send()
     }
 }
 

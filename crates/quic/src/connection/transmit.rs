@@ -119,6 +119,10 @@ impl Connection {
 
     fn write_datagram(&mut self, now: Time, buffer: &mut [u8]) -> usize {
         let permit = self.permit(now);
+        if self.keys.get(Space::Initial).is_none() && self.keys.get(Space::Handshake).is_none() {
+            // The handshake is over, as it is most of the time: there is one space.
+            return self.write_application_datagram(now, permit, buffer);
+        }
         let wants = Space::ALL.map(|space| self.wants_packet(now, space, permit));
         let Some(last) = Space::ALL.into_iter().zip(wants).rfind(|(_, wants)| *wants) else {
             if permit == Permit::All {
@@ -147,6 +151,23 @@ impl Connection {
         written
     }
 
+    fn write_application_datagram(
+        &mut self,
+        now: Time,
+        permit: Permit,
+        buffer: &mut [u8],
+    ) -> usize {
+        let space = Space::Application;
+        if self.wants_packet(now, space, permit) {
+            let built = self.write_packet(now, space, permit, Padding::No, buffer);
+            return built.map_or(0, |built| built.len);
+        }
+        if permit == Permit::All {
+            self.recovery.on_app_limited(now);
+        }
+        0
+    }
+
     /// The last packet of a datagram pads, so that the datagram has its size, whatever the packets before were. A server
     /// need not for an Initial packet that only acknowledges, and must not want to: PADDING counts in flight, and nobody
     /// would acknowledge it.
@@ -163,10 +184,10 @@ impl Connection {
 
     /// Whether a packet of the space is worth sending.
     fn wants_packet(&self, now: Time, space: Space, permit: Permit) -> bool {
-        let is_ack_due = self.received.get(space).urgency(now) == Urgency::Due;
-        let probes = *self.probes.get(space) > 0;
         self.can_send_in(space)
-            && (is_ack_due || probes || (permit == Permit::All && self.rooms.want_to_send(space)))
+            && ((permit == Permit::All && self.rooms.want_to_send(space))
+                || *self.probes.get(space) > 0
+                || self.received.get(space).urgency(now) == Urgency::Due)
     }
 
     /// Writes one packet into `room`, seals it, and hands it to recovery. `None` if there was nothing to put into it.

@@ -172,6 +172,8 @@ pub struct Recovery {
     rtt: Rtt,
     controller: Box<dyn Controller>,
     pacer: Pacer,
+    /// What the controller says of pacing; `None` once it or the round-trip time has been told anything since.
+    pacing: Option<Pacing>,
     ecn: EcnValidation,
     thresholds: LossThresholds,
     timer: ProbeTimer,
@@ -195,6 +197,7 @@ impl Recovery {
             rtt,
             controller,
             pacer: Pacer::new(),
+            pacing: None,
             ecn,
             thresholds,
             timer: ProbeTimer::new(),
@@ -263,14 +266,21 @@ impl Recovery {
 
     /// How many bytes the pacer lets go now.
     pub fn pacer_budget(&mut self, now: Time) -> u64 {
-        let pacing = self.controller.pacing(&self.rtt);
+        let pacing = self.pacing_now();
         self.pacer.budget(now, &pacing)
     }
 
     /// When the pacer lets a datagram go again, after its budget was too small.
     pub fn next_release(&mut self, now: Time) -> Option<Time> {
-        let pacing = self.controller.pacing(&self.rtt);
+        let pacing = self.pacing_now();
         self.pacer.next_release(now, &pacing)
+    }
+
+    /// How fast data may leave, asked once between two events.
+    fn pacing_now(&mut self) -> Pacing {
+        *self
+            .pacing
+            .get_or_insert_with(|| self.controller.pacing(&self.rtt))
     }
 
     // ---- sending --------------------------------------------------------------------------------------------------
@@ -301,7 +311,8 @@ impl Recovery {
                 in_flight: self.in_flight,
                 rtt: &self.rtt,
             });
-            let pacing = self.controller.pacing(&self.rtt);
+            self.pacing = None;
+            let pacing = self.pacing_now();
             self.pacer.on_sent(now, bytes, &pacing);
             self.last_sent_at = Some(now);
             self.is_app_limited = false;
@@ -349,11 +360,13 @@ impl Recovery {
     /// Nothing is left to send, though window and pacer would allow it.
     pub fn on_app_limited(&mut self, now: Time) {
         self.is_app_limited = true;
+        self.pacing = None;
         self.controller.on_app_limited(now, self.in_flight);
     }
 
     /// The path carries datagrams of another size from now on.
     pub fn on_mtu(&mut self, max_datagram_size: u64) {
+        self.pacing = None;
         self.controller.on_mtu(max_datagram_size);
     }
 
@@ -370,6 +383,7 @@ impl Recovery {
         sink: &mut impl ReceiptSink,
     ) -> Result<AckOutcome, AckedUnsent> {
         let (now, space) = (ack.now, ack.space);
+        self.pacing = None;
         let largest = ack.frame.largest().get();
         let raises_largest = self
             .sent(space)
@@ -612,6 +626,7 @@ impl Recovery {
         context: &TimerContext,
         sink: &mut impl ReceiptSink,
     ) -> Expired {
+        self.pacing = None;
         if let Some((at, space)) = self.timer.loss_time() {
             if at > now {
                 return Expired::Nothing;
@@ -653,6 +668,7 @@ impl Recovery {
         }
         self.in_flight = 0;
         self.last_sent_at = None;
+        self.pacing = None;
         self.ecn.on_new_path();
         PathControl {
             rtt: mem::replace(&mut self.rtt, control.rtt),

@@ -279,19 +279,13 @@ impl SentPackets {
     /// Lets a packet that is done know where its run begins. Skipped numbers stay apart, so that no range steps over
     /// them.
     fn join_run(&mut self, number: u64) {
-        let before = number
+        let run_before = number
             .checked_sub(1)
             .and_then(|before| self.slot(before))
-            .copied();
+            .filter(|before| before.fate == Fate::Done && !before.is_skipped)
+            .map(|before| before.run_start);
         if let Some(slot) = self.slot_mut(number) {
-            slot.run_start = match before {
-                Some(before)
-                    if before.fate == Fate::Done && !before.is_skipped && !slot.is_skipped =>
-                {
-                    before.run_start
-                }
-                _ => number,
-            };
+            slot.run_start = run_before.filter(|_| !slot.is_skipped).unwrap_or(number);
         }
     }
 
@@ -454,12 +448,11 @@ impl SentPackets {
     }
 
     fn receipts_of(&self, start: u64, count: u16) -> impl Iterator<Item = Receipt> + '_ {
+        let kept = self.receipts.len();
         let from = usize::try_from(start.saturating_sub(self.receipts_base)).unwrap_or(usize::MAX);
-        self.receipts
-            .iter()
-            .skip(from)
-            .take(usize::from(count))
-            .copied()
+        let from = from.min(kept);
+        let to = from.saturating_add(usize::from(count)).min(kept);
+        self.receipts.range(from..to).copied()
     }
 
     fn fate(&self, number: u64) -> Fate {

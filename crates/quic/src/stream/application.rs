@@ -175,10 +175,10 @@ impl Streams {
 
     /// The next thing that happened. A stream whose events are not asked for stays in memory.
     pub fn poll_event(&mut self) -> Option<StreamEvent> {
-        if let Some(event) = self.events.pop_general() {
+        if let Some(event) = self.queues.events.pop_general() {
             return Some(event);
         }
-        while let Some(id) = self.events.streams.front().copied() {
+        while let Some(id) = self.queues.events.streams.front().copied() {
             let event = self.pop_event(id);
             if event.is_some() {
                 return event;
@@ -218,7 +218,7 @@ impl Streams {
             }
             stream.events_queued = false;
         }
-        self.events.streams.pop_front();
+        self.queues.events.streams.pop_front();
         self.settle(id);
         event
     }

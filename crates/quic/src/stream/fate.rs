@@ -30,6 +30,7 @@ impl Streams {
 
     fn on_data_acked(&mut self, id: StreamId, offset: u64, len: u64, fin: bool) {
         let buffer_max = self.config.send_buffer;
+        let is_permitted = self.is_permitted(id);
         let Some(stream) = self.live.get_mut(&id) else {
             return;
         };
@@ -46,7 +47,9 @@ impl Streams {
             send.wants_room = false;
             stream.events.insert(EventSet::WRITABLE);
         }
-        self.settle(id);
+        if self.queues.take_in(id, stream, is_permitted) {
+            self.remove(id);
+        }
     }
 
     /// The frame of this receipt was lost, or may have been: for a probe, a packet's receipts can be handed in though it

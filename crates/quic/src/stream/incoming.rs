@@ -43,6 +43,7 @@ impl Streams {
     ) -> Result<(), Violation> {
         let id = frame.header.id;
         self.open_by_peer(id, Part::Receiving)?;
+        let is_permitted = self.is_permitted(id);
         let Some(stream) = self.live.get_mut(&id) else {
             return Ok(());
         };
@@ -65,7 +66,11 @@ impl Streams {
             // The sink took what it had left before.
             stream.events.remove(EventSet::READABLE);
         }
-        self.release_and_settle(id, now);
+        let released = receive.release(now, self.rtt);
+        self.window.on_consumed(released, now, self.rtt);
+        if self.queues.take_in(id, stream, is_permitted) {
+            self.remove(id);
+        }
         Ok(())
     }
 
@@ -165,7 +170,7 @@ impl Streams {
         let local = self.local.get_mut(direction);
         let (before, opened) = (local.limit(), local.opened());
         if local.raise(frame.maximum) {
-            *self.events.available.get_mut(direction) = true;
+            *self.queues.events.available.get_mut(direction) = true;
         }
         // Streams opened in a 0-RTT that was rejected can have waited for this.
         for index in before..opened.min(frame.maximum.get()) {
@@ -227,7 +232,7 @@ impl Streams {
                 reason: "a stream beyond the limit",
             })?;
         for index in opened {
-            *self.events.opened.get_mut(direction) = true;
+            *self.queues.events.opened.get_mut(direction) = true;
             if let Some(id) = StreamId::new(self.side.peer(), direction, index) {
                 self.create(id);
             }

@@ -103,10 +103,7 @@ pub struct Streams {
     credit: SendCredit,
     /// How much the peer may send on all streams.
     window: ReceiveWindow,
-    scheduler: Scheduler,
-    /// Streams with frames to be written, each once.
-    control: VecDeque<StreamId>,
-    events: EventQueue,
+    queues: Queues,
     rings: RingPool,
     rtt: Duration,
     statistics: Statistics,
@@ -129,9 +126,7 @@ impl Streams {
             initial_limits: InitialLimits::default(),
             credit: SendCredit::new(0),
             window: ReceiveWindow::new(config.connection_window),
-            scheduler: Scheduler::default(),
-            control: VecDeque::new(),
-            events: EventQueue::default(),
+            queues: Queues::default(),
             rings: RingPool::default(),
             rtt: RTT_INITIAL,
             statistics: Statistics::default(),
@@ -173,7 +168,7 @@ impl Streams {
             ),
         ] {
             if self.local.get_mut(direction).raise(limit) {
-                *self.events.available.get_mut(direction) = true;
+                *self.queues.events.available.get_mut(direction) = true;
             }
         }
         self.for_all_live(|streams, id| {
@@ -306,25 +301,16 @@ impl Streams {
         let Some(stream) = self.live.get_mut(&id) else {
             return;
         };
-        let class = stream.send.as_ref().and_then(SendPart::class);
-        let wanted = class
-            .filter(|_| is_permitted)
-            .map(|class| (stream.priority, class));
-        self.scheduler.place(id, &mut stream.place, wanted);
-        stream.note_control();
-        if is_permitted && !stream.control.is_empty() && !stream.control_queued {
-            stream.control_queued = true;
-            self.control.push_back(id);
+        if self.queues.take_in(id, stream, is_permitted) {
+            self.remove(id);
         }
-        if !stream.events.is_empty() && !stream.events_queued {
-            stream.events_queued = true;
-            self.events.streams.push_back(id);
-        }
-        if stream.is_over() {
-            self.live.remove(&id);
-            if !self.is_local(id) {
-                self.peer.get_mut(id.direction()).on_finished();
-            }
+    }
+
+    /// The stream is over.
+    fn remove(&mut self, id: StreamId) {
+        self.live.remove(&id);
+        if !self.is_local(id) {
+            self.peer.get_mut(id.direction()).on_finished();
         }
     }
 
@@ -340,5 +326,35 @@ impl Streams {
             self.window.on_consumed(released, now, rtt);
         }
         self.settle(id);
+    }
+}
+
+/// What waits for its turn, of all streams.
+#[derive(Debug, Default)]
+struct Queues {
+    scheduler: Scheduler,
+    /// Streams with frames to be written, each once.
+    control: VecDeque<StreamId>,
+    events: EventQueue,
+}
+
+impl Queues {
+    /// Puts a stream into the queues where it belongs. Returns whether it is over, and to be removed.
+    fn take_in(&mut self, id: StreamId, stream: &mut Stream, is_permitted: bool) -> bool {
+        let class = stream.send.as_ref().and_then(SendPart::class);
+        let wanted = class
+            .filter(|_| is_permitted)
+            .map(|class| (stream.priority, class));
+        self.scheduler.place(id, &mut stream.place, wanted);
+        stream.note_control();
+        if is_permitted && !stream.control.is_empty() && !stream.control_queued {
+            stream.control_queued = true;
+            self.control.push_back(id);
+        }
+        if !stream.events.is_empty() && !stream.events_queued {
+            stream.events_queued = true;
+            self.events.streams.push_back(id);
+        }
+        stream.is_over()
     }
 }

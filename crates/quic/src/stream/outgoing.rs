@@ -34,7 +34,7 @@ impl Streams {
     /// [`Streams::write_frames`] then writes nothing, and it says no.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {
-        !self.control.is_empty()
+        !self.queues.control.is_empty()
             || self.window.is_due()
             || self.peer.any(PeerStreams::is_due)
             || self.local.any(|local| local.blocked_to_tell().is_some())
@@ -46,8 +46,8 @@ impl Streams {
     #[must_use]
     pub fn wants_to_send_data(&self) -> bool {
         let credit = &self.credit;
-        self.scheduler.has_unmetered()
-            || (self.scheduler.has_fresh()
+        self.queues.scheduler.has_unmetered()
+            || (self.queues.scheduler.has_fresh()
                 && (credit.available() > 0 || credit.blocked_to_tell().is_some()))
     }
 
@@ -95,7 +95,7 @@ impl Streams {
             }
         }
         let limit = self.credit.blocked_to_tell();
-        if self.scheduler.has_fresh()
+        if self.queues.scheduler.has_fresh()
             && let Some(limit) = limit
         {
             let limit = VarInt::saturating(limit);
@@ -112,7 +112,7 @@ impl Streams {
         writer: &mut Writer<'_>,
         receipts: &mut impl FnMut(Receipt),
     ) -> Result<(), BufferFull> {
-        while let Some(id) = self.control.front().copied() {
+        while let Some(id) = self.queues.control.front().copied() {
             let is_permitted = self.is_permitted(id);
             if let Some(stream) = self.live.get_mut(&id) {
                 if is_permitted {
@@ -120,7 +120,7 @@ impl Streams {
                 }
                 stream.control_queued = false;
             }
-            self.control.pop_front();
+            self.queues.control.pop_front();
             self.settle(id);
         }
         Ok(())
@@ -129,7 +129,7 @@ impl Streams {
     fn write_data(&mut self, writer: &mut Writer<'_>, receipts: &mut impl FnMut(Receipt)) {
         while writer.remaining() > 0 {
             let credit = self.credit.available();
-            let Some(id) = self.scheduler.next(credit > 0) else {
+            let Some(id) = self.queues.scheduler.next(credit > 0) else {
                 return;
             };
             if self.write_stream(id, credit, writer, receipts).is_err() {
@@ -146,6 +146,7 @@ impl Streams {
         writer: &mut Writer<'_>,
         receipts: &mut impl FnMut(Receipt),
     ) -> Result<(), BufferFull> {
+        let is_permitted = self.is_permitted(id);
         let Some(stream) = self.live.get_mut(&id) else {
             return Err(BufferFull);
         };
@@ -178,7 +179,7 @@ impl Streams {
         self.statistics.data_sent += len;
         self.statistics.data_resent += len - new;
         if !chunk.repeated {
-            self.scheduler.on_sent(id, &mut stream.place);
+            self.queues.scheduler.on_sent(id, &mut stream.place);
         }
         receipts(Receipt::Stream {
             id,
@@ -186,7 +187,9 @@ impl Streams {
             len: u16::try_from(fit.len).unwrap_or(u16::MAX),
             fin: header.fin,
         });
-        self.settle(id);
+        if self.queues.take_in(id, stream, is_permitted) {
+            self.remove(id);
+        }
         Ok(())
     }
 }
@@ -196,10 +199,9 @@ impl Streams {
 fn fit(header: &StreamHeader, chunk: &Chunk, space: usize) -> Option<Fit> {
     let wanted = usize::try_from(chunk.len).map_or(FRAME_DATA_MAX, |len| len.min(FRAME_DATA_MAX));
     let without = header.data_len_max(space, LengthField::Absent)?;
-    let with = header.data_len_max(space, LengthField::Present);
-    if let Some(with) = with
+    if wanted < without
+        && let Some(with) = header.data_len_max(space, LengthField::Present)
         && wanted <= with
-        && wanted < without
     {
         return Some(Fit {
             padding: 0,

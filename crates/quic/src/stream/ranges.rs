@@ -73,10 +73,14 @@ impl RangeSet {
     }
 
     /// Takes all of `range` out.
+    #[inline]
     pub(super) fn remove(&mut self, range: Range<u64>) {
-        if range.is_empty() {
-            return;
+        if !self.spans.is_empty() && !range.is_empty() {
+            self.take_out(&range);
         }
+    }
+
+    fn take_out(&mut self, range: &Range<u64>) {
         let from = self.spans.partition_point(|span| span.end <= range.start);
         let to = self.spans.partition_point(|span| span.start < range.end);
         if from == to {

@@ -84,9 +84,34 @@ struct Level {
     is_turn_of_incremental: bool,
 }
 
+impl Level {
+    /// The stream whose frame is next on this level.
+    fn next(&self, has_credit: bool) -> Option<StreamId> {
+        if let Some(id) = self.unmetered.first() {
+            return Some(*id);
+        }
+        if !has_credit {
+            return None;
+        }
+        let sequential = self.sequential.first().copied();
+        let incremental = || self.incremental.first().map(|(_, id)| *id);
+        if self.is_turn_of_incremental {
+            incremental().or(sequential)
+        } else {
+            sequential.or_else(incremental)
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.unmetered.is_empty() && self.sequential.is_empty() && self.incremental.is_empty()
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
     levels: [Level; Priority::URGENCY_MAX as usize + 2],
+    /// Bit n is set if there is a stream on level n.
+    occupied: u16,
     unmetered: usize,
     fresh: usize,
     next_turn: u64,
@@ -103,21 +128,14 @@ impl Scheduler {
 
     /// The stream whose frame is next.
     pub(super) fn next(&self, has_credit: bool) -> Option<StreamId> {
-        self.levels.iter().find_map(|level| {
-            if let Some(id) = level.unmetered.first() {
-                return Some(*id);
+        let mut occupied = self.occupied;
+        while let Some(level) = self.levels.get(occupied.trailing_zeros() as usize) {
+            if let Some(id) = level.next(has_credit) {
+                return Some(id);
             }
-            if !has_credit {
-                return None;
-            }
-            let sequential = level.sequential.first().copied();
-            let incremental = level.incremental.first().map(|(_, id)| *id);
-            if level.is_turn_of_incremental {
-                incremental.or(sequential)
-            } else {
-                sequential.or(incremental)
-            }
-        })
+            occupied &= occupied - 1;
+        }
+        None
     }
 
     /// Puts a stream where it belongs, or nowhere. `at` is where it is.
@@ -167,6 +185,7 @@ impl Scheduler {
         let Some(level) = self.levels.get_mut(usize::from(place.priority.level)) else {
             return;
         };
+        self.occupied |= 1 << place.priority.level;
         match place.class {
             Class::Unmetered => {
                 level.unmetered.insert(id);
@@ -196,6 +215,9 @@ impl Scheduler {
             Class::Fresh => level.sequential.remove(&id),
         };
         debug_assert!(was_there, "a stream is where its place says");
+        if level.is_empty() {
+            self.occupied &= !(1 << place.priority.level);
+        }
         match place.class {
             Class::Unmetered => self.unmetered -= 1,
             Class::Fresh => self.fresh -= 1,

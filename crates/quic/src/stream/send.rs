@@ -196,13 +196,19 @@ impl SendPart {
         let start = offset.max(self.acked_to);
         if start < end {
             self.lost.remove(start..end);
-            self.acked.insert(start..end);
-            if let Some(first) = self.acked.first()
-                && first.start <= self.acked_to
-            {
-                self.acked_to = first.end;
-                self.acked.remove(first);
-                self.body.release(self.acked_to);
+            if start == self.acked_to && self.acked.is_empty() {
+                // In order, as most comes: the set would only be passed through.
+                self.acked_to = end;
+                self.body.release(end);
+            } else {
+                self.acked.insert(start..end);
+                if let Some(first) = self.acked.first()
+                    && first.start <= self.acked_to
+                {
+                    self.acked_to = first.end;
+                    self.acked.remove(first);
+                    self.body.release(self.acked_to);
+                }
             }
         }
         if fin && self.fin != Fin::Open {

@@ -319,7 +319,7 @@ fn deliver(ends: &mut [End; 2], packet: &Packet) {
 fn check(ends: &[End; 2]) {
     for (from, to) in [(&ends[0], &ends[1]), (&ends[1], &ends[0])] {
         assert_eq!(from.streams.buffered(), 0);
-        assert!(from.streams.scheduler.next(true).is_none());
+        assert!(from.streams.queues.scheduler.next(true).is_none());
         assert!(!from.streams.wants_to_send_data());
         for (id, (len, _)) in &from.ours {
             if !from.given_up.contains(id) && !to.given_up.contains(id) {
