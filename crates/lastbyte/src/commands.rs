@@ -1,5 +1,6 @@
 //! The commands, a file or a folder each.
 
+pub(crate) mod ab;
 pub(crate) mod query;
 pub(crate) mod sim;
 

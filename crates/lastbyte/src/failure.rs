@@ -18,6 +18,10 @@ impl Failure {
         Self::Usage(error.to_string())
     }
 
+    pub(crate) fn run(error: impl fmt::Display) -> Self {
+        Self::Run(error.to_string())
+    }
+
     /// Writing to stdout failed.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -8,7 +8,7 @@
 
 use std::{
     fs::{self, File},
-    io::{BufWriter, Write},
+    io::{self, BufWriter, Read, Write},
     path::Path,
 };
 
@@ -20,6 +20,11 @@ pub(crate) type Output = BufWriter<File>;
 /// Reads a text.
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+}
+
+/// Opens a file to be read.
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+    Ok(Box::new(File::open(path)?))
 }
 
 /// Opens a file to be written, in place of what it was.
@@ -41,6 +46,6 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
 }
 
 /// What was being written could not be.
-pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Run(format!("cannot write `{}`: {error}", path.display()))
 }

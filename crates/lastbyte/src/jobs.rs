@@ -40,19 +40,34 @@ impl Interrupt {
 pub(crate) fn progress_bar(len: usize) -> ProgressBar {
     let target = ProgressDrawTarget::stderr_with_hz(10);
     let bar = ProgressBar::with_draw_target(Some(len as u64), target);
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {eta}");
+    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {per_sec} {eta}");
     if let Ok(style) = style {
         bar.set_style(style);
     }
+    bar.enable_steady_tick(Duration::from_secs(1));
     bar
 }
 
-/// Does all jobs, as many at a time as there are cores, and gives their results in the order of the jobs. Fewer than there
-/// are, if it was interrupted.
+/// Does all jobs, as many at a time as there are cores, with a bar, and gives their results in the order of the jobs. Fewer
+/// than there are, if it was interrupted.
 pub(crate) fn run_all<J: Sync, R: Send>(
     jobs: &[J],
     threads: Option<NonZeroUsize>,
     interrupt: &Interrupt,
+    run: impl Fn(&J) -> R + Sync,
+) -> Vec<R> {
+    let bar = progress_bar(jobs.len());
+    let results = run_with_bar(jobs, threads, interrupt, &bar, run);
+    bar.finish_and_clear();
+    results
+}
+
+/// The same, with a bar that is already there.
+pub(crate) fn run_with_bar<J: Sync, R: Send>(
+    jobs: &[J],
+    threads: Option<NonZeroUsize>,
+    interrupt: &Interrupt,
+    bar: &ProgressBar,
     run: impl Fn(&J) -> R + Sync,
 ) -> Vec<R> {
     let threads = threads
@@ -61,8 +76,6 @@ pub(crate) fn run_all<J: Sync, R: Send>(
         .min(jobs.len().max(1));
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
-    let bar = progress_bar(jobs.len());
-    bar.enable_steady_tick(Duration::from_secs(1));
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
@@ -78,7 +91,6 @@ pub(crate) fn run_all<J: Sync, R: Send>(
             });
         }
     });
-    bar.finish_and_clear();
     let results = results.into_iter();
     results
         .map_while(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner))

@@ -23,6 +23,8 @@ struct Arguments {
 enum Command {
     /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
     Sim(Box<commands::sim::Arguments>),
+    /// Runs an experiment: connections drawn from a population into arms, simulated, logged and compared.
+    Ab(commands::ab::Arguments),
     /// Queries logs: stages of Ruby expressions joined by `>>`, with reducers.
     Query(commands::query::Arguments),
 }
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
     };
     let result = match arguments.command {
         Command::Sim(arguments) => commands::sim::run(&arguments),
+        Command::Ab(arguments) => commands::ab::run(&arguments),
         Command::Query(arguments) => Ok(commands::query::run(&arguments)),
     };
     match result {

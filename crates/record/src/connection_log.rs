@@ -65,6 +65,26 @@ pub struct Experiment {
 /// Writes a line, without its end.
 pub fn write(text: &mut String, header: &Header, snapshot: &Snapshot, experiment: &Experiment) {
     let mut line = Object::new(text);
+    write_header(&mut line, header);
+    for field in FIELDS {
+        line.integer(field.key, (field.value)(snapshot));
+    }
+    line.boolean("complete", header.ttlb_ms.is_some())
+        .text("startup", snapshot.startup())
+        .text("congestion", snapshot.congestion());
+    write_experiment(&mut line, experiment);
+}
+
+/// Writes a line about a connection that never came to be at the server, so that an analysis can count it: without
+/// statistics, and not complete.
+pub fn write_without_statistics(text: &mut String, header: &Header, experiment: &Experiment) {
+    let mut line = Object::new(text);
+    write_header(&mut line, header);
+    line.boolean("complete", false);
+    write_experiment(&mut line, experiment);
+}
+
+fn write_header(line: &mut Object<'_>, header: &Header) {
     line.text("module", "lastbyte")
         .text("type", "connection")
         .integer("time", header.time_ms)
@@ -75,13 +95,6 @@ pub fn write(text: &mut String, header: &Header, snapshot: &Snapshot, experiment
         Some(ttlb) => line.integer("ttlb", ttlb),
         None => line.null("ttlb"),
     };
-    for field in FIELDS {
-        line.integer(field.key, (field.value)(snapshot));
-    }
-    line.boolean("complete", header.ttlb_ms.is_some())
-        .text("startup", snapshot.startup())
-        .text("congestion", snapshot.congestion());
-    write_experiment(&mut line, experiment);
 }
 
 fn write_experiment(line: &mut Object<'_>, experiment: &Experiment) {
