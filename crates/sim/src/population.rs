@@ -143,7 +143,7 @@ struct Cross {
     bursts_share: f64,
     bursts_size: Distribution,
     bursts_every: Duration,
-    /// Of the line's rate.
+    /// Of what gets through in the long run.
     bursts_at_most: f64,
 }
 
@@ -278,6 +278,8 @@ struct Sketch {
     handover_age: Duration,
 }
 
+/// A full datagram, in bytes: that of [`Transport::default`].
+const DATAGRAM: u16 = 1280;
 /// A line is no slower than this, whatever was drawn.
 const RATE_MIN: f64 = 16e3;
 /// A line is no faster.
@@ -437,8 +439,7 @@ impl Population {
         let rtt = microseconds(rtt.clamp(RTT_MIN, RTT_MAX));
         let queue = class.queue.draw(stream(Field::Queue)) * self.sweep.queue;
         let queue_bytes = rate.bytes_in(microseconds(queue.min(QUEUE_MAX)));
-        let datagram = Transport::default().datagram_size;
-        let floor = self.queue_floor * (u64::from(datagram) + u64::from(self.overhead));
+        let floor = self.queue_floor * (u64::from(DATAGRAM) + u64::from(self.overhead));
         let queue_bytes = queue_bytes.max(floor);
 
         let bursts = class

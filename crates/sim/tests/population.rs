@@ -19,6 +19,31 @@ fn connections_of_the_four_arms_come_to_an_end() {
 }
 
 #[test]
+fn the_example_of_the_document_is_an_experiment() {
+    let document = include_str!("../../../docs/population.md");
+    let example = document.split("```toml\n").nth(1);
+    let example = example.and_then(|rest| rest.split("```").next());
+    let experiment = Experiment::parse(example.expect("there is an example")).expect("it is one");
+    assert_eq!(experiment.population.sites().count(), 2);
+    assert_eq!(experiment.population.sweep().changes(), [("queue", 4.0)]);
+}
+
+/// A burst that comes while probes alone are sent must not take them all, for ever.
+#[test]
+fn poor_paths_come_to_an_end() {
+    let experiment = Experiment::four_arms();
+    for index in [297, 1128, 1229, 1501, 1567, 1615] {
+        let mut plan = experiment.connection(index, false);
+        plan.arm = experiment.baseline;
+        let outcome = simulate(&experiment.scenario(&plan), &mut ()).expect("it can be simulated");
+        assert!(
+            outcome.flows.iter().all(FlowOutcome::is_complete),
+            "{index}"
+        );
+    }
+}
+
+#[test]
 fn the_same_connection_comes_to_the_same() {
     let experiment = Experiment::four_arms();
     for index in 0..8 {

@@ -3,12 +3,12 @@
 use core::time::Duration;
 
 use lastbyte_link::{
-    self as link, BurstLength, Capacity, CoDel, DropTail, FqCoDel, Jitter, Limit, Loss, Queue,
-    Rate, Schedule, Spacing, Spread,
+    self as link, BurstLength, Capacity, CoDel, DropTail, FqCoDel, GilbertElliott, Jitter, Limit,
+    Loss, Queue, Rate, Schedule, Spacing, Spread,
 };
 
 use super::{
-    Class, CrossFact, Discipline, Draw, DrawFacts, Population, RATE_MIN, Sketch,
+    Bursts, Class, CrossFact, DATAGRAM, Discipline, Draw, DrawFacts, Population, RATE_MIN, Sketch,
     random::{Field, Stream},
 };
 use crate::scenario::{CrossKind, CrossTraffic, Path, Transport};
@@ -49,11 +49,7 @@ fn down(population: &Population, class: &Class, sketch: &Sketch, seed: u64) -> l
         loss.push(Loss::Bernoulli(facts.random_loss));
     }
     if let Some(bursts) = sketch.bursts {
-        loss.push(Loss::Bursts(link::Bursts {
-            spacing: Spacing::Random(bursts.every),
-            probability: 1.0,
-            length: BurstLength::Random(bursts.packets),
-        }));
+        loss.push(Loss::GilbertElliott(gilbert(bursts, facts.rate)));
     }
     if let (Some(handover), Some(interval)) = (class.handover, facts.handover) {
         loss.push(Loss::Bursts(link::Bursts {
@@ -89,6 +85,18 @@ fn down(population: &Population, class: &Class, sketch: &Sketch, seed: u64) -> l
             may_reorder: false,
         }),
         ..link::Config::default()
+    }
+}
+
+/// As many bursts a second as it says while the line is full. They come by packets and not by time: a burst in time lasts
+/// until so many packets have come, so where probes alone come, and seldom, each would meet one of its own, for ever.
+fn gilbert(bursts: Bursts, rate: Rate) -> GilbertElliott {
+    let datagrams = rate.bytes_in(bursts.every) as f64 / f64::from(DATAGRAM);
+    GilbertElliott {
+        to_bad: (1.0 / datagrams.max(1.0)).min(1.0),
+        to_good: 1.0 / bursts.packets,
+        loss_in_bad: 1.0,
+        loss_in_good: 0.0,
     }
 }
 
@@ -187,7 +195,8 @@ fn cross(population: &Population, sketch: &Sketch) -> (Duration, Vec<CrossTraffi
         }
         (CrossFact::Bursts { bytes, every }, _) => {
             let mean = *bytes as f64 * 8.0 / every.as_secs_f64();
-            let most = facts.rate.bits_per_second() as f64 * population.cross.bursts_at_most;
+            let most = facts.rate_in_the_long_run().bits_per_second() as f64
+                * population.cross.bursts_at_most;
             let bits = mean.min(most).max(1.0);
             CrossKind::Constant(Rate::from_bits_per_second(bits as u64))
         }

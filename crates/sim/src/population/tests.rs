@@ -350,6 +350,24 @@ fn variable_rates_keep_their_mean_and_width() {
 }
 
 #[test]
+fn bursts_come_as_often_as_the_file_says_while_the_line_is_full() {
+    let all = Population::standard();
+    let poor = (0..500)
+        .map(|seed| all.draw(seed))
+        .find(|draw| draw.class == "poor")
+        .expect("one of them is");
+    let model = poor.path.down.loss.iter().find_map(|loss| match loss {
+        Loss::GilbertElliott(model) => Some(model),
+        _ => None,
+    });
+    let model = model.expect("all poor paths have bursts");
+    let packets = poor.facts.rate.bits_per_second() as f64 / 8.0 / f64::from(DATAGRAM);
+    assert!((model.to_bad * packets / 0.5 - 1.0).abs() < 0.01);
+    assert!((model.to_good - 0.2).abs() < 1e-9);
+    assert_eq!(Transport::default().datagram_size, DATAGRAM);
+}
+
+#[test]
 fn satellites_stand_still_where_their_losses_are() {
     let all = Population::standard();
     let leo = (0..5000)
@@ -405,7 +423,8 @@ fn bursts_of_a_page_never_fill_a_line() {
     for draw in (0..500).map(|seed| all.draw(seed)) {
         for cross in &draw.cross {
             if let CrossKind::Constant(rate) = cross.kind {
-                assert!(rate.bits_per_second() * 2 <= draw.facts.rate.bits_per_second());
+                let whole = draw.facts.rate_in_the_long_run();
+                assert!(rate.bits_per_second() * 2 <= whole.bits_per_second());
                 assert!(rate.bits_per_second() <= 2_000_000);
             }
         }
