@@ -1,0 +1,185 @@
+//! `lastbyte ab` as people use it, and as they misuse it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what a command reads and writes is files"
+)]
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+fn ab(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .arg("ab")
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the binary runs")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn log(folder: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(folder.join("ab/conns.ndjson")).expect("a log");
+    let lines = text.lines();
+    lines
+        .map(|line| serde_json::from_str(line).expect("a JSON object"))
+        .collect()
+}
+
+#[test]
+fn an_experiment_leaves_a_line_for_each_connection() {
+    let folder = folder("ab-lines");
+    let output = ab(&folder, &["--connections", "40", "--seed", "3"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = String::from_utf8(output.stdout).expect("UTF-8");
+    let lines = log(&folder);
+    assert_eq!(lines.len(), 40);
+    let mut counts = BTreeMap::new();
+    for (index, line) in lines.iter().enumerate() {
+        assert_eq!(line["conn_id"], index);
+        assert_eq!(line["experiment"], "four-arms");
+        let arm = line["arm"].as_str().expect("an arm");
+        *counts.entry(arm.to_owned()).or_insert(0) += 1;
+        if line["complete"] == true {
+            // The server's count begins later than the client's, and ends later.
+            let (ours, theirs) = (line["ttlb"].as_f64(), line["client.ttlb"].as_f64());
+            assert!(ours > Some(0.0) && theirs > Some(0.0));
+            assert!(line["num-bytes.stream-data-sent"].as_u64() > line["content_length"].as_u64());
+        }
+        assert_eq!(
+            line["num-rapid-start"],
+            u64::from(arm.starts_with("rapid")),
+            "{arm}"
+        );
+        let has_jumped = line["jumpstart.cwnd"].as_u64() > Some(0);
+        assert!(
+            !has_jumped || arm == "jumpstart" || arm == "rapidstart",
+            "{arm}"
+        );
+    }
+    assert_eq!(counts.len(), 4, "{counts:?}");
+    for arm in counts.keys() {
+        assert!(table.contains(arm.as_str()), "{table}");
+    }
+    // What the table says can be asked again.
+    assert!(
+        table.contains("lastbyte query 'select(_[\"complete\"])"),
+        "{table}"
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_log_on_any_number_of_threads() {
+    let text = |name: &str, jobs: &str| {
+        let folder = folder(name);
+        let output = ab(&folder, &["--connections", "24", "--jobs", jobs]);
+        assert!(output.status.success(), "{}", stderr(&output));
+        fs::read(folder.join("ab/conns.ndjson")).expect("a log")
+    };
+    assert!(text("ab-one", "1") == text("ab-three", "3"));
+}
+
+#[test]
+fn paired_connections_differ_in_their_arm_alone() {
+    let folder = folder("ab-paired");
+    let output = ab(&folder, &["--connections", "16", "--paired", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("an object");
+    for arm in ["baseline", "jumpstart", "rapid-no-jump", "rapidstart"] {
+        assert_eq!(summary["connections"][arm][0], 4);
+    }
+    for four in log(&folder).chunks(4) {
+        let arms: Vec<&Value> = four.iter().map(|line| &line["arm"]).collect();
+        assert_eq!(
+            arms,
+            ["baseline", "jumpstart", "rapid-no-jump", "rapidstart"]
+        );
+        for key in [
+            "site",
+            "class",
+            "seed",
+            "content_length",
+            "link.rate",
+            "link.rtt",
+        ] {
+            assert!(four.iter().all(|line| line[key] == four[0][key]), "{key}");
+        }
+    }
+}
+
+#[test]
+fn an_experiment_can_be_a_file() {
+    let folder = folder("ab-file");
+    let text = "name = \"two\"\nbaseline = \"a\"\nconnections = 6\n[[arms]]\nname = \"a\"\nspec = \"newreno\"\n[[arms]]\nname = \"b\"\nspec = \"bbr\"\n";
+    fs::write(folder.join("two.toml"), text).expect("a file");
+    let output = ab(&folder, &["two.toml"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let lines = log(&folder);
+    assert_eq!(lines.len(), 6);
+    assert!(lines.iter().all(|line| line["experiment"] == "two"));
+    for line in &lines {
+        let congestion = if line["arm"] == "a" { "newreno" } else { "bbr" };
+        assert_eq!(line["congestion"], congestion);
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let folder = folder("ab-errors");
+    fs::write(
+        folder.join("bad.toml"),
+        "name = \"x\"\n[[arms]]\nname = \"a\"\nspec = \"fast\"\n",
+    )
+    .expect("a file");
+    fs::write(folder.join("file"), "").expect("a file");
+    for (arguments, code, wanted) in [
+        (&["none.toml"][..], 2, "cannot read `none.toml`"),
+        (
+            &["bad.toml"],
+            2,
+            "`arms.a.spec`: there is no congestion control named `fast`",
+        ),
+        (&["--connections", "0"], 2, "must be 1 or more"),
+        (&["--connections", "x"], 2, "--connections"),
+        (
+            &["--connections", "1", "--out", "file"],
+            1,
+            "cannot write `file`",
+        ),
+        (
+            &["--connections", "1", "--out", "/proc/none"],
+            1,
+            "cannot write `/proc/none`",
+        ),
+    ] {
+        let output = ab(&folder, arguments);
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(
+            stderr(&output).contains(wanted),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        assert!(output.stdout.is_empty());
+    }
+}
