@@ -122,6 +122,12 @@ impl Pacer {
     /// Adds what has come since the last call, at the rate that held then.
     fn refill(&mut self, now: Time, pacing: &Pacing) {
         let capacity = scaled(pacing.burst);
+        if self.updated_at.is_some_and(|at| at >= now) {
+            // No time has passed, as between the datagrams of a train.
+            self.tokens = self.tokens.min(capacity);
+            self.rate = Some(pacing.rate.bytes_per_second());
+            return;
+        }
         let gained = match self.updated_at {
             None => capacity,
             Some(at) => {

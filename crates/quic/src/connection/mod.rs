@@ -435,25 +435,28 @@ impl Connection {
         if self.close.state() != CloseState::Open {
             return self.close.deadline();
         }
-        let acks = Space::ALL.map(|space| {
-            let deadline = self.received.get(space).deadline();
-            deadline.filter(|_| self.can_send_in(space) && !self.is_amplification_limited())
-        });
-        [
-            self.recovery.deadline(&self.timer_context()),
-            self.idle.deadline(self.probe_timeout()),
-            self.idle
-                .keep_alive_at()
-                .filter(|_| self.stage == Stage::Confirmed),
-            self.release_at,
-            self.one_rtt.as_ref().and_then(|keys| keys.next_timeout()),
-            self.paths_deadline(),
-            self.zero_rtt_until,
-        ]
-        .into_iter()
-        .chain(acks)
-        .flatten()
-        .min()
+        let context = self.timer_context();
+        let mut next = self.recovery.deadline(&context);
+        let mut consider = |at: Option<Time>| {
+            if let Some(at) = at {
+                next = Some(next.map_or(at, |next| next.min(at)));
+            }
+        };
+        for space in Space::ALL {
+            let at = self.received.get(space).deadline();
+            if at.is_some() && self.can_send_in(space) && !context.is_amplification_limited {
+                consider(at);
+            }
+        }
+        consider(self.idle.deadline(self.probe_timeout()));
+        if self.stage == Stage::Confirmed {
+            consider(self.idle.keep_alive_at());
+        }
+        consider(self.release_at);
+        consider(self.one_rtt.as_ref().and_then(|keys| keys.next_timeout()));
+        consider(self.paths_deadline());
+        consider(self.zero_rtt_until);
+        next
     }
 
     /// Time has passed. To be followed by [`Connection::poll_transmit`].

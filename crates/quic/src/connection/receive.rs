@@ -192,12 +192,16 @@ impl Connection {
             self.rooms.trace(now, &Event::PacketReceived(packet));
         }
         self.on_first_packets(now, &opened);
-        // Before its frames, which may be about its path.
-        let _ = self.know_arrival(now, arrival, &opened.destination);
+        if arrival.is_elsewhere {
+            // Before its frames, which may be about its path.
+            let _ = self.know_arrival(now, arrival, &opened.destination);
+        }
         let nature = self.handle_frames(now, space, &opened, arrival, sink)?;
-        // They may have brought the connection ID that was missing.
-        if self.know_arrival(now, arrival, &opened.destination) == Err(UnknownPath::NoConnectionId)
+        if arrival.is_elsewhere
+            && self.know_arrival(now, arrival, &opened.destination)
+                == Err(UnknownPath::NoConnectionId)
         {
+            // Nor have they brought the connection ID that was missing.
             self.statistics.paths.closed_without_id += 1;
         }
         let largest = self.received.get(space).largest();
@@ -222,14 +226,14 @@ impl Connection {
         Ok(())
     }
 
-    /// A packet was opened: its path is known from now on, if it can be.
+    /// A packet of elsewhere was opened: its path is known from now on, if it can be.
     fn know_arrival(
         &mut self,
         now: Time,
         arrival: &mut Arrival,
         destination: &ConnectionId,
     ) -> Result<(), UnknownPath> {
-        if arrival.is_elsewhere && self.place(&arrival.network) == Some(Place::New) {
+        if self.place(&arrival.network) == Some(Place::New) {
             self.know_path(now, arrival.network, arrival.bytes, destination)?;
             arrival.bytes = 0;
         }
@@ -310,7 +314,8 @@ impl Connection {
             return Ok(None);
         }
         let largest = self.received.get(space).largest();
-        let probe_timeout = self.probe_timeout();
+        let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer_max_ack_delay);
+        let probe_timeout = || rtt.probe_timeout(max_ack_delay);
         let is_handshaking = self.stage == Stage::Handshaking;
         let opened = match packet_type {
             // A server must not process them before the handshake is complete (RFC 9001 §5.7).

@@ -156,8 +156,8 @@ impl OneRttKeys {
         Ok(())
     }
 
-    /// Unmasks a packet's header and opens it, following an update of the peer's. `probe_timeout` is how long the PTO
-    /// is now.
+    /// Unmasks a packet's header and opens it, following an update of the peer's. `probe_timeout` says how long the PTO
+    /// is now, if that counts.
     ///
     /// # Errors
     ///
@@ -168,7 +168,7 @@ impl OneRttKeys {
         packet: Protected<'a>,
         largest_received: Option<PacketNumber>,
         now: Time,
-        probe_timeout: Duration,
+        probe_timeout: impl FnOnce() -> Duration,
     ) -> Result<OneRttOpened<'a>, OpenError> {
         self.on_timeout(now);
         let mask = self.open_header.mask(packet.sample());
@@ -220,7 +220,7 @@ impl OneRttKeys {
         candidate: Candidate,
         number: PacketNumber,
         now: Time,
-        probe_timeout: Duration,
+        probe_timeout: impl FnOnce() -> Duration,
     ) -> Result<u64, KeyUpdateFault> {
         match candidate {
             Candidate::Old => {
@@ -241,7 +241,7 @@ impl OneRttKeys {
         if self.numbers.smallest_opened.is_none()
             && let Some(old) = &mut self.old
         {
-            old.until = Some(now + probe_timeout * 3);
+            old.until = Some(now + probe_timeout() * 3);
         }
         let numbers = &mut self.numbers;
         numbers.smallest_opened = Some(numbers.smallest_opened.map_or(number, |s| s.min(number)));
@@ -335,6 +335,7 @@ impl OneRttKeys {
 
     /// Makes the next keys if they are not there. To be called when a datagram has been dealt with, not while: making
     /// them takes time, which would tell an observer of the update (RFC 9001 §6.3).
+    #[inline]
     pub fn prepare(&mut self) {
         if self.next.is_none() {
             self.next = Some(self.updates.next());

@@ -177,7 +177,7 @@ pub(crate) fn open_short<'a>(
     now: Time,
 ) -> Result<OneRttOpened<'a>, OpenError> {
     let packet = first(packet, 8).expect("a packet with a sample");
-    keys.unprotect(packet, None, now, PTO)
+    keys.unprotect(packet, None, now, || PTO)
 }
 
 /// Sends a 1-RTT packet from one end's keys to the other's and checks that the payload arrives.

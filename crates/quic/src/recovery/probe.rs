@@ -72,11 +72,15 @@ impl ProbeTimer {
     /// The earliest loss time of all spaces.
     #[must_use]
     pub fn loss_time(&self) -> Option<(Time, Space)> {
-        Space::ALL
-            .into_iter()
-            .zip(self.loss_times)
-            .filter_map(|(space, at)| Some((at?, space)))
-            .min()
+        let mut earliest: Option<(Time, Space)> = None;
+        for (space, at) in Space::ALL.into_iter().zip(&self.loss_times) {
+            if let Some(at) = *at
+                && earliest.is_none_or(|(earliest, _)| at < earliest)
+            {
+                earliest = Some((at, space));
+            }
+        }
+        earliest
     }
 
     /// A probe timeout expired.
@@ -121,21 +125,22 @@ impl ProbeTimer {
             };
             return Some((self.idle_since + self.timeout(rtt, Duration::ZERO), space));
         }
-        Space::ALL
-            .into_iter()
-            .zip(has_ack_eliciting)
-            .filter(|(space, has)| {
-                *has && (*space != Space::Application || context.is_handshake_confirmed)
-            })
-            .filter_map(|(space, _)| {
-                let max_ack_delay = match space {
-                    Space::Application => context.max_ack_delay,
-                    Space::Initial | Space::Handshake => Duration::ZERO,
-                };
-                let last = (*self.last_sent.get(space.index())?)?;
-                Some((last + self.timeout(rtt, max_ack_delay), space))
-            })
-            .min()
+        let mut earliest: Option<(Time, Space)> = None;
+        for (space, has) in Space::ALL.into_iter().zip(has_ack_eliciting) {
+            let max_ack_delay = match space {
+                _ if !has => continue,
+                Space::Application if !context.is_handshake_confirmed => continue,
+                Space::Application => context.max_ack_delay,
+                Space::Initial | Space::Handshake => Duration::ZERO,
+            };
+            if let Some(Some(last)) = self.last_sent.get(space.index()) {
+                let at = *last + self.timeout(rtt, max_ack_delay);
+                if earliest.is_none_or(|(earliest, _)| at < earliest) {
+                    earliest = Some((at, space));
+                }
+            }
+        }
+        earliest
     }
 
     /// RFC 9002 §6.2.1.

@@ -159,7 +159,10 @@ impl SentPackets {
     /// A packet with the next number was sent, with the receipts of its frames.
     pub fn push(&mut self, packet: SentPacket, receipts: impl IntoIterator<Item = Receipt>) {
         let start = self.receipts_base + self.receipts.len() as u64;
-        self.receipts.extend(receipts);
+        // One or two: cheaper one by one than as a batch.
+        for receipt in receipts {
+            self.receipts.push_back(receipt);
+        }
         let count = self.receipts_base + self.receipts.len() as u64 - start;
         self.ack_eliciting_outstanding += u64::from(packet.is_ack_eliciting);
         self.slots.push_back(Slot {

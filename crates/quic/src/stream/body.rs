@@ -103,6 +103,12 @@ impl Body {
 
     /// Fills `buffer` with the bytes from `offset` on, which must be there.
     pub(super) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        // Mostly there is one part, or the first has it all.
+        if let Some(part) = self.parts.front()
+            && offset.saturating_add(buffer.len() as u64) <= self.start.saturating_add(part.len())
+        {
+            return part.read_at(offset.saturating_sub(self.start), buffer);
+        }
         let mut part_start = self.start;
         let mut wanted = Range {
             start: offset,

@@ -37,7 +37,9 @@ impl Streams {
         let Some(send) = &mut stream.send else {
             return;
         };
-        if send.on_acked(offset, len, fin) {
+        let had_lost = send.has_lost();
+        let is_last = send.on_acked(offset, len, fin);
+        if is_last {
             stream.events.insert(EventSet::FINISHED);
         }
         // A quarter of the buffer, so that the application does not write in crumbs.
@@ -46,6 +48,9 @@ impl Streams {
         if send.wants_room && has_room && send.is_open() {
             send.wants_room = false;
             stream.events.insert(EventSet::WRITABLE);
+        } else if !had_lost && !is_last {
+            // Nothing that a queue goes by has changed, as mostly.
+            return;
         }
         if self.queues.take_in(id, stream, is_permitted) {
             self.remove(id);

@@ -8,7 +8,7 @@ use lastbyte_wire::frame::FrameType;
 use lastbyte_wire::{Direction, StreamId, TransportError, frame};
 
 use super::{
-    ControlSet, StreamError, StreamSink, Streams, error::Violation, event::EventSet,
+    ControlSet, ReceiveState, StreamError, StreamSink, Streams, error::Violation, event::EventSet,
     receive::Buffers, send::StopEffect,
 };
 
@@ -68,6 +68,13 @@ impl Streams {
         }
         let released = receive.release(now, self.rtt);
         self.window.on_consumed(released, now, self.rtt);
+        let is_quiet = stream.events.is_empty()
+            && receive.state() == ReceiveState::Recv
+            && !receive.window.is_due();
+        if is_quiet {
+            // Nothing for any queue, as mostly where a sink takes the data.
+            return Ok(());
+        }
         if self.queues.take_in(id, stream, is_permitted) {
             self.remove(id);
         }

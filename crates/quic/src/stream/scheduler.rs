@@ -145,7 +145,12 @@ impl Scheduler {
         at: &mut Option<Place>,
         wanted: Option<(Priority, Class)>,
     ) {
-        if at.map(|place| (place.priority, place.class)) == wanted {
+        let is_there = match (&*at, &wanted) {
+            (Some(at), Some((priority, class))) => at.priority == *priority && at.class == *class,
+            (None, None) => true,
+            _ => false,
+        };
+        if is_there {
             return;
         }
         if let Some(place) = at.take() {

@@ -106,6 +106,11 @@ impl SendPart {
         }
     }
 
+    /// Whether lost data waits to be sent again.
+    pub(super) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
     fn has_new_data(&self) -> bool {
         self.sent < self.body.end()
     }
