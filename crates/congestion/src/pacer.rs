@@ -109,12 +109,11 @@ impl Pacer {
         if rate == 0 {
             return Some(Time::MAX);
         }
-        let wait = match u64::try_from(missing) {
-            Ok(missing) => missing.div_ceil(rate),
-            Err(_) => {
-                let wait = missing.unsigned_abs().div_ceil(u128::from(rate));
-                u64::try_from(wait).unwrap_or(u64::MAX)
-            }
+        let wait = if let Ok(missing) = u64::try_from(missing) {
+            missing.div_ceil(rate)
+        } else {
+            let wait = missing.unsigned_abs().div_ceil(u128::from(rate));
+            u64::try_from(wait).unwrap_or(u64::MAX)
         };
         Some(now + Duration::from_nanos(wait))
     }

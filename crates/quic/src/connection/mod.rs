@@ -406,6 +406,11 @@ impl Connection {
         self.path.network
     }
 
+    /// Whether the peer is there.
+    pub(crate) fn is_at(&self, network: &NetworkPath) -> bool {
+        self.path.network == *network
+    }
+
     /// What the application wants to know happened, in its order. What concerns streams comes from
     /// [`Streams::poll_event`].
     pub fn poll_event(&mut self) -> Option<Event> {

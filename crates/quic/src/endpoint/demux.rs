@@ -194,11 +194,21 @@ impl Demux {
 
     /// Looks at what the connection says leads to it, if that has changed. An ID that another connection has stays with
     /// that.
+    #[inline]
     pub(super) fn sync(&mut self, handle: Handle, routes: &mut Routes, connection: &Connection) {
-        let (generation, network) = (connection.ids_generation(), connection.network());
-        if routes.known == Some((generation, network)) {
-            return;
+        // Asked for each datagram sent, and nearly always as it was.
+        let generation = connection.ids_generation();
+        let is_as_before = routes
+            .known
+            .as_ref()
+            .is_some_and(|(known, network)| *known == generation && connection.is_at(network));
+        if !is_as_before {
+            self.look(handle, routes, connection);
         }
+    }
+
+    fn look(&mut self, handle: Handle, routes: &mut Routes, connection: &Connection) {
+        let (generation, network) = (connection.ids_generation(), connection.network());
         routes.known = Some((generation, network));
         self.sync_ids(handle, routes, connection);
         if connection.local_ids().any(|id| id.is_empty()) {
