@@ -16,6 +16,32 @@ fn printed(query: &str, line: &[u8]) -> Option<String> {
         .then(|| String::from_utf8(out).unwrap())
 }
 
+/// What a query prints, and what it says of errors.
+fn told(query: &str, lines: &[u8]) -> (String, String) {
+    let query = Query::compile(query, &[], Options::default()).unwrap();
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    query.run(
+        vec![Input::from_bytes("lines", lines.to_vec())],
+        &mut out,
+        &mut errors,
+    );
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(out), text(errors))
+}
+
+/// Rows that share keys, but not their order.
+fn row() -> impl Strategy<Value = Value> {
+    let inner = proptest::collection::vec(("[ab\\u{e9}]{1,2}", json()), 0..3)
+        .prop_map(|pairs| Value::Object(pairs.into_iter().collect()));
+    let value = prop_oneof![2 => json(), 1 => inner];
+    proptest::collection::vec(("[ab]{1,2}", value), 0..5)
+        .prop_map(|pairs| Value::Object(pairs.into_iter().collect()))
+}
+
+const WHOLE: &str =
+    "row = _.to_a.to_h; [row[\"a\"], (row[\"b\"].is_a?(Hash) ? row[\"b\"][\"a\"] : 0)]";
+const PART: &str = "[_[\"a\"], (_[\"b\"].is_a?(Hash) ? _[\"b\"][\"a\"] : 0)]";
+
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -57,6 +83,25 @@ proptest! {
         let text = row.to_string();
         let (part, whole) = (format!("_[{key:?}]"), format!("_.to_a.to_h[{key:?}]"));
         prop_assert_eq!(printed(&part, text.as_bytes()), printed(&whole, text.as_bytes()));
+    }
+
+    #[test]
+    fn keys_of_the_last_row_mislead_nobody(rows in proptest::collection::vec(row(), 1..6)) {
+        let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        prop_assert_eq!(told(PART, lines.as_bytes()), told(WHOLE, lines.as_bytes()));
+        prop_assert_eq!(
+            told("_[\"b\"]", lines.as_bytes()),
+            told("_.to_a.to_h[\"b\"]", lines.as_bytes())
+        );
+    }
+
+    #[test]
+    fn what_is_skipped_is_checked(row in row(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut text = row.to_string().into_bytes();
+        let at = at.index(text.len());
+        prop_assert_eq!(told("_[\"no\"]; 0", &text[..at]), told("_.to_a; 0", &text[..at]));
+        text[at] = byte;
+        prop_assert_eq!(told("_[\"no\"]; 0", &text), told("_.to_a; 0", &text));
     }
 
     #[test]

@@ -12,6 +12,9 @@ use std::rc::Rc;
 
 const DEPTH_MAX: usize = 100;
 
+/// Keys are remembered up to this place; those after it share one.
+const KEYS_MAX: usize = 10_000;
+
 /// What of a row is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Projection {
@@ -34,8 +37,20 @@ type Parsed<T = Value> = Result<T, JsonError>;
 /// The keys of the last row, by their place in it.
 #[derive(Default)]
 pub(crate) struct Keys {
-    known: Vec<(Rc<Text>, u64)>,
+    known: Vec<Known>,
 }
+
+struct Known {
+    key: Rc<Text>,
+    hash: u64,
+    /// As it stands in a row, with its quotes; empty if it was written with escapes.
+    literal: Box<[u8]>,
+    /// The fields it was looked for among, and where it was found.
+    found: (usize, Option<usize>),
+}
+
+/// No list of fields stands here.
+const NOWHERE: usize = 0;
 
 pub(crate) struct Parser<'a> {
     bytes: &'a [u8],
@@ -206,29 +221,22 @@ impl<'a> Parser<'a> {
             if self.peek() != b'"' {
                 return Err(self.unexpected());
             }
-            let (key, hash) = self.key()?;
-            self.blanks();
-            if self.peek() != b':' {
-                return Err(self.unexpected());
-            }
-            self.at += 1;
-            self.blanks();
-            match projection {
-                Projection::Whole => {
-                    let value = self.value(&Projection::Whole)?;
+            let place = self.key()?;
+            self.colon()?;
+            let inner = match projection {
+                Projection::Whole => Some(projection),
+                Projection::Fields(fields) => self.field(place, fields),
+            };
+            match inner {
+                Some(inner) => {
+                    let (key, hash) = match self.keys.known.get(place) {
+                        Some(known) => (Rc::clone(&known.key), known.hash),
+                        None => return Err(self.unexpected()),
+                    };
+                    let value = self.value(inner)?;
                     table.insert_hashed(hash, key, value);
                 }
-                Projection::Fields(fields) => {
-                    let name = key.get();
-                    match fields.iter().find(|(field, _)| *field == *name) {
-                        Some((_, inner)) => {
-                            drop(name);
-                            let value = self.value(inner)?;
-                            table.insert_hashed(hash, key, value);
-                        }
-                        None => self.skip()?,
-                    }
-                }
+                None => self.skip()?,
             }
             self.blanks();
             match self.peek() {
@@ -241,57 +249,160 @@ impl<'a> Parser<'a> {
         Ok(Value::hash(table))
     }
 
-    fn key(&mut self) -> Parsed<(Rc<Text>, u64)> {
-        let place = self.key;
+    #[inline]
+    fn colon(&mut self) -> Parsed<()> {
+        self.blanks();
+        if self.peek() != b':' {
+            return Err(self.unexpected());
+        }
+        self.at += 1;
+        self.blanks();
+        Ok(())
+    }
+
+    /// What is read of the value whose key stands at a place; `None` when nothing is.
+    fn field<'p>(
+        &mut self,
+        place: usize,
+        fields: &'p [(String, Projection)],
+    ) -> Option<&'p Projection> {
+        let known = self.keys.known.get_mut(place)?;
+        let list = fields.as_ptr().addr();
+        if known.found.0 != list {
+            let key = known.key.get();
+            let at = fields.iter().position(|(field, _)| *field == *key);
+            drop(key);
+            known.found = (list, at);
+        }
+        known.found.1.map(|at| &fields[at].1)
+    }
+
+    /// Goes past a key; gives the place where it is known.
+    fn key(&mut self) -> Parsed<usize> {
+        let place = self.key.min(KEYS_MAX);
         self.key += 1;
-        if let Some((known, hash)) = self.keys.known.get(place) {
-            let text = known.get();
-            let end = self.at + 1 + text.len();
-            // Without escapes the bytes are the key.
-            if self.bytes.get(end) == Some(&b'"')
-                && self.bytes[self.at + 1..end] == *text.as_bytes()
-                && !text.contains('\\')
-            {
-                self.at = end + 1;
-                return Ok((Rc::clone(known), *hash));
-            }
+        if let Some(known) = self.keys.known.get(place)
+            && !known.literal.is_empty()
+            && self.bytes[self.at..].starts_with(&known.literal)
+        {
+            self.at += known.literal.len();
+            return Ok(place);
         }
+        let start = self.at;
         let text = self.string()?;
-        let hash = hash_of_str(&text);
-        let key = Rc::new(Text::frozen(text));
-        if place < self.keys.known.len() {
-            self.keys.known[place] = (Rc::clone(&key), hash);
-        } else if place < 10_000 {
-            self.keys.known.push((Rc::clone(&key), hash));
+        let raw = &self.bytes[start..self.at];
+        let literal = if memchr::memchr(b'\\', raw).is_some() {
+            Box::default()
+        } else {
+            raw.into()
+        };
+        let known = Known {
+            hash: hash_of_str(&text),
+            key: Rc::new(Text::frozen(text)),
+            literal,
+            found: (NOWHERE, None),
+        };
+        match self.keys.known.get_mut(place) {
+            Some(last) => *last = known,
+            None => self.keys.known.push(known),
         }
-        Ok((key, hash))
+        Ok(place)
     }
 
     /// Checks a value without building it.
     fn skip(&mut self) -> Parsed<()> {
         match self.peek() {
-            b'"' => {
-                let start = self.at;
-                let (escapes, _) = self.string_end()?;
-                if escapes {
-                    self.at = start;
-                    self.string()?;
-                }
-                Ok(())
-            }
-            b'-' | b'0'..=b'9' => self.number_end().map(|_| ()),
-            b'{' => self.object(&Projection::Fields(Vec::new())).map(|_| ()),
-            b'[' => self.array().map(|_| ()),
+            b'"' => self.skip_string(),
+            b'-' | b'0'..=b'9' => self.skip_number(),
+            b'{' => self.skip_list(true),
+            b'[' => self.skip_list(false),
             _ => self.value(&Projection::Whole).map(|_| ()),
         }
     }
 
-    /// Goes past a string: whether it has escapes, and its raw text.
-    fn string_end(&mut self) -> Parsed<(bool, &'a str)> {
-        let start = self.at + 1;
-        let mut escapes = false;
-        let mut at = start;
+    fn skip_string(&mut self) -> Parsed<()> {
+        let start = self.at;
+        let (end, escapes, ascii) = self.closing_quote()?;
+        if escapes || !ascii {
+            self.at = start;
+            return self.string().map(|_| ());
+        }
+        self.at = end + 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn skip_number(&mut self) -> Parsed<()> {
+        let rest = &self.bytes[self.at..];
+        // Most are plain; the others are looked at again.
+        let plain = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let next = rest.get(plain).copied().unwrap_or(0);
+        if plain == 0
+            || matches!(next, b'.' | b'e' | b'E')
+            || plain > 1 && rest.first() == Some(&b'0')
+        {
+            return self.number_end().map(|_| ());
+        }
+        self.at += plain;
+        Ok(())
+    }
+
+    fn skip_list(&mut self, object: bool) -> Parsed<()> {
+        let close = if object { b'}' } else { b']' };
+        self.enter()?;
+        self.blanks();
+        if self.peek() == close {
+            self.leave();
+            return Ok(());
+        }
         loop {
+            self.blanks();
+            if object {
+                if self.peek() != b'"' {
+                    return Err(self.unexpected());
+                }
+                self.skip_string()?;
+                self.colon()?;
+            }
+            self.skip()?;
+            self.blanks();
+            match self.peek() {
+                b',' => self.at += 1,
+                byte if byte == close => break,
+                _ => return Err(self.unexpected()),
+            }
+        }
+        self.leave();
+        Ok(())
+    }
+
+    /// Where the string that begins here ends, whether it has escapes, and whether it is ASCII.
+    #[inline]
+    fn closing_quote(&self) -> Parsed<(usize, bool, bool)> {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        const HIGH: u64 = 0x8080_8080_8080_8080;
+        let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+        let (mut escapes, mut ascii) = (false, true);
+        let mut at = self.at + 1;
+        loop {
+            // Eight bytes at once while none of them is a quote, a backslash or a control character.
+            while let Some(word) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+                let word = u64::from_le_bytes(*word);
+                let quote = zero(word ^ (ONES * 0x22));
+                let slash = zero(word ^ (ONES * 0x5c));
+                let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+                let special = quote | slash | control;
+                if special == 0 {
+                    ascii &= word & HIGH == 0;
+                    at += 8;
+                    continue;
+                }
+                // The lowest mark is true; those above it may be a borrow's.
+                let low = special.trailing_zeros() & !7;
+                ascii &= word & HIGH & ((1 << low) - 1) == 0;
+                at += low as usize / 8;
+                break;
+            }
             match self.bytes.get(at) {
                 None => {
                     return Err(Self::fail(
@@ -299,17 +410,27 @@ impl<'a> Parser<'a> {
                         "unexpected end of input: a string is not closed",
                     ));
                 }
-                Some(b'"') => break,
+                Some(b'"') => return Ok((at, escapes, ascii)),
                 Some(b'\\') => {
                     escapes = true;
+                    ascii &= self.bytes.get(at + 1).is_none_or(u8::is_ascii);
                     at += 2;
                 }
                 Some(0..=0x1f) => {
                     return Err(Self::fail(at, "invalid control character in a string"));
                 }
-                Some(_) => at += 1,
+                Some(byte) => {
+                    ascii &= byte.is_ascii();
+                    at += 1;
+                }
             }
         }
+    }
+
+    /// Goes past a string: whether it has escapes, and its raw text.
+    fn string_end(&mut self) -> Parsed<(bool, &'a str)> {
+        let start = self.at + 1;
+        let (at, escapes, _) = self.closing_quote()?;
         let raw = &self.bytes[start..at];
         self.at = at + 1;
         match std::str::from_utf8(raw) {

@@ -179,7 +179,8 @@ impl<'a> Pipeline<'a> {
     fn stream(&mut self, name: &str, reader: &mut dyn Read) -> Result<(), Stop> {
         let mut bytes = Vec::new();
         let read = reader.read_to_end(&mut bytes);
-        let mut keys = std::mem::take(&mut self.keys);
+        // Keys remember where the projection is, and this one is a copy.
+        let mut keys = Keys::default();
         let mut parser = Parser::new(&bytes, &mut keys);
         let projection = self.projection.clone();
         let (mut seen, mut line) = (0, 1);
