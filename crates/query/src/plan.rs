@@ -1,6 +1,8 @@
 //! Which parts of a row a query reads, so that a reader need not build the rest. Follows the row through stages that only
 //! select, through helpers it is passed to, and into the blocks of `group_by`.
 
+pub(crate) mod parallel;
+
 use crate::json::parse::Projection;
 use crate::names::M;
 use crate::tree::{

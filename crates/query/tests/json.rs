@@ -87,7 +87,7 @@ proptest! {
 
     #[test]
     fn keys_of_the_last_row_mislead_nobody(rows in proptest::collection::vec(row(), 1..6)) {
-        let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        let lines = rows.iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
         prop_assert_eq!(told(PART, lines.as_bytes()), told(WHOLE, lines.as_bytes()));
         prop_assert_eq!(
             told("_[\"b\"]", lines.as_bytes()),

@@ -94,6 +94,10 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         lax: arguments.lax,
         write_bytes: arguments.atomic_write_bytes,
         verbose: arguments.verbose,
+        threads: arguments.parallel.unwrap_or_else(|| {
+            std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+        }),
+        ..Options::default()
     };
     let Some((text, files)) = arguments.words.split_first() else {
         return ExitCode::FAILURE;
@@ -129,7 +133,7 @@ fn read(path: &PathBuf) -> io::Result<String> {
 }
 
 fn standard_input() -> Input {
-    Input::new("<stdin>", || Ok(Box::new(io::stdin()) as Box<dyn Read>))
+    Input::new("<stdin>", || Ok(Box::new(io::stdin()) as Box<dyn Read>)).live()
 }
 
 #[expect(

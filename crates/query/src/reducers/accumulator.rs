@@ -85,10 +85,6 @@ impl Accumulator {
     }
 
     /// An empty one of the same kind, for the next chunk of the input.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the parallel engine will cut the input")
-    )]
     pub(crate) fn for_chunk(&self) -> Accumulator {
         match self {
             Accumulator::Count(_) => Accumulator::Count(0),
@@ -160,10 +156,6 @@ impl Accumulator {
     }
 
     /// Takes over what the next chunk gathered.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the parallel engine will cut the input")
-    )]
     pub(crate) fn merge(&mut self, vm: &mut Vm, next: Accumulator) -> Eval<()> {
         match (self, next) {
             (Accumulator::Count(count), Accumulator::Count(more)) => *count += more,

@@ -128,11 +128,26 @@ fn sum_from(vm: &mut Vm, initial: Option<Value>) -> Eval<Accumulator> {
     Ok(Accumulator::sum(initial))
 }
 
+fn plain(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>) -> Eval<Reducer> {
+    let begin = make(vm)?;
+    Ok(if vm.chunk {
+        Reducer::Chunk {
+            part: begin.for_chunk(),
+            begin,
+        }
+    } else {
+        Reducer::Plain(begin)
+    })
+}
+
 fn step(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>, value: Value) -> Eval {
     vm.reducer(
-        |vm| Ok(Reducer::Plain(make(vm)?)),
+        |vm| plain(vm, make),
         |vm, reducer| match reducer {
-            Reducer::Plain(accumulator) => accumulator.step(vm, value),
+            Reducer::Plain(accumulator)
+            | Reducer::Chunk {
+                part: accumulator, ..
+            } => accumulator.step(vm, value),
             _ => Ok(()),
         },
     )
@@ -149,9 +164,12 @@ fn step_unless_nil(
         ));
     }
     vm.reducer(
-        |vm| Ok(Reducer::Plain(make(vm)?)),
+        |vm| plain(vm, make),
         |vm, reducer| match reducer {
-            Reducer::Plain(accumulator) if !value.is_nil() => accumulator.step(vm, value),
+            Reducer::Plain(accumulator)
+            | Reducer::Chunk {
+                part: accumulator, ..
+            } if !value.is_nil() => accumulator.step(vm, value),
             _ => Ok(()),
         },
     )
@@ -295,25 +313,9 @@ fn in_slot(
     target: Value,
     run: impl FnOnce(&mut Vm) -> Eval,
 ) -> Eval<()> {
-    let Reducer::Keyed {
-        index,
-        keys,
-        scopes,
-        ..
-    } = reducer
-    else {
-        return Ok(());
-    };
-    let at = match index.get(key) {
-        Some(Value::Int(at)) => at as usize,
-        _ => {
-            index.insert(key.clone(), Value::size(scopes.len()));
-            keys.push(key.clone());
-            scopes.push(Scope::default());
-            scopes.len() - 1
-        }
-    };
-    vm.within_scope(&mut scopes[at], target, run)?;
+    if let Some(scope) = reducer.slot(key) {
+        vm.within_scope(scope, target, run)?;
+    }
     Ok(())
 }
 
@@ -328,6 +330,14 @@ fn group_by(vm: &mut Vm, key: &Value, block: Option<&Block<'_>>) -> Eval {
 }
 
 fn apply(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
+    // Its reducers see all there is, wherever it runs.
+    let chunk = std::mem::replace(&mut vm.chunk, false);
+    let result = apply_whole(vm, args, block);
+    vm.chunk = chunk;
+    result
+}
+
+fn apply_whole(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
     let collection = collection(vm, args);
     let Value::Array(list) = &collection else {
         return Err(expects("apply", "Array", &collection));

@@ -4,4 +4,5 @@
 pub(crate) mod accumulator;
 pub(crate) mod builtins;
 pub(crate) mod column;
+pub(crate) mod portable;
 pub(crate) mod scope;

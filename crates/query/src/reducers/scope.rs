@@ -22,6 +22,11 @@ pub(crate) struct Scope {
 
 pub(crate) enum Reducer {
     Plain(Accumulator),
+    /// On a thread that has a part of the input: what it gathers, and how the whole begins.
+    Chunk {
+        begin: Accumulator,
+        part: Accumulator,
+    },
     /// Rows with their keys, or with the block that compares them.
     Sort {
         keys: Vec<Value>,
@@ -56,10 +61,37 @@ impl Reducer {
         }
     }
 
+    /// The scope of a key, which is made the first time.
+    pub(crate) fn slot(&mut self, key: &Value) -> Option<&mut Scope> {
+        let Reducer::Keyed {
+            index,
+            keys,
+            scopes,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        let at = match index.get(key) {
+            Some(Value::Int(at)) => at as usize,
+            _ => {
+                index.insert(key.clone(), Value::size(scopes.len()));
+                keys.push(key.clone());
+                scopes.push(Scope::default());
+                scopes.len() - 1
+            }
+        };
+        scopes.get_mut(at)
+    }
+
     /// The rows it emits: one, but for `sort`.
     fn finish(self, vm: &mut Vm) -> Eval<Vec<Value>> {
         Ok(match self {
             Reducer::Plain(accumulator) => vec![accumulator.finish(vm)?],
+            Reducer::Chunk { mut begin, part } => {
+                begin.merge(vm, part)?;
+                vec![begin.finish(vm)?]
+            }
             Reducer::Reduce(value) => vec![value],
             Reducer::Sort { keys, rows, by } => sorted(vm, keys, rows, by)?,
             Reducer::Keyed {

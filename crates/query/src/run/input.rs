@@ -9,6 +9,8 @@ const BUFFER: usize = 256 * 1024;
 pub struct Input {
     /// As errors name it.
     pub name: String,
+    /// Rows may come slowly, and are wanted as they come.
+    pub(super) live: bool,
     open: Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>,
 }
 
@@ -28,8 +30,16 @@ impl Input {
     ) -> Input {
         Input {
             name: name.into(),
+            live: false,
             open: Box::new(open),
         }
+    }
+
+    /// Rows may come slowly: each is answered when it is there, on one thread.
+    #[must_use]
+    pub fn live(mut self) -> Input {
+        self.live = true;
+        self
     }
 
     /// Bytes that are there already.

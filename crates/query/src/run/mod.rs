@@ -3,12 +3,13 @@
 
 mod input;
 mod output;
+mod parallel;
 mod pipeline;
 
 use crate::error::CompileError;
 use crate::json::parse::Projection;
 use crate::lower::{self, Source};
-use crate::plan;
+use crate::plan::{self, parallel::Parallel};
 use crate::vm::Vm;
 pub use input::Input;
 pub use output::Format;
@@ -31,6 +32,10 @@ pub struct Options {
     pub write_bytes: usize,
     /// Prints the stages and the plan to the error writer. Default: no.
     pub verbose: bool,
+    /// How many threads work; what comes out is the same for any number. Default: 1.
+    pub threads: usize,
+    /// So many bytes of a file are one thread's task. Default: 4 MiB.
+    pub chunk_bytes: usize,
 }
 
 impl Default for Options {
@@ -40,6 +45,8 @@ impl Default for Options {
             lax: false,
             write_bytes: 4096,
             verbose: false,
+            threads: 1,
+            chunk_bytes: 4 << 20,
         }
     }
 }
@@ -101,6 +108,16 @@ impl Query {
         done.unwrap_or(false)
     }
 
+    /// What threads may do; `None` when one runs all.
+    fn parallel(&self, program: &crate::tree::Program) -> Option<Parallel> {
+        if self.options.threads < 2 || self.options.lax {
+            return None;
+        }
+        // A table is printed whole.
+        plan::parallel::parallel(program)
+            .filter(|it| *it != Parallel::Print || self.options.format != Format::Tsv)
+    }
+
     fn run_here(
         &self,
         program: crate::tree::Program,
@@ -109,15 +126,23 @@ impl Query {
         errors: &mut (dyn Write + Send),
     ) -> bool {
         let projection = plan::projection(&program);
+        let parallel = self.parallel(&program);
         if self.options.verbose {
             for (at, stage) in program.stages.iter().enumerate() {
                 let _ = writeln!(errors, "stage[{at}]: {}", stage.text);
             }
             let _ = writeln!(errors, "plan: {}", describe(&projection));
+            let shared = match parallel {
+                None => "nothing".to_owned(),
+                Some(Parallel::Print) => "all stages".to_owned(),
+                Some(Parallel::Rows(at)) => format!("what stands before stage[{at}]"),
+                Some(Parallel::Merge(at)) => format!("up to stage[{at}]"),
+            };
+            let _ = writeln!(errors, "parallel: {shared}");
         }
         let printer = Printer::new(out, self.options.format, self.options.write_bytes);
         let mut pipeline = Pipeline::new(Vm::new(Rc::new(program)), printer, errors, projection);
-        pipeline.run(inputs, self.options.lax)
+        pipeline.run(inputs, self, parallel)
     }
 }
 

@@ -66,6 +66,14 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Writes what another printer has grouped.
+    pub(super) fn write(&mut self, group: &str) {
+        if self.waiting.len() + group.len() > self.write_bytes {
+            self.flush();
+        }
+        self.waiting.push_str(group);
+    }
+
     pub(super) fn flush(&mut self) {
         if self.failure.is_none() && !self.waiting.is_empty() {
             let written = self

@@ -1,8 +1,12 @@
 //! The stages at work.
 
+use super::Query;
 use super::input::Input;
 use super::output::Printer;
+use super::parallel::Work;
 use crate::json::parse::{JsonError, Keys, Parser, Projection};
+use crate::plan::parallel::Parallel;
+use crate::reducers::portable::{PackedScope, Portable};
 use crate::reducers::scope::Scope;
 use crate::value::Value;
 use crate::value::class::Class;
@@ -23,6 +27,12 @@ pub(super) struct Pipeline<'a> {
     projection: Projection,
     keys: Keys,
     failed: bool,
+    /// The stages that run here: all, or the first few on a thread that has a part of the input.
+    end: usize,
+    /// On such a thread, the rows that the next stage will take, with their lines.
+    rows: Option<Vec<(usize, Portable)>>,
+    /// The line that is read.
+    number: usize,
 }
 
 /// A stage between two rows.
@@ -32,7 +42,7 @@ struct Running {
 }
 
 /// Why reading stopped early.
-enum Stop {
+pub(super) enum Stop {
     /// This file is given up; it has been said why.
     File,
     /// The run is over.
@@ -63,14 +73,27 @@ impl<'a> Pipeline<'a> {
             projection,
             keys: Keys::default(),
             failed: false,
+            end: usize::MAX,
+            rows: None,
+            number: 0,
         }
     }
 
-    pub(super) fn run(&mut self, inputs: Vec<Input>, lax: bool) -> bool {
+    pub(super) fn run(
+        &mut self,
+        inputs: Vec<Input>,
+        query: &Query,
+        parallel: Option<Parallel>,
+    ) -> bool {
         if self.start_helpers() {
-            for input in inputs {
-                if let Err(Stop::Run) = self.input(input, lax) {
-                    break;
+            match parallel {
+                Some(parallel) => self.share(inputs, query, parallel),
+                None => {
+                    for input in inputs {
+                        if let Err(Stop::Run) = self.input(input, query.options.lax) {
+                            break;
+                        }
+                    }
                 }
             }
             self.finish();
@@ -86,7 +109,7 @@ impl<'a> Pipeline<'a> {
     }
 
     /// What the helper files do at their top level.
-    fn start_helpers(&mut self) -> bool {
+    pub(super) fn start_helpers(&mut self) -> bool {
         let program = Rc::clone(&self.vm.program);
         for (body, locals) in &program.start {
             if let Err(flow) = self.vm.eval(body, &Vm::top(*locals)) {
@@ -97,7 +120,7 @@ impl<'a> Pipeline<'a> {
         true
     }
 
-    fn input(&mut self, input: Input, lax: bool) -> Result<(), Stop> {
+    pub(super) fn input(&mut self, input: Input, lax: bool) -> Result<(), Stop> {
         let name = input.name.clone();
         let mut reader = match input.open() {
             Ok(reader) => reader,
@@ -114,7 +137,7 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    fn unreadable(&mut self, name: &str, reason: &std::io::Error) -> Stop {
+    pub(super) fn unreadable(&mut self, name: &str, reason: &std::io::Error) -> Stop {
         self.failed = true;
         let reason = match reason.kind() {
             ErrorKind::NotFound => "No such file or directory".to_owned(),
@@ -160,6 +183,109 @@ impl<'a> Pipeline<'a> {
             buffer.copy_within(start..filled, 0);
             filled -= start;
         }
+    }
+
+    /// Whole lines, of which the last may lack its end.
+    pub(super) fn block(
+        &mut self,
+        name: &str,
+        number: &mut usize,
+        bytes: &[u8],
+    ) -> Result<(), Stop> {
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            *number += 1;
+            self.line(name, *number, &bytes[start..end])?;
+            start = end + 1;
+        }
+        if start < bytes.len() {
+            *number += 1;
+            self.line(name, *number, &bytes[start..])?;
+        }
+        Ok(())
+    }
+
+    /// Makes this the pipeline of a thread that has parts of the input.
+    pub(super) fn for_parts(&mut self, parallel: Parallel) -> bool {
+        match parallel {
+            Parallel::Print => {}
+            Parallel::Rows(at) => {
+                self.end = at;
+                self.rows = Some(Vec::new());
+            }
+            Parallel::Merge(_) => self.vm.chunk = true,
+        }
+        self.start_helpers()
+    }
+
+    /// Runs a part of the input; `None` when it must be run in order, by the one that has what came before.
+    pub(super) fn part(&mut self, bytes: &[u8], parallel: Parallel) -> Option<(usize, Work)> {
+        let mut lines = 0;
+        let done = self.block("", &mut lines, bytes);
+        self.printer.flush();
+        let mut scopes: Vec<Scope> = self
+            .stages
+            .iter_mut()
+            .map(|stage| std::mem::take(&mut stage.scope))
+            .collect();
+        let rows = self.rows.as_mut().map(std::mem::take);
+        if done.is_err() {
+            return None;
+        }
+        let own = match parallel {
+            Parallel::Merge(at) => std::mem::take(scopes.get_mut(at)?),
+            _ => Scope::default(),
+        };
+        // Reducers where the text showed none.
+        if scopes.iter().any(|scope| !scope.is_empty()) {
+            return None;
+        }
+        let work = match parallel {
+            Parallel::Print => Work::Printed,
+            Parallel::Rows(_) => Work::Rows(rows?),
+            Parallel::Merge(_) => Work::Merge(PackedScope::pack(own)?),
+        };
+        Some((lines, work))
+    }
+
+    /// Takes what a thread made of the next part of a file; false when it must be run here.
+    pub(super) fn take(
+        &mut self,
+        name: &str,
+        number: usize,
+        work: Work,
+        parallel: Parallel,
+    ) -> Result<bool, Stop> {
+        match (work, parallel) {
+            (Work::Rows(rows), Parallel::Rows(at)) => {
+                for (line, row) in rows {
+                    let pushed = self.push(at, row.unpack());
+                    self.pushed(name, number + line, pushed)?;
+                }
+            }
+            (Work::Merge(part), Parallel::Merge(at)) => {
+                let scope = &mut self.stages[at].scope;
+                if !part.fits(scope) {
+                    return Ok(false);
+                }
+                if let Err(flow) = part.join(&mut self.vm, scope) {
+                    return self.pushed(name, number, Err((at, flow))).map(|()| true);
+                }
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// Prints what a thread has printed.
+    pub(super) fn write(&mut self, groups: &[String]) -> Result<(), Stop> {
+        for group in groups {
+            self.printer.write(group);
+        }
+        if self.printer.failure().is_some() {
+            return Err(Stop::Run);
+        }
+        Ok(())
     }
 
     fn line(&mut self, name: &str, number: usize, line: &[u8]) -> Result<(), Stop> {
@@ -231,7 +357,19 @@ impl<'a> Pipeline<'a> {
     }
 
     fn row(&mut self, name: &str, number: usize, row: Value) -> Result<(), Stop> {
-        if let Err((stage, flow)) = self.push(0, row) {
+        self.number = number;
+        let pushed = self.push(0, row);
+        self.pushed(name, number, pushed)
+    }
+
+    /// What an error of a row means for the run.
+    fn pushed(
+        &mut self,
+        name: &str,
+        number: usize,
+        pushed: Result<(), (usize, Box<Flow>)>,
+    ) -> Result<(), Stop> {
+        if let Err((stage, flow)) = pushed {
             // As in jrf, an error of this kind is the file's, even when a stage raised it.
             if let Flow::Raise(raised) = &*flow
                 && (raised.class.is(Class::JsonParserError) || raised.class.is(Class::IOError))
@@ -257,6 +395,14 @@ impl<'a> Pipeline<'a> {
 
     /// Hands a row to a stage, and what comes out to the next; an error names its stage.
     fn push(&mut self, at: usize, row: Value) -> Result<(), (usize, Box<Flow>)> {
+        if at == self.end
+            && let Some(rows) = &mut self.rows
+        {
+            let packed = Portable::pack(&row)
+                .ok_or_else(|| (at, error(Class::TypeError, "only data crosses threads")))?;
+            rows.push((self.number, packed));
+            return Ok(());
+        }
         if at == self.stages.len() {
             return self.printer.print(&row).map_err(|flow| (at - 1, flow));
         }

@@ -30,6 +30,8 @@ pub(crate) struct Vm {
     pub(crate) target: Value,
     /// The reducers of the stage or block that runs.
     pub(crate) scope: Scope,
+    /// Reducers gather what others will join.
+    pub(crate) chunk: bool,
     /// `$~`.
     pub(crate) last_match: Value,
     pub(crate) random: crate::methods::random::Random,
@@ -48,6 +50,7 @@ impl Vm {
             row: Value::Nil,
             target: Value::Nil,
             scope: Scope::default(),
+            chunk: false,
             last_match: Value::Nil,
             random: crate::methods::random::Random::new(&[0]),
             depth: 0,
