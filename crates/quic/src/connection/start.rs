@@ -270,7 +270,15 @@ impl Offer {
         let millis = |span: Duration| {
             VarInt::saturating(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
         };
-        let versions = config.versions.iter().map(|version| version.number());
+        // A server may go on in any version that a client names here (RFC 9368 §2.3), and this client cannot follow.
+        let available = match self.side {
+            Side::Client => vec![self.version.number()],
+            Side::Server => config
+                .versions
+                .iter()
+                .map(|version| version.number())
+                .collect(),
+        };
         let mut parameters = TransportParameters {
             initial_source_connection_id: Some(self.local_id),
             original_destination_connection_id: self.original_destination,
@@ -285,7 +293,7 @@ impl Offer {
             grease_quic_bit: config.grease,
             version_information: Some(VersionInformation {
                 chosen: self.version.number(),
-                available: versions.collect(),
+                available,
             }),
             min_ack_delay_us: config
                 .ack_frequency
