@@ -34,7 +34,8 @@ pub(crate) struct Arguments {
         overrides_with = "output"
     )]
     output: Output,
-    /// How many threads work; the result is the same for every number. Default: all cores.
+    /// How many threads work. Default: one. With more, an array that stands twice in a value is two for later stages that
+    /// change it in place.
     #[arg(short = 'P', long, value_name = "N", overrides_with = "parallel")]
     parallel: Option<usize>,
     /// Values may span lines; RS-delimited streams (RFC 7464) are read, too.
@@ -94,9 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         lax: arguments.lax,
         write_bytes: arguments.atomic_write_bytes,
         verbose: arguments.verbose,
-        threads: arguments.parallel.unwrap_or_else(|| {
-            std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
-        }),
+        threads: arguments.parallel.unwrap_or(1),
         ..Options::default()
     };
     let Some((text, files)) = arguments.words.split_first() else {
