@@ -12,7 +12,7 @@ use lastbyte_quic::{
         ClientCrypto, ServerCrypto, Session,
         tickets::{
             Tickets, ZeroRtt,
-            client::{self, ClientSessions, MemorySessions, SavedSession, SessionStore},
+            client::{ClientSessions, MemorySessions, SavedSession, SessionStore},
             clock::WallClock,
             keys::TicketKeys,
             register::StrikeRegister,
@@ -102,8 +102,11 @@ fn ends() -> Ends {
         Tickets::new(keys, Arc::new(Noon)).with_zero_rtt(ZeroRtt::AnyServer(Arc::new(register)));
     Ends {
         store,
-        keeping: TlsClient::with_sessions(client_config(client::provider(provider())), sessions)
-            .expect("a client"),
+        keeping: TlsClient::with_sessions(
+            client_config(lastbyte_quic::crypto::provider(provider())),
+            sessions,
+        )
+        .expect("a client"),
         plain: TlsClient::new(client_config(provider())).expect("a client"),
         stateless: TlsServer::with_tickets(config.clone(), Arc::new(tickets)).expect("a server"),
         stateful: TlsServer::new(config).expect("a server"),

@@ -28,6 +28,7 @@ impl Connection {
     }
 
     fn advance_handshake(&mut self, now: Time) -> Result<(), Fatal> {
+        self.take_version();
         let mut is_done = self.stage == Stage::Confirmed;
         for space in Space::ALL {
             let out = self.rooms.crypto.get_mut(space).outgoing();
@@ -155,7 +156,7 @@ impl Connection {
             .and_then(|opening| opening.client.as_ref())
             .is_some_and(|client| client.was_negotiated);
         check_version(
-            self.version,
+            (self.first_version(), self.version),
             &self.config.versions,
             peer.version_information.as_ref(),
             self.side,
@@ -243,9 +244,10 @@ impl Connection {
     }
 }
 
-/// Whether the version in use is the one that both sides mean, so that nobody in between chose it (RFC 9368 §4).
+/// Whether the version that the client began with and the one in use are those that both sides mean, so that nobody in
+/// between chose them (RFC 9368 §4).
 fn check_version(
-    version: Version,
+    (first, version): (Version, Version),
     versions: &[Version],
     peer: Option<&VersionInformation>,
     side: Side,
@@ -261,14 +263,22 @@ fn check_version(
             Ok(())
         };
     };
-    if peer.chosen != version.number() {
+    // A client's is the version of its first packets.
+    let (meant, is_listed) = match side {
+        Side::Client => (version, true),
+        Side::Server => (first, peer.available.contains(&version.number())),
+    };
+    if peer.chosen != meant.number() {
         return Err(refused("the peer means another version"));
+    }
+    if !is_listed && first != version {
+        return Err(refused("the client cannot go on in this version"));
     }
     if side == Side::Client && was_negotiated {
         let best = versions
             .iter()
             .find(|known| peer.available.contains(&known.number()));
-        if best != Some(&version) {
+        if best != Some(&first) {
             return Err(refused("the server would have spoken a better version"));
         }
     }

@@ -10,6 +10,7 @@
 //! | `start.rs`, `config.rs` | what a connection begins with |
 //! | `handshake.rs` | the session's part, 0-RTT, transport parameters, the end of old keys |
 //! | `retry.rs` | a server that answers with Retry or Version Negotiation |
+//! | `version.rs` | a server that goes on in another version |
 //! | `receive.rs`, `frames.rs`, `early.rs` | datagrams in; what each frame does; packets that come before their keys |
 //! | `transmit.rs`, `closing.rs` | datagrams out; the last ones |
 //! | `migration.rs` | paths, and moving between them |
@@ -29,6 +30,7 @@ mod retry;
 mod rooms;
 mod start;
 mod transmit;
+mod version;
 
 use core::time::Duration;
 use std::{fmt, sync::Arc};

@@ -220,6 +220,9 @@ impl Connection {
         if is_newest && self.side == Side::Server && opened.packet_type == PacketType::OneRtt {
             self.follow_peer(now, &opened, arrival, nature);
         }
+        if nature.has_crypto && self.side == Side::Client {
+            self.settle_version();
+        }
         if nature.has_crypto || !self.session_is_done {
             self.drive_handshake(now);
         }
@@ -309,6 +312,7 @@ impl Connection {
         let packet_type = packet.packet_type();
         let len = packet.bytes().len();
         let space = Space::of(packet_type);
+        let version = packet.version().unwrap_or(self.version);
         if !self.may_process(&packet) {
             self.trace_drop(now, Some(packet_type), len, DropReason::Malformed);
             return Ok(None);
@@ -335,8 +339,15 @@ impl Connection {
                     .unprotect(packet, largest)
                     .map(|opened| (opened, 0, false)),
             },
-            PacketType::Initial | PacketType::Handshake => match self.keys.get(space) {
-                None if space == Space::Handshake && is_handshaking => {
+            PacketType::Initial => match self.initial_keys(version) {
+                None => return Ok(None),
+                Some(keys) => keys
+                    .open
+                    .unprotect(packet, largest)
+                    .map(|opened| (opened, 0, false)),
+            },
+            PacketType::Handshake => match self.keys.get(space) {
+                None if is_handshaking => {
                     return Ok(self.keep_early(now, &packet, arrival));
                 }
                 None => return Ok(None),
@@ -369,6 +380,9 @@ impl Connection {
                 .unwrap_or(TransportError::PROTOCOL_VIOLATION);
             Fatal::new(code, "reserved bits of a header are not zero")
         })?;
+        if packet_type == PacketType::Initial {
+            self.on_initial_opened(version);
+        }
         let number = opened.number;
         let (destination, source) = (opened.packet.destination(), opened.packet.source());
         Ok(Some(Opened {
@@ -382,7 +396,7 @@ impl Connection {
         }))
     }
 
-    /// What a long header must say to be looked at: our version, the peer's connection ID once that is known (RFC 9000
+    /// What a long header must say to be looked at: a version that it may be of, the peer's connection ID once that is known (RFC 9000
     /// §7.2), no token from a server (§17.2.2), no 0-RTT from one.
     fn may_process(&self, packet: &Protected<'_>) -> bool {
         if packet.packet_type() == PacketType::OneRtt {
@@ -391,7 +405,7 @@ impl Connection {
         let known = self.opening.as_ref().and_then(|opening| opening.peer_id);
         let is_of_peer = known.is_none_or(|known| packet.source() == Some(known));
         let is_by_server = self.side == Side::Client;
-        packet.version() == Some(self.version)
+        self.may_be_of(packet)
             && is_of_peer
             && !(is_by_server
                 && (!packet.token().is_empty() || packet.packet_type() == PacketType::ZeroRtt))

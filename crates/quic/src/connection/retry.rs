@@ -6,7 +6,7 @@
 use lastbyte_congestion::Time;
 use lastbyte_wire::packet::{Retry, VersionNegotiation};
 
-use super::{Connection, start::ClientOpening};
+use super::{Connection, start::ClientOpening, version::Choice};
 use crate::{
     close::CloseReason,
     crypto::retry,
@@ -84,6 +84,7 @@ impl Connection {
             let config = std::sync::Arc::clone(&self.config);
             let opening = self.opening.as_mut()?;
             opening.offer.version = version;
+            opening.choice = Choice::of_client(opening.offer.available.clone());
             let parameters = opening.offer.parameters(&config).to_vec();
             let client = opening.client.as_mut()?;
             client.was_negotiated = true;

@@ -12,10 +12,14 @@ use lastbyte_wire::{
     },
 };
 
-use super::{Config, Connection, NetworkPath, early::EarlyPackets};
+use super::{
+    Config, Connection, NetworkPath,
+    early::EarlyPackets,
+    version::{self, Choice},
+};
 use crate::{
     cid::ConnectionIdGenerator,
-    crypto::{ClientCrypto, ServerCrypto, StartError},
+    crypto::{ClientCrypto, ServerCrypto, StartError, VersionOffer},
     path::Amplification,
     random::Seed,
 };
@@ -109,9 +113,11 @@ impl Connection {
         start: ClientStart<'_>,
     ) -> Result<Self, StartError> {
         let version = config.versions.first().copied().unwrap_or(Version::V1);
+        let listed = version::listed(config, version, start.crypto.can_follow());
         let offer = Offer {
             side: Side::Client,
             version,
+            available: listed.clone(),
             local_id: start.local_id,
             reset_token: None,
             original_destination: None,
@@ -124,6 +130,7 @@ impl Connection {
             .start(version, start.server_name, &parameters)?;
         let keys = start.crypto.initial_keys(version, &start.destination);
         let opening = Opening {
+            choice: Choice::of_client(listed),
             client: Some(ClientOpening {
                 crypto: start.crypto,
                 server_name: start.server_name.to_owned(),
@@ -168,6 +175,7 @@ impl Connection {
         let offer = Offer {
             side: Side::Server,
             version: start.version,
+            available: config.versions.clone(),
             local_id: start.local_id,
             reset_token: Some(ids.reset_token(&start.local_id)),
             original_destination: Some(original_destination),
@@ -175,7 +183,18 @@ impl Connection {
             preferred,
         };
         let parameters = offer.parameters(config).to_vec();
-        let session = start.crypto.start(start.version, &parameters)?;
+        let better: Vec<Version> = version::better(config, start.version).collect();
+        let offers = better.iter().map(|version| VersionOffer {
+            version: *version,
+            parameters: offer.parameters_in(config, *version).to_vec(),
+        });
+        let session = start
+            .crypto
+            .start_with(start.version, &parameters, offers.collect())?;
+        let keys_in = |version| start.crypto.initial_keys(version, &start.destination);
+        let choice = better
+            .into_iter()
+            .map(|version| (version, keys_in(version)));
         let keys = start.crypto.initial_keys(start.version, &start.destination);
         let amplification = if start.is_address_validated {
             Amplification::unlimited()
@@ -183,6 +202,7 @@ impl Connection {
             Amplification::limited()
         };
         let opening = Opening {
+            choice: Choice::of_server(choice.collect()),
             client: None,
             original_destination,
             peer_id: Some(start.peer_id),
@@ -215,6 +235,8 @@ impl Connection {
 /// What is needed until the handshake is confirmed, and no longer.
 pub(super) struct Opening {
     pub(super) offer: Offer,
+    /// What may become of the version.
+    pub(super) choice: Choice,
     /// The destination of the client's first packet.
     pub(super) original_destination: ConnectionId,
     /// The peer's ID as its first packet named it, which its transport parameters have to confirm.
@@ -256,7 +278,10 @@ pub(super) struct ClientOpening {
 /// What our transport parameters say beside the configuration.
 pub(super) struct Offer {
     pub(super) side: Side,
+    /// The version of the client's first packets.
     pub(super) version: Version,
+    /// The versions that a server speaks, or that a client can go on in from this one (RFC 9368 §3).
+    pub(super) available: Vec<Version>,
     pub(super) local_id: ConnectionId,
     pub(super) reset_token: Option<StatelessResetToken>,
     pub(super) original_destination: Option<ConnectionId>,
@@ -267,17 +292,13 @@ pub(super) struct Offer {
 impl Offer {
     /// Our transport parameters (RFC 9000 §18.2).
     pub(super) fn parameters(&self, config: &Config) -> TransportParameters {
+        self.parameters_in(config, self.version)
+    }
+
+    /// As they are in this version.
+    fn parameters_in(&self, config: &Config, version: Version) -> TransportParameters {
         let millis = |span: Duration| {
             VarInt::saturating(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
-        };
-        // A server may go on in any version that a client names here (RFC 9368 §2.3), and this client cannot follow.
-        let available = match self.side {
-            Side::Client => vec![self.version.number()],
-            Side::Server => config
-                .versions
-                .iter()
-                .map(|version| version.number())
-                .collect(),
         };
         let mut parameters = TransportParameters {
             initial_source_connection_id: Some(self.local_id),
@@ -292,8 +313,8 @@ impl Offer {
             max_datagram_frame_size: VarInt::from_u32(config.max_datagram_frame_size.into()),
             grease_quic_bit: config.grease,
             version_information: Some(VersionInformation {
-                chosen: self.version.number(),
-                available,
+                chosen: version.number(),
+                available: self.available.iter().map(|known| known.number()).collect(),
             }),
             min_ack_delay_us: config
                 .ack_frequency

@@ -8,6 +8,7 @@ mod mtu;
 mod pair;
 mod reordering;
 mod retry;
+mod version;
 mod zero_rtt;
 
 use self::pair::*;

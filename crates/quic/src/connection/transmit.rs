@@ -316,7 +316,11 @@ impl Connection {
         };
         let header = LongHeader {
             kind,
-            version: self.version,
+            version: match kind {
+                // RFC 9369 §4.1: they stay in the version that they were offered in.
+                LongKind::ZeroRtt => self.first_version(),
+                _ => self.version,
+            },
             destination,
             source: self.local_id,
             number,

@@ -14,6 +14,7 @@
 //! | [`key_update`] | the 1-RTT keys over their generations, and the limits of their use (RFC 9001 §6) |
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
 //! | [`tickets`] | stateless tickets with 0-RTT, and client sessions that are kept (RFC 9001 §4.5, §4.6) |
+//! | [`tap`] | what of key derivation is ours to see and to change |
 //! | [`plain`] | the same shape without cryptography, for simulators: one seed, the same bytes |
 //! | [`retry`], [`token`], [`reset`] | RFC 9001 §5.8, RFC 9000 §8.1, §10.3.2 |
 //!
@@ -35,7 +36,9 @@
 
 use std::{borrow::Cow, fmt};
 
-use lastbyte_wire::{ConnectionId, TransportError, packet::Version};
+use lastbyte_wire::{
+    ConnectionId, Side, TransportError, packet::Version, transport_parameters::TransportParameters,
+};
 
 pub(crate) use crate::space::PerSpace;
 pub use crate::space::Space;
@@ -47,6 +50,7 @@ pub mod keys;
 pub mod plain;
 pub mod reset;
 pub mod retry;
+mod tap;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tickets;
@@ -59,6 +63,7 @@ pub use key_update::{KeyUpdateFault, OneRttKeys, OneRttOpened};
 pub use keys::{
     DirectionalKeys, HeaderKey, Keys, OpenError, Opened, PacketKey, SealError, TAG_LEN,
 };
+pub use tap::provider;
 
 /// The most handshake bytes a session holds for one space until they are taken: a certificate chain of 60 kB and what
 /// goes with it. A session that would hold more fails, since only our own configuration can make it so.
@@ -108,6 +113,14 @@ pub trait Session: fmt::Debug + Send {
 
     /// The next keys, in the order they became available; each once.
     fn next_keys(&mut self) -> Option<NewKeys>;
+
+    /// The version that the handshake goes on in. A server's can change once, when it has read the `ClientHello`: to one of
+    /// those that it was started with ([`ServerCrypto::start_with`]).
+    fn version(&self) -> Version;
+
+    /// A client learns that the server goes on in another version (RFC 9368 §2.3): all keys from now on are of that. Before
+    /// the first byte of the server's is read.
+    fn follow(&mut self, version: Version);
 
     /// Whether the handshake is still going on: not *complete* in the sense of RFC 9001 §4.1.1. Whether it is
     /// *confirmed* (§4.1.2) is for the connection to know.
@@ -173,6 +186,9 @@ pub trait Session: fmt::Debug + Send {
 
 /// Where a client's sessions come from.
 pub trait ClientCrypto: fmt::Debug + Send + Sync {
+    /// Whether its sessions can go on in another version than they began with (RFC 9368 §2.3).
+    fn can_follow(&self) -> bool;
+
     /// A client's keys for Initial packets, given the destination connection ID of its first one, or of a Retry (RFC
     /// 9001 §5.2).
     fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys;
@@ -202,6 +218,37 @@ pub trait ServerCrypto: fmt::Debug + Send + Sync {
     ///
     /// The configuration does not allow it.
     fn start(&self, version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError>;
+
+    /// As [`Self::start`]; goes on in the first of the `better` versions that the client lists, with the parameters that go
+    /// with it (RFC 9368 §2.3). Otherwise, or if it cannot change versions, in the one that it begins with.
+    ///
+    /// # Errors
+    ///
+    /// The configuration does not allow it.
+    fn start_with(
+        &self,
+        version: Version,
+        parameters: &[u8],
+        better: Vec<VersionOffer>,
+    ) -> Result<Box<dyn Session>, StartError>;
+}
+
+/// A version that a server would go on in, and what its transport parameters are then, encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionOffer {
+    /// The version.
+    pub version: Version,
+    /// The parameters.
+    pub parameters: Vec<u8>,
+}
+
+/// The first of these versions that a client's transport parameters list (RFC 9368 §3).
+fn best_offer(better: &[VersionOffer], client: &[u8]) -> Option<usize> {
+    let client = TransportParameters::decode(client, Side::Client).ok()?;
+    let listed = client.version_information?.available;
+    better
+        .iter()
+        .position(|offer| listed.contains(&offer.version.number()))
 }
 
 /// Why a handshake failed.

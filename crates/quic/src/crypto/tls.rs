@@ -10,8 +10,10 @@
 //!   ([`super::key_log`]) are rustls' business, and hiding them would only rename them.
 //! - *A session fails once and for all*: rustls must not be asked again after an error.
 //! - *rustls knows no encryption levels when it reads*, so this file does (RFC 9001 §4.1.3).
-//! - *A client's version is settled when it starts*: rustls derives all keys for the version it began with, so a client
-//!   cannot take the server's choice of another, compatible version (RFC 9368 §2.3). A server can choose.
+//! - *The version can change in the handshake* (RFC 9368 §2.3), though rustls derives all keys for the one that it began
+//!   with. A server looks into the `ClientHello` before rustls begins ([`hello`]). A client derives keys with the labels of
+//!   the other version ([`super::tap`]), and so does a server those of 0-RTT, which stays in the first. Without a provider
+//!   that allows it no client lists other versions, and no server changes them under 0-RTT.
 
 use std::{collections::VecDeque, fmt};
 
@@ -23,12 +25,14 @@ use rustls::{
 
 use super::{
     CRYPTO_OUT_MAX, EarlyData, ExportError, NewKeys, OneRttKeys, PerSpace, Session, SessionError,
-    Space,
+    Space, VersionOffer, best_offer,
     key_update::KeyUpdates,
+    tap,
     tickets::{ApplicationDataTooLong, ResumedTicket, ServerTickets, client::SessionWatch},
 };
 
 mod config;
+mod hello;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -62,6 +66,19 @@ struct TlsSession {
     remembered: Option<Vec<u8>>,
     failed: Option<SessionError>,
     resumption: Resumption,
+    version: Version,
+    /// With whose labels keys are derived, if not with those of the version that rustls knows.
+    labels: Option<Version>,
+    /// A server that has yet to choose its version.
+    choice: Option<Box<Choice>>,
+}
+
+/// What a server may choose from.
+struct Choice {
+    server: TlsServer,
+    better: Vec<VersionOffer>,
+    /// What came of the `ClientHello`.
+    hello: Vec<u8>,
 }
 
 /// Who sees to it that sessions can be resumed, beside rustls.
@@ -75,7 +92,7 @@ enum Resumption {
 }
 
 impl TlsSession {
-    fn new(connection: Connection, resumption: Resumption) -> Self {
+    fn new(connection: Connection, version: Version, resumption: Resumption) -> Self {
         Self {
             connection,
             outgoing: PerSpace::default(),
@@ -88,16 +105,20 @@ impl TlsSession {
             remembered: None,
             failed: None,
             resumption,
+            version,
+            labels: None,
+            choice: None,
         }
     }
 
     /// A client, with its `ClientHello` said.
     fn client(
         connection: quic::ClientConnection,
+        version: Version,
         server_name: &str,
         resumption: Resumption,
     ) -> Result<Self, SessionError> {
-        let mut session = Self::new(connection.into(), resumption);
+        let mut session = Self::new(connection.into(), version, resumption);
         session.server_name = Some(server_name.to_owned());
         if let Some(keys) = session.connection.zero_rtt_keys() {
             let remembered = session.connection.quic_transport_parameters();
@@ -126,6 +147,44 @@ impl TlsSession {
         if space != expected {
             return Err(SessionError::misplaced(space, expected));
         }
+        if let Some(mut choice) = self.choice.take() {
+            choice.hello.extend_from_slice(data);
+            if !hello::is_whole(&choice.hello) {
+                self.choice = Some(choice);
+                return Ok(());
+            }
+            let first = self.choose(&choice);
+            return self.read_whole(space, &choice.hello, first);
+        }
+        self.read_whole(space, data, None)
+    }
+
+    /// Goes on in the best version that the client lists. Returns the one that it began with, if that is another.
+    fn choose(&mut self, choice: &Choice) -> Option<Version> {
+        let seen = hello::look(&choice.hello);
+        let best = &choice.better[best_offer(&choice.better, seen.parameters)?];
+        let first = self.version;
+        if seen.offers_early_data && !choice.server.can_relabel() {
+            return None;
+        }
+        // rustls took this configuration before.
+        let (connection, resumption) = choice
+            .server
+            .connect(first, best.version, &best.parameters)
+            .ok()?;
+        self.connection = connection;
+        self.resumption = resumption;
+        self.version = best.version;
+        Some(first)
+    }
+
+    /// Of a `ClientHello`, with the version that the client began with, if the server has chosen another.
+    fn read_whole(
+        &mut self,
+        space: Space,
+        data: &[u8],
+        first: Option<Version>,
+    ) -> Result<(), SessionError> {
         let result = match &mut self.resumption {
             Resumption::Client(watch) if space == Space::Application => {
                 watch.read(&mut self.connection, data)
@@ -145,8 +204,8 @@ impl TlsSession {
             tickets.on_answered(kind == HandshakeKind::Resumed);
         }
         if !self.is_client()
-            && expected == Space::Initial
-            && let Some(keys) = self.connection.zero_rtt_keys()
+            && space == Space::Initial
+            && let Some(keys) = tap::with_labels(first, || self.connection.zero_rtt_keys())
         {
             self.offered = true;
             self.keys.push_back(NewKeys::ZeroRtt(keys.into()));
@@ -164,7 +223,8 @@ impl TlsSession {
         loop {
             let out = self.outgoing.get_mut(self.writing);
             let before = out.len();
-            let change = self.connection.write_hs(out);
+            let connection = &mut self.connection;
+            let change = tap::with_labels(self.labels, || connection.write_hs(out));
             if let Resumption::Server(tickets) = &mut self.resumption
                 && self.writing == Space::Application
             {
@@ -184,7 +244,7 @@ impl TlsSession {
                 Some(KeyChange::OneRtt { keys, next }) => {
                     self.writing = Space::Application;
                     self.has_one_rtt_keys = true;
-                    let keys = OneRttKeys::new(keys.into(), KeyUpdates::tls(next));
+                    let keys = OneRttKeys::new(keys.into(), KeyUpdates::tls(next, self.labels));
                     self.keys.push_back(NewKeys::OneRtt(Box::new(keys)));
                 }
                 None => return Ok(()),
@@ -239,6 +299,18 @@ impl Session for TlsSession {
 
     fn next_keys(&mut self) -> Option<NewKeys> {
         self.keys.pop_front()
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn follow(&mut self, version: Version) {
+        self.labels = Some(version);
+        self.version = version;
+        if let Resumption::Client(watch) = &mut self.resumption {
+            watch.follow(version);
+        }
     }
 
     fn is_handshaking(&self) -> bool {

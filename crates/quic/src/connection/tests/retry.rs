@@ -180,17 +180,3 @@ fn rfc9000_6_2_no_common_version_ends_the_attempt() {
     assert_eq!(client.close_reason(), Some(CloseReason::NoCommonVersion));
     assert!(client.is_over());
 }
-
-#[test]
-fn rfc9368_2_3_a_client_names_no_version_that_it_cannot_follow_to() {
-    let mut pair = Pair::new(1, Faults::default());
-    pair.shake_hands();
-    let said = |by: &Connection| {
-        let parameters = by.peer_parameters().expect("the handshake is done");
-        let information = parameters.version_information.as_ref();
-        information.expect("it is sent").available.clone()
-    };
-    let [v1, v2] = [Version::V1, Version::V2].map(Version::number);
-    assert_eq!(said(&pair.server), [v1]);
-    assert_eq!(said(&pair.client), [v1, v2]);
-}

@@ -4,7 +4,7 @@ use super::*;
 use crate::crypto::plain::Resumption;
 
 /// A client that remembers a server with these settings.
-fn resuming(server: &Config, is_early: bool) -> Arc<dyn ClientCrypto> {
+pub(super) fn resuming(server: &Config, is_early: bool) -> Arc<dyn ClientCrypto> {
     let (crypto, _) = plain(1);
     let mut pair = Pair::configured(
         &crypto,

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use lastbyte_wire::packet::Version;
 use rustls::quic;
 
-use crate::crypto::{PacketKey, plain};
+use crate::crypto::{PacketKey, plain, tap};
 
 /// The keys of the generation to come.
 #[derive(Debug)]
@@ -19,13 +20,14 @@ pub struct NextKeys {
 pub struct KeyUpdates(Source);
 
 enum Source {
-    Tls(Box<quic::Secrets>),
+    /// With whose labels they are derived, if not with those of the version that rustls knows.
+    Tls(Box<quic::Secrets>, Option<Version>),
     Plain(plain::KeyUpdates),
 }
 
 impl KeyUpdates {
-    pub(in crate::crypto) fn tls(secrets: quic::Secrets) -> Self {
-        Self(Source::Tls(Box::new(secrets)))
+    pub(in crate::crypto) fn tls(secrets: quic::Secrets, labels: Option<Version>) -> Self {
+        Self(Source::Tls(Box::new(secrets), labels))
     }
 
     pub(in crate::crypto) const fn plain(updates: plain::KeyUpdates) -> Self {
@@ -35,8 +37,8 @@ impl KeyUpdates {
     /// The keys of one generation more.
     pub(super) fn next(&mut self) -> NextKeys {
         match &mut self.0 {
-            Source::Tls(secrets) => {
-                let keys = secrets.next_packet_keys();
+            Source::Tls(secrets, labels) => {
+                let keys = tap::with_labels(*labels, || secrets.next_packet_keys());
                 NextKeys {
                     seal: keys.local.into(),
                     open: keys.remote.into(),

@@ -8,7 +8,7 @@ use super::{
     initial_keys,
     messages::Sizes,
 };
-use crate::crypto::{ClientCrypto, Keys, ServerCrypto, Session, StartError};
+use crate::crypto::{ClientCrypto, Keys, ServerCrypto, Session, StartError, VersionOffer};
 
 /// Where a client's sessions come from.
 #[derive(Clone, Debug)]
@@ -81,17 +81,21 @@ impl PlainServer {
 }
 
 impl ClientCrypto for PlainClient {
+    fn can_follow(&self) -> bool {
+        true
+    }
+
     fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
         initial_keys(Side::Client, version, destination)
     }
 
     fn start(
         &self,
-        _version: Version,
+        version: Version,
         server_name: &str,
         parameters: &[u8],
     ) -> Result<Box<dyn Session>, StartError> {
-        PlainSession::client(self, server_name, parameters)
+        PlainSession::client(self, version, server_name, parameters)
             .map(|session| Box::new(session) as Box<dyn Session>)
             .map_err(|error| StartError::Configuration(error.to_string()))
     }
@@ -102,12 +106,20 @@ impl ServerCrypto for PlainServer {
         initial_keys(Side::Server, version, destination)
     }
 
-    fn start(&self, _version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
+    fn start(&self, version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
+        self.start_with(version, parameters, Vec::new())
+    }
+
+    fn start_with(
+        &self,
+        version: Version,
+        parameters: &[u8],
+        better: Vec<VersionOffer>,
+    ) -> Result<Box<dyn Session>, StartError> {
         Ok(Box::new(PlainSession::new(
-            Role::Server(self.clone()),
-            self.seed,
-            self.sizes,
-            self.limits,
+            Role::Server(self.clone(), better),
+            version,
+            (self.seed, self.sizes, self.limits),
             parameters,
         )))
     }

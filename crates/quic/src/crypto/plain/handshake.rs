@@ -12,7 +12,10 @@
 
 use std::collections::VecDeque;
 
-use lastbyte_wire::{Side, TransportError, packet::PacketType};
+use lastbyte_wire::{
+    Side, TransportError,
+    packet::{PacketType, Version},
+};
 
 use super::{
     KeyUpdates, Limits, Secret,
@@ -23,7 +26,8 @@ use super::{
     },
 };
 use crate::crypto::{
-    CRYPTO_OUT_MAX, EarlyData, NewKeys, OneRttKeys, PerSpace, SessionError, Space, key_update,
+    CRYPTO_OUT_MAX, EarlyData, NewKeys, OneRttKeys, PerSpace, SessionError, Space, VersionOffer,
+    key_update,
 };
 
 mod client;
@@ -33,12 +37,14 @@ mod session;
 /// What the two sides know that the other does not.
 pub(super) enum Role {
     Client(Option<Resumption>),
-    Server(PlainServer),
+    /// With the versions that it would rather go on in.
+    Server(PlainServer, Vec<VersionOffer>),
 }
 
 /// A handshake without cryptography.
 pub(super) struct PlainSession {
     role: Role,
+    version: Version,
     seed: u64,
     sizes: Sizes,
     limits: Limits,
@@ -97,17 +103,17 @@ fn unexpected() -> SessionError {
 impl PlainSession {
     pub(super) fn new(
         role: Role,
-        seed: u64,
-        sizes: Sizes,
-        limits: Limits,
+        version: Version,
+        (seed, sizes, limits): (u64, Sizes, Limits),
         parameters: &[u8],
     ) -> Self {
         let expected = match role {
             Role::Client(_) => MessageType::ServerHello,
-            Role::Server(_) => MessageType::ClientHello,
+            Role::Server(..) => MessageType::ClientHello,
         };
         Self {
             role,
+            version,
             seed,
             sizes,
             limits,
@@ -131,7 +137,7 @@ impl PlainSession {
     const fn side(&self) -> Side {
         match self.role {
             Role::Client(_) => Side::Client,
-            Role::Server(_) => Side::Server,
+            Role::Server(..) => Side::Server,
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! rustls keeps a client's sessions in values that can be neither read nor built. Yet all that they hold passes by: the
 //! server's ticket, its transport parameters and its certificates. All but the pre-shared key, which rustls derives by the
-//! provider's HKDF, and a provider whose HKDF is ours sees that ([`tap`]).
+//! provider's HKDF, and a provider whose HKDF is ours sees that ([`crate::crypto::provider`]).
 //!
 //! To restore a session, this client speaks, in memory, with a server that lives for that only, shows the saved
 //! certificates, and sends no ticket; then it is given the saved `NewSessionTicket`, while our HKDF answers with the saved
@@ -16,7 +16,6 @@
 //! |---|---|
 //! | [`saved`] | a session, and its bytes |
 //! | [`store`] | where sessions are kept; one in memory |
-//! | [`tap`] | the HKDF that sees pre-shared keys |
 //! | [`restore`] | from a saved session to one of rustls' |
 //! | [`watch`] | from tickets that arrive to saved sessions |
 //!
@@ -46,15 +45,12 @@ use super::clock::WallClock;
 mod restore;
 mod saved;
 mod store;
-mod tap;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 pub use saved::{SAVED_MAX, SavedSession, SavedSessionError};
 pub use store::{MemorySessions, PER_SERVER_MAX, SessionStore};
-pub(in crate::crypto) use tap::is_tapped;
-pub use tap::provider;
 pub(in crate::crypto) use watch::SessionWatch;
 
 /// How many saved sessions are tried for one connection.

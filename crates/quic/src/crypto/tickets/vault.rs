@@ -58,6 +58,7 @@ pub(in crate::crypto) struct ServerTickets {
 pub(in crate::crypto) struct Vault {
     tickets: Arc<Tickets>,
     random: &'static dyn SecureRandom,
+    first: Version,
     version: Version,
     /// As far as they are remembered. `None` if they cannot be read, which rules 0-RTT out.
     parameters: Option<TransportParameters>,
@@ -119,11 +120,12 @@ impl Hello {
 }
 
 impl ServerTickets {
-    /// The tickets of a connection of this version, with these transport parameters of the server's.
+    /// The tickets of a connection, with these transport parameters of the server's. Those of the first version are taken,
+    /// and those that are given are of the second: the one that the connection goes on in (RFC 9369 §5).
     pub(in crate::crypto) fn new(
         tickets: &Arc<Tickets>,
         random: &'static dyn SecureRandom,
-        version: Version,
+        (first, version): (Version, Version),
         parameters: &[u8],
     ) -> Self {
         let parameters = TransportParameters::decode(parameters, Side::Server);
@@ -131,6 +133,7 @@ impl ServerTickets {
             vault: Arc::new(Vault {
                 tickets: Arc::clone(tickets),
                 random,
+                first,
                 version,
                 parameters: parameters.ok().map(|parameters| parameters.remembered()),
                 state: Mutex::default(),
@@ -302,7 +305,7 @@ impl StoresServerSessions for Vault {
         // rustls' server does not ask how old a session is.
         let is_alive = now.saturating_sub(contents.issued) <= self.tickets.lifetime
             && contents.issued <= now.saturating_add(CLOCK_SKEW);
-        if !is_alive || !contents.is_of(self.version) {
+        if !is_alive || !contents.is_of(self.first) {
             return None;
         }
         let refusal = self.refusal(&state, &contents, now);

@@ -5,12 +5,13 @@ use std::{fmt, sync::Arc};
 use lastbyte_wire::{ConnectionId, Side, packet::Version};
 use rustls::quic;
 
-use super::{Resumption, TlsSession};
+use super::{Choice, Resumption, TlsSession};
 use crate::crypto::{
-    ClientCrypto, Keys, ServerCrypto, Session, StartError, initial,
+    ClientCrypto, Keys, ServerCrypto, Session, StartError, VersionOffer, initial,
+    tap::is_tapped,
     tickets::{
         ServerTickets, Tickets,
-        client::{ClientSessions, SessionWatch, is_tapped},
+        client::{ClientSessions, SessionWatch},
         clock::TlsTime,
     },
 };
@@ -36,7 +37,7 @@ pub enum ConfigError {
     NoApplicationProtocol,
     /// There is no cipher suite of TLS 1.3 for QUIC (RFC 9001 §4.2).
     NoCipherSuite,
-    /// The provider of cryptography does not let sessions be saved: take [`crate::crypto::tickets::client::provider`].
+    /// The provider of cryptography does not let sessions be saved: take [`crate::crypto::provider`].
     ClosedProvider,
     /// The configuration makes tickets itself, with its `ticketer`.
     Ticketer,
@@ -52,7 +53,7 @@ impl fmt::Display for ConfigError {
             }
             Self::NoCipherSuite => "QUIC needs a cipher suite of TLS 1.3 that knows of it",
             Self::ClosedProvider => {
-                "sessions can be saved only with a provider of `tickets::client::provider`"
+                "sessions can be saved only with a provider of `crypto::provider`"
             }
             Self::Ticketer => "the configuration has a `ticketer`, whose tickets allow no 0-RTT",
             Self::EarlyDataSize => "in QUIC `max_early_data_size` is 0 or 0xffff_ffff",
@@ -82,7 +83,7 @@ impl TlsClient {
     ///
     /// # Errors
     ///
-    /// It is not one for QUIC, or was not built with a provider of [`crate::crypto::tickets::client::provider`].
+    /// It is not one for QUIC, or was not built with a provider of [`crate::crypto::provider`].
     pub fn with_sessions(
         mut config: rustls::ClientConfig,
         sessions: ClientSessions,
@@ -144,6 +145,36 @@ impl TlsServer {
     }
 }
 
+impl TlsServer {
+    /// Whether keys can be derived with the labels of another version.
+    pub(super) fn can_relabel(&self) -> bool {
+        is_tapped(self.config.crypto_provider())
+    }
+
+    /// A connection that the client began in the `first` version, and that goes on in another, or the same.
+    pub(super) fn connect(
+        &self,
+        first: Version,
+        version: Version,
+        parameters: &[u8],
+    ) -> Result<(quic::Connection, Resumption), StartError> {
+        let (config, resumption) = match &self.tickets {
+            None => (Arc::clone(&self.config), Resumption::Stores),
+            Some(tickets) => {
+                let random = self.config.crypto_provider().secure_random;
+                let tickets = ServerTickets::new(tickets, random, (first, version), parameters);
+                let mut config = rustls::ServerConfig::clone(&self.config);
+                config.session_storage = tickets.store();
+                (Arc::new(config), Resumption::Server(tickets))
+            }
+        };
+        let version = super::version(version);
+        quic::ServerConnection::new(config, version, parameters.to_vec())
+            .map(|connection| (connection.into(), resumption))
+            .map_err(|error| StartError::Configuration(error.to_string()))
+    }
+}
+
 fn check(
     protocols: &[Vec<u8>],
     provider: &rustls::crypto::CryptoProvider,
@@ -159,6 +190,10 @@ fn check(
 }
 
 impl ClientCrypto for TlsClient {
+    fn can_follow(&self) -> bool {
+        is_tapped(self.config.crypto_provider())
+    }
+
     fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
         initial::keys(Side::Client, version, destination)
     }
@@ -180,10 +215,10 @@ impl ClientCrypto for TlsClient {
                 (Arc::new(config), Resumption::Client(watch))
             }
         };
-        let version = super::version(version);
-        let connection = quic::ClientConnection::new(config, version, name, parameters.to_vec())
+        let wanted = super::version(version);
+        let connection = quic::ClientConnection::new(config, wanted, name, parameters.to_vec())
             .map_err(|error| StartError::Configuration(error.to_string()))?;
-        TlsSession::client(connection, server_name, resumption)
+        TlsSession::client(connection, version, server_name, resumption)
             .map(|session| Box::new(session) as Box<dyn Session>)
             .map_err(|error| StartError::Configuration(error.to_string()))
     }
@@ -195,19 +230,24 @@ impl ServerCrypto for TlsServer {
     }
 
     fn start(&self, version: Version, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        let (config, resumption) = match &self.tickets {
-            None => (Arc::clone(&self.config), Resumption::Stores),
-            Some(tickets) => {
-                let random = self.config.crypto_provider().secure_random;
-                let tickets = ServerTickets::new(tickets, random, version, parameters);
-                let mut config = rustls::ServerConfig::clone(&self.config);
-                config.session_storage = tickets.store();
-                (Arc::new(config), Resumption::Server(tickets))
-            }
-        };
-        let version = super::version(version);
-        let connection = quic::ServerConnection::new(config, version, parameters.to_vec())
-            .map_err(|error| StartError::Configuration(error.to_string()))?;
-        Ok(Box::new(TlsSession::new(connection.into(), resumption)))
+        self.start_with(version, parameters, Vec::new())
+    }
+
+    fn start_with(
+        &self,
+        version: Version,
+        parameters: &[u8],
+        better: Vec<VersionOffer>,
+    ) -> Result<Box<dyn Session>, StartError> {
+        let (connection, resumption) = self.connect(version, version, parameters)?;
+        let mut session = TlsSession::new(connection, version, resumption);
+        if !better.is_empty() {
+            session.choice = Some(Box::new(Choice {
+                server: self.clone(),
+                better,
+                hello: Vec::new(),
+            }));
+        }
+        Ok(Box::new(session))
     }
 }

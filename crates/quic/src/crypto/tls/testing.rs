@@ -7,6 +7,7 @@ use lastbyte_wire::packet::Version;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::{
     RootCertStore, SupportedCipherSuite,
+    client::WebPkiServerVerifier,
     crypto::{
         CryptoProvider,
         aws_lc_rs::{self, cipher_suite, kx_group},
@@ -15,7 +16,14 @@ use rustls::{
 };
 
 use super::{TlsClient, TlsServer};
-use crate::crypto::{ClientCrypto as _, ServerCrypto as _, testing::End};
+use crate::crypto::{
+    ClientCrypto as _, ServerCrypto as _, provider as open_provider,
+    testing::End,
+    tickets::{
+        client::{ClientSessions, MemorySessions, SessionStore},
+        testing::Fleet,
+    },
+};
 
 pub(in crate::crypto) const SUITES: [(SupportedCipherSuite, &str); 3] = [
     (
@@ -126,4 +134,31 @@ pub(crate) fn pair() -> (TlsClient, TlsServer) {
         TlsClient::new(client_config(all_suites(), &identity.roots)).unwrap(),
         TlsServer::new(server_config(all_suites(), &identity)).unwrap(),
     )
+}
+
+/// A client that keeps its sessions, and a server with tickets: both can go on in another version.
+pub(crate) struct Party {
+    pub(crate) client: TlsClient,
+    pub(crate) server: TlsServer,
+    pub(crate) sessions: Arc<dyn SessionStore>,
+}
+
+pub(crate) fn party() -> Party {
+    let fleet = Fleet::of(Arc::new(open_provider((*all_suites()).clone())));
+    let sessions: Arc<dyn SessionStore> = Arc::new(MemorySessions::new(16));
+    let verifier = WebPkiServerVerifier::builder_with_provider(
+        Arc::clone(&fleet.identity.roots),
+        Arc::clone(&fleet.provider),
+    );
+    let keeping = ClientSessions {
+        store: Arc::clone(&sessions),
+        verifier: verifier.build().unwrap(),
+        clock: fleet.clock.clone(),
+    };
+    let config = client_config(Arc::clone(&fleet.provider), &fleet.identity.roots);
+    Party {
+        client: TlsClient::with_sessions(config, keeping).unwrap(),
+        server: fleet.plain_server(&[1]),
+        sessions,
+    }
 }

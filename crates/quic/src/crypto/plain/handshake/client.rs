@@ -2,7 +2,7 @@
 
 use super::{
     ClientHello, EarlyData, EncryptedExtensions, MessageType, NewKeys, PacketType, PlainSession,
-    Role, ServerHello, SessionError, Side, Space, decode_error, too_long, unexpected,
+    Role, ServerHello, SessionError, Side, Space, Version, decode_error, too_long, unexpected,
 };
 use crate::crypto::plain::PlainClient;
 
@@ -10,11 +10,13 @@ impl PlainSession {
     /// A client, with its `ClientHello` said.
     pub(in crate::crypto::plain) fn client(
         config: &PlainClient,
+        version: Version,
         server_name: &str,
         parameters: &[u8],
     ) -> Result<Self, SessionError> {
         let role = Role::Client(config.resumption.clone());
-        let mut session = Self::new(role, config.seed, config.sizes, config.limits, parameters);
+        let settings = (config.seed, config.sizes, config.limits);
+        let mut session = Self::new(role, version, settings, parameters);
         session.server_name = Some(server_name.to_owned());
         session.say_client_hello(&config.alpn)?;
         Ok(session)
@@ -28,7 +30,7 @@ impl PlainSession {
         }
         let (offers_ticket, offers_early_data) = match &self.role {
             Role::Client(Some(resumption)) => (true, resumption.early_data),
-            Role::Client(None) | Role::Server(_) => (false, false),
+            Role::Client(None) | Role::Server(..) => (false, false),
         };
         let random = self.random();
         let server_name = self.server_name.clone().unwrap_or_default();

@@ -5,13 +5,18 @@ use super::{
     PacketType, PlainSession, Role, ServerHello, SessionError, Side, Space, alert, decode_error,
     messages, unexpected,
 };
+use crate::crypto::best_offer;
 
 impl PlainSession {
     pub(super) fn on_client_hello(&mut self, body: &[u8]) -> Result<(), SessionError> {
-        let Role::Server(config) = &self.role else {
+        let Role::Server(config, better) = &mut self.role else {
             return Err(unexpected());
         };
         let hello = ClientHello::decode(body).map_err(decode_error)?;
+        if let Some(index) = best_offer(better, hello.parameters) {
+            let best = better.swap_remove(index);
+            (self.version, self.parameters) = (best.version, best.parameters);
+        }
         let name = std::str::from_utf8(hello.server_name).map_err(decode_error)?;
         let protocol = config
             .alpn

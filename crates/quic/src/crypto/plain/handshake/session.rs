@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lastbyte_wire::Side;
+use lastbyte_wire::{Side, packet::Version};
 
 use super::{Checksum, EarlyData, NewKeys, PlainSession, Role, SessionError, Space, mix};
 use crate::crypto::{ExportError, Session};
@@ -29,6 +29,15 @@ impl Session for PlainSession {
         self.keys.pop_front()
     }
 
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Keys depend on the handshake alone.
+    fn follow(&mut self, version: Version) {
+        self.version = version;
+    }
+
     fn is_handshaking(&self) -> bool {
         self.expected.is_some()
     }
@@ -43,7 +52,7 @@ impl Session for PlainSession {
     fn remembered_parameters(&self) -> Option<&[u8]> {
         match &self.role {
             Role::Client(Some(resumption)) => Some(&resumption.parameters),
-            Role::Client(None) | Role::Server(_) => None,
+            Role::Client(None) | Role::Server(..) => None,
         }
     }
 

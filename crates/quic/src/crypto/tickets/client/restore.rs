@@ -28,9 +28,9 @@ use rustls::{
 
 use super::{
     super::{LIFETIME_MAX, clock::TlsTime, message::NewSessionTicket},
-    ClientSessions, SavedSession, tap,
+    ClientSessions, SavedSession,
 };
-use crate::crypto::tls;
+use crate::crypto::{tap, tls};
 
 /// How many turns the handshake in memory may take at the server.
 const FLIGHTS_MAX: usize = 8;

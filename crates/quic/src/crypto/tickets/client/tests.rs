@@ -28,6 +28,8 @@ use super::{
 use crate::crypto::{
     ClientCrypto as _, EarlyData, ServerCrypto as _, Space,
     key_log::KeyLogLines,
+    provider,
+    tap::is_tapped,
     testing::{End, drive},
     tls::{
         ConfigError, TlsClient,

@@ -11,8 +11,8 @@ use rustls::{Error, quic::Connection};
 use super::{
     super::message::{Messages, NewSessionTicket},
     ClientSessions, SavedSession,
-    tap::{self, Derived},
 };
+use crate::crypto::tap::{self, Derived};
 
 /// Watches one connection.
 pub(in crate::crypto) struct SessionWatch {
@@ -37,6 +37,11 @@ impl SessionWatch {
             messages: Messages::default(),
             has_given_up: false,
         }
+    }
+
+    /// The connection goes on in another version, which its tickets are then of (RFC 9369 §5).
+    pub(in crate::crypto) const fn follow(&mut self, version: Version) {
+        self.version = version;
     }
 
     /// Lets rustls read, and saves the sessions of all tickets that became complete.

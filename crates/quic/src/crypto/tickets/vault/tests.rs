@@ -14,7 +14,12 @@ const SESSION: &[u8] = b"a session, and its offset";
 fn server_tickets() -> ServerTickets {
     let tickets = Arc::new(Fleet::new().tickets(&[1]));
     let random = rustls::crypto::aws_lc_rs::default_provider().secure_random;
-    ServerTickets::new(&tickets, random, Version::V1, &parameters(LIMIT))
+    ServerTickets::new(
+        &tickets,
+        random,
+        (Version::V1, Version::V1),
+        &parameters(LIMIT),
+    )
 }
 
 /// As rustls writes it: with a name in place of a ticket.

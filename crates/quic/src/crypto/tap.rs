@@ -1,7 +1,8 @@
-//! An HKDF that sees the pre-shared keys of tickets go by, and can say others (RFC 8446 §4.6.1, §7.1; RFC 5869).
+//! An HKDF that sees the pre-shared keys of tickets go by, can say others (RFC 8446 §4.6.1, §7.1; RFC 5869), and can take
+//! the labels of another version of QUIC (RFC 9001 §5.1, RFC 9369 §3.3.1).
 //!
-//! Owns: cipher suites that are another's but for this HKDF. Never: changes a key but within [`answer`], or keeps one
-//! beyond [`record`].
+//! Owns: cipher suites that are another's but for this HKDF. Never: changes a key but within [`answer`] and
+//! [`with_labels`], or keeps one beyond [`record`].
 //!
 //! Decisions:
 //!
@@ -11,11 +12,12 @@
 //!   forever.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     ptr,
     sync::{Mutex, PoisonError},
 };
 
+use lastbyte_wire::packet::Version;
 use rustls::{
     CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite,
     crypto::{
@@ -78,15 +80,64 @@ pub(super) fn answer<T>(psk: &[u8], work: impl FnOnce() -> T) -> (T, bool) {
     }
 }
 
-/// The nonce, if it is the key of a ticket that is derived: `HkdfLabel` is a length of two bytes, the label and the
-/// context, each after a byte of length.
-fn ticket_nonce(info: &[u8]) -> Option<&[u8]> {
-    let [_, _, label_len, rest @ ..] = info else {
+thread_local! {
+    static LABELS: Cell<Option<Version>> = const { Cell::new(None) };
+}
+
+/// Does something in which keys are derived with the labels of this version, whichever rustls asks for; `None`: with those
+/// that it asks for.
+pub(super) fn with_labels<T>(version: Option<Version>, work: impl FnOnce() -> T) -> T {
+    struct Restoring(Option<Version>);
+    impl Drop for Restoring {
+        fn drop(&mut self) {
+            LABELS.set(self.0);
+        }
+    }
+    let _restoring = Restoring(LABELS.replace(version));
+    work()
+}
+
+/// The labels of each version, after "tls13 ", by what they are for: key, IV, header protection, key update.
+const fn labels(version: Version) -> [&'static [u8]; 4] {
+    match version {
+        Version::V1 => [b"quic key", b"quic iv", b"quic hp", b"quic ku"],
+        Version::V2 => [b"quicv2 key", b"quicv2 iv", b"quicv2 hp", b"quicv2 ku"],
+    }
+}
+
+/// What an `HkdfLabel` holds: a length of two bytes, the label and the context, each after a byte of length.
+fn parts(info: &[u8]) -> Option<([u8; 2], &[u8], &[u8])> {
+    let [a, b, label_len, rest @ ..] = info else {
         return None;
     };
     let (label, context) = rest.split_at_checked((*label_len).into())?;
     let (context_len, context) = context.split_first()?;
-    (label == LABEL && context.len() == usize::from(*context_len)).then_some(context)
+    (context.len() == usize::from(*context_len)).then_some(([*a, *b], label, context))
+}
+
+/// The nonce, if it is the key of a ticket that is derived.
+fn ticket_nonce(info: &[u8]) -> Option<&[u8]> {
+    let (_, label, context) = parts(info)?;
+    (label == LABEL).then_some(context)
+}
+
+/// The same `HkdfLabel` with the label of the version that is set. `None` if it has none of QUIC's, or none is set.
+fn relabelled(info: &[&[u8]]) -> Option<Vec<u8>> {
+    const PREFIX: &[u8] = b"tls13 ";
+    let version = LABELS.get()?;
+    let whole = info.concat();
+    let (length, label, context) = parts(&whole)?;
+    let asked = label.strip_prefix(PREFIX)?;
+    let index = [Version::V1, Version::V2]
+        .into_iter()
+        .find_map(|known| labels(known).iter().position(|label| *label == asked))?;
+    let label = [PREFIX, labels(version)[index]].concat();
+    let mut changed = length.to_vec();
+    changed.push(label.len() as u8);
+    changed.extend(label);
+    changed.push(context.len() as u8);
+    changed.extend(context);
+    Some(changed)
 }
 
 struct Tap(&'static dyn Hkdf);
@@ -134,10 +185,16 @@ impl Hkdf for Tap {
 
 impl HkdfExpander for TappedExpander {
     fn expand_slice(&self, info: &[&[u8]], output: &mut [u8]) -> Result<(), OutputLengthError> {
-        self.0.expand_slice(info, output)
+        match relabelled(info) {
+            Some(info) => self.0.expand_slice(&[&info], output),
+            None => self.0.expand_slice(info, output),
+        }
     }
 
     fn expand_block(&self, info: &[&[u8]]) -> OkmBlock {
+        if let Some(info) = relabelled(info) {
+            return self.0.expand_block(&[&info]);
+        }
         let okm = self.0.expand_block(info);
         MODE.with_borrow_mut(|mode| match mode {
             Mode::Closed => okm,
@@ -197,8 +254,9 @@ fn tapped(base: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
     tapped
 }
 
-/// A provider of cryptography whose sessions can be saved: another, but for what it shows of the keys of tickets to this
-/// module. The configuration of a client that keeps sessions has to be built with one.
+/// A provider of cryptography that is another but for what it lets `crypto` see and do. A configuration built with it can
+/// keep a client's sessions ([`super::tickets::client`]), which it has to be for that, and go on in another version of QUIC
+/// than it began with (RFC 9368 §2.3), which otherwise neither side does.
 #[must_use]
 pub fn provider(base: CryptoProvider) -> CryptoProvider {
     let cipher_suites = base
@@ -217,7 +275,7 @@ pub fn provider(base: CryptoProvider) -> CryptoProvider {
 }
 
 /// Whether it is one of [`provider`]'s: for all suites of TLS 1.3.
-pub(in crate::crypto) fn is_tapped(provider: &CryptoProvider) -> bool {
+pub(super) fn is_tapped(provider: &CryptoProvider) -> bool {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let mut suites = provider.cipher_suites.iter();
     suites.all(|suite| {

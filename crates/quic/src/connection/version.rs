@@ -1,0 +1,165 @@
+//! Another version than the one that a connection began with, without a round trip more (RFC 9368 §2.3, RFC 9369 §4.1).
+//!
+//! Owns: when the version changes, and which packets of which version may come. Never: chooses; that is for the server's
+//! session, which sees what the client lists. Whether it was the right one is for `handshake.rs` (§4).
+//!
+//! A server changes when it has read the `ClientHello`, a client when it opens the first packet of the server's that is of
+//! another version. Handshake and 1-RTT packets are of the new version always, 0-RTT packets always of the first.
+
+use lastbyte_wire::{
+    ConnectionId, Side,
+    packet::{PacketType, Protected, Version},
+};
+
+use super::{Config, Connection};
+use crate::{crypto::Keys, space::Space};
+
+/// What may become of the version.
+pub(super) enum Choice {
+    /// It is settled.
+    Settled,
+    /// A client has heard no handshake data of the server's yet: these it may still go on in, and keys for Initial packets
+    /// that were made since there came some.
+    Open(Vec<Version>, Option<(Version, Box<Keys>)>),
+    /// The session of a server may choose one of these, with keys for Initial packets.
+    Server(Vec<(Version, Keys)>),
+    /// A server has chosen another, and still opens Initial packets of the first: the client may not know yet.
+    Changed(Box<Keys>),
+}
+
+impl Choice {
+    /// A client that lists these.
+    pub(super) fn of_client(listed: Vec<Version>) -> Self {
+        if listed.len() > 1 {
+            Self::Open(listed, None)
+        } else {
+            Self::Settled
+        }
+    }
+
+    /// A server that would rather speak these.
+    pub(super) fn of_server(better: Vec<(Version, Keys)>) -> Self {
+        if better.is_empty() {
+            Self::Settled
+        } else {
+            Self::Server(better)
+        }
+    }
+}
+
+/// The versions that a client lists: those that it can go on in, by preference.
+pub(super) fn listed(config: &Config, first: Version, can_follow: bool) -> Vec<Version> {
+    if can_follow && config.versions.contains(&first) {
+        config.versions.clone()
+    } else {
+        vec![first]
+    }
+}
+
+/// What a server would rather speak than this version, the best first.
+pub(super) fn better(config: &Config, first: Version) -> impl Iterator<Item = Version> {
+    let versions = config.versions.iter().copied();
+    versions.take_while(move |version| *version != first)
+}
+
+impl Connection {
+    /// The version of the client's first packets.
+    pub(super) fn first_version(&self) -> Version {
+        self.opening
+            .as_ref()
+            .map_or(self.version, |opening| opening.offer.version)
+    }
+
+    /// Whether a packet is of a version that it may be of.
+    pub(super) fn may_be_of(&self, packet: &Protected<'_>) -> bool {
+        let Some(version) = packet.version() else {
+            return packet.packet_type() == PacketType::OneRtt;
+        };
+        let choice = self.opening.as_ref().map(|opening| &opening.choice);
+        match (packet.packet_type(), choice) {
+            (PacketType::ZeroRtt, _) => version == self.first_version(),
+            (PacketType::Initial, Some(Choice::Changed(_))) => {
+                version == self.version || version == self.first_version()
+            }
+            (PacketType::Initial | PacketType::Handshake, Some(Choice::Open(listed, _))) => {
+                listed.contains(&version)
+            }
+            _ => version == self.version,
+        }
+    }
+
+    /// The keys to open an Initial packet of this version with.
+    pub(super) fn initial_keys(&mut self, version: Version) -> Option<&Keys> {
+        if version == self.version {
+            return self.keys.get(Space::Initial).as_deref();
+        }
+        let opening = self.opening.as_mut()?;
+        match &mut opening.choice {
+            Choice::Changed(keys) => Some(keys),
+            Choice::Open(_, made) => {
+                if made.as_ref().is_none_or(|(made, _)| *made != version) {
+                    let client = opening.client.as_ref()?;
+                    let destination: ConnectionId =
+                        client.retry_source.unwrap_or(opening.original_destination);
+                    let keys = client.crypto.initial_keys(version, &destination);
+                    *made = Some((version, Box::new(keys)));
+                }
+                made.as_ref().map(|(_, keys)| &**keys)
+            }
+            Choice::Settled | Choice::Server(_) => None,
+        }
+    }
+
+    /// An Initial packet of this version was opened.
+    pub(super) fn on_initial_opened(&mut self, version: Version) {
+        let Some(opening) = &mut self.opening else {
+            return;
+        };
+        match (&mut opening.choice, self.side) {
+            (Choice::Open(_, made), Side::Client) if version != self.version => {
+                let Some((_, keys)) = made.take() else {
+                    return;
+                };
+                opening.choice = Choice::Settled;
+                self.version = version;
+                *self.keys.get_mut(Space::Initial) = Some(keys);
+                self.session.follow(version);
+            }
+            (Choice::Changed(_), Side::Server) if version == self.version => {
+                // The client knows. RFC 9369 §4.1: not before.
+                opening.choice = Choice::Settled;
+            }
+            _ => {}
+        }
+    }
+
+    /// Handshake data of the server's came: the version of its packet is the one.
+    pub(super) fn settle_version(&mut self) {
+        if let Some(opening) = &mut self.opening
+            && matches!(opening.choice, Choice::Open(..))
+        {
+            opening.choice = Choice::Settled;
+        }
+    }
+
+    /// A server's session has read more.
+    pub(super) fn take_version(&mut self) {
+        let version = self.session.version();
+        if version == self.version {
+            return;
+        }
+        let Some(opening) = &mut self.opening else {
+            return;
+        };
+        let Choice::Server(all) = std::mem::replace(&mut opening.choice, Choice::Settled) else {
+            return;
+        };
+        let keys = all.into_iter().find(|(known, _)| *known == version);
+        let initial = self.keys.get_mut(Space::Initial);
+        if let (Some((_, keys)), Some(first)) = (keys, initial.take()) {
+            *initial = Some(Box::new(keys));
+            opening.choice = Choice::Changed(first);
+            self.version = version;
+        }
+    }
+}

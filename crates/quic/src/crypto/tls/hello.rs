@@ -1,0 +1,71 @@
+//! What a server has to know of a `ClientHello` before rustls reads it (RFC 8446 §4.1.2, RFC 9368 §2.3).
+//!
+//! Owns: the bytes of a `ClientHello` until it is whole, and where in it things stand. Never: judges it. What cannot be
+//! found is not there, and rustls says what is wrong.
+
+use lastbyte_wire::{Reader, UnexpectedEnd};
+
+#[cfg(test)]
+mod tests;
+
+/// The longest message that is waited for: as long as rustls reads.
+const MESSAGE_MAX: usize = 0xffff;
+/// Type and length of a handshake message.
+const HEADER_LEN: usize = 4;
+
+const CLIENT_HELLO: u8 = 1;
+/// RFC 8446 §4.2.10.
+const EARLY_DATA: u16 = 42;
+/// RFC 9001 §8.2.
+const QUIC_TRANSPORT_PARAMETERS: u16 = 0x39;
+
+/// What a `ClientHello` holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen<'a> {
+    /// The client's transport parameters, encoded.
+    pub(super) parameters: &'a [u8],
+    /// Whether 0-RTT is offered.
+    pub(super) offers_early_data: bool,
+}
+
+/// Whether nothing more has to come before the message can be looked at: it is whole, or will never be one.
+pub(super) fn is_whole(bytes: &[u8]) -> bool {
+    let Some([kind, length @ ..]) = bytes.first_chunk::<HEADER_LEN>() else {
+        return bytes.first().is_some_and(|kind| *kind != CLIENT_HELLO);
+    };
+    let [a, b, c] = *length;
+    let len = u32::from_be_bytes([0, a, b, c]) as usize;
+    *kind != CLIENT_HELLO || len > MESSAGE_MAX || bytes.len() >= HEADER_LEN + len
+}
+
+/// What is found in a whole message.
+pub(super) fn look(message: &[u8]) -> Seen<'_> {
+    extensions(message).unwrap_or_default()
+}
+
+fn extensions(message: &[u8]) -> Result<Seen<'_>, UnexpectedEnd> {
+    let mut reader = Reader::new(message);
+    reader.bytes(HEADER_LEN)?;
+    // Version and random; session ID, cipher suites and compression methods, each after its length.
+    reader.bytes(2 + 32)?;
+    let len = reader.u8()?;
+    reader.bytes(len.into())?;
+    let len = reader.u16()?;
+    reader.bytes(len.into())?;
+    let len = reader.u8()?;
+    reader.bytes(len.into())?;
+    let len = reader.u16()?;
+    let mut reader = Reader::new(reader.bytes(len.into())?);
+    let mut seen = Seen::default();
+    while !reader.is_empty() {
+        let kind = reader.u16()?;
+        let len = reader.u16()?;
+        let body = reader.bytes(len.into())?;
+        match kind {
+            EARLY_DATA => seen.offers_early_data = true,
+            QUIC_TRANSPORT_PARAMETERS => seen.parameters = body,
+            _ => {}
+        }
+    }
+    Ok(seen)
+}

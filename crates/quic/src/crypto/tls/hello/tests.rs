@@ -1,0 +1,57 @@
+//! What rustls says, looked at.
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
+
+use lastbyte_wire::packet::Version;
+
+use super::*;
+use crate::crypto::{ClientCrypto as _, Space, tls::testing::pair};
+
+fn client_hello() -> Vec<u8> {
+    let (client, _) = pair();
+    let mut session = client
+        .start(Version::V1, "localhost", b"some parameters")
+        .unwrap();
+    let mut said = Vec::new();
+    session.write_crypto(Space::Initial, &mut said);
+    said
+}
+
+#[test]
+fn parameters_are_found() {
+    let hello = client_hello();
+    assert!(is_whole(&hello));
+    let expected = Seen {
+        parameters: b"some parameters",
+        offers_early_data: false,
+    };
+    assert_eq!(look(&hello), expected);
+}
+
+#[test]
+fn a_message_is_whole_with_its_last_byte() {
+    let hello = client_hello();
+    for len in 0..hello.len() {
+        assert!(!is_whole(&hello[..len]), "{len}");
+    }
+}
+
+#[test]
+fn what_is_no_client_hello_is_not_waited_for() {
+    assert!(is_whole(&[2]));
+    assert!(!is_whole(&[]));
+    assert!(is_whole(&[1, 1, 0, 0]), "longer than any that is read");
+}
+
+#[test]
+fn a_length_that_lies_finds_nothing() {
+    let hello = client_hello();
+    for at in 0..hello.len().min(80) {
+        let mut changed = hello.clone();
+        changed[at] = 0xff;
+        let seen = look(&changed);
+        assert!(seen.parameters.is_empty() || seen.parameters == b"some parameters");
+    }
+    for len in 0..hello.len() {
+        assert_eq!(look(&hello[..len]), Seen::default(), "{len}");
+    }
+}
