@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "sim",
         &["quic", "http3", "link", "record", "congestion", "wire"],
     ),
-    ("driver", &["quic", "http3", "udp", "congestion"]),
+    ("driver", &["quic", "http3", "udp", "congestion", "wire"]),
     (
         "server",
         &["driver", "http3", "quic", "record", "congestion"],

@@ -1,0 +1,257 @@
+//! Workers that serve, over loopback, with the plaintext twin of TLS.
+
+use std::{
+    collections::BTreeSet,
+    net::SocketAddr,
+    sync::{Arc, mpsc},
+};
+
+use lastbyte_congestion::Time;
+use lastbyte_quic::{
+    cid::{QuicLbConfig, QuicLbIds},
+    connection::{Config, Connection, Event, NetworkPath},
+    crypto::plain::{PlainClient, PlainServer},
+    endpoint::{Closed, EndpointConfig, Handle},
+    stream::StreamEvent,
+};
+use lastbyte_udp::{Options, Steering, bind_group};
+use lastbyte_wire::Direction;
+
+use super::*;
+use crate::application::Turn;
+
+const ALPN: &[u8] = b"echo";
+const BODY_LEN: usize = 3_000_000;
+
+fn config() -> Arc<Config> {
+    Arc::new(Config::new("cubic".parse().expect("a spec")))
+}
+
+/// Sends back what comes.
+struct Echo {
+    number: usize,
+    accepted: mpsc::Sender<usize>,
+    is_done: bool,
+}
+
+impl Application for Echo {
+    type Command = ();
+
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {
+        self.accepted.send(self.number).expect("a listener");
+    }
+
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
+        while connection.poll_event().is_some() {}
+        while let Some(event) = connection.streams().poll_event() {
+            let StreamEvent::Readable(id) = event else {
+                continue;
+            };
+            let mut bytes = Vec::new();
+            let read = connection.streams().read(id, now, &mut |data| {
+                bytes.extend_from_slice(data);
+                data.len()
+            });
+            if bytes.len() == 8 && read.is_ok_and(|read| read.end) {
+                let streams = connection.streams();
+                streams
+                    .send_source(id, Box::new(vec![7; BODY_LEN]))
+                    .expect("open");
+                streams.finish(id).expect("open");
+            }
+        }
+    }
+
+    fn on_closed(&mut self, _: Time, _: Closed) {}
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {
+        self.is_done = true;
+    }
+
+    fn on_turn(&mut self, _: Time, _: &mut Endpoint) -> Turn {
+        Turn {
+            deadline: None,
+            is_done: self.is_done,
+        }
+    }
+}
+
+/// Asks once a connection, for so many connections.
+struct Asking {
+    local: SocketAddr,
+    server: SocketAddr,
+    connections: usize,
+    arrived: usize,
+    done: usize,
+}
+
+impl Application for Asking {
+    type Command = ();
+
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {
+        unreachable!("a client");
+    }
+
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
+        while let Some(event) = connection.poll_event() {
+            if event == Event::HandshakeComplete {
+                let streams = connection.streams();
+                let id = streams.open(Direction::Bidirectional).expect("allowed");
+                streams.send_source(id, Box::new(vec![1; 8])).expect("open");
+                streams.finish(id).expect("open");
+            }
+        }
+        while let Some(event) = connection.streams().poll_event() {
+            let StreamEvent::Readable(id) = event else {
+                continue;
+            };
+            let arrived = &mut self.arrived;
+            let read = connection.streams().read(id, now, &mut |data| {
+                assert!(data.iter().all(|byte| *byte == 7));
+                *arrived += data.len();
+                data.len()
+            });
+            if read.is_ok_and(|read| read.end) {
+                self.done += 1;
+                connection.close(now, 0);
+            }
+        }
+    }
+
+    fn on_closed(&mut self, _: Time, _: Closed) {}
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+        if self.connections > 0 {
+            self.connections -= 1;
+            let path = NetworkPath {
+                local: self.local,
+                remote: self.server,
+            };
+            let crypto = Arc::new(PlainClient::new(
+                self.connections as u64,
+                vec![ALPN.to_vec()],
+            ));
+            endpoint
+                .connect(now, path, "localhost", &config(), crypto, Vec::new())
+                .expect("a connection");
+        }
+        let is_idle = self.connections == 0 && endpoint.handles().next().is_none();
+        Turn {
+            deadline: (self.connections > 0).then_some(Time::ZERO),
+            is_done: is_idle,
+        }
+    }
+}
+
+/// Where the worker stands in the connection IDs of these tests.
+const WORKER_BYTE: u8 = 2;
+
+/// The endpoint of a worker: its IDs lead to it.
+fn endpoint(number: usize) -> io::Result<Endpoint> {
+    let config = QuicLbConfig {
+        rotation: 0,
+        server_id_len: 2,
+        nonce_len: 5,
+        key: None,
+        encodes_length: false,
+    };
+    let ids = QuicLbIds::new(config, &[1, number as u8], [number as u8; 32]).expect("IDs");
+    let crypto = Arc::new(PlainServer::new(number as u64, vec![ALPN.to_vec()]));
+    let config = EndpointConfig {
+        ids: Box::new(ids),
+        ..EndpointConfig::server(self::config(), crypto)
+    };
+    Endpoint::new(config, [number as u8; 32]).map_err(io::Error::other)
+}
+
+struct Outcome {
+    client: Statistics,
+    servers: Vec<Statistics>,
+    /// Which workers accepted a connection.
+    accepted: BTreeSet<usize>,
+}
+
+/// So many downloads from so many workers, of which the kernel knows this.
+fn download(address: &str, workers: usize, connections: usize, steering: Steering) -> Outcome {
+    let address = address.parse().expect("an address");
+    let options = Options::default();
+    let (sockets, achieved) = bind_group(address, workers, &options, steering).expect("a group");
+    let server = sockets[0].local_address();
+    let owners = Owners {
+        byte: WORKER_BYTE,
+        workers,
+        steering: achieved,
+    };
+    let (accepted, accepts) = mpsc::channel();
+    let make = move |number| {
+        let echo = Echo {
+            number,
+            accepted: accepted.clone(),
+            is_done: false,
+        };
+        Ok((endpoint(number)?, echo))
+    };
+    let crew = Crew::start(sockets, owners, Clock::new(), make).expect("a crew");
+
+    let any_port = SocketAddr::new(server.ip(), 0);
+    let socket = Socket::bind(any_port, &options).expect("a socket");
+    let asking = Asking {
+        local: socket.local_address(),
+        server,
+        connections,
+        arrived: 0,
+        done: 0,
+    };
+    let endpoint = Endpoint::new(EndpointConfig::client(), [9; 32]).expect("an endpoint");
+    let mut client = Worker::new(socket, endpoint, asking, Clock::new()).expect("a worker");
+    client.run().expect("no error of the socket");
+    assert_eq!(client.application().done, connections);
+    assert_eq!(client.application().arrived, connections * BODY_LEN);
+
+    for remote in crew.remotes() {
+        remote.say(()).expect("a listener");
+    }
+    let ends = crew.join().into_iter();
+    Outcome {
+        client: *client.statistics(),
+        servers: ends.map(|end| end.expect("no error of a worker")).collect(),
+        accepted: accepts.try_iter().collect(),
+    }
+}
+
+#[test]
+fn a_download_from_one_worker_arrives_whole_over_ipv4_and_ipv6() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let outcome = download(address, 1, 1, Steering::ByAddress);
+        let server = &outcome.servers[0];
+        assert!(server.datagrams_sent > 1000, "{server:?}");
+        assert_eq!(server.handed_over + server.send_errors, 0, "{server:?}");
+        assert_eq!(outcome.client.send_errors, 0);
+    }
+}
+
+#[test]
+fn connections_stay_with_the_worker_that_the_kernel_led_them_to() {
+    let steering = Steering::ByConnectionId { byte: WORKER_BYTE };
+    let outcome = download("127.0.0.1:0", 3, 30, steering);
+    // 30 of one worker by chance: 3 * 3^-30.
+    assert!(outcome.accepted.len() > 1, "{:?}", outcome.accepted);
+    for server in &outcome.servers {
+        assert_eq!(server.handed_over, 0, "{server:?}");
+    }
+}
+
+/// One address, one worker, by the kernel's own choice. Connections get on where that is not theirs.
+#[test]
+fn without_steering_connections_stay_where_their_addresses_lead_them() {
+    let outcome = download("127.0.0.1:0", 3, 5, Steering::ByAddress);
+    assert_eq!(outcome.accepted.len(), 1, "one address");
+    let lost: u64 = outcome
+        .servers
+        .iter()
+        .map(|server| server.handovers_lost)
+        .sum();
+    assert_eq!(lost, 0);
+}

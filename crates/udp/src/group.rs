@@ -1,0 +1,122 @@
+//! Several sockets with one port (`SO_REUSEPORT`), one a worker.
+//!
+//! Owns: the rule by which the kernel picks the socket. Never: moves a datagram that went to another.
+//!
+//! # Decisions
+//!
+//! - *One byte of the destination connection ID decides, modulo the number of sockets*, in short and long headers alike. A
+//!   client's own choice of ID is random, so its first packets go to any worker; that worker then gives out IDs whose byte
+//!   leads to it. So one rule serves both, and a client whose address changes stays where it is, which the kernel's own
+//!   choice by addresses cannot do.
+//! - *By classic BPF*, which needs no privilege. The program sees the datagram from its first byte on; a byte that is
+//!   beyond its end reads as socket 0.
+
+use std::{io, net::SocketAddr};
+
+use super::socket::{Options, Socket, open};
+
+#[cfg(test)]
+mod tests;
+
+/// Who picks the socket of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steering {
+    /// The kernel, by both addresses. A client whose address changes may come to another socket.
+    ByAddress,
+    /// The byte of the destination connection ID at this index, modulo the number of sockets: 7 at most, as a client's
+    /// first ID has 8 bytes at least (RFC 9000 §7.2).
+    ByConnectionId {
+        /// Counted from 0.
+        byte: u8,
+    },
+}
+
+/// So many sockets on one address. With them comes how datagrams are steered: as asked for, or, where the system cannot,
+/// by address.
+///
+/// # Errors
+///
+/// The address cannot be bound.
+pub fn bind_group(
+    address: SocketAddr,
+    count: usize,
+    options: &Options,
+    steering: Steering,
+) -> io::Result<(Vec<Socket>, Steering)> {
+    let mut sockets = Vec::with_capacity(count);
+    let mut address = address;
+    for _ in 0..count.max(1) {
+        let socket = open(address, options, count > 1)?;
+        // Port 0 was any for the first, and is that for the others.
+        if let Some(bound) = socket.local_addr()?.as_socket() {
+            address.set_port(bound.port());
+        }
+        sockets.push(socket);
+    }
+    let achieved = match (steering, sockets.first()) {
+        (Steering::ByConnectionId { byte }, Some(first)) if count > 1 => {
+            match steer(first, byte, count as u32) {
+                Ok(()) => steering,
+                Err(_) => Steering::ByAddress,
+            }
+        }
+        _ => Steering::ByAddress,
+    };
+    let sockets: io::Result<_> = sockets.into_iter().map(Socket::from_io).collect();
+    Ok((sockets?, achieved))
+}
+
+/// Instructions of classic BPF, as `linux/filter.h` has them.
+#[cfg(target_os = "linux")]
+mod instruction {
+    pub(super) const LOAD_BYTE: u16 = 0x30; // BPF_LD | BPF_B | BPF_ABS
+    pub(super) const JUMP_IF_SET: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
+    pub(super) const MODULO: u16 = 0x94; // BPF_ALU | BPF_MOD | BPF_K
+    pub(super) const RETURN_A: u16 = 0x16; // BPF_RET | BPF_A
+}
+
+/// Where a destination connection ID begins (RFC 8999 §5.1, §5.2).
+#[cfg(target_os = "linux")]
+const LONG_ID_AT: u32 = 6;
+#[cfg(target_os = "linux")]
+const SHORT_ID_AT: u32 = 1;
+
+#[cfg(target_os = "linux")]
+fn program(byte: u8, count: u32) -> [libc::sock_filter; 8] {
+    use instruction::{JUMP_IF_SET, LOAD_BYTE, MODULO, RETURN_A};
+    let step = |code, k| libc::sock_filter {
+        code,
+        jt: 0,
+        jf: 0,
+        k,
+    };
+    [
+        step(LOAD_BYTE, 0),
+        // The header form: 1 for long. For short, over the next three.
+        libc::sock_filter {
+            code: JUMP_IF_SET,
+            jt: 0,
+            jf: 3,
+            k: 0x80,
+        },
+        step(LOAD_BYTE, LONG_ID_AT + u32::from(byte)),
+        step(MODULO, count),
+        step(RETURN_A, 0),
+        step(LOAD_BYTE, SHORT_ID_AT + u32::from(byte)),
+        step(MODULO, count),
+        step(RETURN_A, 0),
+    ]
+}
+
+/// Gives the whole group the rule.
+#[cfg(target_os = "linux")]
+fn steer(socket: &socket2::Socket, byte: u8, count: u32) -> io::Result<()> {
+    use std::os::fd::AsFd;
+
+    crate::option::attach_program(socket.as_fd(), &mut program(byte, count))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn steer(_socket: &socket2::Socket, _byte: u8, _count: u32) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,69 @@
+use super::*;
+use crate::{
+    socket::{Batch, Ecn, Transmit},
+    wait::Waiter,
+};
+
+const COUNT: usize = 3;
+const BYTE: u8 = 2;
+
+fn long_header(id: [u8; 8]) -> Vec<u8> {
+    [&[0xc3, 0, 0, 0, 1, 8][..], &id, &[0; 30]].concat()
+}
+
+fn short_header(id: [u8; 8]) -> Vec<u8> {
+    [&[0x43][..], &id, &[0; 30]].concat()
+}
+
+#[test]
+fn the_byte_of_the_connection_id_picks_the_socket_whatever_the_address() {
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let steering = Steering::ByConnectionId { byte: BYTE };
+    let options = Options::default();
+    let (sockets, achieved) = bind_group(address, COUNT, &options, steering).expect("a group");
+    if achieved != steering {
+        eprintln_skipped();
+        return;
+    }
+    assert_eq!(sockets.len(), COUNT);
+    let mut waiter = Waiter::new().expect("a waiter");
+    let mut batch = Batch::new();
+    for value in 0..=255_u8 {
+        let id = [9, 9, value, 7, 7, 7, 7, 7];
+        for datagram in [long_header(id), short_header(id)] {
+            // Each from an address of its own.
+            let client = Socket::bind(address, &options).expect("a socket");
+            let transmit = Transmit {
+                remote: sockets[0].local_address(),
+                local: None,
+                ecn: Ecn::NotEct,
+                bytes: &datagram,
+                segment_len: datagram.len(),
+            };
+            client.send(&transmit).expect("to be sent");
+            let expected = &sockets[usize::from(value) % COUNT];
+            let limit = Some(std::time::Duration::from_secs(10));
+            let ready = waiter.wait(expected, false, limit).expect("a wait");
+            assert!(ready.readable, "{value} went elsewhere");
+            assert_eq!(expected.receive(&mut batch).expect("a receive"), 1);
+            let received = batch.received().next().expect("one");
+            assert_eq!(received.bytes, datagram);
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a test says that it was skipped")]
+fn eprintln_skipped() {
+    eprintln!("skipped: the system does not steer by connection ID");
+}
+
+#[test]
+fn one_socket_needs_no_steering_and_shares_its_port_with_nobody() {
+    let address = "127.0.0.1:0".parse().expect("an address");
+    let steering = Steering::ByConnectionId { byte: 0 };
+    let (sockets, achieved) =
+        bind_group(address, 1, &Options::default(), steering).expect("a group");
+    assert_eq!((sockets.len(), achieved), (1, Steering::ByAddress));
+    let again = Socket::bind(sockets[0].local_address(), &Options::default());
+    assert!(again.is_err());
+}

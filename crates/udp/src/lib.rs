@@ -1,0 +1,24 @@
+//! UDP sockets as QUIC wants them: many datagrams a system call, ECN marks both ways, one socket a worker.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`socket`] | a socket: sending with segmentation offload (GSO), receiving in batches (`recvmmsg`, GRO), ECN (RFC 9000 §13.4), which local address a datagram came to, no fragmentation (§14) |
+//! | [`group`] | several sockets with one port, and which of them the kernel hands a datagram to |
+//! | [`wait`] | waiting for a socket, a deadline to the microsecond, or a word from another thread |
+//!
+//! It knows nothing of QUIC but where a connection ID stands in a packet (RFC 8999 §5), reads no clock, and starts no
+//! thread. Sockets never block. What a system lacks (GSO, GRO, ECN, steering) is done without, and said by
+//! [`Capabilities`].
+//!
+//! The `unsafe` of Lastbyte's networking is here: one call of `setsockopt`, in `option`.
+
+#![deny(unsafe_code)]
+
+pub mod group;
+mod option;
+pub mod socket;
+pub mod wait;
+
+pub use group::{Steering, bind_group};
+pub use socket::{Batch, Capabilities, Ecn, Options, Received, SendError, Socket, Transmit};
+pub use wait::{Ready, Waiter, Waker, sharpen_timers};

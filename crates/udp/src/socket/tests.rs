@@ -1,0 +1,129 @@
+use std::time::Duration;
+
+use super::*;
+use crate::wait::Waiter;
+
+fn bind(address: &str) -> Socket {
+    let address = address.parse().expect("an address");
+    Socket::bind(address, &Options::default()).expect("a socket")
+}
+
+/// All datagrams until so many are there: with mark, sender and local address.
+fn receive(socket: &Socket, count: usize) -> Vec<(Vec<u8>, Ecn, SocketAddr, Option<IpAddr>)> {
+    let mut waiter = Waiter::new().expect("a waiter");
+    let mut batch = Batch::new();
+    let mut all = Vec::new();
+    while all.len() < count {
+        let limit = Some(Duration::from_secs(10));
+        let ready = waiter.wait(socket, false, limit).expect("a wait");
+        assert!(ready.readable, "{} of {count} came", all.len());
+        socket.receive(&mut batch).expect("a receive");
+        for received in batch.received() {
+            for datagram in received.bytes.chunks(received.segment_len) {
+                let (ecn, remote, local) = (received.ecn, received.remote, received.local);
+                all.push((datagram.to_vec(), ecn, remote, local));
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn datagrams_sent_in_one_call_arrive_one_by_one_with_their_mark() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let (sender, receiver) = (bind(address), bind(address));
+        for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
+            let bytes: Vec<u8> = (0..9 * 1200 + 77).map(|index| (index / 7) as u8).collect();
+            let transmit = Transmit {
+                remote: receiver.local_address(),
+                local: None,
+                ecn,
+                bytes: &bytes,
+                segment_len: 1200,
+            };
+            sender.send(&transmit).expect("to be sent");
+            let arrived = receive(&receiver, 10);
+            let datagrams: Vec<&[u8]> = arrived.iter().map(|(bytes, ..)| &bytes[..]).collect();
+            assert_eq!(datagrams, bytes.chunks(1200).collect::<Vec<_>>());
+            for (_, mark, remote, local) in &arrived {
+                assert_eq!(*mark, ecn, "{address}");
+                assert_eq!(*remote, sender.local_address());
+                assert_eq!(*local, Some(receiver.local_address().ip()));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dual_stack_socket_shows_ipv4_as_ipv4_and_answers_from_the_address_that_was_asked() {
+    let server = bind("[::]:0");
+    let client = bind("127.0.0.1:0");
+    let port = server.local_address().port();
+    let ask = |address: [u8; 4]| {
+        let transmit = Transmit {
+            remote: (address, port).into(),
+            local: None,
+            ecn: Ecn::Ect0,
+            bytes: b"ask",
+            segment_len: 3,
+        };
+        client.send(&transmit).expect("to be sent");
+        let (bytes, ecn, remote, local) = receive(&server, 1).remove(0);
+        assert_eq!((&bytes[..], ecn), (&b"ask"[..], Ecn::Ect0));
+        assert_eq!(remote, client.local_address());
+        assert_eq!(local, Some(address.into()));
+        let answer = Transmit {
+            remote,
+            local,
+            ecn: Ecn::Ce,
+            bytes: b"answer",
+            segment_len: 1200,
+        };
+        server.send(&answer).expect("to be sent");
+        let (bytes, ecn, remote, _) = receive(&client, 1).remove(0);
+        assert_eq!((&bytes[..], ecn), (&b"answer"[..], Ecn::Ce));
+        assert_eq!(remote, (address, port).into());
+    };
+    ask([127, 0, 0, 1]);
+    ask([127, 3, 2, 1]);
+}
+
+#[test]
+fn what_is_too_large_for_the_path_is_said_to_be() {
+    let (sender, receiver) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
+    let transmit = Transmit {
+        remote: receiver.local_address(),
+        local: None,
+        ecn: Ecn::NotEct,
+        bytes: &vec![0; 65_530],
+        segment_len: 65_530,
+    };
+    let error = sender.send(&transmit).expect_err("more than UDP can have");
+    assert!(matches!(error, SendError::TooLarge), "{error:?}");
+}
+
+#[test]
+fn nothing_to_receive_is_no_error() {
+    let socket = bind("127.0.0.1:0");
+    let mut batch = Batch::new();
+    assert_eq!(socket.receive(&mut batch).expect("a receive"), 0);
+    assert_eq!(batch.received().count(), 0);
+}
+
+#[test]
+fn a_port_that_is_taken_is_an_error() {
+    let first = bind("127.0.0.1:0");
+    let second = Socket::bind(first.local_address(), &Options::default());
+    assert_eq!(
+        second.map(|_| ()).expect_err("it is taken").kind(),
+        io::ErrorKind::AddrInUse
+    );
+}
+
+#[test]
+fn loopback_is_where_a_socket_of_all_addresses_is_reached() {
+    let on = |address: &str| loopback(address.parse().expect("an address")).to_string();
+    assert_eq!(on("0.0.0.0:5"), "127.0.0.1:5");
+    assert_eq!(on("[::]:5"), "[::1]:5");
+    assert_eq!(on("192.0.2.1:5"), "192.0.2.1:5");
+}

@@ -1,0 +1,61 @@
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "waiting is about time and threads"
+)]
+
+use std::{sync::mpsc, thread, time::Instant};
+
+use super::*;
+use crate::socket::Options;
+
+fn socket() -> Socket {
+    let address = "127.0.0.1:0".parse().expect("an address");
+    Socket::bind(address, &Options::default()).expect("a socket")
+}
+
+#[test]
+fn nothing_happens_and_the_time_passes() {
+    let mut waiter = Waiter::new().expect("a waiter");
+    let before = Instant::now();
+    let span = Duration::from_millis(3);
+    let ready = waiter.wait(&socket(), false, Some(span)).expect("a wait");
+    assert_eq!(ready, Ready::default());
+    assert!(before.elapsed() >= span);
+}
+
+#[test]
+fn a_socket_with_room_is_writable_at_once() {
+    let mut waiter = Waiter::new().expect("a waiter");
+    let ready = waiter.wait(&socket(), true, None).expect("a wait");
+    assert!(ready.writable && !ready.readable && !ready.woken);
+}
+
+#[test]
+fn another_thread_ends_a_wait_without_end() {
+    let mut waiter = Waiter::new().expect("a waiter");
+    let waker = waiter.waker();
+    let (begun, begins) = mpsc::channel();
+    let other = thread::spawn(move || {
+        begins.recv().expect("the word to begin");
+        waker.wake();
+    });
+    begun.send(()).expect("a listener");
+    let ready = waiter.wait(&socket(), false, None).expect("a wait");
+    assert!(ready.woken);
+    other.join().expect("no panic");
+}
+
+#[test]
+fn many_rings_are_one_and_none_is_lost() {
+    let mut waiter = Waiter::new().expect("a waiter");
+    let waker = waiter.waker();
+    for _ in 0..100_000 {
+        waker.wake();
+    }
+    let socket = socket();
+    assert!(waiter.wait(&socket, false, None).expect("a wait").woken);
+    let zero = Some(Duration::ZERO);
+    let again = waiter.wait(&socket, false, zero).expect("a wait");
+    assert_eq!(again, Ready::default());
+}
