@@ -46,3 +46,5 @@ pub mod space;
 pub mod statistics;
 pub mod stream;
 pub mod trace;
+
+pub use lastbyte_congestion::Time;

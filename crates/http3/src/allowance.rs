@@ -1,0 +1,78 @@
+//! How much a peer may ask of us, over time (RFC 9114 §10.5).
+//!
+//! Owns a bucket that fills with time and is emptied by what the peer does. Never: knows what that is.
+
+use core::time::Duration;
+
+use lastbyte_quic::Time;
+
+/// So much at once, and so much a second from then on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// At once.
+    pub burst: u32,
+    /// In each second.
+    pub per_second: u32,
+}
+
+impl Rate {
+    /// `burst` at once, `per_second` from then on.
+    #[must_use]
+    pub const fn new(burst: u32, per_second: u32) -> Self {
+        Self { burst, per_second }
+    }
+}
+
+/// What is left of a [`Rate`], in billionths, so that no part of a second is lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    rate: Rate,
+    left: u64,
+    at: Option<Time>,
+}
+
+const BILLION: u64 = 1_000_000_000;
+
+impl Allowance {
+    pub(crate) const fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            left: rate.burst as u64 * BILLION,
+            at: None,
+        }
+    }
+
+    const fn most(&self) -> u64 {
+        self.rate.burst as u64 * BILLION
+    }
+
+    /// Takes so much away. Returns whether there was as much.
+    pub(crate) fn take(&mut self, amount: u64, now: Time) -> bool {
+        let passed = self
+            .at
+            .map_or(Duration::ZERO, |at| now.max(at).since(at))
+            .as_nanos();
+        self.at = Some(self.at.map_or(now, |at| at.max(now)));
+        let gained = u64::try_from(passed)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(u64::from(self.rate.per_second));
+        self.left = self.left.saturating_add(gained).min(self.most());
+        let wanted = amount.saturating_mul(BILLION);
+        match self.left.checked_sub(wanted) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Gives so much back.
+    pub(crate) fn give(&mut self, amount: u64) {
+        let gained = amount.saturating_mul(BILLION);
+        self.left = self.left.saturating_add(gained).min(self.most());
+    }
+}
+
+#[cfg(test)]
+mod tests;

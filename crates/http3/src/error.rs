@@ -1,0 +1,210 @@
+//! What can go wrong: with the connection, with one stream, or with what the application asks for.
+
+use core::fmt;
+
+use lastbyte_quic::stream::WriteError;
+use lastbyte_wire::VarInt;
+
+use crate::Code;
+
+/// The peer broke a rule that concerns all streams: the connection is closed with the code (RFC 9114 §8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionError {
+    /// What the connection is closed with.
+    pub code: Code,
+    /// Which rule.
+    pub reason: &'static str,
+}
+
+impl ConnectionError {
+    pub(crate) const fn new(code: Code, reason: &'static str) -> Self {
+        Self { code, reason }
+    }
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.reason)
+    }
+}
+
+impl core::error::Error for ConnectionError {}
+
+/// Who gave a stream up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The peer did.
+    Peer,
+    /// We did, for what the peer sent.
+    Local,
+}
+
+/// A message will not come to its end (RFC 9114 §4.1.1, §4.1.2). Other streams go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamError {
+    /// What the stream is reset with.
+    pub code: Code,
+    /// By whom.
+    pub origin: Origin,
+    /// Why, if it was us.
+    pub reason: &'static str,
+}
+
+impl StreamError {
+    pub(crate) const fn local(code: Code, reason: &'static str) -> Self {
+        Self {
+            code,
+            origin: Origin::Local,
+            reason,
+        }
+    }
+
+    pub(crate) const fn malformed(reason: &'static str) -> Self {
+        Self::local(Code::MESSAGE_ERROR, reason)
+    }
+
+    pub(crate) const fn peer(code: VarInt) -> Self {
+        Self {
+            code: Code::new(code),
+            origin: Origin::Peer,
+            reason: "",
+        }
+    }
+
+    /// Whether the server says that it did nothing with the request, so that it may be sent again (RFC 9114 §4.1.1).
+    #[must_use]
+    pub fn is_safe_to_retry(&self) -> bool {
+        self.code == Code::REQUEST_REJECTED
+    }
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.origin {
+            Origin::Peer => write!(f, "the peer gave the stream up: {}", self.code),
+            Origin::Local => write!(f, "{}: {}", self.code, self.reason),
+        }
+    }
+}
+
+impl core::error::Error for StreamError {}
+
+/// What the application wants cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// There is no such stream, or it is over.
+    UnknownStream,
+    /// Not now: a message is a head, then a body, then trailers, and it ends once (RFC 9114 §4.1).
+    OutOfOrder,
+    /// The peer wants no more of this stream, and gave this code: it is reset.
+    Stopped(Code),
+    /// The stream's buffer is full: an event `Writable` follows. Nothing was sent.
+    Blocked,
+    /// The field section is larger than the peer takes (RFC 9114 §4.2.2).
+    FieldSectionTooLarge,
+    /// A field that may not be sent: its name is not a lower-case token, its value has a line break or NUL, it is a
+    /// pseudo-header, or it concerns a connection (RFC 9114 §4.2, §4.3).
+    InvalidField,
+    /// More than the `content-length` of the message says, or less (RFC 9114 §4.1.2).
+    ContentLength,
+}
+
+impl From<WriteError> for SendError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::UnknownStream => Self::UnknownStream,
+            WriteError::Finished | WriteError::TooLong => Self::OutOfOrder,
+            WriteError::Stopped(code) => Self::Stopped(Code::new(code)),
+            WriteError::Blocked => Self::Blocked,
+        }
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownStream => f.write_str("no such request, or it is over"),
+            Self::OutOfOrder => {
+                f.write_str("not now: a message is a head, then a body, then trailers")
+            }
+            Self::Stopped(code) => write!(f, "the peer asked to stop ({code})"),
+            Self::Blocked => f.write_str("the stream's buffer is full: wait for `Writable`"),
+            Self::FieldSectionTooLarge => {
+                f.write_str("the fields are more than the peer takes: send fewer or shorter ones")
+            }
+            Self::InvalidField => {
+                f.write_str("a field that HTTP/3 does not allow: check names and values")
+            }
+            Self::ContentLength => {
+                f.write_str("the body is not as long as its `content-length` says")
+            }
+        }
+    }
+}
+
+impl core::error::Error for SendError {}
+
+/// Why a request cannot be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// The server permits no more requests at a time: an event `RequestsAvailable` follows. Before the handshake is far
+    /// enough it permits none.
+    Blocked,
+    /// The server takes no more requests on this connection, or this side closed it: use another connection.
+    GoingAway,
+    /// Only clients ask.
+    NotClient,
+    /// The server does not speak extended CONNECT, or has not yet said so (RFC 9220 §3).
+    ExtendedConnect,
+    /// The message cannot be sent.
+    Send(SendError),
+}
+
+impl From<SendError> for RequestError {
+    fn from(error: SendError) -> Self {
+        Self::Send(error)
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blocked => {
+                f.write_str("the server permits no more requests now: wait for `RequestsAvailable`")
+            }
+            Self::GoingAway => {
+                f.write_str("the connection takes no more requests: use another one")
+            }
+            Self::NotClient => f.write_str("only clients send requests"),
+            Self::ExtendedConnect => {
+                f.write_str("the server has not said that it takes extended CONNECT")
+            }
+            Self::Send(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for RequestError {}
+
+/// Why a body cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// There is no such stream, or its message was read to the end.
+    UnknownStream,
+    /// The head has not arrived yet.
+    NoHead,
+    /// The message will not come to its end.
+    Reset(StreamError),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownStream => f.write_str("no such message, or it was read to its end"),
+            Self::NoHead => f.write_str("the message's head has not arrived yet"),
+            Self::Reset(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ReadError {}

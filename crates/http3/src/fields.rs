@@ -1,0 +1,283 @@
+//! A field section in memory: names and values, one behind the other in one buffer (RFC 9110 §5).
+//!
+//! Owns the text of the fields and where each begins. Two allocations hold a section whatever it has, and none is made when
+//! one is reused.
+
+use core::fmt;
+
+#[cfg(test)]
+mod tests;
+
+/// The fields of a message, in their order, which counts for those of the same name.
+///
+/// What may not be sent is told when it is sent: [`SendError::InvalidField`](crate::SendError::InvalidField).
+#[derive(Clone, Default)]
+pub struct Fields {
+    text: Vec<u8>,
+    lines: Vec<Line>,
+    /// So many lines at the front are pseudo-headers.
+    pseudo: u8,
+}
+
+#[derive(Clone, Copy)]
+struct Line {
+    name: u32,
+    value: u32,
+    end: u32,
+    is_sensitive: bool,
+}
+
+/// One field of a section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldLine<'a> {
+    /// Its name, in lower case.
+    pub name: &'a str,
+    /// Its value.
+    pub value: &'a [u8],
+    /// Whether it must never be put into a table of a compression, on this hop or any other (RFC 9204 §7.1.3).
+    pub is_sensitive: bool,
+}
+
+impl Fields {
+    /// No fields.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            text: Vec::new(),
+            lines: Vec::new(),
+            pseudo: 0,
+        }
+    }
+
+    /// Adds a field. Names are in lower case (RFC 9114 §4.2).
+    pub fn push(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        self.add(name, value.as_ref(), false);
+    }
+
+    /// Adds a field whose value is a secret that is short enough to be guessed: it is never put into a table
+    /// (RFC 9204 §7.1.3).
+    pub fn push_sensitive(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        self.add(name, value.as_ref(), true);
+    }
+
+    /// The field, added: for building a section in one expression.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.push(name, value);
+        self
+    }
+
+    /// The value of the first field with this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.iter()
+            .find(|line| line.name == name)
+            .map(|line| line.value)
+    }
+
+    /// The values of all fields with this name.
+    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
+        self.iter()
+            .filter(move |line| line.name == name)
+            .map(|line| line.value)
+    }
+
+    /// All fields.
+    #[must_use]
+    pub fn iter(&self) -> Iter<'_> {
+        Iter {
+            text: &self.text,
+            lines: self.regular().iter(),
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.regular().len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.regular().is_empty()
+    }
+
+    /// Takes all fields out. The memory stays, for those that come next.
+    pub fn clear(&mut self) {
+        let keep = usize::from(self.pseudo);
+        self.lines.truncate(keep);
+        let end = self.lines.last().map_or(0, |line| line.end);
+        self.text.truncate(end as usize);
+    }
+
+    /// Writes the values of all fields of this name into `into`, with `separator` between them: how a `cookie` that came
+    /// in parts becomes one again (RFC 9114 §4.2.1), with `"; "`. Returns whether there was any.
+    pub fn join(&self, name: &str, separator: &str, into: &mut Vec<u8>) -> bool {
+        let mut is_any = false;
+        for value in self.get_all(name) {
+            if is_any {
+                into.extend_from_slice(separator.as_bytes());
+            }
+            into.extend_from_slice(value);
+            is_any = true;
+        }
+        is_any
+    }
+
+    /// The size that `SETTINGS_MAX_FIELD_SECTION_SIZE` speaks of (RFC 9114 §4.2.2).
+    #[must_use]
+    pub fn section_size(&self) -> u64 {
+        self.text.len() as u64 + 32 * self.lines.len() as u64
+    }
+
+    // ---- with pseudo-headers -----------------------------------------------------------------------------------------
+
+    fn add(&mut self, name: &str, value: &[u8], is_sensitive: bool) {
+        // Longer than 4 GiB is nothing that anybody sends: such a field is left empty, and is refused as invalid.
+        let room = (u32::MAX as usize).saturating_sub(self.text.len());
+        let (name, value) = if name.len().saturating_add(value.len()) > room {
+            ("", &[][..])
+        } else {
+            (name, value)
+        };
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(name.as_bytes());
+        let middle = self.text.len() as u32;
+        self.text.extend_from_slice(value);
+        self.lines.push(Line {
+            name: start,
+            value: middle,
+            end: self.text.len() as u32,
+            is_sensitive,
+        });
+    }
+
+    /// Adds a pseudo-header; all of them come first.
+    pub(crate) fn push_pseudo(&mut self, name: &str, value: &[u8]) {
+        debug_assert_eq!(usize::from(self.pseudo), self.lines.len());
+        self.add(name, value, false);
+        self.pseudo = self.pseudo.saturating_add(1);
+    }
+
+    /// Adds what was decoded, whatever it is. Names that are not ASCII cannot be looked at as text, and are left empty:
+    /// they are malformed either way.
+    pub(crate) fn push_decoded(&mut self, name: &[u8], value: &[u8], is_sensitive: bool) {
+        self.add(
+            core::str::from_utf8(name).unwrap_or(""),
+            value,
+            is_sensitive,
+        );
+    }
+
+    pub(crate) fn set_pseudo(&mut self, count: u8) {
+        self.pseudo = count;
+    }
+
+    /// Takes out everything.
+    pub(crate) fn clear_all(&mut self) {
+        self.text.clear();
+        self.lines.clear();
+        self.pseudo = 0;
+    }
+
+    /// All lines, pseudo-headers too.
+    pub(crate) fn all(&self) -> Iter<'_> {
+        Iter {
+            text: &self.text,
+            lines: self.lines.iter(),
+        }
+    }
+
+    /// The line at an index among all.
+    pub(crate) fn line(&self, index: u8) -> Option<FieldLine<'_>> {
+        self.lines
+            .get(usize::from(index))
+            .map(|line| line.of(&self.text))
+    }
+
+    fn regular(&self) -> &[Line] {
+        self.lines
+            .get(usize::from(self.pseudo)..)
+            .unwrap_or_default()
+    }
+}
+
+impl Line {
+    fn of<'a>(&self, text: &'a [u8]) -> FieldLine<'a> {
+        let slice = |from: u32, to: u32| text.get(from as usize..to as usize).unwrap_or_default();
+        FieldLine {
+            name: core::str::from_utf8(slice(self.name, self.value)).unwrap_or(""),
+            value: slice(self.value, self.end),
+            is_sensitive: self.is_sensitive,
+        }
+    }
+}
+
+/// Fields, one after the other.
+#[derive(Clone)]
+pub struct Iter<'a> {
+    text: &'a [u8],
+    lines: core::slice::Iter<'a, Line>,
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = FieldLine<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.lines.next().map(|line| line.of(self.text))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.lines.size_hint()
+    }
+}
+
+impl fmt::Debug for Iter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<'a> IntoIterator for &'a Fields {
+    type Item = FieldLine<'a>;
+    type IntoIter = Iter<'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a, V: AsRef<[u8]>> FromIterator<(&'a str, V)> for Fields {
+    fn from_iter<I: IntoIterator<Item = (&'a str, V)>>(lines: I) -> Self {
+        let mut fields = Self::new();
+        for (name, value) in lines {
+            fields.push(name, value);
+        }
+        fields
+    }
+}
+
+impl PartialEq for Fields {
+    fn eq(&self, other: &Self) -> bool {
+        self.pseudo == other.pseudo && self.all().eq(other.all())
+    }
+}
+
+impl Eq for Fields {}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for line in self.all() {
+            // Secrets do not belong into logs.
+            let value = if line.is_sensitive {
+                "(sensitive)".into()
+            } else {
+                String::from_utf8_lossy(line.value)
+            };
+            map.entry(&line.name, &value);
+        }
+        map.finish()
+    }
+}

@@ -1,0 +1,1 @@
+//! Frames of HTTP/3 (RFC 9114 §7).

@@ -1,0 +1,106 @@
+//! HTTP/3, QPACK and priorities as a pure state machine over a QUIC connection.
+//!
+//! [`Connection`] is one end, a client's or a server's. It owns no transport: each call takes the
+//! [`lastbyte_quic::connection::Connection`] that it is about, and the time. What happened is asked for with
+//! [`Connection::poll`], after datagrams came in and after timers; what is to be said goes right into the transport's
+//! streams.
+//!
+//! | module | owns | RFC |
+//! |---|---|---|
+//! | [`connection`](Connection) | the streams of a connection, what comes and goes on each, shutting down | 9114 §3, §5, §6 |
+//! | `message`, `fields` | heads, and what makes a message malformed | 9114 §4, 9110 |
+//! | `frame`, `settings` | the frames that are not about streams' content | 9114 §7 |
+//! | [`qpack`] | field compression, both ways, with the dynamic table | 9204 |
+//! | `priority` | urgency and turns, which the transport's scheduler is fed with | 9218 |
+//! | `allowance` | what a peer may make us do for nothing | 9114 §10.5 |
+//! | `code`, `error`, `event`, `config` | what applications see of all that | 9114 §8 |
+//!
+//! # A server
+//!
+//! ```no_run
+//! use lastbyte_http3::{Body, Connection, Event, Response};
+//! # fn now() -> lastbyte_quic::Time { lastbyte_quic::Time::from_nanos(0) }
+//! # fn run(quic: &mut lastbyte_quic::connection::Connection) {
+//! let mut http3 = Connection::server(&lastbyte_http3::Config::default());
+//! let mut response = Response::default();
+//! // After each datagram and each timeout of `quic`:
+//! while let Some(event) = http3.poll(quic, now()) {
+//!     match event {
+//!         Event::Request { stream, request } => {
+//!             response.renew(if request.path() == Some("/") { 200 } else { 404 });
+//!             response.fields_mut().push("content-type", "text/plain");
+//!             // Fails only if the client has gone in the meantime, or the fields cannot be sent.
+//!             let body = Body::Source(Box::new(&b"hello\n"[..]));
+//!             let _ = http3.respond(quic, stream, &response, body);
+//!             http3.recycle(request.into_fields());
+//!         }
+//!         Event::Data { stream } => {
+//!             let _ = http3.read(quic, now(), stream, &mut |bytes| bytes.len());
+//!         }
+//!         _ => {}
+//!     }
+//! }
+//! # }
+//! ```
+//!
+//! # A client
+//!
+//! ```no_run
+//! use lastbyte_http3::{Body, Connection, Event, Request, RequestError};
+//! # fn now() -> lastbyte_quic::Time { lastbyte_quic::Time::from_nanos(0) }
+//! # fn run(quic: &mut lastbyte_quic::connection::Connection) -> Result<(), RequestError> {
+//! let mut http3 = Connection::client(&lastbyte_http3::Config::default());
+//! let request = Request::new("GET", "https", "example.com", "/").with("accept", "*/*");
+//! // Once the handshake is complete, or before it in 0-RTT:
+//! let asked = http3.request(quic, &request, Body::Empty)?;
+//! while let Some(event) = http3.poll(quic, now()) {
+//!     match event {
+//!         Event::Response { stream, response } => assert_eq!((stream, response.status()), (asked, 200)),
+//!         Event::Data { stream } => {
+//!             let _ = http3.read(quic, now(), stream, &mut |bytes| bytes.len());
+//!         }
+//!         Event::Finished { .. } => http3.close(quic, now(), lastbyte_http3::Code::NO_ERROR),
+//!         _ => {}
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Bodies at speed
+//!
+//! To be sent, a body is a [`Source`](lastbyte_quic::stream::Source): one DATA frame, read right into packets. To be
+//! received without a copy, it goes through [`Connection::sink`], which is what the transport's `handle_datagram` is
+//! given: slices of the decrypted packet reach a [`BodySink`], and nothing is allocated.
+//!
+//! No part of this reads a clock, opens a socket or draws a random number. Bytes off the wire never make it panic, and
+//! each queue and buffer has a bound.
+
+#![forbid(unsafe_code)]
+
+mod allowance;
+mod code;
+mod config;
+mod connection;
+mod error;
+mod event;
+mod fields;
+mod frame;
+mod message;
+mod priority;
+pub mod qpack;
+mod settings;
+
+pub use allowance::Rate;
+pub use code::Code;
+pub use config::{Config, Limits};
+pub use connection::{BodySink, Connection, Sink, Statistics};
+pub use error::{ConnectionError, Origin, ReadError, RequestError, SendError, StreamError};
+pub use event::Event;
+pub use fields::{FieldLine, Fields, Iter};
+pub use message::{Body, Request, Response};
+pub use priority::Priority;
+pub use settings::Settings;
+
+/// The name of HTTP/3 in the handshake (RFC 9114 §3.1).
+pub const ALPN: &[u8] = b"h3";

@@ -1,0 +1,113 @@
+//! Messages: their heads, and what makes one malformed (RFC 9114 §4).
+//!
+//! | file | owns |
+//! |---|---|
+//! | `request`, `response` | heads as applications see them |
+//! | `check` | what a received head must be, and one to be sent |
+//! | `text` | which bytes names and values are made of |
+
+pub(crate) mod check;
+mod request;
+mod response;
+pub(crate) mod text;
+
+pub use request::Request;
+pub use response::Response;
+
+use crate::{Fields, Priority};
+
+/// What follows the head of a message.
+#[derive(Default)]
+pub enum Body {
+    /// Nothing: the message ends with its head.
+    #[default]
+    Empty,
+    /// All of a source, and then the message ends. It is read when packets are filled, at no cost of memory.
+    Source(Box<dyn lastbyte_quic::stream::Source>),
+    /// What [`Connection::send`](crate::Connection::send) and [`Connection::write`](crate::Connection::write) bring, until
+    /// [`Connection::finish`](crate::Connection::finish) or [`Connection::trailers`](crate::Connection::trailers).
+    Follows,
+}
+
+impl core::fmt::Debug for Body {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Empty => f.write_str("Empty"),
+            Self::Source(source) => write!(f, "Source({} bytes)", source.len()),
+            Self::Follows => f.write_str("Follows"),
+        }
+    }
+}
+
+/// Where the pseudo-headers of a request are among its lines (RFC 9114 §4.3.1), each counted from 1; 0 for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PseudoHeaders {
+    at: [u8; 5],
+    count: u8,
+}
+
+const NAMES: [&str; 5] = [":method", ":scheme", ":authority", ":path", ":protocol"];
+
+impl PseudoHeaders {
+    /// The next line has this name. Returns whether that may be: it is known, and was not there before.
+    pub(crate) fn note(&mut self, name: &str) -> bool {
+        self.count += 1;
+        let count = self.count;
+        NAMES
+            .iter()
+            .position(|known| *known == name)
+            .and_then(|which| self.at.get_mut(which))
+            .filter(|at| **at == 0)
+            .map(|at| *at = count)
+            .is_some()
+    }
+
+    pub(crate) const fn count(&self) -> u8 {
+        self.count
+    }
+
+    fn of<'a>(&self, which: usize, fields: &'a Fields) -> Option<&'a str> {
+        let index = self.at.get(which)?.checked_sub(1)?;
+        core::str::from_utf8(fields.line(index)?.value).ok()
+    }
+
+    pub(crate) fn method<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+        self.of(0, fields)
+    }
+
+    pub(crate) fn scheme<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+        self.of(1, fields)
+    }
+
+    pub(crate) fn authority<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+        self.of(2, fields)
+    }
+
+    pub(crate) fn path<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+        self.of(3, fields)
+    }
+
+    pub(crate) fn protocol<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+        self.of(4, fields)
+    }
+}
+
+/// What the `priority` field says; of what it leaves out, `otherwise` holds (RFC 9218 §5, §8).
+pub(crate) fn priority_of(fields: &Fields, otherwise: Priority) -> Priority {
+    let mut lines = fields.get_all("priority");
+    let Some(first) = lines.next() else {
+        return otherwise;
+    };
+    match lines.next() {
+        None => otherwise.updated(first),
+        // RFC 8941 §4.2: several lines are one, with commas.
+        Some(_) => {
+            let mut joined = Vec::new();
+            fields.join("priority", ", ", &mut joined);
+            otherwise.updated(&joined)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

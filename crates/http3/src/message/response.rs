@@ -1,0 +1,94 @@
+//! The head of a response (RFC 9114 §4.3.2).
+
+use core::fmt;
+
+use crate::Fields;
+
+/// The head of a response: its status and its fields.
+///
+/// ```
+/// use lastbyte_http3::Response;
+///
+/// let response = Response::new(200).with("content-type", "text/plain");
+/// assert_eq!(response.status(), 200);
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Response {
+    fields: Fields,
+    status: u16,
+}
+
+impl Default for Response {
+    fn default() -> Self {
+        Self::new(200)
+    }
+}
+
+impl Response {
+    /// A response with this status, 100 to 999.
+    #[must_use]
+    pub fn new(status: u16) -> Self {
+        let mut response = Self {
+            fields: Fields::new(),
+            status,
+        };
+        response.renew(status);
+        response
+    }
+
+    /// Makes another response of this one, without fields, in the same memory.
+    pub fn renew(&mut self, status: u16) {
+        self.fields.clear_all();
+        self.status = status;
+        let digit = |unit: u16| b'0' + (status / unit % 10) as u8;
+        let digits = [digit(100), digit(10), digit(1)];
+        self.fields.push_pseudo(":status", &digits);
+    }
+
+    /// What was received, after it was checked.
+    pub(super) const fn received(fields: Fields, status: u16) -> Self {
+        Self { fields, status }
+    }
+
+    /// The status.
+    #[must_use]
+    pub const fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// Whether another response follows (RFC 9110 §15.2).
+    #[must_use]
+    pub const fn is_informational(&self) -> bool {
+        matches!(self.status, 100..200)
+    }
+
+    /// The fields.
+    #[must_use]
+    pub const fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// The fields, to add some.
+    pub const fn fields_mut(&mut self) -> &mut Fields {
+        &mut self.fields
+    }
+
+    /// The response with one field more.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.fields.push(name, value);
+        self
+    }
+
+    /// The memory, for another message: [`Connection::recycle`](crate::Connection::recycle).
+    #[must_use]
+    pub fn into_fields(self) -> Fields {
+        self.fields
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.fields, f)
+    }
+}

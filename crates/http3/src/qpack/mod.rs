@@ -1,0 +1,1 @@
+//! Field compression (RFC 9204).

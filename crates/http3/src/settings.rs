@@ -1,0 +1,171 @@
+//! Settings (RFC 9114 §7.2.4, RFC 9204 §5, RFC 9220 §3, RFC 9297 §2.1.1).
+//!
+//! Owns what one end tells the other about itself, its frame payload, and what must hold if 0-RTT was sent by remembered
+//! settings.
+
+use lastbyte_wire::{Reader, VarInt};
+
+use crate::{Code, ConnectionError};
+
+#[cfg(test)]
+mod tests;
+
+/// What one end has told about itself; before it has, the defaults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The largest field section that it takes (RFC 9114 §7.2.4.1).
+    pub max_field_section_size: u64,
+    /// The memory that its QPACK decoder has for a dynamic table (RFC 9204 §5).
+    pub qpack_max_table_capacity: u64,
+    /// How many streams its QPACK decoder lets wait (RFC 9204 §5).
+    pub qpack_blocked_streams: u64,
+    /// Whether it takes extended CONNECT (RFC 9220 §3).
+    pub enable_connect_protocol: bool,
+    /// Whether it takes HTTP datagrams (RFC 9297 §2.1.1).
+    pub h3_datagram: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_field_section_size: VarInt::MAX.get(),
+            qpack_max_table_capacity: 0,
+            qpack_blocked_streams: 0,
+            enable_connect_protocol: false,
+            h3_datagram: false,
+        }
+    }
+}
+
+const QPACK_MAX_TABLE_CAPACITY: u64 = 0x1;
+const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
+const QPACK_BLOCKED_STREAMS: u64 = 0x7;
+const ENABLE_CONNECT_PROTOCOL: u64 = 0x8;
+const H3_DATAGRAM: u64 = 0x33;
+
+/// What is wrong with a SETTINGS frame.
+const fn wrong(reason: &'static str) -> ConnectionError {
+    ConnectionError::new(Code::SETTINGS_ERROR, reason)
+}
+
+impl Settings {
+    /// The payload of a SETTINGS frame; `grease` is an identifier and a value to be ignored.
+    pub(crate) fn encode(&self, grease: Option<(VarInt, VarInt)>, into: &mut Vec<u8>) {
+        let defaults = Self::default();
+        let mut put = |id: u64, value: u64, default: u64| {
+            if value != default {
+                put_varint(into, VarInt::saturating(id));
+                put_varint(into, VarInt::saturating(value));
+            }
+        };
+        let flag = u64::from;
+        put(
+            QPACK_MAX_TABLE_CAPACITY,
+            self.qpack_max_table_capacity,
+            defaults.qpack_max_table_capacity,
+        );
+        put(
+            MAX_FIELD_SECTION_SIZE,
+            self.max_field_section_size,
+            defaults.max_field_section_size,
+        );
+        put(
+            QPACK_BLOCKED_STREAMS,
+            self.qpack_blocked_streams,
+            defaults.qpack_blocked_streams,
+        );
+        put(
+            ENABLE_CONNECT_PROTOCOL,
+            flag(self.enable_connect_protocol),
+            0,
+        );
+        put(H3_DATAGRAM, flag(self.h3_datagram), 0);
+        if let Some((id, value)) = grease {
+            put(id.get(), value.get(), VarInt::MAX.get());
+        }
+    }
+
+    /// What is to be remembered with a ticket, and given back to [`Settings::from_bytes`] (RFC 9114 §7.2.4.2).
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.encode(None, &mut bytes);
+        bytes
+    }
+
+    /// What was remembered; `None` if it is none.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Self::decode(bytes).ok().map(|(settings, _)| settings)
+    }
+
+    /// Reads the payload of a SETTINGS frame. Tells also how many settings are unknown.
+    pub(crate) fn decode(payload: &[u8]) -> Result<(Self, u64), ConnectionError> {
+        let mut settings = Self::default();
+        let mut unknown = 0;
+        // Those with small identifiers; unknown ones may come twice without harm.
+        let mut seen = 0u64;
+        let mut reader = Reader::new(payload);
+        let truncated =
+            |_| ConnectionError::new(Code::FRAME_ERROR, "SETTINGS ends inside of a setting");
+        while !reader.is_empty() {
+            let id = reader.varint().map_err(truncated)?.get();
+            let value = reader.varint().map_err(truncated)?.get();
+            if id < 64 {
+                if seen & 1 << id != 0 {
+                    return Err(wrong("a setting comes twice"));
+                }
+                seen |= 1 << id;
+            }
+            match id {
+                QPACK_MAX_TABLE_CAPACITY => settings.qpack_max_table_capacity = value,
+                MAX_FIELD_SECTION_SIZE => settings.max_field_section_size = value,
+                QPACK_BLOCKED_STREAMS => settings.qpack_blocked_streams = value,
+                ENABLE_CONNECT_PROTOCOL => {
+                    settings.enable_connect_protocol = flag_of(value)?;
+                }
+                H3_DATAGRAM => settings.h3_datagram = flag_of(value)?,
+                0x0 | 0x2..=0x5 => return Err(wrong("a setting of HTTP/2")),
+                _ => unknown += 1,
+            }
+        }
+        Ok((settings, unknown))
+    }
+
+    /// Checks what a server says against what a client remembered of it and sent 0-RTT by (RFC 9114 §7.2.4.2, RFC 9204
+    /// §3.2.3).
+    pub(crate) fn check_remembered(&self, remembered: &Self) -> Result<(), ConnectionError> {
+        if self.max_field_section_size < remembered.max_field_section_size
+            || self.qpack_blocked_streams < remembered.qpack_blocked_streams
+            || (remembered.enable_connect_protocol && !self.enable_connect_protocol)
+            || (remembered.h3_datagram && !self.h3_datagram)
+        {
+            return Err(wrong("a setting is lower than when 0-RTT was agreed on"));
+        }
+        if remembered.qpack_max_table_capacity != 0
+            && remembered.qpack_max_table_capacity != self.qpack_max_table_capacity
+        {
+            return Err(wrong(
+                "the table's capacity is not that of when 0-RTT was agreed on",
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn flag_of(value: u64) -> Result<bool, ConnectionError> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(wrong("a setting that is 0 or 1 is neither")),
+    }
+}
+
+/// Appends a variable-length integer (RFC 9000 §16).
+pub(crate) fn put_varint(into: &mut Vec<u8>, value: VarInt) {
+    let mut bytes = [0; 8];
+    let mut writer = lastbyte_wire::Writer::new(&mut bytes);
+    // Eight bytes hold any.
+    let _ = writer.varint(value);
+    into.extend_from_slice(writer.written());
+}
