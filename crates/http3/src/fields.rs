@@ -160,14 +160,30 @@ impl Fields {
         self.pseudo = self.pseudo.saturating_add(1);
     }
 
-    /// Adds what was decoded, whatever it is. Names that are not ASCII cannot be looked at as text, and are left empty:
-    /// they are malformed either way.
-    pub(crate) fn push_decoded(&mut self, name: &[u8], value: &[u8], is_sensitive: bool) {
-        self.add(
-            core::str::from_utf8(name).unwrap_or(""),
-            value,
+    /// Adds what was decoded, whatever it is. Returns its size (RFC 9114 §4.2.2).
+    pub(crate) fn push_decoded(&mut self, name: &[u8], value: &[u8]) -> u64 {
+        self.text.extend_from_slice(name);
+        let middle = self.text.len();
+        self.text.extend_from_slice(value);
+        self.end_line(middle, false)
+    }
+
+    /// Where the text of the next line is to be appended, before [`Fields::end_line`].
+    pub(crate) const fn begin_line(&mut self) -> &mut Vec<u8> {
+        &mut self.text
+    }
+
+    /// All text since the last line is one more, whose name ends at `name_end`. Returns its size.
+    pub(crate) fn end_line(&mut self, name_end: usize, is_sensitive: bool) -> u64 {
+        let start = self.lines.last().map_or(0, |line| line.end);
+        let end = self.text.len() as u32;
+        self.lines.push(Line {
+            name: start,
+            value: name_end as u32,
+            end,
             is_sensitive,
-        );
+        });
+        u64::from(end - start) + 32
     }
 
     pub(crate) fn set_pseudo(&mut self, count: u8) {

@@ -1,1 +1,225 @@
-//! What a message must be (RFC 9114 §4.2, §4.3).
+//! What makes a message malformed (RFC 9114 §4.1.2, §4.2, §4.3, §4.4).
+//!
+//! Owns the rules for heads and trailers, received and to be sent. That a body is as long as its `content-length` says is
+//! for those who count it.
+
+use super::{PseudoHeaders, Request, Response, text};
+use crate::{FieldLine, Fields, StreamError};
+
+/// What of a head counts for what follows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) content_length: Option<u64>,
+    /// Whether the request is a CONNECT, of either kind.
+    pub(crate) is_connect: bool,
+    pub(crate) is_head: bool,
+}
+
+/// Which rule was broken.
+type Broken = &'static str;
+
+fn malformed(reason: Broken) -> StreamError {
+    StreamError::malformed(reason)
+}
+
+/// Fields that are about a connection, which HTTP/3 has no use for (§4.2).
+fn is_connection_specific(line: &FieldLine<'_>) -> bool {
+    match line.name {
+        "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => true,
+        "te" => line.value != b"trailers",
+        _ => false,
+    }
+}
+
+/// Checks a field, and notes what counts.
+#[inline]
+fn field(line: &FieldLine<'_>, facts: &mut Facts) -> Result<(), Broken> {
+    if !text::is_name(line.name.as_bytes()) {
+        return Err(if line.name.starts_with(':') {
+            "a pseudo-header behind a field, or in trailers"
+        } else {
+            "a field name that is not a token in lower case"
+        });
+    }
+    if !text::is_value(line.value) {
+        return Err("a field value with control characters");
+    }
+    if is_connection_specific(line) {
+        return Err("a field that is about a connection");
+    }
+    if line.name == "content-length" {
+        let length = content_length(line.value).ok_or("a `content-length` that is no number")?;
+        if facts
+            .content_length
+            .replace(length)
+            .is_some_and(|other| other != length)
+        {
+            return Err("two `content-length` that differ");
+        }
+    }
+    Ok(())
+}
+
+fn content_length(value: &[u8]) -> Option<u64> {
+    if value.is_empty() || value.len() > 19 || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    core::str::from_utf8(value).ok()?.parse().ok()
+}
+
+/// The pseudo-headers at the front, by `note`; then fields.
+fn lines(
+    fields: &mut Fields,
+    facts: &mut Facts,
+    mut note: impl FnMut(&FieldLine<'_>) -> Result<(), Broken>,
+) -> Result<(), Broken> {
+    let mut pseudo = 0u8;
+    let mut all = fields.all();
+    let mut next = all.next();
+    while let Some(line) = next.filter(|line| line.name.starts_with(':')) {
+        note(&line)?;
+        pseudo = pseudo.saturating_add(1);
+        next = all.next();
+    }
+    for line in next.into_iter().chain(all) {
+        field(&line, facts)?;
+    }
+    fields.set_pseudo(pseudo);
+    Ok(())
+}
+
+/// A request as it was received (§4.3.1).
+pub(crate) fn request(
+    mut fields: Fields,
+    takes_extended_connect: bool,
+) -> Result<(Request, Facts), StreamError> {
+    let mut facts = Facts::default();
+    let mut pseudo = PseudoHeaders::default();
+    lines(&mut fields, &mut facts, |line| {
+        if !pseudo.note(line.name) {
+            return Err("a pseudo-header that is not one of a request, or comes twice");
+        }
+        if !text::is_visible(line.value) && !(line.name == ":authority" && line.value.is_empty()) {
+            return Err("a pseudo-header that is empty, or not ASCII");
+        }
+        Ok(())
+    })
+    .map_err(malformed)?;
+    request_pseudo(&fields, pseudo, takes_extended_connect, &mut facts).map_err(malformed)?;
+    Ok((Request::received(fields, pseudo), facts))
+}
+
+fn request_pseudo(
+    fields: &Fields,
+    pseudo: PseudoHeaders,
+    takes_extended_connect: bool,
+    facts: &mut Facts,
+) -> Result<(), Broken> {
+    debug_assert!(pseudo.count() <= 5);
+    let method = pseudo.method(fields).ok_or("no `:method`")?;
+    if !text::is_token(method.as_bytes()) {
+        return Err("a `:method` that is no token");
+    }
+    facts.is_connect = method == "CONNECT";
+    facts.is_head = method == "HEAD";
+    let (scheme, path) = (pseudo.scheme(fields), pseudo.path(fields));
+    let authority = pseudo.authority(fields);
+    if pseudo.protocol(fields).is_some() && !(facts.is_connect && takes_extended_connect) {
+        return Err("a `:protocol` where none may be");
+    }
+    if facts.is_connect && pseudo.protocol(fields).is_none() {
+        // §4.4.
+        return match (scheme, path, authority) {
+            (None, None, Some(authority)) if has_port(authority) => Ok(()),
+            _ => Err("a CONNECT with other than `:authority`, a host and a port"),
+        };
+    }
+    let scheme = scheme.ok_or("no `:scheme`")?;
+    let path = path.ok_or("no `:path`")?;
+    if !text::is_scheme(scheme.as_bytes()) {
+        return Err("a `:scheme` that is none");
+    }
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        return Ok(());
+    }
+    if !path.starts_with('/') && !(path == "*" && method == "OPTIONS") {
+        return Err("a `:path` that does not begin with `/`");
+    }
+    let mut hosts = fields.get_all("host");
+    let host = hosts.next();
+    if hosts.next().is_some() {
+        return Err("two `host`");
+    }
+    if let (Some(authority), Some(host)) = (authority, host)
+        && authority.as_bytes() != host
+    {
+        return Err("`:authority` and `host` differ");
+    }
+    match authority.map(str::as_bytes).or(host) {
+        None => Err("neither `:authority` nor `host`"),
+        Some(b"") => Err("an authority that is empty"),
+        Some(authority) if authority.contains(&b'@') => Err("an authority with user information"),
+        Some(authority) if !text::is_visible(authority) => Err("a `host` that is not ASCII"),
+        Some(_) => Ok(()),
+    }
+}
+
+fn has_port(authority: &str) -> bool {
+    authority.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && !host.contains('@') && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}
+
+/// A response as it was received (§4.3.2).
+pub(crate) fn response(mut fields: Fields) -> Result<(Response, Facts), StreamError> {
+    let mut facts = Facts::default();
+    let mut status = None;
+    lines(&mut fields, &mut facts, |line| {
+        if line.name != ":status" || status.is_some() {
+            return Err("a pseudo-header that is not one of a response, or comes twice");
+        }
+        status = status_of(line.value);
+        status.map(|_| ()).ok_or("a `:status` that is none")
+    })
+    .map_err(malformed)?;
+    let status = status.ok_or(malformed("no `:status`"))?;
+    // §4.5: there is nothing to switch to.
+    if status == 101 {
+        return Err(malformed("101 Switching Protocols"));
+    }
+    Ok((Response::received(fields, status), facts))
+}
+
+fn status_of(value: &[u8]) -> Option<u16> {
+    let &[hundreds, tens, units] = value else {
+        return None;
+    };
+    let digit = |byte: u8| byte.is_ascii_digit().then(|| u16::from(byte - b'0'));
+    let status = digit(hundreds)? * 100 + digit(tens)? * 10 + digit(units)?;
+    (status >= 100).then_some(status)
+}
+
+/// Trailers as they were received (§4.3).
+pub(crate) fn trailers(fields: &Fields) -> Result<(), StreamError> {
+    let mut facts = Facts::default();
+    fields
+        .all()
+        .try_for_each(|line| field(&line, &mut facts))
+        .map_err(malformed)
+}
+
+/// What is to be sent: whether names and values are such, and what they say of the body. Pseudo-headers were made here, but
+/// of text that was not.
+pub(crate) fn outgoing(fields: &Fields) -> Option<Facts> {
+    let mut facts = Facts::default();
+    let count = fields.all().count() - fields.len();
+    for line in fields.all().take(count) {
+        if !text::is_visible(line.value) {
+            return None;
+        }
+    }
+    for line in fields {
+        field(&line, &mut facts).ok()?;
+    }
+    Some(facts)
+}

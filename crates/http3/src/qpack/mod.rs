@@ -1,1 +1,76 @@
-//! Field compression (RFC 9204).
+//! Field compression for HTTP/3 (RFC 9204).
+//!
+//! [`Encoder`] and [`Decoder`] are the two ends of one direction; a connection has one of each. Field sections go over
+//! request streams, insertions over the encoder stream, acknowledgments over the decoder stream, and what happens on each
+//! is told to the end that it is for.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `encoder` | which entry or literal stands for a field, what is inserted, what the peer is known to have (§2.1) |
+//! | `decoder` | field sections, those that wait for insertions, and what is acknowledged (§2.2) |
+//! | `table` | the dynamic table: entries, their numbers, eviction (§3.2) |
+//! | `static_table` | the static table and how it is searched (§3.1, Appendix A) |
+//! | `integer`, `huffman` | integers with a prefix, and strings (§4.1; RFC 7541 §5) |
+//!
+//! It must never: refer to an entry that could be evicted before the peer has it; let more streams wait than the peer
+//! permits; keep more than was agreed on; put a field into the table that is marked as sensitive, or bears credentials.
+
+mod decoder;
+mod encoder;
+mod huffman;
+mod integer;
+mod static_table;
+mod table;
+
+pub use decoder::{Decoded, Decoder, SectionLimits};
+pub use encoder::{EncodeOptions, Encoder};
+
+use core::fmt;
+
+use crate::Code;
+
+/// The peer's compression cannot be followed: the connection is to be closed (RFC 9204 §6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QpackError {
+    /// What to close with.
+    pub code: Code,
+    /// Which rule was broken.
+    pub reason: &'static str,
+}
+
+impl QpackError {
+    const fn section(reason: &'static str) -> Self {
+        Self {
+            code: Code::QPACK_DECOMPRESSION_FAILED,
+            reason,
+        }
+    }
+
+    const fn encoder_stream(reason: &'static str) -> Self {
+        Self {
+            code: Code::QPACK_ENCODER_STREAM_ERROR,
+            reason,
+        }
+    }
+
+    const fn decoder_stream(reason: &'static str) -> Self {
+        Self {
+            code: Code::QPACK_DECODER_STREAM_ERROR,
+            reason,
+        }
+    }
+}
+
+impl fmt::Display for QpackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.reason)
+    }
+}
+
+impl core::error::Error for QpackError {}
+
+/// What each entry costs besides its text (RFC 9204 §3.2.1).
+const ENTRY_OVERHEAD: u64 = 32;
+
+#[cfg(test)]
+mod tests;

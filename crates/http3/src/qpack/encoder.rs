@@ -1,0 +1,516 @@
+//! Field sections out, and insertions ahead of them (RFC 9204 §2.1, §4.3, §4.4, §4.5).
+//!
+//! Owns our dynamic table at the peer, which of it the peer is known to have, and which sections refer to it that were not
+//! acknowledged.
+//!
+//! - What is inserted: fields that mostly stay the same at their first use (`user-agent`, `server`, …), any other at its
+//!   second. Never: what is marked as sensitive, and what bears credentials, since whoever can guess values could find them
+//!   out by what is compressed (§7.1).
+//! - What is referred to: entries that the peer acknowledged. Newer ones only if the caller says so and the peer lets
+//!   more streams wait (§2.1.2), so that nothing waits for a packet of another stream but at the start of a connection.
+//! - What is evicted: only what was acknowledged and is not referred to any more (§2.1.1). Entries that come near to it are
+//!   duplicated rather than referred to.
+
+use std::collections::VecDeque;
+
+use lastbyte_wire::Reader;
+
+use super::{
+    ENTRY_OVERHEAD, QpackError, huffman,
+    integer::{self, IntegerError},
+    static_table::{self, Found},
+    table::{Table, hash},
+};
+use crate::FieldLine;
+
+#[cfg(test)]
+mod tests;
+
+/// What a section may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// How many bytes of instructions there is room for on the encoder stream.
+    pub instructions_max: usize,
+    /// Whether it may refer to what the peer is not known to have, which makes it wait there if that comes later.
+    pub may_block: bool,
+}
+
+/// A section that refers to the table and was not acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    stream: u64,
+    /// Behind the newest entry that it refers to.
+    required: u64,
+    /// The oldest.
+    lowest: u64,
+}
+
+/// The sending end of a direction.
+#[derive(Debug)]
+pub struct Encoder {
+    table: Table,
+    /// The most of the peer's table that we use.
+    capacity_wanted: u64,
+    blocked_wanted: u64,
+    /// The peer's `SETTINGS_QPACK_MAX_TABLE_CAPACITY`, which insert counts are encoded by (§4.5.1.1).
+    peer_capacity: u64,
+    /// How many streams may wait at a time.
+    blocked_max: u64,
+    /// How many insertions the peer is known to have (§2.1.4).
+    known_received: u64,
+    outstanding: VecDeque<Section>,
+    /// By the hash of a field, and of a name: one more than the index of an entry that may have it.
+    fields: Box<[u32; FIELD_SLOTS]>,
+    /// By the hash of a field: the rest of the hash, of what was sent once.
+    seen: Box<[u32; FIELD_SLOTS]>,
+    /// What is to be said on the encoder stream.
+    instructions: Vec<u8>,
+    lines: Vec<u8>,
+    partial: Vec<u8>,
+}
+
+const FIELD_SLOTS: usize = 512;
+/// Sections that refer to the table and wait to be acknowledged, at most: then none does any more.
+const OUTSTANDING_MAX: usize = 1024;
+
+/// Names, by their static index, whose fields are inserted at once.
+const AT_ONCE: u128 = 1 << 0 // :authority
+    | 1 << 29 // accept
+    | 1 << 31 // accept-encoding
+    | 1 << 36 // cache-control
+    | 1 << 44 // content-type
+    | 1 << 56 // strict-transport-security
+    | 1 << 59 // vary
+    | 1 << 72 // accept-language
+    | 1 << 83 // alt-svc
+    | 1 << 85 // content-security-policy
+    | 1 << 92 // server
+    | 1 << 95; // user-agent
+/// Names whose fields are never inserted: cookie, set-cookie, authorization.
+const NEVER: u128 = 1 << 5 | 1 << 14 | 1 << 84;
+
+/// The section that is being encoded.
+struct Draft {
+    base: u64,
+    required: u64,
+    lowest: u64,
+    /// Whether it may refer to entries that are not acknowledged; `None` before that was asked.
+    may_block: Option<bool>,
+    instructions_max: usize,
+}
+
+impl Draft {
+    fn refer(&mut self, index: u64) {
+        self.required = self.required.max(index + 1);
+        self.lowest = self.lowest.min(index);
+    }
+}
+
+impl Encoder {
+    /// With up to `capacity` bytes of the peer's table, and up to `blocked` streams that wait. Until
+    /// [`Encoder::on_peer_settings`], none.
+    #[must_use]
+    pub fn new(capacity: u32, blocked: u16) -> Self {
+        Self {
+            table: Table::default(),
+            capacity_wanted: u64::from(capacity),
+            blocked_wanted: u64::from(blocked),
+            peer_capacity: 0,
+            blocked_max: 0,
+            known_received: 0,
+            outstanding: VecDeque::new(),
+            fields: Box::new([0; FIELD_SLOTS]),
+            seen: Box::new([0; FIELD_SLOTS]),
+            instructions: Vec::new(),
+            lines: Vec::new(),
+            partial: Vec::new(),
+        }
+    }
+
+    /// What the peer permits (§3.2.3, §2.1.2). To be told once.
+    pub fn on_peer_settings(&mut self, max_table_capacity: u64, blocked_streams: u64) {
+        self.peer_capacity = max_table_capacity;
+        self.blocked_max = self.blocked_wanted.min(blocked_streams);
+        let capacity = self.capacity_wanted.min(max_table_capacity);
+        // Less than one entry is none.
+        if capacity >= ENTRY_OVERHEAD {
+            self.table.set_capacity(capacity);
+            integer::put(&mut self.instructions, 0x20, 5, capacity);
+        }
+    }
+
+    /// How many insertions there were.
+    #[must_use]
+    pub const fn insert_count(&self) -> u64 {
+        self.table.inserted()
+    }
+
+    /// How many of them the peer is known to have.
+    #[must_use]
+    pub const fn known_received(&self) -> u64 {
+        self.known_received
+    }
+
+    /// What is to be said on the encoder stream (§4.3), before or with the section: to be taken from the front as it is
+    /// sent.
+    pub const fn instructions(&mut self) -> &mut Vec<u8> {
+        &mut self.instructions
+    }
+
+    // ---- sections ----------------------------------------------------------------------------------------------------
+
+    /// Appends the encoded section of a stream's message to `into` (§4.5).
+    pub fn encode<'f>(
+        &mut self,
+        stream: u64,
+        lines: impl Iterator<Item = FieldLine<'f>>,
+        options: EncodeOptions,
+        into: &mut Vec<u8>,
+    ) {
+        let is_static = self.table.capacity() == 0 || self.outstanding.len() >= OUTSTANDING_MAX;
+        let base = self.table.inserted();
+        let mut draft = Draft {
+            base,
+            required: 0,
+            lowest: u64::MAX,
+            may_block: (!options.may_block || self.blocked_max == 0).then_some(false),
+            instructions_max: options.instructions_max,
+        };
+        self.lines.clear();
+        for line in lines {
+            if is_static {
+                self.static_line(&line);
+            } else {
+                self.line(&line, stream, &mut draft);
+            }
+        }
+        self.prefix(&draft, into);
+        into.extend_from_slice(&self.lines);
+        if draft.required > 0 {
+            self.outstanding.push_back(Section {
+                stream,
+                required: draft.required,
+                lowest: draft.lowest,
+            });
+        }
+    }
+
+    /// The required insert count and the base (§4.5.1).
+    fn prefix(&self, draft: &Draft, into: &mut Vec<u8>) {
+        if draft.required == 0 {
+            into.extend_from_slice(&[0, 0]);
+            return;
+        }
+        let full_range = 2 * (self.peer_capacity / ENTRY_OVERHEAD);
+        let encoded = draft.required % full_range.max(1) + 1;
+        integer::put(into, 0, 8, encoded);
+        match draft.base.checked_sub(draft.required) {
+            Some(delta) => integer::put(into, 0, 7, delta),
+            None => integer::put(into, 0x80, 7, draft.required - draft.base - 1),
+        }
+    }
+
+    fn static_line(&mut self, line: &FieldLine<'_>) {
+        let name = line.name.as_bytes();
+        match static_table::find(name, hash(name), line.value) {
+            Found::Field(index) if !line.is_sensitive => {
+                integer::put(&mut self.lines, 0xc0, 6, u64::from(index));
+            }
+            Found::Field(index) | Found::Name(index) => {
+                self.literal(Name::Static(index), line, 0);
+            }
+            Found::Nothing => self.literal(Name::Literal, line, 0),
+        }
+    }
+
+    #[inline]
+    fn line(&mut self, line: &FieldLine<'_>, stream: u64, draft: &mut Draft) {
+        let (name, value) = (line.name.as_bytes(), line.value);
+        let name_hash = hash(name);
+        let found = static_table::find(name, name_hash, value);
+        let static_name = match found {
+            Found::Field(index) if !line.is_sensitive => {
+                integer::put(&mut self.lines, 0xc0, 6, u64::from(index));
+                return;
+            }
+            Found::Field(index) | Found::Name(index) => Some(index),
+            Found::Nothing => None,
+        };
+        let bit = static_name.map_or(0, |index| 1u128 << index);
+        let is_secret = line.is_sensitive
+            || bit & NEVER != 0
+            || (static_name.is_none() && name == b"proxy-authorization");
+        if is_secret {
+            self.literal(
+                static_name.map_or(Name::Literal, Name::Static),
+                line,
+                draft.base,
+            );
+            return;
+        }
+        let field_hash = hash(value).rotate_left(7) ^ name_hash.wrapping_mul(0x9e37_79b1);
+        if let Some(index) = self.look_up(field_hash, name, Some(value)) {
+            let index = self.freshen(index, field_hash, draft);
+            if self.may_refer(index, stream, draft) {
+                draft.refer(index);
+                self.indexed(index, draft.base);
+                return;
+            }
+        } else if bit & AT_ONCE != 0 || self.was_seen(field_hash) {
+            if let Some(index) = self.insert(static_name, name_hash, field_hash, line, draft)
+                && self.may_refer(index, stream, draft)
+            {
+                draft.refer(index);
+                self.indexed(index, draft.base);
+                return;
+            }
+        }
+        let name = match static_name {
+            Some(index) => Name::Static(index),
+            None => match self.look_up(name_hash, name, None) {
+                Some(index) if self.may_refer(index, stream, draft) && !self.is_draining(index) => {
+                    draft.refer(index);
+                    Name::Dynamic(index)
+                }
+                _ => Name::Literal,
+            },
+        };
+        self.literal(name, line, draft.base);
+    }
+
+    /// An entry with this name, and this value if one is given.
+    #[inline]
+    fn look_up(&self, hash: u32, name: &[u8], value: Option<&[u8]>) -> Option<u64> {
+        let slot = *self.fields.get(hash as usize % FIELD_SLOTS)?;
+        // The low 32 bits of the index; the table holds far fewer entries than that.
+        let newest = self.table.inserted();
+        let index = newest.checked_sub(u64::from(
+            (newest as u32).wrapping_add(1).wrapping_sub(slot),
+        ))?;
+        let (known_name, known_value) = self.table.get(index)?;
+        let is_it = known_name == name && value.is_none_or(|value| value == known_value);
+        is_it.then_some(index)
+    }
+
+    fn note(&mut self, hash: u32, index: u64) {
+        if let Some(slot) = self.fields.get_mut(hash as usize % FIELD_SLOTS) {
+            *slot = (index as u32).wrapping_add(1);
+        }
+    }
+
+    /// Whether a field was sent before; from now on it was.
+    fn was_seen(&mut self, field_hash: u32) -> bool {
+        let rest = (field_hash >> 9) | 1 << 31;
+        match self.seen.get_mut(field_hash as usize % FIELD_SLOTS) {
+            Some(slot) => std::mem::replace(slot, rest) == rest,
+            None => false,
+        }
+    }
+
+    /// Whether the section may refer to an entry without having to wait for it, or may wait.
+    #[inline]
+    fn may_refer(&self, index: u64, stream: u64, draft: &mut Draft) -> bool {
+        index < self.known_received
+            || *draft
+                .may_block
+                .get_or_insert_with(|| self.may_block(stream))
+    }
+
+    /// Whether one more stream may have to wait (§2.1.2).
+    fn may_block(&self, stream: u64) -> bool {
+        let waits = |section: &&Section| section.required > self.known_received;
+        let mut waiting = 0;
+        for section in self.outstanding.iter().filter(waits) {
+            if section.stream == stream {
+                return true;
+            }
+            // A stream with several is counted more often than it has to be.
+            waiting += 1;
+        }
+        waiting < self.blocked_max
+    }
+
+    /// Whether an entry will be evicted soon: among the oldest eighth of a table that is nearly full (§2.1.1.1).
+    fn is_draining(&self, index: u64) -> bool {
+        let count = self.table.inserted() - self.table.oldest();
+        self.table.size() * 4 > self.table.capacity() * 3
+            && index < self.table.oldest() + count.div_ceil(8)
+    }
+
+    /// Below which index entries may be evicted (§2.1.1).
+    fn evictable(&self, draft: &Draft) -> u64 {
+        let outstanding = self.outstanding.iter().map(|section| section.lowest).min();
+        self.known_received
+            .min(draft.lowest)
+            .min(outstanding.unwrap_or(u64::MAX))
+    }
+
+    /// A newer copy of an entry that is draining, if there is room for one.
+    fn freshen(&mut self, index: u64, field_hash: u32, draft: &Draft) -> u64 {
+        if !self.is_draining(index) || self.instructions.len() + 10 > draft.instructions_max {
+            return index;
+        }
+        let Some((name, value)) = self.table.get(index) else {
+            return index;
+        };
+        let size = Table::size_of(name, value);
+        // What is copied may not be evicted for its copy: the peer could not read it.
+        if !self.table.has_room(size, self.evictable(draft).min(index)) {
+            return index;
+        }
+        let name_hash = hash(name);
+        let newest = self.table.inserted();
+        integer::put(&mut self.instructions, 0, 5, newest - 1 - index);
+        self.table.insert_from(index, None);
+        self.note(field_hash, newest);
+        self.note(name_hash, newest);
+        newest
+    }
+
+    /// Inserts a field, if there is room for it in the table and on the encoder stream.
+    fn insert(
+        &mut self,
+        static_name: Option<u8>,
+        name_hash: u32,
+        field_hash: u32,
+        line: &FieldLine<'_>,
+        draft: &Draft,
+    ) -> Option<u64> {
+        let (name, value) = (line.name.as_bytes(), line.value);
+        let size = Table::size_of(name, value);
+        let fits_stream =
+            self.instructions.len() + name.len() + value.len() + 20 <= draft.instructions_max;
+        if size > self.table.capacity() / 2 || !fits_stream {
+            return None;
+        }
+        let keep = self.evictable(draft);
+        if !self.table.has_room(size, keep) {
+            return None;
+        }
+        let newest = self.table.inserted();
+        if let Some(index) = static_name {
+            integer::put(&mut self.instructions, 0xc0, 6, u64::from(index));
+        } else if let Some(index) = self.look_up(name_hash, name, None) {
+            integer::put(&mut self.instructions, 0x80, 6, newest - 1 - index);
+        } else {
+            put_string(&mut self.instructions, 0x40, 5, name);
+        }
+        put_string(&mut self.instructions, 0, 7, value);
+        self.table.insert(name, value);
+        self.note(field_hash, newest);
+        if static_name.is_none() {
+            self.note(name_hash, newest);
+        }
+        Some(newest)
+    }
+
+    /// An indexed field line of the dynamic table (§4.5.2, §4.5.3).
+    fn indexed(&mut self, index: u64, base: u64) {
+        match index.checked_sub(base) {
+            None => integer::put(&mut self.lines, 0x80, 6, base - 1 - index),
+            Some(behind) => integer::put(&mut self.lines, 0x10, 4, behind),
+        }
+    }
+
+    /// A literal field line (§4.5.4, §4.5.5, §4.5.6).
+    fn literal(&mut self, name: Name, line: &FieldLine<'_>, base: u64) {
+        let is_sensitive = line.is_sensitive;
+        let flag = |bit: u8| if is_sensitive { bit } else { 0 };
+        match name {
+            Name::Static(index) => {
+                integer::put(&mut self.lines, 0x50 | flag(0x20), 4, u64::from(index));
+            }
+            Name::Dynamic(index) => match index.checked_sub(base) {
+                None => integer::put(&mut self.lines, 0x40 | flag(0x20), 4, base - 1 - index),
+                Some(behind) => integer::put(&mut self.lines, flag(0x08), 3, behind),
+            },
+            Name::Literal => {
+                put_string(&mut self.lines, 0x20 | flag(0x10), 3, line.name.as_bytes());
+            }
+        }
+        put_string(&mut self.lines, 0, 7, line.value);
+    }
+
+    // ---- the decoder stream ------------------------------------------------------------------------------------------
+
+    /// Takes what came on the decoder stream (§4.4).
+    ///
+    /// # Errors
+    ///
+    /// An instruction is not one, or acknowledges what was not sent.
+    pub fn on_decoder_stream(&mut self, bytes: &[u8]) -> Result<(), QpackError> {
+        let mut all = std::mem::take(&mut self.partial);
+        all.extend_from_slice(bytes);
+        let mut reader = Reader::new(&all);
+        let mut done = 0;
+        loop {
+            match self.acknowledgment(&mut reader) {
+                Ok(()) => done = reader.position(),
+                Err(None) => break,
+                Err(Some(error)) => return Err(error),
+            }
+        }
+        // An integer of ten bytes is too large, so that less than that stays.
+        all.drain(..done);
+        self.partial = all;
+        Ok(())
+    }
+
+    fn acknowledgment(&mut self, reader: &mut Reader<'_>) -> Result<(), Option<QpackError>> {
+        let halt = |error| match error {
+            IntegerError::Incomplete => None,
+            IntegerError::TooLarge => Some(QpackError::decoder_stream("an integer is too large")),
+        };
+        let first = reader.rest().first().copied().ok_or(None)?;
+        if first & 0x80 != 0 {
+            // §4.4.1: Section Acknowledgment.
+            let stream = integer::read(reader, 7).map_err(halt)?;
+            let at = self
+                .outstanding
+                .iter()
+                .position(|section| section.stream == stream)
+                .ok_or(Some(QpackError::decoder_stream(
+                    "an acknowledgment of a section that was not sent",
+                )))?;
+            if let Some(section) = self.outstanding.remove(at) {
+                self.known_received = self.known_received.max(section.required);
+            }
+        } else if first & 0x40 != 0 {
+            // §4.4.2: Stream Cancellation.
+            let stream = integer::read(reader, 6).map_err(halt)?;
+            self.outstanding.retain(|section| section.stream != stream);
+        } else {
+            // §4.4.3: Insert Count Increment.
+            let increment = integer::read(reader, 6).map_err(halt)?;
+            let known = self.known_received.saturating_add(increment);
+            if increment == 0 || known > self.table.inserted() {
+                return Err(Some(QpackError::decoder_stream(
+                    "an increment of nothing, or of more than was inserted",
+                )));
+            }
+            self.known_received = known;
+        }
+        Ok(())
+    }
+}
+
+/// How a literal names its field.
+#[derive(Clone, Copy)]
+enum Name {
+    Static(u8),
+    Dynamic(u64),
+    Literal,
+}
+
+/// Appends a string, in the shorter of both codings (§4.1.2).
+#[inline]
+fn put_string(into: &mut Vec<u8>, flags: u8, prefix: u32, text: &[u8]) {
+    let coded = huffman::encoded_len(text);
+    if coded < text.len() {
+        integer::put(into, flags | 1 << prefix, prefix, coded as u64);
+        huffman::encode(text, into);
+    } else {
+        integer::put(into, flags, prefix, text.len() as u64);
+        into.extend_from_slice(text);
+    }
+}
