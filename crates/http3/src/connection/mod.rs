@@ -1,75 +1,81 @@
 //! One end of an HTTP/3 connection (RFC 9114 §3, §5, §6).
+//!
+//! Owns no transport: each call takes the connection that it is about. Streams are told apart here; what comes on each is
+//! read by its room.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `request_stream`, `receive` | one request and its response: what comes; what follows from it |
+//! | `send` | what the application says |
+//! | `critical` | our control and QPACK streams |
+//! | `unidirectional`, `control` | the peer's |
+//! | `priorities` | who is to be served first (RFC 9218) |
+//! | `shutdown` | GOAWAY, both ways |
+//! | `datagrams` | HTTP datagrams (RFC 9297) |
+//! | `shared`, `statistics` | what they have in common |
+
+mod control;
+mod critical;
+mod datagrams;
+mod priorities;
+mod receive;
+mod request_stream;
+mod send;
+mod shared;
+mod shutdown;
+mod statistics;
+mod unidirectional;
+
+use std::collections::{BTreeMap, VecDeque};
 
 use lastbyte_quic::{
     Time, connection as transport,
     datagram::DatagramError,
-    stream::{Source, StreamSink},
+    stream::{Source, StreamEvent},
 };
-use lastbyte_wire::{Side, StreamId};
+use lastbyte_wire::{Direction, Side, StreamId};
 
+use self::{
+    critical::OwnStreams,
+    request_stream::RequestStream,
+    shared::{Fault, Shared},
+    shutdown::Shutdown,
+    unidirectional::PeerStreams,
+};
+pub use self::{
+    receive::{BodySink, Sink},
+    statistics::Statistics,
+};
 use crate::{
     Body, Code, Config, ConnectionError, Event, Fields, Priority, ReadError, Request, RequestError,
-    Response, SendError, Settings,
+    Response, SendError, Settings, qpack::Encoder,
 };
 
 /// One end of an HTTP/3 connection.
 #[derive(Debug)]
 pub struct Connection {
-    side: Side,
-    config: Config,
-}
-
-/// Where bodies go while their packets are at hand.
-pub trait BodySink {
-    /// Takes the next bytes of a message's body, in order, each byte once. Returns how many were taken: the rest is kept,
-    /// and [`Connection::read`] gets it.
-    fn body(&mut self, stream: StreamId, bytes: &[u8]) -> usize;
-
-    /// Whether the body of this message is to go here at all. If not, [`Event::Data`] tells of it.
-    fn takes(&self, stream: StreamId) -> bool {
-        let _ = stream;
-        true
-    }
-}
-
-/// Leads what the transport receives to a [`BodySink`], as far as it is body: what
-/// [`handle_datagram`](transport::Connection::handle_datagram) is to be given.
-pub struct Sink<'a> {
-    http3: &'a mut Connection,
-    body: &'a mut dyn BodySink,
-}
-
-impl core::fmt::Debug for Sink<'_> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Sink").field(&self.http3).finish()
-    }
-}
-
-impl StreamSink for Sink<'_> {
-    fn data(&mut self, id: StreamId, _: u64, data: &[u8], _: bool) -> usize {
-        self.body.body(id, data)
-    }
-}
-
-/// What has been counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// Requests received or sent.
-    pub requests: u64,
-    /// Final responses received or sent.
-    pub responses: u64,
-    /// Messages that came to no end.
-    pub resets: u64,
-    /// Bytes of field sections sent, as they were encoded.
-    pub sections_sent: u64,
-    /// The same as text, without the 32 bytes a field that limits count.
-    pub text_sent: u64,
-    /// Bytes of field sections received, as they were encoded.
-    pub sections_received: u64,
-    /// The same as text.
-    pub text_received: u64,
-    /// Messages that had to wait for the QPACK encoder stream.
-    pub blocked: u64,
+    shared: Shared,
+    encoder: Encoder,
+    own: OwnStreams,
+    peer: PeerStreams,
+    /// Request streams that are not over.
+    streams: BTreeMap<StreamId, Box<RequestStream>>,
+    spare_streams: Vec<Box<RequestStream>>,
+    /// Streams that a sink found something on.
+    ready: VecDeque<StreamId>,
+    faults: VecDeque<(StreamId, Fault)>,
+    /// Until when the heads of requests may take, the earliest first.
+    heads: VecDeque<(Time, StreamId)>,
+    early_priorities: BTreeMap<StreamId, Priority>,
+    shutdown: Shutdown,
+    /// What the peer says about itself, or what was remembered.
+    settings: Option<Settings>,
+    remembered: Option<Settings>,
+    failure: Option<ConnectionError>,
+    is_failure_told: bool,
+    /// What is being put together to be sent.
+    outgoing: Vec<u8>,
+    section: Vec<u8>,
 }
 
 impl Connection {
@@ -87,17 +93,40 @@ impl Connection {
 
     fn new(side: Side, config: &Config) -> Self {
         Self {
-            side,
-            config: config.clone(),
+            shared: Shared::new(side, config),
+            encoder: Encoder::new(
+                config.qpack_encoder_capacity,
+                config.qpack_encoder_blocked_streams,
+            ),
+            own: OwnStreams::new(side, config),
+            peer: PeerStreams::default(),
+            streams: BTreeMap::new(),
+            spare_streams: Vec::new(),
+            ready: VecDeque::new(),
+            faults: VecDeque::new(),
+            heads: VecDeque::new(),
+            early_priorities: BTreeMap::new(),
+            shutdown: Shutdown::default(),
+            settings: None,
+            remembered: None,
+            failure: None,
+            is_failure_told: false,
+            outgoing: Vec::new(),
+            section: Vec::new(),
         }
     }
 
     /// What the server said about itself when the ticket was given that 0-RTT is sent with (RFC 9114 §7.2.4.2). It holds
     /// until the server speaks for itself, and is checked then.
     #[must_use]
-    pub fn with_remembered(self, settings: Settings) -> Self {
-        let _ = settings;
+    pub fn with_remembered(mut self, settings: Settings) -> Self {
+        self.remembered = Some(settings);
         self
+    }
+
+    /// The server rejected 0-RTT: what was remembered of it does not bind it. What was sent is sent again by the transport.
+    pub fn on_zero_rtt_rejected(&mut self) {
+        self.remembered = None;
     }
 
     // ---- events and time ---------------------------------------------------------------------------------------------
@@ -106,14 +135,119 @@ impl Connection {
     /// at the start. It takes all events of the transport's streams; those of [`transport::Connection::poll_event`] are
     /// left to the caller.
     pub fn poll(&mut self, quic: &mut transport::Connection, now: Time) -> Option<Event> {
-        let _ = (quic, now);
-        None
+        self.shared.now = now;
+        if self.failure.is_some() {
+            return self.tell_failure(quic);
+        }
+        if let Some(event) = self.shared.events.pop_front() {
+            return Some(event);
+        }
+        self.open_own_streams(quic);
+        self.check_heads(quic);
+        self.check_shutdown(quic);
+        loop {
+            if self.failure.is_some() {
+                return self.tell_failure(quic);
+            }
+            if let Some(event) = self.shared.events.pop_front() {
+                return Some(event);
+            }
+            if let Some((id, fault)) = self.faults.pop_front() {
+                self.on_fault(quic, id, fault);
+            } else if let Some(id) = self.ready.pop_front() {
+                self.attend(quic, id);
+            } else if let Some(event) = quic.streams().poll_event() {
+                self.on_stream_event(quic, event);
+            } else if !self.take_datagram(quic) {
+                break;
+            }
+        }
+        self.flush(quic);
+        if self.failure.is_some() {
+            return self.tell_failure(quic);
+        }
+        self.check_drained();
+        self.shared.events.pop_front()
+    }
+
+    fn on_stream_event(&mut self, quic: &mut transport::Connection, event: StreamEvent) {
+        match event {
+            StreamEvent::Opened(Direction::Bidirectional) => self.accept_requests(quic),
+            StreamEvent::Opened(Direction::Unidirectional) => self.accept_unidirectional(quic),
+            StreamEvent::Available(Direction::Bidirectional) => {
+                if self.shared.side == Side::Client {
+                    self.shared.events.push_back(Event::RequestsAvailable);
+                }
+            }
+            StreamEvent::Available(Direction::Unidirectional) => self.open_own_streams(quic),
+            StreamEvent::Readable(id) if is_request(id) => self.attend(quic, id),
+            StreamEvent::Readable(id) => self.read_unidirectional(quic, id),
+            StreamEvent::Reset { id, code } if is_request(id) => self.on_reset(quic, id, code),
+            StreamEvent::Reset { id, .. } => self.on_unidirectional_end(id),
+            StreamEvent::Stopped { id, code } if is_request(id) => self.on_stopped(id, code),
+            StreamEvent::Stopped { id, .. } => self.on_own_stream_stopped(id),
+            StreamEvent::SourceFailed { id, code } => self.on_source_failed(id, code),
+            StreamEvent::Writable(id) if is_request(id) => {
+                if self.streams.contains_key(&id) {
+                    self.shared.events.push_back(Event::Writable { stream: id });
+                }
+            }
+            StreamEvent::Writable(_) => self.flush(quic),
+            StreamEvent::Finished(id) => self.on_sent(id),
+        }
+    }
+
+    /// The client opened request streams (RFC 9114 §6.1).
+    fn accept_requests(&mut self, quic: &mut transport::Connection) {
+        if self.shared.side == Side::Client {
+            self.fail(ConnectionError::new(
+                Code::STREAM_CREATION_ERROR,
+                "a bidirectional stream of the server's",
+            ));
+            return;
+        }
+        while let Some(id) = quic.streams().accept(Direction::Bidirectional) {
+            if self.shutdown.refuses(id) {
+                self.refuse(quic, id);
+                continue;
+            }
+            self.shutdown.on_accepted(id);
+            let stream = self.new_stream();
+            self.streams.insert(id, stream);
+            if id.index() + 1 >= self.shared.config.limits.requests {
+                let now = self.shared.now;
+                self.shut_down(quic, now);
+            }
+        }
+    }
+
+    fn new_stream(&mut self) -> Box<RequestStream> {
+        self.spare_streams
+            .pop()
+            .unwrap_or_else(|| Box::new(RequestStream::new()))
+    }
+
+    /// A rule was broken that concerns all streams.
+    fn fail(&mut self, error: ConnectionError) {
+        self.failure.get_or_insert(error);
+    }
+
+    fn tell_failure(&mut self, quic: &mut transport::Connection) -> Option<Event> {
+        let error = self.failure?;
+        if std::mem::replace(&mut self.is_failure_told, true) {
+            return None;
+        }
+        self.shared.events.clear();
+        let now = self.shared.now;
+        quic.close(now, error.code.get());
+        Some(Event::Failed(error))
     }
 
     /// When [`Connection::poll`] wants to be called, if nothing happens before.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        None
+        let head = self.heads.front().map(|(until, _)| *until);
+        [head, self.shutdown.deadline()].into_iter().flatten().min()
     }
 
     /// Leads bodies from packets right to `body`, without a copy. What is not body, or not taken, is kept for
@@ -135,8 +269,7 @@ impl Connection {
         request: &Request,
         body: Body,
     ) -> Result<StreamId, RequestError> {
-        let _ = (quic, request, body);
-        Err(RequestError::Blocked)
+        self.send_request(quic, request, body)
     }
 
     /// A server says something before it answers, such as 103 Early Hints (RFC 9110 §15.2, RFC 8297).
@@ -150,8 +283,7 @@ impl Connection {
         stream: StreamId,
         response: &Response,
     ) -> Result<(), SendError> {
-        let _ = (quic, stream, response);
-        Err(SendError::UnknownStream)
+        self.send_interim(quic, stream, response)
     }
 
     /// A server answers. A `priority` field in the response changes how it is scheduled (RFC 9218 §8).
@@ -166,8 +298,7 @@ impl Connection {
         response: &Response,
         body: Body,
     ) -> Result<(), SendError> {
-        let _ = (quic, stream, response, body);
-        Err(SendError::UnknownStream)
+        self.send_response(quic, stream, response, body)
     }
 
     /// Sends all of a source as body, in one DATA frame.
@@ -181,8 +312,7 @@ impl Connection {
         stream: StreamId,
         source: Box<dyn Source>,
     ) -> Result<(), SendError> {
-        let _ = (quic, stream, source);
-        Err(SendError::UnknownStream)
+        self.send_source(quic, stream, source)
     }
 
     /// Sends bytes of a body, as many as there is room for; if not all, [`Event::Writable`] follows when there is room.
@@ -197,8 +327,7 @@ impl Connection {
         stream: StreamId,
         bytes: &[u8],
     ) -> Result<usize, SendError> {
-        let _ = (quic, stream, bytes);
-        Err(SendError::UnknownStream)
+        self.send_bytes(quic, stream, bytes)
     }
 
     /// Ends a message whose body followed.
@@ -211,8 +340,7 @@ impl Connection {
         quic: &mut transport::Connection,
         stream: StreamId,
     ) -> Result<(), SendError> {
-        let _ = (quic, stream);
-        Err(SendError::UnknownStream)
+        self.send_end(quic, stream)
     }
 
     /// Ends a message with trailers.
@@ -226,8 +354,7 @@ impl Connection {
         stream: StreamId,
         fields: &Fields,
     ) -> Result<(), SendError> {
-        let _ = (quic, stream, fields);
-        Err(SendError::UnknownStream)
+        self.send_trailers(quic, stream, fields)
     }
 
     /// Hands out body that was received, slice by slice, until `read` takes less than it is given or there is no more.
@@ -243,13 +370,13 @@ impl Connection {
         stream: StreamId,
         read: &mut dyn FnMut(&[u8]) -> usize,
     ) -> Result<usize, ReadError> {
-        let _ = (quic, now, stream, read);
-        Err(ReadError::UnknownStream)
+        self.shared.now = now;
+        self.read_body(quic, stream, read)
     }
 
     /// Gives our message up. Does nothing if it was sent.
     pub fn reset(&mut self, quic: &mut transport::Connection, stream: StreamId, code: Code) {
-        let _ = (quic, stream, code);
+        self.reset_sending(quic, stream, code);
     }
 
     /// Asks the peer to send no more of its message, which is not told of any more. A server that needs no more of a request
@@ -261,7 +388,8 @@ impl Connection {
         stream: StreamId,
         code: Code,
     ) {
-        let _ = (quic, now, stream, code);
+        self.shared.now = now;
+        self.stop_receiving(quic, stream, code);
     }
 
     /// Gives up both messages of a stream: a client its request, with `REQUEST_CANCELLED`, or a server one that it did not
@@ -284,7 +412,7 @@ impl Connection {
         stream: StreamId,
         priority: Priority,
     ) {
-        let _ = (quic, stream, priority);
+        self.set_priority(quic, stream, priority);
     }
 
     /// Sends an HTTP datagram (RFC 9297): once, or not at all.
@@ -298,8 +426,7 @@ impl Connection {
         stream: StreamId,
         payload: &[u8],
     ) -> Result<(), DatagramError> {
-        let _ = (quic, stream, payload);
-        Err(DatagramError::NotSupported)
+        self.put_datagram(quic, stream, payload)
     }
 
     // ---- the connection ----------------------------------------------------------------------------------------------
@@ -307,35 +434,41 @@ impl Connection {
     /// Shuts down in peace (RFC 9114 §5.2): the peer is told to begin nothing new; a round trip later, what it began
     /// nevertheless is refused; [`Event::Drained`] tells when nothing is left.
     pub fn shut_down(&mut self, quic: &mut transport::Connection, now: Time) {
-        let _ = (quic, now);
+        self.shared.now = now;
+        self.begin_shutdown(quic);
     }
 
     /// Closes the connection at once.
     pub fn close(&mut self, quic: &mut transport::Connection, now: Time, code: Code) {
+        self.flush(quic);
         quic.close(now, code.get());
     }
 
     /// What the peer has told about itself, or what was remembered of it; `None` before.
     #[must_use]
     pub const fn peer_settings(&self) -> Option<&Settings> {
-        None
+        self.settings.as_ref()
     }
 
     /// Takes fields that are not needed any more, so that their memory serves the next message.
     pub fn recycle(&mut self, fields: Fields) {
-        let _ = fields;
+        self.shared.recycle(fields);
     }
 
     /// Why the connection failed, if it did.
     #[must_use]
     pub const fn error(&self) -> Option<ConnectionError> {
-        None
+        self.failure
     }
 
     /// What has been counted.
     #[must_use]
-    pub fn statistics(&self) -> Statistics {
-        let _ = (&self.config, self.side);
-        Statistics::default()
+    pub const fn statistics(&self) -> Statistics {
+        self.shared.statistics
     }
+}
+
+/// Whether a stream carries a request.
+fn is_request(id: StreamId) -> bool {
+    id.direction() == Direction::Bidirectional
 }

@@ -64,6 +64,24 @@ impl Streams {
         Ok(accepted.len())
     }
 
+    /// How many bytes a write would take now, with a source behind them. If fewer than `wanted`, an event follows when there
+    /// is more room.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be written any more.
+    pub fn room(&mut self, id: StreamId, wanted: usize) -> Result<usize, WriteError> {
+        let buffer_max = self.config.send_buffer.max(1);
+        let send = self.open_send(id)?;
+        let room = if send.body.has_room_for_parts(2) {
+            buffer_max.saturating_sub(send.body.written())
+        } else {
+            0
+        };
+        send.wants_room = room < wanted;
+        Ok(room)
+    }
+
     /// Appends all of a source. It is read when packets are filled, and dropped when all of it is acknowledged.
     ///
     /// # Errors

@@ -78,7 +78,11 @@ impl Body {
     }
 
     pub(super) fn has_room_for_part(&self) -> bool {
-        self.parts.len() < PARTS_MAX
+        self.has_room_for_parts(1)
+    }
+
+    pub(super) fn has_room_for_parts(&self, count: usize) -> bool {
+        self.parts.len() + count <= PARTS_MAX
     }
 
     /// Appends bytes. The caller has seen to it that there is room.

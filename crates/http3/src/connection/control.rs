@@ -1,0 +1,288 @@
+//! The peer's control stream (RFC 9114 §6.2.1, §7.2; RFC 9218 §7).
+//!
+//! Owns its frames: which may come when and from whom, and what they say. What they bring about is done once the transport
+//! can be spoken to.
+
+use lastbyte_quic::{connection as transport, stream};
+use lastbyte_wire::{Direction, Reader, Side, StreamId};
+
+use super::{
+    Connection,
+    shared::{Shared, enough},
+};
+use crate::{
+    Code, ConnectionError, Event, Priority, Settings,
+    frame::{FrameHeader, FrameType, PartialHeader},
+};
+
+/// What a frame said.
+#[derive(Clone, Copy, Debug)]
+enum Said {
+    Settings(Settings),
+    GoAway(u64),
+    Priority(StreamId, Priority),
+    MaxPushId(u64),
+    CancelPush,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ControlStream {
+    header: PartialHeader,
+    /// The frame that is being read, and how much of it is to come.
+    frame: Option<(FrameType, u64)>,
+    payload: Vec<u8>,
+    has_settings: bool,
+    /// What has been read and not been done: bounded by what frames may come.
+    said: Vec<Said>,
+    max_push_id: Option<u64>,
+}
+
+/// Frames of one integer.
+const INTEGER_MAX: u64 = 8;
+/// `PRIORITY_UPDATE`: an integer and a short text.
+const PRIORITY_MAX: u64 = 256;
+
+const fn error(code: Code, reason: &'static str) -> ConnectionError {
+    ConnectionError::new(code, reason)
+}
+
+impl ControlStream {
+    /// Takes what came.
+    pub(super) fn take(
+        &mut self,
+        bytes: &[u8],
+        shared: &mut Shared,
+    ) -> Result<(), ConnectionError> {
+        let mut rest = bytes;
+        loop {
+            let Some((frame_type, left)) = self.frame else {
+                let Some(header) = self.header.take(&mut rest) else {
+                    return Ok(());
+                };
+                self.begin(header, shared)?;
+                continue;
+            };
+            let len = usize::try_from(left).map_or(rest.len(), |left| left.min(rest.len()));
+            let (piece, behind) = rest.split_at(len);
+            rest = behind;
+            if frame_type.is_known() {
+                self.payload.extend_from_slice(piece);
+            }
+            let left = left - piece.len() as u64;
+            if left > 0 {
+                self.frame = Some((frame_type, left));
+                return Ok(());
+            }
+            self.frame = None;
+            if frame_type.is_known() {
+                let payload = std::mem::take(&mut self.payload);
+                let result = self.on_frame(frame_type, &payload, shared);
+                self.payload = payload;
+                self.payload.clear();
+                result?;
+            }
+        }
+    }
+
+    /// Whether such a frame may come now, from this peer, and of this length.
+    fn begin(&mut self, header: FrameHeader, shared: &mut Shared) -> Result<(), ConnectionError> {
+        let FrameHeader { frame_type, len } = header;
+        let is_settings = frame_type == FrameType::SETTINGS;
+        if !self.has_settings && !is_settings {
+            return Err(error(
+                Code::MISSING_SETTINGS,
+                "a control stream that does not begin with SETTINGS",
+            ));
+        }
+        let is_server = shared.side == Side::Server;
+        let len_max = match frame_type {
+            FrameType::SETTINGS if self.has_settings => {
+                return Err(error(Code::FRAME_UNEXPECTED, "a second SETTINGS"));
+            }
+            FrameType::SETTINGS => {
+                self.has_settings = true;
+                u64::from(shared.config.limits.settings_size)
+            }
+            FrameType::PRIORITY_UPDATE_REQUEST | FrameType::PRIORITY_UPDATE_PUSH if is_server => {
+                enough(
+                    shared.guard.priority_updates.take(1, shared.now),
+                    "too many PRIORITY_UPDATE",
+                )?;
+                PRIORITY_MAX
+            }
+            FrameType::MAX_PUSH_ID if !is_server => {
+                return Err(error(Code::FRAME_UNEXPECTED, "MAX_PUSH_ID from a server"));
+            }
+            FrameType::GOAWAY | FrameType::CANCEL_PUSH | FrameType::MAX_PUSH_ID => {
+                shared.on_unknown(len)?;
+                if len > INTEGER_MAX {
+                    return Err(error(Code::FRAME_ERROR, "a frame of one integer is longer"));
+                }
+                INTEGER_MAX
+            }
+            frame_type if frame_type.is_known() => {
+                return Err(error(
+                    Code::FRAME_UNEXPECTED,
+                    "a frame that may not be on a control stream",
+                ));
+            }
+            _ => {
+                shared.on_unknown(len)?;
+                u64::MAX
+            }
+        };
+        enough(len <= len_max, "a frame on the control stream is too long")?;
+        self.frame = Some((frame_type, len));
+        Ok(())
+    }
+
+    fn on_frame(
+        &mut self,
+        frame_type: FrameType,
+        payload: &[u8],
+        shared: &mut Shared,
+    ) -> Result<(), ConnectionError> {
+        let said = match frame_type {
+            FrameType::SETTINGS => {
+                let (settings, unknown) = Settings::decode(payload)?;
+                for _ in 0..unknown {
+                    shared.on_unknown(0)?;
+                }
+                Said::Settings(settings)
+            }
+            FrameType::GOAWAY => Said::GoAway(integer(payload)?),
+            FrameType::MAX_PUSH_ID => Said::MaxPushId(integer(payload)?),
+            FrameType::CANCEL_PUSH => {
+                integer(payload)?;
+                Said::CancelPush
+            }
+            FrameType::PRIORITY_UPDATE_REQUEST => priority_update(payload)?,
+            _ => {
+                // RFC 9218 §7.2: nothing was ever pushed.
+                return Err(error(Code::ID_ERROR, "the priority of a push that is not"));
+            }
+        };
+        self.said.push(said);
+        Ok(())
+    }
+}
+
+/// The payload of a frame that is one integer (§7.1).
+fn integer(payload: &[u8]) -> Result<u64, ConnectionError> {
+    let mut reader = Reader::new(payload);
+    match reader.varint() {
+        Ok(value) if reader.is_empty() => Ok(value.get()),
+        _ => Err(error(
+            Code::FRAME_ERROR,
+            "a frame of one integer is longer or shorter",
+        )),
+    }
+}
+
+fn priority_update(payload: &[u8]) -> Result<Said, ConnectionError> {
+    let mut reader = Reader::new(payload);
+    let id = reader
+        .varint()
+        .map(StreamId::from)
+        .map_err(|_| error(Code::FRAME_ERROR, "PRIORITY_UPDATE without an identifier"))?;
+    let is_request = id.initiator() == Side::Client && id.direction() == Direction::Bidirectional;
+    if !is_request {
+        return Err(error(Code::ID_ERROR, "the priority of what is no request"));
+    }
+    // What it leaves out is as by default, not as it was (RFC 9218 §7).
+    let priority = Priority::default().updated(reader.rest());
+    Ok(Said::Priority(id, priority))
+}
+
+impl Connection {
+    /// Does what the control stream said.
+    pub(super) fn apply_control(&mut self, quic: &mut transport::Connection) {
+        let mut said = std::mem::take(&mut self.peer.control.said);
+        for one in said.drain(..) {
+            let result = match one {
+                Said::Settings(settings) => self.on_settings(quic, settings),
+                Said::GoAway(id) => self.on_goaway(quic, id),
+                Said::Priority(id, priority) => self.on_priority_update(quic, id, priority),
+                Said::MaxPushId(id) => self.on_max_push_id(id),
+                // §7.2.3: whichever it is, it was not promised; to a client, not permitted.
+                Said::CancelPush => Err(error(Code::ID_ERROR, "a push that is not")),
+            };
+            if let Err(error) = result {
+                self.fail(error);
+                return;
+            }
+        }
+        self.peer.control.said = said;
+    }
+
+    fn on_settings(
+        &mut self,
+        quic: &mut transport::Connection,
+        settings: Settings,
+    ) -> Result<(), ConnectionError> {
+        if let Some(remembered) = &self.remembered {
+            settings.check_remembered(remembered)?;
+        }
+        // RFC 9297 §2.1.1: they need the transport's.
+        let takes_datagrams = quic
+            .peer_parameters()
+            .is_none_or(|parameters| parameters.max_datagram_frame_size.get() > 0);
+        if settings.h3_datagram && !takes_datagrams {
+            return Err(error(
+                Code::SETTINGS_ERROR,
+                "HTTP datagrams without datagrams of the transport",
+            ));
+        }
+        self.encoder.on_peer_settings(
+            settings.qpack_max_table_capacity,
+            settings.qpack_blocked_streams,
+        );
+        self.settings = Some(settings);
+        self.shared.events.push_back(Event::Settings);
+        Ok(())
+    }
+
+    fn on_max_push_id(&mut self, id: u64) -> Result<(), ConnectionError> {
+        let max = &mut self.peer.control.max_push_id;
+        if max.is_some_and(|max| id < max) {
+            return Err(error(Code::ID_ERROR, "MAX_PUSH_ID that falls"));
+        }
+        *max = Some(id);
+        Ok(())
+    }
+
+    fn on_priority_update(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        priority: Priority,
+    ) -> Result<(), ConnectionError> {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.priority = priority;
+            let is_known = stream.expects != super::request_stream::Expects::Head;
+            if is_known {
+                // One that is over needs no order.
+                let _ = quic.streams().set_priority(id, priority.for_transport());
+                self.shared.events.push_back(Event::Priority {
+                    stream: id,
+                    priority,
+                });
+            } else {
+                self.keep_early_priority(id, priority);
+            }
+            return Ok(());
+        }
+        if self.shutdown.has_accepted(id) {
+            return Ok(());
+        }
+        // RFC 9218 §7.1: a stream that cannot be opened yet, whatever the limit is.
+        if id.index() >= self.shutdown.accepted() + stream::Config::STREAMS_MAX {
+            return Err(error(
+                Code::ID_ERROR,
+                "the priority of a stream beyond the limit",
+            ));
+        }
+        self.keep_early_priority(id, priority);
+        Ok(())
+    }
+}

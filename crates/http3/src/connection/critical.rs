@@ -1,0 +1,164 @@
+//! Our control and QPACK streams (RFC 9114 §6.2.1, RFC 9204 §4.2).
+//!
+//! Owns what is to be said on them until the transport takes it; they go before all others. They are opened as soon as
+//! the peer permits, before any request.
+
+use lastbyte_quic::{connection as transport, stream};
+use lastbyte_wire::{Direction, Side, StreamId, VarInt};
+
+use super::{Connection, shared::enough};
+use crate::{
+    Code, Config, ConnectionError, Settings,
+    frame::{FrameHeader, FrameType, reserved},
+    settings::put_varint,
+};
+
+pub(super) const CONTROL: u32 = 0x0;
+pub(super) const PUSH: u32 = 0x1;
+pub(super) const ENCODER: u32 = 0x2;
+pub(super) const DECODER: u32 = 0x3;
+
+/// What may wait for one of the streams. More means that the peer gives no credit for what it needs.
+const WAITING_MAX: usize = 64 << 10;
+
+#[derive(Debug)]
+pub(super) struct OwnStreams {
+    control: Option<StreamId>,
+    encoder: Option<StreamId>,
+    decoder: Option<StreamId>,
+    /// What is to be said on the control stream.
+    outbox: Vec<u8>,
+    /// How many bytes were written to the encoder stream.
+    encoder_sent: u64,
+}
+
+impl OwnStreams {
+    pub(super) fn new(side: Side, config: &Config) -> Self {
+        let mut outbox = Vec::new();
+        let settings = Settings {
+            max_field_section_size: u64::from(config.field_section_size_max),
+            qpack_max_table_capacity: u64::from(config.qpack_table_capacity),
+            qpack_blocked_streams: u64::from(config.qpack_blocked_streams),
+            // Only a server's says anything (RFC 9220 §3).
+            enable_connect_protocol: config.extended_connect && side == Side::Server,
+            h3_datagram: config.datagrams,
+        };
+        let mut payload = Vec::new();
+        let grease = config
+            .grease
+            .map(|seed| (reserved(seed >> 1), VarInt::saturating(seed & 0xff)));
+        settings.encode(grease, &mut payload);
+        FrameHeader::put(FrameType::SETTINGS, payload.len() as u64, &mut outbox);
+        outbox.extend_from_slice(&payload);
+        if let Some(seed) = config.grease {
+            let frame_type = FrameType(reserved(seed).get());
+            FrameHeader::put(frame_type, 1, &mut outbox);
+            outbox.push(seed as u8);
+        }
+        Self {
+            control: None,
+            encoder: None,
+            decoder: None,
+            outbox,
+            encoder_sent: 0,
+        }
+    }
+
+    fn has(&self, id: StreamId) -> bool {
+        [self.control, self.encoder, self.decoder].contains(&Some(id))
+    }
+
+    /// How many bytes were written to the encoder stream.
+    pub(super) const fn encoder_sent(&self) -> u64 {
+        self.encoder_sent
+    }
+
+    /// How many bytes there is room for on the encoder stream.
+    pub(super) fn encoder_room(&self, quic: &mut transport::Connection, wanted: usize) -> usize {
+        self.encoder
+            .and_then(|id| quic.streams().room(id, wanted).ok())
+            .unwrap_or(0)
+    }
+
+    /// Puts a frame behind what is to be said on the control stream.
+    pub(super) fn put_control(&mut self, frame_type: FrameType, payload: &[u8]) {
+        FrameHeader::put(frame_type, payload.len() as u64, &mut self.outbox);
+        self.outbox.extend_from_slice(payload);
+    }
+
+    /// How much waits for the control stream.
+    pub(super) const fn control_waiting(&self) -> usize {
+        self.outbox.len()
+    }
+}
+
+/// Opens a stream, and says which it is.
+fn open(quic: &mut transport::Connection, stream_type: u32) -> Option<StreamId> {
+    let streams = quic.streams();
+    let id = streams.open(Direction::Unidirectional)?;
+    let mut first = Vec::new();
+    put_varint(&mut first, VarInt::from_u32(stream_type));
+    // A new stream has an empty buffer.
+    let _ = streams.set_priority(id, stream::Priority::CRITICAL);
+    let _ = streams.write(id, &first);
+    Some(id)
+}
+
+/// Writes what it can, and takes that off the front.
+fn pour(quic: &mut transport::Connection, into: Option<StreamId>, from: &mut Vec<u8>) -> usize {
+    let Some(id) = into.filter(|_| !from.is_empty()) else {
+        return 0;
+    };
+    let written = quic.streams().write(id, from).unwrap_or(0);
+    from.drain(..written);
+    written
+}
+
+impl Connection {
+    /// Opens them as far as the peer permits.
+    pub(super) fn open_own_streams(&mut self, quic: &mut transport::Connection) {
+        if self.own.decoder.is_some() {
+            return;
+        }
+        if self.own.control.is_none() {
+            self.own.control = open(quic, CONTROL);
+            pour(quic, self.own.control, &mut self.own.outbox);
+        }
+        if self.own.control.is_some() && self.own.encoder.is_none() {
+            self.own.encoder = open(quic, ENCODER);
+        }
+        if self.own.encoder.is_some() {
+            self.own.decoder = open(quic, DECODER);
+        }
+    }
+
+    /// Hands the transport what is to be said on them.
+    pub(super) fn flush(&mut self, quic: &mut transport::Connection) {
+        pour(quic, self.own.control, &mut self.own.outbox);
+        self.flush_encoder(quic);
+        let instructions = self.shared.decoder.instructions();
+        pour(quic, self.own.decoder, instructions);
+        let waiting = instructions.len().max(self.own.outbox.len());
+        if let Err(error) = enough(
+            waiting <= WAITING_MAX,
+            "no credit for control and QPACK streams",
+        ) {
+            self.fail(error);
+        }
+    }
+
+    pub(super) fn flush_encoder(&mut self, quic: &mut transport::Connection) {
+        let sent = pour(quic, self.own.encoder, self.encoder.instructions());
+        self.own.encoder_sent += sent as u64;
+    }
+
+    /// The peer wants no more of a stream of ours (RFC 9114 §6.2.1).
+    pub(super) fn on_own_stream_stopped(&mut self, id: StreamId) {
+        if self.own.has(id) {
+            self.fail(ConnectionError::new(
+                Code::CLOSED_CRITICAL_STREAM,
+                "a control or QPACK stream of ours is not wanted",
+            ));
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! What comes on request streams (RFC 9114 §4.1).
+//!
+//! Owns the ways that lead the transport's data to its stream: asked for, pushed by a sink, or after having waited; and
+//! what follows for the stream and the connection if it is not as it should be.
+
+use lastbyte_quic::{
+    connection as transport,
+    stream::{ReadError as TransportReadError, StreamSink},
+};
+use lastbyte_wire::{Side, StreamId, VarInt};
+
+use super::{
+    Connection,
+    request_stream::{Expects, RequestStream, Sends},
+    shared::{Fault, enough},
+};
+use crate::{Code, Event, ReadError, Response, StreamError};
+
+/// Where bodies go while their packets are at hand.
+pub trait BodySink {
+    /// Takes the next bytes of a message's body, in order, each byte once. Returns how many were taken: the rest is kept,
+    /// and [`Connection::read`] gets it.
+    fn body(&mut self, stream: StreamId, bytes: &[u8]) -> usize;
+
+    /// Whether the body of this message is to go here at all. If not, [`Event::Data`] tells of it.
+    fn takes(&self, stream: StreamId) -> bool {
+        let _ = stream;
+        true
+    }
+}
+
+/// Leads what the transport receives to a [`BodySink`], as far as it is body: what
+/// [`handle_datagram`](transport::Connection::handle_datagram) is to be given.
+pub struct Sink<'a> {
+    pub(super) http3: &'a mut Connection,
+    pub(super) body: &'a mut dyn BodySink,
+}
+
+impl core::fmt::Debug for Sink<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Sink").field(&self.http3).finish()
+    }
+}
+
+impl StreamSink for Sink<'_> {
+    fn takes(&self, id: StreamId) -> bool {
+        let stream = self.http3.streams.get(&id);
+        stream.is_some_and(|stream| stream.is_in_body() && !stream.is_ready) && self.body.takes(id)
+    }
+
+    fn data(&mut self, id: StreamId, _: u64, data: &[u8], fin: bool) -> usize {
+        let Connection {
+            streams,
+            shared,
+            ready,
+            faults,
+            ..
+        } = &mut *self.http3;
+        let Some(stream) = streams.get_mut(&id) else {
+            return 0;
+        };
+        let mut body = |bytes: &[u8]| self.body.body(id, bytes);
+        let taken = match stream.take(id, data, Some(&mut body), shared) {
+            Ok(taken) => taken,
+            Err(fault) => {
+                // What is wrong is wrong for all of it, and is dealt with when events are asked for.
+                stream.is_ready = true;
+                faults.push_back((id, fault));
+                return data.len();
+            }
+        };
+        if fin && taken == data.len() {
+            stream.has_end = true;
+        }
+        let wants_attention = stream.has_end || stream.is_blocked;
+        if wants_attention && !stream.is_ready {
+            stream.is_ready = true;
+            ready.push_back(id);
+        }
+        taken
+    }
+}
+
+impl Connection {
+    /// Reads what has come on a request stream, up to body that the application has to ask for.
+    pub(super) fn attend(&mut self, quic: &mut transport::Connection, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        stream.is_ready = false;
+        if stream.expects == Expects::Nothing || stream.is_blocked {
+            return;
+        }
+        self.read_stream(quic, id, None);
+    }
+
+    /// Reads, hands body to `body`, and tells what follows. Returns how much body was taken.
+    fn read_stream(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        mut body: Option<&mut dyn FnMut(&[u8]) -> usize>,
+    ) -> usize {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return 0;
+        };
+        let shared = &mut self.shared;
+        let mut fault = None;
+        let mut body_taken = 0;
+        if !stream.has_end {
+            let now = shared.now;
+            let read = quic.streams().read(id, now, &mut |bytes| {
+                let mut counted;
+                let body: Option<&mut dyn FnMut(&[u8]) -> usize> = match &mut body {
+                    Some(body) => {
+                        counted = |bytes: &[u8]| {
+                            let taken = body(bytes).min(bytes.len());
+                            body_taken += taken;
+                            taken
+                        };
+                        Some(&mut counted)
+                    }
+                    None => None,
+                };
+                stream
+                    .take(id, bytes, body, shared)
+                    .unwrap_or_else(|found| {
+                        fault = Some(found);
+                        0
+                    })
+            });
+            match read {
+                Ok(read) => stream.has_end = read.end && fault.is_none(),
+                Err(TransportReadError::Reset(code)) => {
+                    self.on_reset(quic, id, code);
+                    return 0;
+                }
+                Err(_) => {}
+            }
+        }
+        match fault {
+            Some(fault) => self.on_fault(quic, id, fault),
+            None => self.settle(quic, id),
+        }
+        body_taken
+    }
+
+    /// Tells what follows from what was read.
+    fn settle(&mut self, quic: &mut transport::Connection, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        let wants_schedule = std::mem::take(&mut stream.is_unscheduled);
+        if stream.has_body && !stream.is_body_told {
+            stream.is_body_told = true;
+            self.shared.events.push_back(Event::Data { stream: id });
+        }
+        if wants_schedule {
+            self.schedule_request(quic, id);
+        }
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        if stream.has_end && !stream.is_blocked && stream.expects != Expects::Nothing {
+            match stream.on_end(id, &mut self.shared) {
+                Ok(()) => self.forget_if_over(id),
+                Err(fault) => self.on_fault(quic, id, fault),
+            }
+            return;
+        }
+        if stream.expects == Expects::Head && self.shared.side == Side::Server && !stream.is_timed {
+            stream.is_timed = true;
+            let until = self.shared.now + self.shared.config.limits.head_timeout;
+            self.heads.push_back((until, id));
+        }
+    }
+
+    /// Decodes the sections that were waiting and need not any more.
+    pub(super) fn resume_unblocked(&mut self, quic: &mut transport::Connection) {
+        while let Some(number) = self.shared.decoder.next_unblocked() {
+            let Some(id) = VarInt::new(number).map(StreamId::from) else {
+                continue;
+            };
+            let Some(stream) = self.streams.get_mut(&id) else {
+                continue;
+            };
+            match stream.resume(id, &mut self.shared) {
+                Ok(()) => self.read_stream_if_idle(quic, id),
+                Err(fault) => self.on_fault(quic, id, fault),
+            }
+        }
+    }
+
+    fn read_stream_if_idle(&mut self, quic: &mut transport::Connection, id: StreamId) {
+        let is_blocked = self.streams.get(&id).is_none_or(|stream| stream.is_blocked);
+        if !is_blocked {
+            self.read_stream(quic, id, None);
+        }
+    }
+
+    /// The application reads a body.
+    pub(super) fn read_body(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        read: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Result<usize, ReadError> {
+        let stream = self.streams.get_mut(&id).ok_or(ReadError::UnknownStream)?;
+        match stream.expects {
+            Expects::Head => return Err(ReadError::NoHead),
+            Expects::Nothing => return Err(ReadError::UnknownStream),
+            Expects::Body | Expects::End => {}
+        }
+        stream.is_body_told = true;
+        if stream.is_blocked {
+            return Ok(0);
+        }
+        let taken = self.read_stream(quic, id, Some(read));
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.is_body_told = false;
+        }
+        Ok(taken)
+    }
+
+    // ---- when it is not as it should be --------------------------------------------------------------------------------
+
+    /// Something is wrong with what came on a stream.
+    pub(super) fn on_fault(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        fault: Fault,
+    ) {
+        match fault {
+            Fault::Connection(error) => self.fail(error),
+            Fault::Stream(error) => self.give_up(quic, id, error),
+            Fault::HeadTooLarge => self.refuse_head(quic, id),
+        }
+    }
+
+    /// Gives up both directions of a stream, and tells why (RFC 9114 §4.1.2).
+    pub(super) fn give_up(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        error: StreamError,
+    ) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        let was_told = !stream.is_hidden && !is_news(stream, self.shared.side);
+        if stream.expects != Expects::Nothing {
+            stream.expects = Expects::Nothing;
+            self.shared.decoder.cancel(id.get());
+            let now = self.shared.now;
+            // A part that is not there need not be stopped.
+            let _ = quic.streams().stop_sending(id, error.code.into(), now);
+        }
+        if stream.sends != Sends::Over {
+            stream.sends = Sends::Over;
+            let _ = quic.streams().reset(id, error.code.into());
+        }
+        self.shared.statistics.resets += 1;
+        if was_told {
+            self.shared
+                .events
+                .push_back(Event::Reset { stream: id, error });
+        }
+        self.count_as_given_up(id);
+        self.forget_if_over(id);
+    }
+
+    /// Answers a request whose head is too large (RFC 9114 §4.2.2), without the application.
+    fn refuse_head(&mut self, quic: &mut transport::Connection, id: StreamId) {
+        const TOO_LARGE: u16 = 431;
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        stream.is_hidden = true;
+        let answer = self.respond(quic, id, &Response::new(TOO_LARGE), crate::Body::Empty);
+        if answer.is_err() {
+            let error = StreamError::local(Code::EXCESSIVE_LOAD, "a head larger than is taken");
+            self.give_up(quic, id, error);
+            return;
+        }
+        self.count_as_given_up(id);
+        self.stop_receiving(quic, id, Code::NO_ERROR);
+    }
+
+    /// Nothing more of the peer's message is of interest.
+    pub(super) fn stop_receiving(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        code: Code,
+    ) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        if stream.expects == Expects::Nothing {
+            return;
+        }
+        stream.expects = Expects::Nothing;
+        if !stream.has_end || stream.is_blocked {
+            self.shared.decoder.cancel(id.get());
+        }
+        let now = self.shared.now;
+        // If all has come there is nothing to stop.
+        let _ = quic.streams().stop_sending(id, code.into(), now);
+        self.forget_if_over(id);
+    }
+
+    /// The peer gave its message up (RFC 9114 §4.1.1).
+    pub(super) fn on_reset(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        code: VarInt,
+    ) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        if stream.expects == Expects::Nothing {
+            return;
+        }
+        let is_news = is_news(stream, self.shared.side);
+        stream.expects = Expects::Nothing;
+        self.shared.decoder.cancel(id.get());
+        self.shared.statistics.resets += 1;
+        let wants_ours = !is_news && self.shared.side == Side::Server;
+        if !wants_ours && stream.sends != Sends::Over {
+            // Nobody is left who would answer, or care for the rest of the request.
+            stream.sends = Sends::Over;
+            let _ = quic.streams().reset(id, Code::REQUEST_CANCELLED.into());
+        }
+        if !is_news && !stream.is_hidden {
+            self.shared.events.push_back(Event::Reset {
+                stream: id,
+                error: StreamError::peer(code),
+            });
+        }
+        self.count_as_given_up(id);
+        self.forget_if_over(id);
+    }
+
+    /// The peer wants no more of our message.
+    pub(super) fn on_stopped(&mut self, id: StreamId, code: VarInt) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        // What was sent to the end may still be acknowledged; it is of no interest.
+        stream.sends = Sends::Over;
+        if !stream.is_hidden && !is_news(stream, self.shared.side) {
+            self.shared.events.push_back(Event::Stopped {
+                stream: id,
+                code: Code::new(code),
+            });
+        }
+        if code != VarInt::from(Code::NO_ERROR) {
+            self.count_as_given_up(id);
+        }
+        self.forget_if_over(id);
+    }
+
+    /// Rapid resets: requests that cost work and were not meant (RFC 9114 §10.5).
+    fn count_as_given_up(&mut self, id: StreamId) {
+        if self.shared.side == Side::Client {
+            return;
+        }
+        if let Some(stream) = self.streams.get_mut(&id)
+            && !std::mem::replace(&mut stream.is_counted, true)
+        {
+            let now = self.shared.now;
+            let is_enough = self.shared.guard.resets.take(1, now);
+            if let Err(error) = enough(is_enough, "too many requests are given up") {
+                self.fail(error);
+            }
+        }
+    }
+
+    /// Requests whose heads did not arrive in time.
+    pub(super) fn check_heads(&mut self, quic: &mut transport::Connection) {
+        while let Some(&(until, id)) = self.heads.front() {
+            let waits = self
+                .streams
+                .get(&id)
+                .is_some_and(|stream| stream.expects == Expects::Head);
+            if waits && until > self.shared.now {
+                return;
+            }
+            self.heads.pop_front();
+            if waits {
+                let error = StreamError::local(
+                    Code::REQUEST_INCOMPLETE,
+                    "the head of a request did not arrive in time",
+                );
+                self.give_up(quic, id, error);
+            }
+        }
+    }
+
+    pub(super) fn forget_if_over(&mut self, id: StreamId) {
+        if self.streams.get(&id).is_some_and(|stream| stream.is_over()) {
+            if let Some(mut stream) = self.streams.remove(&id)
+                && self.spare_streams.len() < SPARE_STREAMS_MAX
+            {
+                stream.renew();
+                self.spare_streams.push(stream);
+            }
+            self.early_priorities.remove(&id);
+        }
+    }
+}
+
+/// Whether the application has not heard of a stream: a server of one whose head has not come.
+fn is_news(stream: &RequestStream, side: Side) -> bool {
+    side == Side::Server && stream.expects == Expects::Head
+}
+
+/// Streams whose memory is kept for the next.
+const SPARE_STREAMS_MAX: usize = 64;

@@ -1,0 +1,424 @@
+//! What the application says on request streams (RFC 9114 §4.1).
+//!
+//! Owns the order of heads, body and trailers, and their frames. A head and the header of the DATA frame behind it are one
+//! write; a body from a source is one DATA frame. It must never write part of a frame and leave the rest to chance: what
+//! does not fit is refused as a whole.
+
+use lastbyte_quic::{
+    connection as transport,
+    stream::{Source, WriteError},
+};
+use lastbyte_wire::{Direction, Side, StreamId, VarInt};
+
+use super::{
+    Connection,
+    request_stream::{Expects, Sends},
+};
+use crate::{
+    Body, Code, Event, Fields, Request, RequestError, Response, SendError,
+    frame::{FrameHeader, FrameType},
+    message::{
+        check::{self, Facts},
+        priority_of,
+    },
+    qpack::EncodeOptions,
+};
+
+/// The header of a frame takes so much at most.
+const FRAME_HEADER_MAX: usize = 16;
+/// DATA frames of written bytes are not cut shorter than this.
+const WRITE_MIN: usize = 64;
+/// What each line of a section can take besides its text, and the section besides its lines.
+const LINE_OVERHEAD: usize = 16;
+const SECTION_OVERHEAD: usize = 32;
+/// Instructions that one section may bring about.
+const INSTRUCTIONS_MAX: usize = 2048;
+/// Where the connection has less credit, nothing is sent that could be needed to make credit flow (RFC 9204 §2.1.3).
+const BLOCKING_CREDIT_MIN: u64 = 16 << 10;
+
+impl Connection {
+    pub(super) fn send_request(
+        &mut self,
+        quic: &mut transport::Connection,
+        request: &Request,
+        body: Body,
+    ) -> Result<StreamId, RequestError> {
+        if self.shared.side == Side::Server {
+            return Err(RequestError::NotClient);
+        }
+        if self.failure.is_some() || self.shutdown.is_begun() {
+            return Err(RequestError::GoingAway);
+        }
+        let settings = self.settings.as_ref().or(self.remembered.as_ref());
+        if request.protocol().is_some()
+            && !settings.is_some_and(|settings| settings.enable_connect_protocol)
+        {
+            return Err(RequestError::ExtendedConnect);
+        }
+        let fields = request.fields();
+        let facts = self.check_outgoing(fields)?;
+        let method = request.method();
+        check_len(facts, &body, false)?;
+        self.open_own_streams(quic);
+        let id = quic
+            .streams()
+            .open(Direction::Bidirectional)
+            .ok_or(RequestError::Blocked)?;
+        let mut stream = self.new_stream();
+        stream.is_head = method == "HEAD";
+        stream.is_tunnel = method == "CONNECT";
+        stream.priority = request.priority();
+        let priority = stream.priority;
+        self.streams.insert(id, stream);
+        let _ = quic.streams().set_priority(id, priority.for_transport());
+        if let Err(error) = self.put_head(quic, id, fields, facts, body) {
+            // Its buffer cannot take even one head.
+            self.streams.remove(&id);
+            let _ = quic.streams().reset(id, Code::REQUEST_CANCELLED.into());
+            return Err(error.into());
+        }
+        self.shared.statistics.requests += 1;
+        Ok(id)
+    }
+
+    pub(super) fn send_interim(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        response: &Response,
+    ) -> Result<(), SendError> {
+        self.check_can_respond(id)?;
+        if !response.is_informational() || response.status() == 101 {
+            return Err(SendError::OutOfOrder);
+        }
+        self.check_outgoing(response.fields())?;
+        self.put_section(quic, id, response.fields(), None)
+    }
+
+    pub(super) fn send_response(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        response: &Response,
+        body: Body,
+    ) -> Result<(), SendError> {
+        let stream = self.check_can_respond(id)?;
+        if !matches!(response.status(), 200..=999) {
+            return Err(SendError::OutOfOrder);
+        }
+        let fields = response.fields();
+        let mut facts = self.check_outgoing(fields)?;
+        let is_bare = stream.0 || matches!(response.status(), 204 | 304);
+        check_len(facts, &body, is_bare)?;
+        if stream.1 {
+            // Behind it comes a tunnel, not a body.
+            facts.content_length = None;
+        }
+        self.put_head(quic, id, fields, facts, body)?;
+        self.shared.statistics.responses += 1;
+        if fields.get("priority").is_some()
+            && let Some(stream) = self.streams.get_mut(&id)
+        {
+            stream.priority = priority_of(fields, stream.priority);
+            let priority = stream.priority.for_transport();
+            let _ = quic.streams().set_priority(id, priority);
+        }
+        Ok(())
+    }
+
+    /// Whether a server may answer now. Tells whether the request was HEAD, and whether CONNECT.
+    fn check_can_respond(&self, id: StreamId) -> Result<(bool, bool), SendError> {
+        if self.shared.side == Side::Client {
+            return Err(SendError::OutOfOrder);
+        }
+        let stream = self.streams.get(&id).ok_or(SendError::UnknownStream)?;
+        match stream.sends {
+            Sends::Head if stream.expects != Expects::Head || stream.is_hidden => {
+                Ok((stream.is_head, stream.is_tunnel))
+            }
+            Sends::Over => Err(SendError::UnknownStream),
+            _ => Err(SendError::OutOfOrder),
+        }
+    }
+
+    /// Whether fields may be sent, and to this peer (RFC 9114 §4.2, §4.2.2).
+    fn check_outgoing(&self, fields: &Fields) -> Result<Facts, SendError> {
+        let settings = self.settings.as_ref().or(self.remembered.as_ref());
+        if settings.is_some_and(|settings| fields.section_size() > settings.max_field_section_size)
+        {
+            return Err(SendError::FieldSectionTooLarge);
+        }
+        check::outgoing(fields).ok_or(SendError::InvalidField)
+    }
+
+    /// Writes the head of a message, and its body if that is known.
+    fn put_head(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        fields: &Fields,
+        facts: Facts,
+        body: Body,
+    ) -> Result<(), SendError> {
+        let data_len = match &body {
+            Body::Source(source) => Some(source.len()),
+            Body::Empty | Body::Follows => None,
+        };
+        self.put_section(quic, id, fields, data_len)?;
+        let sends = match body {
+            Body::Empty => {
+                quic.streams().finish(id)?;
+                Sends::Ended
+            }
+            Body::Source(source) => {
+                quic.streams().send_source(id, source)?;
+                quic.streams().finish(id)?;
+                Sends::Ended
+            }
+            Body::Follows => Sends::Body,
+        };
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.sends = sends;
+            stream.send_left = facts.content_length;
+        }
+        Ok(())
+    }
+
+    /// Writes a HEADERS frame, and the header of a DATA frame of this length behind it.
+    fn put_section(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        fields: &Fields,
+        data_len: Option<u64>,
+    ) -> Result<(), SendError> {
+        // What it will be at most: once it is encoded, it has to be sent.
+        let text = usize::try_from(fields.section_size()).unwrap_or(usize::MAX);
+        let lines = fields.all().size_hint().0;
+        let need = text.saturating_add(lines * LINE_OVERHEAD) + SECTION_OVERHEAD;
+        if quic.streams().room(id, need)? < need {
+            return Err(SendError::Blocked);
+        }
+        let options = self.encode_options(quic);
+        self.section.clear();
+        self.encoder
+            .encode(id.get(), fields.all(), options, &mut self.section);
+        self.outgoing.clear();
+        let len = self.section.len() as u64;
+        FrameHeader::put(FrameType::HEADERS, len, &mut self.outgoing);
+        self.outgoing.extend_from_slice(&self.section);
+        if let Some(len) = data_len.filter(|len| *len > 0) {
+            FrameHeader::put(FrameType::DATA, len, &mut self.outgoing);
+        }
+        self.shared.statistics.sections_sent += len;
+        self.shared.statistics.text_sent += fields.section_size();
+        self.flush_encoder(quic);
+        let written = quic.streams().write(id, &self.outgoing)?;
+        debug_assert_eq!(
+            written,
+            self.outgoing.len(),
+            "there is as much room as was said"
+        );
+        Ok(())
+    }
+
+    /// What the next section may do to the table.
+    fn encode_options(&mut self, quic: &mut transport::Connection) -> EncodeOptions {
+        let waiting = self.encoder.instructions().len();
+        let room = self.own.encoder_room(quic, waiting + INSTRUCTIONS_MAX);
+        let is_covered = self.own.encoder_sent() + (waiting + INSTRUCTIONS_MAX) as u64
+            <= initial_unidirectional_credit(quic)
+            && quic.streams().credit().available() >= BLOCKING_CREDIT_MIN;
+        EncodeOptions {
+            // An instruction that is cut off could leave both sides waiting for credit (RFC 9204 §2.1.3).
+            instructions_max: if room >= waiting + INSTRUCTIONS_MAX {
+                waiting + INSTRUCTIONS_MAX
+            } else {
+                0
+            },
+            may_block: is_covered,
+        }
+    }
+
+    /// The stream, if body may be sent on it now.
+    fn check_in_body(&self, id: StreamId, len: u64) -> Result<(), SendError> {
+        let stream = self.streams.get(&id).ok_or(SendError::UnknownStream)?;
+        match stream.sends {
+            Sends::Body => {}
+            Sends::Over => return Err(SendError::UnknownStream),
+            Sends::Head | Sends::Ended => return Err(SendError::OutOfOrder),
+        }
+        if stream.send_left.is_some_and(|left| left < len) {
+            return Err(SendError::ContentLength);
+        }
+        Ok(())
+    }
+
+    fn on_body_sent(&mut self, id: StreamId, len: u64) {
+        if let Some(left) = self
+            .streams
+            .get_mut(&id)
+            .and_then(|stream| stream.send_left.as_mut())
+        {
+            *left -= len;
+        }
+    }
+
+    pub(super) fn send_source(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        source: Box<dyn Source>,
+    ) -> Result<(), SendError> {
+        let len = source.len();
+        self.check_in_body(id, len)?;
+        if len == 0 {
+            return Ok(());
+        }
+        if quic.streams().room(id, FRAME_HEADER_MAX)? < FRAME_HEADER_MAX {
+            return Err(SendError::Blocked);
+        }
+        self.put_data_header(quic, id, len)?;
+        quic.streams().send_source(id, source)?;
+        self.on_body_sent(id, len);
+        Ok(())
+    }
+
+    pub(super) fn send_bytes(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        bytes: &[u8],
+    ) -> Result<usize, SendError> {
+        self.check_in_body(id, bytes.len() as u64)?;
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let room = quic.streams().room(id, bytes.len() + FRAME_HEADER_MAX)?;
+        let len = bytes.len().min(room.saturating_sub(FRAME_HEADER_MAX));
+        if len < bytes.len().min(WRITE_MIN) {
+            return Ok(0);
+        }
+        self.put_data_header(quic, id, len as u64)?;
+        let piece = bytes.get(..len).unwrap_or(bytes);
+        quic.streams().write(id, piece)?;
+        // Writing all that fits takes back that more was wanted.
+        if len < bytes.len() {
+            quic.streams().room(id, bytes.len() + FRAME_HEADER_MAX)?;
+        }
+        self.on_body_sent(id, len as u64);
+        Ok(len)
+    }
+
+    fn put_data_header(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        len: u64,
+    ) -> Result<(), WriteError> {
+        self.outgoing.clear();
+        FrameHeader::put(FrameType::DATA, len, &mut self.outgoing);
+        quic.streams().write(id, &self.outgoing).map(|_| ())
+    }
+
+    pub(super) fn send_end(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+    ) -> Result<(), SendError> {
+        self.check_in_body(id, 0)?;
+        let stream = self.streams.get_mut(&id).ok_or(SendError::UnknownStream)?;
+        if stream.send_left.is_some_and(|left| left > 0) {
+            return Err(SendError::ContentLength);
+        }
+        quic.streams().finish(id)?;
+        stream.sends = Sends::Ended;
+        Ok(())
+    }
+
+    pub(super) fn send_trailers(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        fields: &Fields,
+    ) -> Result<(), SendError> {
+        self.check_in_body(id, 0)?;
+        let stream = self.streams.get(&id).ok_or(SendError::UnknownStream)?;
+        if stream.is_tunnel {
+            return Err(SendError::OutOfOrder);
+        }
+        if stream.send_left.is_some_and(|left| left > 0) {
+            return Err(SendError::ContentLength);
+        }
+        self.check_outgoing(fields)?;
+        self.put_section(quic, id, fields, None)?;
+        self.send_end(quic, id)
+    }
+
+    pub(super) fn reset_sending(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: StreamId,
+        code: Code,
+    ) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && stream.sends != Sends::Over
+        {
+            stream.sends = Sends::Over;
+            let _ = quic.streams().reset(id, code.into());
+            self.forget_if_over(id);
+        }
+    }
+
+    /// All of our message was acknowledged.
+    pub(super) fn on_sent(&mut self, id: StreamId) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        if stream.sends == Sends::Over {
+            return;
+        }
+        stream.sends = Sends::Over;
+        if !stream.is_hidden {
+            self.shared.events.push_back(Event::Sent { stream: id });
+            self.shared.guard.resets.give(1);
+        }
+        self.forget_if_over(id);
+    }
+
+    pub(super) fn on_source_failed(&mut self, id: StreamId, code: VarInt) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.sends = Sends::Over;
+            self.shared.events.push_back(Event::SourceFailed {
+                stream: id,
+                code: Code::new(code),
+            });
+            self.forget_if_over(id);
+        }
+    }
+}
+
+/// Whether a body that is known is as long as the fields say. Of some messages they say how long it would be.
+fn check_len(facts: Facts, body: &Body, is_bare: bool) -> Result<(), SendError> {
+    let len = match body {
+        Body::Follows => return Ok(()),
+        Body::Empty => 0,
+        Body::Source(source) => source.len(),
+    };
+    let is_right = if is_bare {
+        len == 0
+    } else {
+        facts.content_length.is_none_or(|said| said == len)
+    };
+    if is_right {
+        Ok(())
+    } else {
+        Err(SendError::ContentLength)
+    }
+}
+
+/// How much the peer takes on a unidirectional stream from the start: that much of the encoder stream is sure to arrive.
+fn initial_unidirectional_credit(quic: &transport::Connection) -> u64 {
+    quic.peer_parameters()
+        .map_or(0, |parameters| parameters.initial_max_stream_data_uni.get())
+}

@@ -1,0 +1,161 @@
+//! What all streams of a connection share while bytes are read.
+
+use std::collections::VecDeque;
+
+use lastbyte_quic::Time;
+use lastbyte_wire::Side;
+
+use super::Statistics;
+use crate::{
+    Code, Config, ConnectionError, Event, Fields, StreamError,
+    allowance::Allowance,
+    qpack::{Decoder, QpackError, SectionLimits},
+};
+
+/// Why reading a stream cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// All streams are concerned.
+    Connection(ConnectionError),
+    /// Only this one.
+    Stream(StreamError),
+    /// The head of a request is larger than is taken (RFC 9114 §4.2.2).
+    HeadTooLarge,
+}
+
+impl From<ConnectionError> for Fault {
+    fn from(error: ConnectionError) -> Self {
+        Self::Connection(error)
+    }
+}
+
+impl From<StreamError> for Fault {
+    fn from(error: StreamError) -> Self {
+        Self::Stream(error)
+    }
+}
+
+impl From<QpackError> for Fault {
+    fn from(error: QpackError) -> Self {
+        Self::Connection(error.into())
+    }
+}
+
+impl From<QpackError> for ConnectionError {
+    fn from(error: QpackError) -> Self {
+        Self::new(error.code, error.reason)
+    }
+}
+
+/// What a peer may make us do for nothing (RFC 9114 §10.5).
+#[derive(Debug)]
+pub(super) struct Guard {
+    pub(super) resets: Allowance,
+    pub(super) priority_updates: Allowance,
+    unknown: Allowance,
+    unknown_bytes: Allowance,
+    tiny_data: Allowance,
+    encoder_bytes: Allowance,
+}
+
+/// `H3_EXCESSIVE_LOAD`, unless there was enough.
+pub(super) fn enough(is_enough: bool, of: &'static str) -> Result<(), ConnectionError> {
+    if is_enough {
+        Ok(())
+    } else {
+        Err(ConnectionError::new(Code::EXCESSIVE_LOAD, of))
+    }
+}
+
+/// DATA frames with fewer bytes are tiny.
+const TINY: u64 = 64;
+/// How many of what is recycled are kept.
+const SPARE_MAX: usize = 64;
+/// Memory of a larger section goes back to the system.
+const SPARE_SIZE_MAX: u64 = 16 << 10;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) side: Side,
+    pub(super) config: Config,
+    /// The last time that was told.
+    pub(super) now: Time,
+    pub(super) decoder: Decoder,
+    pub(super) events: VecDeque<Event>,
+    pub(super) guard: Guard,
+    pub(super) statistics: Statistics,
+    spare: Vec<Fields>,
+}
+
+impl Shared {
+    pub(super) fn new(side: Side, config: &Config) -> Self {
+        let limits = &config.limits;
+        Self {
+            side,
+            now: Time::from_nanos(0),
+            decoder: Decoder::new(config.qpack_table_capacity, config.qpack_blocked_streams),
+            events: VecDeque::new(),
+            guard: Guard {
+                resets: Allowance::new(limits.resets),
+                priority_updates: Allowance::new(limits.priority_updates),
+                unknown: Allowance::new(limits.unknown),
+                unknown_bytes: Allowance::new(limits.unknown_bytes),
+                tiny_data: Allowance::new(limits.tiny_data),
+                encoder_bytes: Allowance::new(limits.encoder_bytes),
+            },
+            statistics: Statistics::default(),
+            spare: Vec::new(),
+            config: config.clone(),
+        }
+    }
+
+    pub(super) fn section_limits(&self) -> SectionLimits {
+        SectionLimits {
+            size: u64::from(self.config.field_section_size_max),
+            fields: usize::from(self.config.fields_max),
+        }
+    }
+
+    pub(super) fn fields(&mut self) -> Fields {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    pub(super) fn recycle(&mut self, mut fields: Fields) {
+        if self.spare.len() < SPARE_MAX && fields.section_size() <= SPARE_SIZE_MAX {
+            fields.clear_all();
+            self.spare.push(fields);
+        }
+    }
+
+    /// Something came that has no effect, with so many bytes of it to follow.
+    pub(super) fn on_unknown(&mut self, bytes: u64) -> Result<(), ConnectionError> {
+        enough(
+            self.guard.unknown.take(1, self.now),
+            "too many frames, streams or settings of no effect",
+        )?;
+        enough(
+            self.guard.unknown_bytes.take(bytes, self.now),
+            "too many bytes of frames of no effect",
+        )
+    }
+
+    /// A DATA frame came.
+    #[inline]
+    pub(super) fn on_data_frame(&mut self, len: u64) -> Result<(), ConnectionError> {
+        if len >= TINY {
+            return Ok(());
+        }
+        enough(
+            self.guard.tiny_data.take(1, self.now),
+            "too many tiny DATA frames",
+        )
+    }
+
+    pub(super) fn on_encoder_stream(&mut self, bytes: &[u8]) -> Result<(), ConnectionError> {
+        enough(
+            self.guard.encoder_bytes.take(bytes.len() as u64, self.now),
+            "too many insertions into the dynamic table",
+        )?;
+        Ok(self.decoder.on_encoder_stream(bytes)?)
+    }
+}

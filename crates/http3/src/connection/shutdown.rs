@@ -1,0 +1,164 @@
+//! Shutting down in peace (RFC 9114 §5.2).
+//!
+//! Owns what GOAWAY frames said, both ways, which requests are refused for it, and when nothing is left to be done.
+
+use lastbyte_quic::{Time, connection as transport};
+use lastbyte_wire::{Side, StreamId, VarInt};
+
+use super::{Connection, request_stream::Sends};
+use crate::{
+    Code, ConnectionError, Event, Origin, StreamError, frame::FrameType, settings::put_varint,
+};
+
+#[derive(Debug, Default)]
+pub(super) struct Shutdown {
+    /// Request streams that came, by number: all below this.
+    accepted: u64,
+    /// Our last GOAWAY.
+    said: Option<u64>,
+    /// When a server says which request was the last.
+    last_word_at: Option<Time>,
+    /// The peer's last GOAWAY.
+    heard: Option<u64>,
+    is_drained: bool,
+}
+
+/// Above all streams there can be (§5.2).
+const NONE_YET: u64 = VarInt::MAX.get() - 3;
+
+impl Shutdown {
+    /// Whether no request may be sent any more.
+    pub(super) const fn is_begun(&self) -> bool {
+        self.said.is_some() || self.heard.is_some()
+    }
+
+    pub(super) fn on_accepted(&mut self, id: StreamId) {
+        self.accepted = self.accepted.max(id.index() + 1);
+    }
+
+    /// Whether a request stream was there, be it over or not.
+    pub(super) const fn has_accepted(&self, id: StreamId) -> bool {
+        id.index() < self.accepted
+    }
+
+    pub(super) const fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    /// Whether the client was told that this request is not processed.
+    pub(super) fn refuses(&self, id: StreamId) -> bool {
+        self.said.is_some_and(|said| id.get() >= said)
+    }
+
+    pub(super) const fn deadline(&self) -> Option<Time> {
+        self.last_word_at
+    }
+}
+
+impl Connection {
+    pub(super) fn begin_shutdown(&mut self, quic: &mut transport::Connection) {
+        if self.shutdown.said.is_some() {
+            return;
+        }
+        match self.shared.side {
+            Side::Client => self.say_goaway(quic, 0),
+            Side::Server => {
+                self.say_goaway(quic, NONE_YET);
+                // Requests that are under way are served: they take a round trip to come, at most.
+                let round_trip = quic.recovery().rtt().smoothed();
+                self.shutdown.last_word_at = Some(self.shared.now + round_trip * 2);
+            }
+        }
+    }
+
+    fn say_goaway(&mut self, quic: &mut transport::Connection, id: u64) {
+        self.shutdown.said = Some(id);
+        let mut payload = Vec::new();
+        put_varint(&mut payload, VarInt::saturating(id));
+        self.own.put_control(FrameType::GOAWAY, &payload);
+        self.flush(quic);
+    }
+
+    /// A server's last word, when its time has come.
+    pub(super) fn check_shutdown(&mut self, quic: &mut transport::Connection) {
+        if self
+            .shutdown
+            .last_word_at
+            .is_some_and(|at| at <= self.shared.now)
+        {
+            self.shutdown.last_word_at = None;
+            self.say_goaway(quic, self.shutdown.accepted << 2);
+        }
+    }
+
+    /// A request came too late: it can be sent again elsewhere (RFC 9114 §4.1.1).
+    pub(super) fn refuse(&mut self, quic: &mut transport::Connection, id: StreamId) {
+        let code = Code::REQUEST_REJECTED.into();
+        let now = self.shared.now;
+        // It has just been accepted.
+        let _ = quic.streams().reset(id, code);
+        let _ = quic.streams().stop_sending(id, code, now);
+        self.shared.decoder.cancel(id.get());
+    }
+
+    /// The peer shuts down.
+    pub(super) fn on_goaway(
+        &mut self,
+        quic: &mut transport::Connection,
+        id: u64,
+    ) -> Result<(), ConnectionError> {
+        let wrong = |reason| Err(ConnectionError::new(Code::ID_ERROR, reason));
+        if self.shutdown.heard.is_some_and(|heard| id > heard) {
+            return wrong("GOAWAY with a larger identifier than before");
+        }
+        if self.shared.side == Side::Client && id & 3 != 0 {
+            return wrong("GOAWAY with an identifier that is no request's");
+        }
+        self.shutdown.heard = Some(id);
+        self.shared.events.push_back(Event::GoAway { id });
+        if self.shared.side == Side::Client {
+            let refused = self
+                .streams
+                .range(StreamId::from(VarInt::saturating(id))..)
+                .map(|(id, _)| *id);
+            for id in refused.collect::<Vec<_>>() {
+                self.give_up_refused(quic, id);
+            }
+        }
+        Ok(())
+    }
+
+    /// The server did not and will not process a request.
+    fn give_up_refused(&mut self, quic: &mut transport::Connection, id: StreamId) {
+        let error = StreamError {
+            code: Code::REQUEST_REJECTED,
+            origin: Origin::Peer,
+            reason: "",
+        };
+        // The stream itself is cancelled (§5.2); the application is told that it may try again.
+        let now = self.shared.now;
+        let code = Code::REQUEST_CANCELLED.into();
+        if let Some(stream) = self.streams.get_mut(&id) {
+            if stream.sends != Sends::Over {
+                let _ = quic.streams().reset(id, code);
+                stream.sends = Sends::Over;
+            }
+            let _ = quic.streams().stop_sending(id, code, now);
+        }
+        self.give_up(quic, id, error);
+    }
+
+    /// Tells once that nothing is left to be done.
+    pub(super) fn check_drained(&mut self) {
+        let shutdown = &self.shutdown;
+        if shutdown.is_begun()
+            && shutdown.last_word_at.is_none()
+            && !shutdown.is_drained
+            && self.streams.is_empty()
+            && (self.shared.side == Side::Client || shutdown.said.is_some())
+        {
+            self.shutdown.is_drained = true;
+            self.shared.events.push_back(Event::Drained);
+        }
+    }
+}
