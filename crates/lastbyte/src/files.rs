@@ -33,6 +33,13 @@ pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
     Ok(BufWriter::with_capacity(1 << 16, file))
 }
 
+/// Opens a file to be written to its end.
+pub(crate) fn append(path: &Path) -> Result<File, Failure> {
+    let mut options = File::options();
+    let file = options.create(true).append(true).open(path);
+    file.map_err(|error| cannot_write(path, &error))
+}
+
 /// Writes a file as a whole.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut file = create(path)?;

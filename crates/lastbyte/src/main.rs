@@ -27,6 +27,8 @@ enum Command {
     Ab(commands::ab::Arguments),
     /// Queries logs: stages of Ruby expressions joined by `>>`, with reducers.
     Query(commands::query::Arguments),
+    /// Serves a directory, and objects by their size, over HTTP/3.
+    Serve(Box<commands::serve::Arguments>),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Command::Sim(arguments) => commands::sim::run(&arguments),
         Command::Ab(arguments) => commands::ab::run(&arguments),
         Command::Query(arguments) => Ok(commands::query::run(&arguments)),
+        Command::Serve(arguments) => commands::serve::run(&arguments),
     };
     match result {
         Ok(code) => code,

@@ -324,6 +324,12 @@ impl Connection {
         self.peer_parameters.as_deref()
     }
 
+    /// What was set for it.
+    #[must_use]
+    pub const fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
     /// The version in use.
     #[must_use]
     pub const fn version(&self) -> Version {

@@ -294,7 +294,12 @@ impl Endpoint {
             ids,
             seed: self.random.bytes(),
         };
-        let Ok(mut connection) = Connection::server(now, &config.connection, start) else {
+        let chosen = config
+            .choose
+            .as_ref()
+            .map(|choose| choose.choose(path.remote, self.random.number()));
+        let settings = chosen.as_ref().unwrap_or(&config.connection);
+        let Ok(mut connection) = Connection::server(now, settings, start) else {
             return self.refuse(now, path, initial, TransportError::CONNECTION_REFUSED);
         };
         if retry.is_some() {

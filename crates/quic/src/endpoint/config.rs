@@ -1,6 +1,6 @@
 //! What can be set for an endpoint.
 
-use core::{fmt, time::Duration};
+use core::{fmt, net::SocketAddr, time::Duration};
 use std::sync::Arc;
 
 use lastbyte_wire::packet::Version;
@@ -45,6 +45,8 @@ impl fmt::Debug for ResetSecret {
 pub struct ServerConfig {
     /// What can be set for each connection. Its versions are those that the server speaks.
     pub connection: Arc<connection::Config>,
+    /// Who says what is set for each connection, in place of [`Self::connection`]: for experiments. Default: nobody.
+    pub choose: Option<Arc<dyn ChooseConfig>>,
     /// Where sessions come from.
     pub crypto: Arc<dyn ServerCrypto>,
     /// When clients have to show where they are before anything is kept for them (RFC 9000 §8.1.2). Default: from 500
@@ -58,6 +60,12 @@ pub struct ServerConfig {
     /// Whether each client gets a token for its next connection, once the handshake is confirmed (RFC 9000 §8.1.3).
     /// Default: yes.
     pub sends_new_tokens: bool,
+}
+
+/// Says what is set for a client's connection.
+pub trait ChooseConfig: fmt::Debug + Send + Sync {
+    /// The configuration for a client at this address. `random` is drawn anew for each.
+    fn choose(&self, remote: SocketAddr, random: u64) -> Arc<connection::Config>;
 }
 
 /// When a server answers with a Retry packet (RFC 9000 §8.1.2). A client with a good token is never asked again.
@@ -137,6 +145,7 @@ impl EndpointConfig {
     pub fn server(connection: Arc<connection::Config>, crypto: Arc<dyn ServerCrypto>) -> Self {
         let server = ServerConfig {
             connection,
+            choose: None,
             crypto,
             retry: RetryPolicy::UnderLoad { handshakes: 500 },
             token_keys: None,

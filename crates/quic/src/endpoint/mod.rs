@@ -74,7 +74,10 @@ use self::{
 };
 pub use self::{
     bucket::RateLimit,
-    config::{EndpointConfig, EndpointConfigError, Limits, ResetSecret, RetryPolicy, ServerConfig},
+    config::{
+        ChooseConfig, EndpointConfig, EndpointConfigError, Limits, ResetSecret, RetryPolicy,
+        ServerConfig,
+    },
     handle::Handle,
     route::{Answer, Route},
     slot::Closed,

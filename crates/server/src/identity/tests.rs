@@ -1,0 +1,49 @@
+use super::*;
+
+#[test]
+fn days_become_dates() {
+    assert_eq!(civil(0), (1970, 1, 1));
+    assert_eq!(civil(-1), (1969, 12, 31));
+    assert_eq!(civil(11_016), (2000, 2, 29));
+    assert_eq!(civil(11_017), (2000, 3, 1));
+    assert_eq!(civil(20_778), (2026, 11, 21));
+}
+
+#[test]
+fn base64_is_that_of_rfc4648_10() {
+    let all = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
+    assert_eq!(
+        all,
+        [
+            "", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"
+        ]
+    );
+}
+
+#[test]
+fn the_hash_is_of_the_public_key_that_was_made() {
+    let identity = Identity::self_signed(&["localhost".into(), "::1".into()], 20_778).expect("one");
+    let der = identity.key.secret_der();
+    let key = KeyPair::try_from(der).expect("its own key");
+    let expected = base64(
+        digest(
+            &SHA256,
+            &rcgen::PublicKeyData::subject_public_key_info(&key),
+        )
+        .as_ref(),
+    );
+    assert_eq!(identity.public_key_hash(), Some(expected));
+}
+
+#[test]
+fn files_that_hold_nothing_are_named() {
+    let missing = Path::new("/nowhere/chain.pem");
+    let error = Identity::read(missing, missing).expect_err("nothing there");
+    assert!(
+        error.to_string().contains("`/nowhere/chain.pem`"),
+        "{error}"
+    );
+    let empty = Path::new("/dev/null");
+    let error = Identity::read(empty, empty).expect_err("nothing in it");
+    assert!(error.to_string().contains("no certificate"), "{error}");
+}

@@ -1,0 +1,225 @@
+//! Lines of a log, written by a thread of its own.
+//!
+//! Owns: the queue, the file, its turning. Never: makes a worker wait: a line for which there is no room is dropped and
+//! counted.
+//!
+//! Lines are written whole and in order of their arrival, many in one call, as soon as no more wait. A process that is
+//! killed loses those in the queue; the file ends with a whole line, unless the system was cut in the middle of a write.
+
+#![expect(clippy::disallowed_types, reason = "a server writes its log itself")]
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+    },
+    thread::{self, JoinHandle},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// How many lines wait at most.
+const QUEUE_MAX: usize = 16_384;
+/// How many bytes are written in one call, but for a longer line.
+const WRITE_LEN: usize = 64 * 1024;
+
+/// Where lines are handed in; for each thread its own. The file is written to its end when all of them, and the
+/// [`LogThread`], are gone.
+#[derive(Clone)]
+pub struct LogWriter {
+    lines: SyncSender<String>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    written: AtomicU64,
+    dropped: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// What became of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogStatistics {
+    /// Written.
+    pub written: u64,
+    /// Dropped, since too many waited.
+    pub dropped: u64,
+    /// Lost, since they could not be written, for instance to a full disk.
+    pub failed: u64,
+}
+
+/// The thread that writes.
+#[derive(Debug)]
+pub struct LogThread {
+    thread: JoinHandle<Option<io::Error>>,
+    counts: Arc<Counts>,
+}
+
+/// What can be set for a log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogSettings {
+    /// From how many bytes on the file is put away as `NAME.1`, the one that was that as `NAME.2`, and so on, and a new one
+    /// begun. Default: never.
+    pub rotate_at: Option<u64>,
+    /// How many files that were put away are kept. Default: 0, which is taken as 1.
+    pub keep: u32,
+}
+
+/// Begins to append to a file.
+///
+/// # Errors
+///
+/// It cannot be opened.
+pub fn start(path: &Path, settings: LogSettings) -> io::Result<(LogWriter, LogThread)> {
+    let file = Output::open(path, settings)?;
+    let (lines, queue) = sync_channel(QUEUE_MAX);
+    let counts = Arc::new(Counts::default());
+    let writer = LogWriter {
+        lines,
+        counts: Arc::clone(&counts),
+    };
+    let for_thread = Arc::clone(&counts);
+    let thread = thread::Builder::new()
+        .name("log".into())
+        .spawn(move || write_all(&queue, file, &for_thread))?;
+    Ok((writer, LogThread { thread, counts }))
+}
+
+impl LogWriter {
+    /// Hands in a line, without its end.
+    pub fn write(&self, line: String) {
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+            self.lines.try_send(line)
+        {
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl LogThread {
+    /// Waits until all that was handed in is written, which is when no [`LogWriter`] is left. With what went wrong first.
+    #[must_use]
+    pub fn finish(self) -> (LogStatistics, Option<io::Error>) {
+        let error = match self.thread.join() {
+            Ok(error) => error,
+            Err(_) => Some(io::Error::other("the log's thread panicked")),
+        };
+        (self.counts.read(), error)
+    }
+
+    /// What became of lines until now.
+    #[must_use]
+    pub fn statistics(&self) -> LogStatistics {
+        self.counts.read()
+    }
+}
+
+impl Counts {
+    fn read(&self) -> LogStatistics {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        LogStatistics {
+            written: of(&self.written),
+            dropped: of(&self.dropped),
+            failed: of(&self.failed),
+        }
+    }
+}
+
+fn write_all(queue: &Receiver<String>, mut file: Output, counts: &Counts) -> Option<io::Error> {
+    let mut first_error = None;
+    let mut text = String::new();
+    while let Ok(line) = queue.recv() {
+        text.clear();
+        let mut count = 0;
+        let mut next = Some(line);
+        while let Some(line) = next {
+            text.push_str(&line);
+            text.push('\n');
+            count += 1;
+            next = if text.len() < WRITE_LEN {
+                queue.try_recv().ok()
+            } else {
+                None
+            };
+        }
+        match file.write(text.as_bytes()) {
+            Ok(()) => counts.written.fetch_add(count, Ordering::Relaxed),
+            Err(error) => {
+                // The next may find room again.
+                first_error.get_or_insert(error);
+                counts.failed.fetch_add(count, Ordering::Relaxed)
+            }
+        };
+    }
+    first_error
+}
+
+/// The file.
+struct Output {
+    path: PathBuf,
+    settings: LogSettings,
+    file: File,
+    len: u64,
+    /// Whether the last write stopped in the middle of a line.
+    is_torn: bool,
+}
+
+impl Output {
+    fn open(path: &Path, settings: LogSettings) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let len = file.metadata()?.len();
+        Ok(Self {
+            path: path.to_owned(),
+            settings,
+            file,
+            len,
+            is_torn: false,
+        })
+    }
+
+    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        if self.settings.rotate_at.is_some_and(|at| self.len >= at) {
+            self.rotate()?;
+        }
+        if self.is_torn {
+            // What was begun stays a line that is none; the next is whole.
+            self.file.write_all(b"\n")?;
+            self.is_torn = false;
+        }
+        self.is_torn = true;
+        self.file.write_all(text)?;
+        self.is_torn = false;
+        self.len += text.len() as u64;
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        let numbered = |number: u32| {
+            let mut name = self.path.clone().into_os_string();
+            name.push(format!(".{number}"));
+            PathBuf::from(name)
+        };
+        for number in (1..self.settings.keep.max(1)).rev() {
+            match fs::rename(numbered(number), numbered(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(&self.path, numbered(1))?;
+        *self = Self::open(&self.path, self.settings.clone())?;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for LogWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogWriter").finish_non_exhaustive()
+    }
+}
