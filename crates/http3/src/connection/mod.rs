@@ -59,8 +59,7 @@ pub struct Connection {
     own: OwnStreams,
     peer: PeerStreams,
     /// Request streams that are not over.
-    streams: BTreeMap<StreamId, Box<RequestStream>>,
-    spare_streams: Vec<Box<RequestStream>>,
+    streams: BTreeMap<StreamId, RequestStream>,
     /// Streams that a sink found something on.
     ready: VecDeque<StreamId>,
     faults: VecDeque<(StreamId, Fault)>,
@@ -101,7 +100,6 @@ impl Connection {
             own: OwnStreams::new(side, config),
             peer: PeerStreams::default(),
             streams: BTreeMap::new(),
-            spare_streams: Vec::new(),
             ready: VecDeque::new(),
             faults: VecDeque::new(),
             heads: VecDeque::new(),
@@ -212,19 +210,12 @@ impl Connection {
                 continue;
             }
             self.shutdown.on_accepted(id);
-            let stream = self.new_stream();
-            self.streams.insert(id, stream);
+            self.streams.insert(id, RequestStream::new());
             if id.index() + 1 >= self.shared.config.limits.requests {
                 let now = self.shared.now;
                 self.shut_down(quic, now);
             }
         }
-    }
-
-    fn new_stream(&mut self) -> Box<RequestStream> {
-        self.spare_streams
-            .pop()
-            .unwrap_or_else(|| Box::new(RequestStream::new()))
     }
 
     /// A rule was broken that concerns all streams.

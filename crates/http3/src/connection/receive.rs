@@ -12,7 +12,7 @@ use lastbyte_wire::{Side, StreamId, VarInt};
 use super::{
     Connection,
     request_stream::{Expects, RequestStream, Sends},
-    shared::{Fault, enough},
+    shared::{Fault, TakeBody, enough},
 };
 use crate::{Code, Event, ReadError, Response, StreamError};
 
@@ -99,7 +99,7 @@ impl Connection {
         &mut self,
         quic: &mut transport::Connection,
         id: StreamId,
-        mut body: Option<&mut dyn FnMut(&[u8]) -> usize>,
+        mut body: Option<&mut TakeBody<'_>>,
     ) -> usize {
         let Some(stream) = self.streams.get_mut(&id) else {
             return 0;
@@ -111,7 +111,7 @@ impl Connection {
             let now = shared.now;
             let read = quic.streams().read(id, now, &mut |bytes| {
                 let mut counted;
-                let body: Option<&mut dyn FnMut(&[u8]) -> usize> = match &mut body {
+                let body: Option<&mut TakeBody<'_>> = match &mut body {
                     Some(body) => {
                         counted = |bytes: &[u8]| {
                             let taken = body(bytes).min(bytes.len());
@@ -400,13 +400,8 @@ impl Connection {
     }
 
     pub(super) fn forget_if_over(&mut self, id: StreamId) {
-        if self.streams.get(&id).is_some_and(|stream| stream.is_over()) {
-            if let Some(mut stream) = self.streams.remove(&id)
-                && self.spare_streams.len() < SPARE_STREAMS_MAX
-            {
-                stream.renew();
-                self.spare_streams.push(stream);
-            }
+        if self.streams.get(&id).is_some_and(RequestStream::is_over) {
+            self.streams.remove(&id);
             self.early_priorities.remove(&id);
         }
     }
@@ -416,6 +411,3 @@ impl Connection {
 fn is_news(stream: &RequestStream, side: Side) -> bool {
     side == Side::Server && stream.expects == Expects::Head
 }
-
-/// Streams whose memory is kept for the next.
-const SPARE_STREAMS_MAX: usize = 64;

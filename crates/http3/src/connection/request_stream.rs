@@ -5,7 +5,7 @@
 
 use lastbyte_wire::{Side, StreamId};
 
-use super::shared::{Fault, Shared};
+use super::shared::{Fault, Shared, TakeBody};
 use crate::{
     Code, ConnectionError, Event, Fields, Priority, StreamError,
     frame::{FrameHeader, FrameType, PartialHeader},
@@ -115,16 +115,6 @@ impl RequestStream {
         }
     }
 
-    /// For another stream, in the same memory.
-    pub(super) fn renew(&mut self) {
-        let mut section = std::mem::take(&mut self.section);
-        section.clear();
-        *self = Self::new();
-        if section.capacity() <= SECTION_KEPT_MAX {
-            self.section = section;
-        }
-    }
-
     /// Whether nothing will happen any more.
     pub(super) fn is_over(&self) -> bool {
         self.expects == Expects::Nothing && self.sends == Sends::Over
@@ -141,7 +131,7 @@ impl RequestStream {
         &mut self,
         id: StreamId,
         bytes: &[u8],
-        mut body: Option<&mut dyn FnMut(&[u8]) -> usize>,
+        mut body: Option<&mut TakeBody<'_>>,
         shared: &mut Shared,
     ) -> Result<usize, Fault> {
         let mut rest = bytes;
@@ -403,9 +393,6 @@ impl RequestStream {
         Ok(())
     }
 }
-
-/// Memory of a section that a stream keeps for the next.
-const SECTION_KEPT_MAX: usize = 4096;
 
 /// The first `len` of the bytes, or all.
 fn first(bytes: &[u8], len: u64) -> &[u8] {

@@ -12,7 +12,7 @@ use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
 use super::{
     Connection,
-    request_stream::{Expects, Sends},
+    request_stream::{Expects, RequestStream, Sends},
 };
 use crate::{
     Body, Code, Event, Fields, Request, RequestError, Response, SendError,
@@ -64,7 +64,7 @@ impl Connection {
             .streams()
             .open(Direction::Bidirectional)
             .ok_or(RequestError::Blocked)?;
-        let mut stream = self.new_stream();
+        let mut stream = RequestStream::new();
         stream.is_head = method == "HEAD";
         stream.is_tunnel = method == "CONNECT";
         stream.priority = request.priority();

@@ -12,6 +12,9 @@ use crate::{
     qpack::{Decoder, QpackError, SectionLimits},
 };
 
+/// Takes bytes of a body. Returns how many.
+pub(super) type TakeBody<'a> = dyn FnMut(&[u8]) -> usize + 'a;
+
 /// Why reading a stream cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {

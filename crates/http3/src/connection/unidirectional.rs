@@ -175,12 +175,11 @@ impl Connection {
 
     /// A stream ended, or was reset: those that the connection needs may not.
     pub(super) fn on_unidirectional_end(&mut self, id: StreamId) {
-        match self.peer.uses.remove(&id) {
-            Some(Use::Control | Use::Encoder | Use::Decoder) => self.fail(error(
+        if let Some(Use::Control | Use::Encoder | Use::Decoder) = self.peer.uses.remove(&id) {
+            self.fail(error(
                 Code::CLOSED_CRITICAL_STREAM,
                 "a control or QPACK stream was closed",
-            )),
-            _ => {}
+            ));
         }
     }
 }

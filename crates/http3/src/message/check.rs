@@ -99,7 +99,9 @@ pub(crate) fn request(
         if !pseudo.note(line.name) {
             return Err("a pseudo-header that is not one of a request, or comes twice");
         }
-        if !text::is_visible(line.value) && !(line.name == ":authority" && line.value.is_empty()) {
+        // An authority that is empty is told apart from none below.
+        let is_no_authority = line.name == ":authority" && line.value.is_empty();
+        if !text::is_visible(line.value) && !is_no_authority {
             return Err("a pseudo-header that is empty, or not ASCII");
         }
         Ok(())
@@ -142,7 +144,8 @@ fn request_pseudo(
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
         return Ok(());
     }
-    if !path.starts_with('/') && !(path == "*" && method == "OPTIONS") {
+    let is_of_server = path == "*" && method == "OPTIONS";
+    if !path.starts_with('/') && !is_of_server {
         return Err("a `:path` that does not begin with `/`");
     }
     let mut hosts = fields.get_all("host");

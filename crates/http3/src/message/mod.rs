@@ -62,32 +62,32 @@ impl PseudoHeaders {
             .is_some()
     }
 
-    pub(crate) const fn count(&self) -> u8 {
+    pub(crate) const fn count(self) -> u8 {
         self.count
     }
 
-    fn of<'a>(&self, which: usize, fields: &'a Fields) -> Option<&'a str> {
+    fn of(self, which: usize, fields: &Fields) -> Option<&str> {
         let index = self.at.get(which)?.checked_sub(1)?;
         core::str::from_utf8(fields.line(index)?.value).ok()
     }
 
-    pub(crate) fn method<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+    pub(crate) fn method(self, fields: &Fields) -> Option<&str> {
         self.of(0, fields)
     }
 
-    pub(crate) fn scheme<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+    pub(crate) fn scheme(self, fields: &Fields) -> Option<&str> {
         self.of(1, fields)
     }
 
-    pub(crate) fn authority<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+    pub(crate) fn authority(self, fields: &Fields) -> Option<&str> {
         self.of(2, fields)
     }
 
-    pub(crate) fn path<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+    pub(crate) fn path(self, fields: &Fields) -> Option<&str> {
         self.of(3, fields)
     }
 
-    pub(crate) fn protocol<'a>(&self, fields: &'a Fields) -> Option<&'a str> {
+    pub(crate) fn protocol(self, fields: &Fields) -> Option<&str> {
         self.of(4, fields)
     }
 }
@@ -98,15 +98,13 @@ pub(crate) fn priority_of(fields: &Fields, otherwise: Priority) -> Priority {
     let Some(first) = lines.next() else {
         return otherwise;
     };
-    match lines.next() {
-        None => otherwise.updated(first),
-        // RFC 8941 §4.2: several lines are one, with commas.
-        Some(_) => {
-            let mut joined = Vec::new();
-            fields.join("priority", ", ", &mut joined);
-            otherwise.updated(&joined)
-        }
+    if lines.next().is_none() {
+        return otherwise.updated(first);
     }
+    // RFC 8941 §4.2: several lines are one, with commas.
+    let mut joined = Vec::new();
+    fields.join("priority", ", ", &mut joined);
+    otherwise.updated(&joined)
 }
 
 #[cfg(test)]

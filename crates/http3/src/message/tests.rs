@@ -1,1 +1,90 @@
+use proptest::prelude::*;
 
+use super::{check, *};
+
+fn decoded(lines: &[(Vec<u8>, Vec<u8>)]) -> Fields {
+    let mut fields = Fields::new();
+    for (name, value) in lines {
+        fields.push_decoded(name, value);
+    }
+    fields
+}
+
+/// What our own constructors make is well-formed, and is seen as it was meant.
+#[test]
+fn what_is_made_here_is_well_formed() {
+    for request in [
+        Request::new("GET", "https", "example.com", "/").with("priority", "u=1, i"),
+        Request::connect("example.com:443"),
+        Request::extended_connect("websocket", "https", "example.com", "/chat"),
+    ] {
+        let lines: Vec<_> = request
+            .fields()
+            .all()
+            .map(|line| (line.name.as_bytes().to_vec(), line.value.to_vec()))
+            .collect();
+        let (seen, facts) = check::request(decoded(&lines), true).expect("well-formed");
+        assert_eq!(seen, request);
+        assert_eq!(facts.is_connect, request.method() == "CONNECT");
+        assert_eq!(seen.priority(), request.priority());
+    }
+    let response = Response::new(204).with("server", "lastbyte");
+    let lines = [
+        (b":status".to_vec(), b"204".to_vec()),
+        (b"server".to_vec(), b"lastbyte".to_vec()),
+    ];
+    let (seen, _) = check::response(decoded(&lines)).expect("well-formed");
+    assert_eq!(seen, response);
+}
+
+#[test]
+fn a_head_is_made_anew_in_the_same_memory() {
+    let mut request = Request::new("GET", "https", "example.com", "/").with("x", "y");
+    request.renew("HEAD", "https", "example.org", "/other");
+    assert_eq!(
+        request,
+        Request::new("HEAD", "https", "example.org", "/other")
+    );
+    let mut response = Response::new(200).with("x", "y");
+    response.renew(404);
+    assert_eq!(response, Response::new(404));
+}
+
+proptest! {
+    #[test]
+    fn any_lines_are_a_message_or_malformed(
+        lines in prop::collection::vec(
+            (
+                prop_oneof![
+                    Just(b":method".to_vec()),
+                    Just(b":path".to_vec()),
+                    Just(b":scheme".to_vec()),
+                    Just(b":authority".to_vec()),
+                    Just(b":status".to_vec()),
+                    Just(b"content-length".to_vec()),
+                    prop::collection::vec(any::<u8>(), 0..6),
+                ],
+                prop_oneof![
+                    Just(b"GET".to_vec()),
+                    Just(b"https".to_vec()),
+                    Just(b"/".to_vec()),
+                    Just(b"200".to_vec()),
+                    prop::collection::vec(any::<u8>(), 0..6),
+                ],
+            ),
+            0..8,
+        ),
+    ) {
+        if let Ok((request, _)) = check::request(decoded(&lines), true) {
+            // What was taken may be sent on.
+            prop_assert!(check::outgoing(request.fields()).is_some(), "{request:?}");
+            prop_assert!(!request.method().is_empty());
+        }
+        if let Ok((response, _)) = check::response(decoded(&lines)) {
+            prop_assert!(check::outgoing(response.fields()).is_some());
+        }
+        if check::trailers(&decoded(&lines)).is_ok() {
+            prop_assert!(lines.iter().all(|(name, _)| !name.starts_with(b":")));
+        }
+    }
+}

@@ -256,14 +256,13 @@ impl Encoder {
                 self.indexed(index, draft.base);
                 return;
             }
-        } else if bit & AT_ONCE != 0 || self.was_seen(field_hash) {
-            if let Some(index) = self.insert(static_name, name_hash, field_hash, line, draft)
-                && self.may_refer(index, stream, draft)
-            {
-                draft.refer(index);
-                self.indexed(index, draft.base);
-                return;
-            }
+        } else if (bit & AT_ONCE != 0 || self.was_seen(field_hash))
+            && let Some(index) = self.insert(static_name, name_hash, field_hash, line, draft)
+            && self.may_refer(index, stream, draft)
+        {
+            draft.refer(index);
+            self.indexed(index, draft.base);
+            return;
         }
         let name = match static_name {
             Some(index) => Name::Static(index),

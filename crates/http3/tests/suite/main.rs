@@ -1,5 +1,9 @@
-//! Both ends of HTTP/3 over a transport in memory; and either end against what a test writes.
+//! Both ends of HTTP/3 over a transport in memory; and either end against what a test writes: a test for each rule.
 
+mod abuse;
 mod exchange;
+mod extensions;
+mod messages;
 mod pair;
-mod rules;
+mod raw;
+mod streams;

@@ -56,11 +56,14 @@ pub(crate) struct End {
     path: NetworkPath,
 }
 
+/// A datagram on its way: when it arrives, which it is, whether it goes to the server, and what it says.
+type Flying = (Time, u64, bool, Vec<u8>);
+
 pub(crate) struct Pair {
     pub(crate) client: End,
     pub(crate) server: End,
     pub(crate) now: Time,
-    flying: BinaryHeap<Reverse<(Time, u64, bool, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Flying>>,
     sent: u64,
     faults: Faults,
     random: u64,

@@ -1,0 +1,164 @@
+//! What a peer may make us do for nothing (RFC 9114 §10.5).
+
+use std::time::Duration;
+
+use lastbyte_http3::{Body, Code, Config, Event, Limits, Rate, Response};
+use lastbyte_wire::{Side, StreamId};
+
+use crate::{
+    pair::DELAY,
+    raw::{
+        BIDI, CONTROL, GET, UNI, client, failure, frame, head, priority_update, reset_code, server,
+        server_with,
+    },
+};
+
+#[test]
+fn rfc9114_10_5_rapid_resets_are_cut_off() {
+    let mut pair = server();
+    let mut given_up = 0;
+    pair.run_until("the end", |pair| {
+        for _ in 0..20 {
+            if let Some(id) = pair.client.quic.streams().open(BIDI) {
+                pair.client.say(id, &head(&GET), false);
+                let streams = pair.client.quic.streams();
+                streams
+                    .reset(id, Code::REQUEST_CANCELLED.into())
+                    .expect("open");
+                given_up += 1;
+            }
+        }
+        pair.pass(DELAY);
+        let now = pair.now;
+        for id in (0..given_up).filter_map(|index| StreamId::new(Side::Client, BIDI, index)) {
+            let streams = pair.client.quic.streams();
+            let _ = streams.stop_sending(id, Code::REQUEST_CANCELLED.into(), now);
+        }
+        pair.client.quic.close_reason().is_some()
+    });
+    assert_eq!(failure(&mut pair, Side::Server), Some(Code::EXCESSIVE_LOAD));
+    assert!((200..500).contains(&given_up), "{given_up}");
+}
+
+#[test]
+fn rfc9114_10_5_floods_are_cut_off() {
+    let floods: [(&str, Vec<u8>); 5] = [
+        (
+            "priorities",
+            (0..600).flat_map(|_| priority_update(0, "u=1")).collect(),
+        ),
+        ("unknown frames", [0x21, 0].repeat(300)),
+        ("unknown bytes", frame(0x21, &[0; 16_000]).repeat(20)),
+        ("goaway", [7, 1, 4].repeat(300)),
+        ("a long frame", vec![0x80, 0x0f, 0x07, 0x00, 0x44, 0]),
+    ];
+    for (what, flood) in floods {
+        let mut pair = server();
+        let control = pair.client.open(UNI, &CONTROL, false);
+        for piece in flood.chunks(20_000) {
+            pair.client.say(control, piece, false);
+            pair.pass(4 * DELAY);
+        }
+        assert_eq!(
+            failure(&mut pair, Side::Server),
+            Some(Code::EXCESSIVE_LOAD),
+            "{what}"
+        );
+    }
+    let mut pair = server();
+    let settings = [0x40, 0x40, 0].repeat(600);
+    pair.client
+        .open(UNI, &[&[0][..], &frame(4, &settings)].concat(), false);
+    assert_eq!(
+        failure(&mut pair, Side::Server),
+        Some(Code::EXCESSIVE_LOAD),
+        "settings"
+    );
+    let mut pair = server();
+    let settings = [0x40, 0x40, 0].repeat(300);
+    pair.client
+        .open(UNI, &[&[0][..], &frame(4, &settings)].concat(), false);
+    assert_eq!(
+        failure(&mut pair, Side::Server),
+        Some(Code::EXCESSIVE_LOAD),
+        "settings"
+    );
+    let mut pair = server();
+    let tiny = [head(&GET), [0, 0].repeat(20_000)].concat();
+    pair.client.open(BIDI, &tiny, false);
+    pair.pass(20 * DELAY);
+    assert_eq!(
+        failure(&mut pair, Side::Server),
+        Some(Code::EXCESSIVE_LOAD),
+        "empty DATA"
+    );
+}
+
+#[test]
+fn rfc9114_10_5_insertions_without_end_are_cut_off() {
+    let config = Config {
+        limits: Limits {
+            encoder_bytes: Rate::new(1000, 10),
+            ..Limits::default()
+        },
+        ..Config::default()
+    };
+    let mut pair = server_with(&config);
+    let mut bytes = vec![2, 0x3f, 0xbd, 0x01];
+    for _ in 0..400 {
+        bytes.extend([0x41, b'x', 0x01, b'y']);
+    }
+    pair.client.open(UNI, &bytes, false);
+    assert_eq!(failure(&mut pair, Side::Server), Some(Code::EXCESSIVE_LOAD));
+}
+
+#[test]
+fn rfc9114_10_5_a_head_that_does_not_come_is_not_waited_for() {
+    let mut pair = server();
+    let id = pair.client.open(BIDI, &head(&GET)[..8], false);
+    pair.pass(Duration::from_secs(9));
+    assert_eq!(reset_code(&pair, id), None);
+    pair.pass(Duration::from_secs(2));
+    assert_eq!(reset_code(&pair, id), Some(Code::REQUEST_INCOMPLETE));
+    pair.pass(10 * DELAY);
+    assert_eq!(pair.server.quic.streams().live(), 3);
+}
+
+#[test]
+fn rfc9114_10_5_interim_responses_have_an_end() {
+    let (mut pair, id) = client();
+    pair.server
+        .say(id, &head(&[(":status", "103")]).repeat(40), false);
+    pair.pass(4 * DELAY);
+    let is_interim = |event: &&Event| matches!(event, Event::Informational { .. });
+    assert_eq!(pair.client.events.iter().filter(is_interim).count(), 32);
+    let error = pair.client.events.iter().find_map(|event| match event {
+        Event::Reset { error, .. } => Some(error.code),
+        _ => None,
+    });
+    assert_eq!(error, Some(Code::EXCESSIVE_LOAD));
+}
+
+#[test]
+fn rfc9114_10_5_early_priorities_are_bounded() {
+    let mut pair = server();
+    let control = pair.client.open(UNI, &CONTROL, false);
+    for index in 0..300u16 {
+        let id = ((index * 4) | 0x4000).to_be_bytes();
+        let mut bytes = vec![0x80, 0x0f, 0x07, 0x00, 5, id[0], id[1]];
+        bytes.extend(b"u=1");
+        pair.client.say(control, &bytes, false);
+    }
+    assert_eq!(failure(&mut pair, Side::Server), None);
+    let response = Response::new(200);
+    for _ in 0..90 {
+        let id = pair.client.open(BIDI, &head(&GET), true);
+        pair.pass(2 * DELAY);
+        let (http3, quic) = pair.server.http3();
+        http3
+            .respond(quic, id, &response, Body::Empty)
+            .expect("a response");
+    }
+    let is_told = |event: &&Event| matches!(event, Event::Priority { .. });
+    assert_eq!(pair.server.events.iter().filter(is_told).count(), 90);
+}

@@ -1,0 +1,256 @@
+//! Shutting down, priorities, compression and datagrams, against what a test writes.
+
+use lastbyte_http3::{Code, Config, Connection, Event, Priority};
+use lastbyte_quic::stream::StreamEvent;
+use lastbyte_wire::{Side, StreamId};
+
+use crate::{
+    pair::{DELAY, Pair, transport_config},
+    raw::{
+        BIDI, CONTROL, GET, UNI, client, data, failure, frame, got_request, head, priority_update,
+        reset_code, section, server, server_with,
+    },
+};
+
+// ---- shutting down ------------------------------------------------------------------------------------------------
+
+#[test]
+fn rfc9114_5_2_a_request_behind_the_last_is_refused() {
+    let mut pair = server();
+    pair.client.open(UNI, &CONTROL, false);
+    let now = pair.now;
+    let (http3, quic) = pair.server.http3();
+    http3.shut_down(quic, now);
+    pair.pass(20 * DELAY);
+    let id = pair.client.open(BIDI, &head(&GET), true);
+    pair.pass(4 * DELAY);
+    assert_eq!(reset_code(&pair, id), Some(Code::REQUEST_REJECTED));
+    assert!(!got_request(&pair));
+}
+
+#[test]
+fn rfc9114_5_2_a_client_gives_up_what_the_server_will_not_process() {
+    let (mut pair, id) = client();
+    pair.server
+        .open(UNI, &[&CONTROL[..], &[7, 1, 0]].concat(), false);
+    pair.pass(4 * DELAY);
+    let error = pair.client.events.iter().find_map(|event| match event {
+        Event::Reset { stream, error } if *stream == id => Some(*error),
+        _ => None,
+    });
+    assert!(error.is_some_and(|error| error.is_safe_to_retry()));
+    let stopped = StreamEvent::Stopped {
+        id,
+        code: Code::REQUEST_CANCELLED.into(),
+    };
+    assert!(pair.server.stream_events.contains(&stopped));
+    assert!(pair.client.events.contains(&Event::Drained));
+}
+
+// ---- priorities ---------------------------------------------------------------------------------------------------
+
+#[test]
+fn rfc9218_7_an_update_may_come_before_its_request_and_counts_more() {
+    let mut pair = server();
+    let updates = [priority_update(0, "u=6"), priority_update(0, "u=1, i")].concat();
+    pair.client
+        .open(UNI, &[&CONTROL[..], &updates].concat(), false);
+    pair.pass(2 * DELAY);
+    let request = [&GET[..], &[("priority", "u=5")]].concat();
+    let id = pair.client.open(BIDI, &head(&request), true);
+    pair.pass(2 * DELAY);
+    let told = Event::Priority {
+        stream: id,
+        priority: Priority {
+            urgency: 1,
+            is_incremental: true,
+        },
+    };
+    assert!(
+        pair.server.events.contains(&told),
+        "{:?}",
+        pair.server.events
+    );
+}
+
+#[test]
+fn rfc9218_7_an_update_replaces_all_and_what_cannot_be_read_is_the_default() {
+    let mut pair = server();
+    let control = pair.client.open(UNI, &CONTROL, false);
+    let request = [&GET[..], &[("priority", "u=5, i")]].concat();
+    pair.client.open(BIDI, &head(&request), true);
+    pair.pass(2 * DELAY);
+    for (text, urgency, is_incremental) in [("i", 3, true), ("u=2", 2, false), ("=", 3, false)] {
+        pair.client.say(control, &priority_update(0, text), false);
+        pair.pass(2 * DELAY);
+        let last = pair
+            .server
+            .events
+            .iter()
+            .rev()
+            .find_map(|event| match event {
+                Event::Priority { priority, .. } => Some(*priority),
+                _ => None,
+            });
+        assert_eq!(
+            last,
+            Some(Priority {
+                urgency,
+                is_incremental
+            }),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn rfc9218_7_updates_of_what_is_no_request() {
+    for (id, code) in [
+        (1, Code::ID_ERROR),
+        (2, Code::ID_ERROR),
+        (3, Code::ID_ERROR),
+    ] {
+        let mut pair = server();
+        pair.client.open(
+            UNI,
+            &[&CONTROL[..], &priority_update(id, "u=1")].concat(),
+            false,
+        );
+        assert_eq!(failure(&mut pair, Side::Server), Some(code));
+    }
+    // Of a push; without an identifier; far beyond any limit.
+    for (bytes, code) in [
+        (&[0x80, 0x0f, 0x07, 0x01, 1, 0][..], Code::ID_ERROR),
+        (&[0x80, 0x0f, 0x07, 0x00, 0], Code::FRAME_ERROR),
+        (
+            &[0x80, 0x0f, 0x07, 0x00, 4, 0xbf, 0xff, 0xff, 0xfc],
+            Code::ID_ERROR,
+        ),
+    ] {
+        let mut pair = server();
+        pair.client.open(UNI, &[&CONTROL, bytes].concat(), false);
+        assert_eq!(failure(&mut pair, Side::Server), Some(code), "{bytes:?}");
+    }
+    // On another stream.
+    let mut pair = server();
+    pair.client.open(BIDI, &priority_update(0, "u=1"), false);
+    assert_eq!(
+        failure(&mut pair, Side::Server),
+        Some(Code::FRAME_UNEXPECTED)
+    );
+}
+
+// ---- QPACK on a connection ----------------------------------------------------------------------------------------
+
+#[test]
+fn rfc9204_2_2_1_a_request_waits_for_insertions() {
+    let mut pair = server();
+    // Required insert count 1, base 1, entry 0; behind it the other pseudo-headers.
+    let mut bytes = vec![2, 0, 0x80];
+    bytes.extend(&section(&[GET[0], GET[1], GET[3]])[2..]);
+    let id = pair
+        .client
+        .open(BIDI, &[frame(1, &bytes), data("body")].concat(), true);
+    pair.pass(4 * DELAY);
+    assert!(!got_request(&pair));
+    // Capacity 220, and `:authority: www.example.com` (Appendix B.2).
+    let mut instructions = vec![2, 0x3f, 0xbd, 0x01, 0xc0, 0x0f];
+    instructions.extend(b"www.example.com");
+    pair.client.open(UNI, &instructions, false);
+    pair.pass(4 * DELAY);
+    assert!(got_request(&pair));
+    assert_eq!(pair.server.bodies[&id], b"body");
+    assert!(pair.server.events.contains(&Event::Finished { stream: id }));
+    // §4.4.1: and that it was decoded is acknowledged.
+    let decoder = StreamId::new(Side::Server, UNI, 2).expect("a stream");
+    assert_eq!(pair.client.bodies[&decoder], [3, 0x80]);
+}
+
+#[test]
+fn rfc9204_2_2_2_2_a_request_that_is_given_up_while_it_waits_is_told() {
+    let mut pair = server();
+    let id = pair.client.open(BIDI, &frame(1, &[2, 0, 0x80]), false);
+    pair.pass(2 * DELAY);
+    let streams = pair.client.quic.streams();
+    streams
+        .reset(id, Code::REQUEST_CANCELLED.into())
+        .expect("open");
+    pair.pass(4 * DELAY);
+    let decoder = StreamId::new(Side::Server, UNI, 2).expect("a stream");
+    assert_eq!(pair.client.bodies[&decoder], [3, 0x40]);
+    assert_eq!(failure(&mut pair, Side::Server), None);
+}
+
+#[test]
+fn rfc9204_2_1_2_no_more_streams_wait_than_was_permitted() {
+    let config = Config {
+        qpack_blocked_streams: 2,
+        ..Config::default()
+    };
+    for (count, code) in [(2, None), (3, Some(Code::QPACK_DECOMPRESSION_FAILED))] {
+        let mut pair = server_with(&config);
+        for _ in 0..count {
+            pair.client.open(BIDI, &frame(1, &[2, 0, 0x80]), false);
+        }
+        assert_eq!(failure(&mut pair, Side::Server), code);
+    }
+}
+
+#[test]
+fn rfc9204_6_what_cannot_be_followed_closes_the_connection() {
+    for (bytes, code) in [
+        // The encoder stream: no such static entry; too large a capacity; no entry to duplicate.
+        (&[2, 0xff, 0x3f, 0][..], Code::QPACK_ENCODER_STREAM_ERROR),
+        (&[2, 0x3f, 0xff, 0x7f], Code::QPACK_ENCODER_STREAM_ERROR),
+        (&[2, 0], Code::QPACK_ENCODER_STREAM_ERROR),
+        // The decoder stream: nothing was sent; nothing was inserted.
+        (&[3, 0x80], Code::QPACK_DECODER_STREAM_ERROR),
+        (&[3, 1], Code::QPACK_DECODER_STREAM_ERROR),
+        (&[3, 0], Code::QPACK_DECODER_STREAM_ERROR),
+    ] {
+        let mut pair = server();
+        pair.client.open(UNI, bytes, false);
+        assert_eq!(failure(&mut pair, Side::Server), Some(code), "{bytes:?}");
+    }
+    let mut pair = server();
+    pair.client.open(BIDI, &frame(1, &[0, 0, 0xff, 0x40]), true);
+    assert_eq!(
+        failure(&mut pair, Side::Server),
+        Some(Code::QPACK_DECOMPRESSION_FAILED)
+    );
+}
+
+// ---- HTTP datagrams -----------------------------------------------------------------------------------------------
+
+#[test]
+fn rfc9297_2_1_datagrams_name_a_request() {
+    let config = Config {
+        datagrams: true,
+        ..Config::default()
+    };
+    for (bytes, code) in [
+        (&[][..], Some(Code::DATAGRAM_ERROR)),
+        (&[0x40], Some(Code::DATAGRAM_ERROR)),
+        (&[0xff; 8], Some(Code::DATAGRAM_ERROR)),
+        // A request that has not come.
+        (&[9, 1], None),
+    ] {
+        let mut pair = server_with(&config);
+        pair.client
+            .quic
+            .send_datagram(bytes.to_vec())
+            .expect("sent");
+        assert_eq!(failure(&mut pair, Side::Server), code, "{bytes:?}");
+    }
+}
+
+#[test]
+fn rfc9297_2_1_1_http_datagrams_need_those_of_the_transport() {
+    let mut transport = transport_config();
+    transport.max_datagram_frame_size = 0;
+    let http3 = Connection::server(&Config::default());
+    let mut pair = Pair::of(None, Some(http3), &transport, 1);
+    pair.shake_hands();
+    pair.client.open(UNI, &[0, 4, 2, 0x33, 1], false);
+    assert_eq!(failure(&mut pair, Side::Server), Some(Code::SETTINGS_ERROR));
+}
