@@ -173,6 +173,34 @@ fn rfc9000_4_6_streams_blocked_is_told_and_more_become_available() {
 }
 
 #[test]
+fn room_is_what_a_write_takes_and_more_of_it_is_told() {
+    let mut client = client(&roomy());
+    let id = client.open(Direction::Unidirectional).expect("permitted");
+    assert_eq!(client.room(id, 6000), Ok(5000));
+    assert_eq!(client.write(id, &[1; 4000]), Ok(4000));
+    assert_eq!(client.room(id, 1000), Ok(1000), "and no event for that");
+    while client.wants_to_send() {
+        let (_, receipts) = packet(&mut client, 600);
+        acknowledge(&mut client, &receipts);
+    }
+    assert_eq!(events(&mut client), []);
+    assert_eq!(client.write(id, &[1; 4000]), Ok(4000));
+    assert_eq!(client.room(id, 1001), Ok(1000));
+    while client.wants_to_send() {
+        let (_, receipts) = packet(&mut client, 600);
+        acknowledge(&mut client, &receipts);
+    }
+    assert_eq!(events(&mut client), [StreamEvent::Writable(id)]);
+    // A source takes a part of its own, and what is written before it too.
+    for _ in 0..62 {
+        client.send_source(id, Box::new(vec![1])).expect("open");
+    }
+    assert_eq!(client.room(id, 1), Ok(0));
+    client.finish(id).expect("open");
+    assert_eq!(client.room(id, 1), Err(WriteError::Finished));
+}
+
+#[test]
 fn writes_are_bounded_and_room_is_told() {
     let mut client = client(&roomy());
     let id = client.open(Direction::Unidirectional).expect("permitted");
