@@ -23,7 +23,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
 }
 
 /// Opens a file to be read.
-pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
+pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 

@@ -63,4 +63,4 @@ mod value;
 mod vm;
 
 pub use error::CompileError;
-pub use run::{Format, Input, Options, Query};
+pub use run::{ByteSource, Format, Input, Options, Query};

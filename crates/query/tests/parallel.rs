@@ -73,6 +73,9 @@ fn what_runs_in_parallel_is_told() {
         ("rand", "nothing"),
         ("count($s ||= _[\"a\"])", "nothing"),
         ("$~", "nothing"),
+        ("group($p ||= [1])", "nothing"),
+        ("group(_[\"a\"]) >> _[0].equal?(_[1])", "nothing"),
+        ("_.object_id", "nothing"),
     ] {
         let verbose = Options {
             verbose: true,
@@ -85,6 +88,53 @@ fn what_runs_in_parallel_is_told() {
         );
     }
 }
+
+/// Objects that stand at several places, and stages that change them there.
+const SHARED: &[&str] = &[
+    "(a = _[\"l\"] || []; group([a, a])) >> _.map { |p| p[0] << 9; p[1].length } >> sum(_.sum)",
+    "(a = _[\"l\"] || []; [group(a), group({x: a})]) >> _[0].each { |a| a << 7 } >> _",
+    "(a = _[\"l\"] || []; [group(a), group(a)]) >> [_[0].map { |a| a << 7 }, _[1]]",
+    "(s = _[\"b\"].to_s; [min(s), max(s), group(s)]) >> (_[0] << \"!\"; _)",
+    "(s = _[\"b\"].to_s; group([s, s])) >> _.map { |p| p[0] << \"!\"; p } >> _",
+    "group(_.is_a?(Hash) ? _.keys : []) >> _.map { |k| k[0].to_s.frozen? ? 0 : (k[0] ? k[0].frozen? : nil) }",
+    "group(_.is_a?(Hash) ? _.keys : []) >> (_[0][0] << \"x\") >> _",
+    "[group(_), group(_)] >> (_[0].each { |r| r[\"z\"] = 1 if r.is_a?(Hash) }; _[1])",
+    "(a = _[\"l\"] || []; [a, a]) >> flat >> reduce([]) { |m, x| x << 5; m << x.length }",
+    "(a = _[\"l\"] || []; [a, a]) >> reduce([]) { |m, p| p[0] << 5; m << p[1].length }",
+    "(a = _[\"l\"] || []; [[a], [a]]) >> flat >> (_[0] << 1; _) >> sort { |x, y| x.to_s <=> y.to_s } >> _",
+    "(a = _[\"l\"] || []; group_by(a) { group(a) }) >> _.map { |k, v| v.map { |x| x << 3 }; [k, v] }",
+    "(a = _[\"l\"] || []; r = group_by(a) { count() }; a << 1; r) >> _.to_a",
+    "(a = _[\"l\"] || []; r = group_by(a) { count() }; a << 1 if a.length < 2; r) >> _.to_a",
+    "(a = _[\"l\"] || []; {x: a, n: count(), g: group(a)}) >> (_[:x] << 4; _)",
+    "(h = {k: _[\"b\"].to_s}; group_by(_[\"a\"]) { [group(h), group(h)] }) >> _.each { |k, v| v[0].each { |x| x[:k] << \"+\" } }",
+    "(a = []; a << a; group(a)) >> _.length",
+    "group(\"x\") >> (_[0] << \"y\"; _)",
+    "sort(_[\"b\"].to_s) >> _[\"b\"]",
+    "(a = _[\"l\"] || []; sort([a.length, a])) >> _",
+    "group(:s) >> _.uniq",
+    "group(12345678901234567890) >> _.uniq",
+    "group(1..3) >> _.length",
+    "group(Time.at(_[\"a\"].to_i).utc) >> _.length",
+    "sum(_[\"l\"], initial: []) >> _.length",
+    "sum(_[\"b\"], initial: \"\")",
+    "sum(_[\"a\"], initial: 0.5)",
+    "sum(_[\"big\"] || 9223372036854775807)",
+    "[sum(_[\"a\"]), sum(0.1), average(_[\"a\"]), stdev(0.1)]",
+    "_[\"a\"].to_i > 10 ? sum(_[\"a\"]) : count()",
+    "(_[\"a\"].to_i > 10 ? min(_[\"a\"]) : max(_[\"a\"]))",
+    "{a: _[\"a\"], n: count()} >> _[:a]",
+    "percentile(_[\"a\"], [0, 0.5, 1])",
+    "[min(_[\"a\"]), max(_[\"b\"])]",
+    "_[\"l\"] >> flat",
+    "_[\"l\"] || [] >> flat >> count()",
+    "(_[\"l\"] || []) >> flat >> group_by(_) { count() }",
+    "(_[\"l\"] || []) >> map { |x| sum(x) }",
+    "_.keys.length >> $n = _",
+    "@n = (@n || 0) + 1",
+    "1 / (_[\"a\"].to_i - 7)",
+    "count() >> 1 / 0",
+    "_ >> count() >> _ + 1",
+];
 
 const QUERIES: &[&str] = &[
     "_",
@@ -136,10 +186,13 @@ proptest! {
         bytes in 1_usize..200,
     ) {
         let files = [("a".to_owned(), rows.join("\n").into_bytes()), ("b".to_owned(), more.join("\n").into_bytes())];
-        for query in QUERIES {
-            let one = run(query, "", &files, options(1, 1, Format::Json));
-            let many = run(query, "", &files, options(threads, bytes, Format::Json));
-            prop_assert_eq!(one, many, "{}", query);
+        for query in QUERIES.iter().chain(SHARED) {
+            for format in [Format::Json, Format::Tsv] {
+                let one = run(query, "", &files, options(1, 1, format));
+                let many = run(query, "", &files, options(threads, bytes, format));
+                prop_assert!(one.is_some(), "{} is refused", query);
+                prop_assert_eq!(one, many, "{}", query);
+            }
         }
     }
 }

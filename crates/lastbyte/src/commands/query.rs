@@ -1,8 +1,8 @@
 //! `lastbyte query`: arguments, files, standard input; all else is the crate `lastbyte-query`.
 
 use clap::ValueEnum;
-use lastbyte_query::{Format, Input, Options, Query};
-use std::io::{self, Read};
+use lastbyte_query::{Format, Input, Options, Query, ByteSource};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -132,7 +132,7 @@ fn read(path: &PathBuf) -> io::Result<String> {
 }
 
 fn standard_input() -> Input {
-    Input::new("<stdin>", || Ok(Box::new(io::stdin()) as Box<dyn Read>)).live()
+    Input::new("<stdin>", || Ok(Box::new(io::stdin()) as ByteSource)).live()
 }
 
 #[expect(
@@ -145,6 +145,6 @@ fn input(name: &str) -> Input {
     }
     let path = name.to_owned();
     Input::new(name, move || {
-        Ok(Box::new(std::fs::File::open(path)?) as Box<dyn Read>)
+        Ok(Box::new(std::fs::File::open(path)?) as ByteSource)
     })
 }

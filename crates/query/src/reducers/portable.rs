@@ -6,14 +6,20 @@ use super::column::Column;
 use super::scope::{Keyed, Reducer, Scope};
 use crate::value::Value;
 use crate::value::exception::Eval;
+use crate::value::number::Op;
 use crate::value::table::Table;
+use crate::value::text::Text;
 use crate::vm::Vm;
 use num_bigint::BigInt;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-/// A value is packed down to this depth: one that holds itself has no end.
+/// A value is packed down to this depth.
 const DEPTH_MAX: usize = 200;
 
-/// A value that is only data.
+/// A value that is only data. What can be changed in place and stands at several places stands once in a heap, so that
+/// later stages see one object there, as on one thread. (What tells objects apart without changing them, such as
+/// `equal?`, runs on one thread: see `plan::parallel`.)
 pub(crate) enum Portable {
     Nil,
     Bool(bool),
@@ -22,23 +28,78 @@ pub(crate) enum Portable {
     Big(BigInt),
     Symbol(String),
     Str(String),
+    /// A Hash's key, for example.
+    FrozenStr(String),
     Array(Vec<Portable>),
     Hash(Vec<(Portable, Portable)>),
     Token(u32),
     Dropped,
+    /// In the heap.
+    Shared(u32),
 }
 
 impl Portable {
-    /// `None` when it is more than data.
-    pub(crate) fn pack(value: &Value) -> Option<Portable> {
-        Portable::at_depth(value, 0)
+    /// About how many bytes it takes.
+    fn weight(&self) -> usize {
+        let inner = match self {
+            Portable::Symbol(text) | Portable::Str(text) | Portable::FrozenStr(text) => text.len(),
+            Portable::Array(list) => list.iter().map(Portable::weight).sum(),
+            Portable::Hash(pairs) => pairs
+                .iter()
+                .map(|(key, value)| key.weight() + value.weight())
+                .sum(),
+            _ => 0,
+        };
+        size_of::<Portable>() + inner
+    }
+}
+
+/// Packs values that may share parts.
+#[derive(Default)]
+struct Packer {
+    /// By address, for as long as the values live.
+    seen: BTreeMap<usize, u32>,
+    /// `None` while it is packed.
+    heap: Vec<Option<Portable>>,
+}
+
+impl Packer {
+    fn all(&mut self, values: &[Value]) -> Option<Vec<Portable>> {
+        values.iter().map(|value| self.pack(value)).collect()
     }
 
-    fn at_depth(value: &Value, depth: usize) -> Option<Portable> {
+    /// `None` when it is more than data.
+    fn pack(&mut self, value: &Value) -> Option<Portable> {
+        self.at_depth(value, 0)
+    }
+
+    fn at_depth(&mut self, value: &Value, depth: usize) -> Option<Portable> {
+        let shared = match value {
+            Value::Str(text) => Rc::strong_count(text) > 1 && !text.is_frozen(),
+            Value::Array(list) => Rc::strong_count(list) > 1,
+            Value::Hash(table) => Rc::strong_count(table) > 1,
+            _ => false,
+        };
+        let Some(address) = value.address().filter(|_| shared) else {
+            return self.plain(value, depth);
+        };
+        if let Some(at) = self.seen.get(&address.addr()) {
+            // What holds itself is not packed.
+            return self.heap[*at as usize]
+                .is_some()
+                .then_some(Portable::Shared(*at));
+        }
+        let at = self.heap.len();
+        self.seen.insert(address.addr(), at as u32);
+        self.heap.push(None);
+        self.heap[at] = Some(self.plain(value, depth)?);
+        Some(Portable::Shared(at as u32))
+    }
+
+    fn plain(&mut self, value: &Value, depth: usize) -> Option<Portable> {
         if depth > DEPTH_MAX {
             return None;
         }
-        let inner = |value: &Value| Portable::at_depth(value, depth + 1);
         Some(match value {
             Value::Nil => Portable::Nil,
             Value::Bool(it) => Portable::Bool(*it),
@@ -46,15 +107,22 @@ impl Portable {
             Value::Float(it) => Portable::Float(*it),
             Value::Big(it) => Portable::Big((**it).clone()),
             Value::Symbol(it) => Portable::Symbol((*it.name()).to_owned()),
+            Value::Str(text) if text.is_frozen() => Portable::FrozenStr(text.string()),
             Value::Str(text) => Portable::Str(text.string()),
-            Value::Array(list) => {
-                Portable::Array(list.borrow().iter().map(inner).collect::<Option<_>>()?)
-            }
+            Value::Array(list) => Portable::Array(
+                list.borrow()
+                    .iter()
+                    .map(|value| self.at_depth(value, depth + 1))
+                    .collect::<Option<_>>()?,
+            ),
             Value::Hash(table) if !table.has_fallback() && !table.is_frozen() => Portable::Hash(
                 table
                     .borrow()
                     .iter()
-                    .map(|(key, value)| Some((inner(key)?, inner(value)?)))
+                    .map(|(key, value)| {
+                        let key = self.at_depth(key, depth + 1)?;
+                        Some((key, self.at_depth(value, depth + 1)?))
+                    })
                     .collect::<Option<_>>()?,
             ),
             Value::Token(at) => Portable::Token(*at),
@@ -63,8 +131,30 @@ impl Portable {
         })
     }
 
-    pub(crate) fn unpack(&self) -> Value {
-        match self {
+}
+
+fn heap_weight(heap: &[Option<Portable>]) -> usize {
+    heap.iter().flatten().map(Portable::weight).sum()
+}
+
+/// What several places share, on the thread that joins.
+struct Heap {
+    packed: Vec<Option<Portable>>,
+    made: Vec<Option<Value>>,
+}
+
+impl Heap {
+    fn new(packed: Vec<Option<Portable>>) -> Heap {
+        let made = packed.iter().map(|_| None).collect();
+        Heap { packed, made }
+    }
+
+    fn all(&mut self, values: &[Portable]) -> Vec<Value> {
+        values.iter().map(|value| self.unpack(value)).collect()
+    }
+
+    fn unpack(&mut self, value: &Portable) -> Value {
+        match value {
             Portable::Nil => Value::Nil,
             Portable::Bool(it) => Value::Bool(*it),
             Portable::Int(it) => Value::Int(*it),
@@ -72,24 +162,78 @@ impl Portable {
             Portable::Big(it) => crate::value::number::integer(it.clone()),
             Portable::Symbol(name) => Value::symbol(name),
             Portable::Str(text) => Value::str(text.as_str()),
-            Portable::Array(list) => Value::array(unpack_all(list)),
+            Portable::FrozenStr(text) => Value::Str(Rc::new(Text::frozen(text.clone()))),
+            Portable::Array(list) => Value::array(self.all(list)),
             Portable::Hash(pairs) => Value::hash(Table::from_pairs(
                 pairs
                     .iter()
-                    .map(|(key, value)| (key.unpack(), value.unpack())),
+                    .map(|(key, value)| (self.unpack(key), self.unpack(value))),
             )),
             Portable::Token(at) => Value::Token(*at),
             Portable::Dropped => Value::Dropped,
+            Portable::Shared(at) => {
+                let at = *at as usize;
+                if let Some(made) = &self.made[at] {
+                    return made.clone();
+                }
+                // Nothing in the heap holds itself, so that this ends.
+                let packed = self.packed[at].take();
+                let value = packed.map(|packed| self.unpack(&packed)).unwrap_or_default();
+                self.made[at] = Some(value.clone());
+                value
+            }
         }
     }
 }
 
-fn pack_all(values: &[Value]) -> Option<Vec<Portable>> {
-    values.iter().map(Portable::pack).collect()
+/// A row on its way to a stage that runs in order.
+pub(crate) struct PackedRow {
+    value: Portable,
+    heap: Vec<Option<Portable>>,
 }
 
-fn unpack_all(values: &[Portable]) -> Vec<Value> {
-    values.iter().map(Portable::unpack).collect()
+impl PackedRow {
+    pub(crate) fn weight(&self) -> usize {
+        self.value.weight() + heap_weight(&self.heap)
+    }
+
+    pub(crate) fn unpack(self) -> Value {
+        Heap::new(self.heap).unpack(&self.value)
+    }
+}
+
+/// The rows of a part, with their lines.
+#[derive(Default)]
+pub(crate) struct PackedRows {
+    rows: Vec<(usize, PackedRow)>,
+    /// What the rows of the last line shared with others.
+    line: usize,
+    seen: BTreeSet<usize>,
+}
+
+impl PackedRows {
+    /// `None` when it is more than data, or when the row before it, of the same line, has a part of it: the later stage
+    /// may have changed that part before this row is made.
+    pub(crate) fn push(&mut self, line: usize, row: &Value) -> Option<()> {
+        if self.line != line {
+            self.line = line;
+            self.seen.clear();
+        }
+        let mut packer = Packer::default();
+        let value = packer.pack(row)?;
+        for address in packer.seen.keys() {
+            if !self.seen.insert(*address) {
+                return None;
+            }
+        }
+        let heap = packer.heap;
+        self.rows.push((line, PackedRow { value, heap }));
+        Some(())
+    }
+
+    pub(crate) fn into_rows(self) -> Vec<(usize, PackedRow)> {
+        self.rows
+    }
 }
 
 enum PackedColumn {
@@ -99,19 +243,27 @@ enum PackedColumn {
 }
 
 impl PackedColumn {
-    fn pack(column: Column) -> Option<PackedColumn> {
+    fn pack(packer: &mut Packer, column: &Column) -> Option<PackedColumn> {
         Some(match column {
-            Column::Ints(list) => PackedColumn::Ints(list),
-            Column::Floats(list) => PackedColumn::Floats(list),
-            Column::Mixed(list) => PackedColumn::Mixed(pack_all(&list)?),
+            Column::Ints(list) => PackedColumn::Ints(list.clone()),
+            Column::Floats(list) => PackedColumn::Floats(list.clone()),
+            Column::Mixed(list) => PackedColumn::Mixed(packer.all(list)?),
         })
     }
 
-    fn unpack(self) -> Column {
+    fn unpack(self, heap: &mut Heap) -> Column {
         match self {
             PackedColumn::Ints(list) => Column::Ints(list),
             PackedColumn::Floats(list) => Column::Floats(list),
-            PackedColumn::Mixed(list) => Column::Mixed(unpack_all(&list)),
+            PackedColumn::Mixed(list) => Column::Mixed(heap.all(&list)),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            PackedColumn::Ints(list) => size_of_val(&**list),
+            PackedColumn::Floats(list) => size_of_val(&**list),
+            PackedColumn::Mixed(list) => list.iter().map(Portable::weight).sum(),
         }
     }
 
@@ -149,11 +301,11 @@ enum Begin {
 }
 
 impl Begin {
-    fn of(accumulator: &Accumulator) -> Option<Begin> {
+    fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Begin> {
         Some(match accumulator {
             Accumulator::Count(_) => Begin::Count,
             Accumulator::Sum { total, initial } => {
-                Begin::Sum(Portable::pack(total)?, Portable::pack(initial)?)
+                Begin::Sum(packer.pack(total)?, packer.pack(initial)?)
             }
             Accumulator::Min(_) => Begin::Min,
             Accumulator::Max(_) => Begin::Max,
@@ -165,12 +317,12 @@ impl Begin {
         })
     }
 
-    fn make(&self) -> Accumulator {
+    fn make(&self, heap: &mut Heap) -> Accumulator {
         match self {
             Begin::Count => Accumulator::Count(0),
             Begin::Sum(total, initial) => Accumulator::Sum {
-                total: total.unpack(),
-                initial: initial.unpack(),
+                total: heap.unpack(total),
+                initial: heap.unpack(initial),
             },
             Begin::Min => Accumulator::Min(Value::Nil),
             Begin::Max => Accumulator::Max(Value::Nil),
@@ -188,42 +340,90 @@ impl Begin {
 enum PackedReducer {
     Plain(Begin, Part),
     Sort(Vec<Portable>, Vec<Portable>),
-    Keyed(Keyed, Vec<(Portable, PackedScope)>),
+    Keyed(Keyed, Vec<(Portable, Slot)>),
 }
 
-/// A scope of a chunk.
-pub(crate) struct PackedScope {
+/// A scope within another one, or the outermost.
+struct Slot {
     reducers: Vec<PackedReducer>,
     template: Option<Portable>,
+}
+
+/// A scope of a chunk, on its way to the thread that joins.
+pub(crate) struct PackedScope {
+    slot: Slot,
+    heap: Vec<Option<Portable>>,
+}
+
+/// A scope of a chunk, on the thread that joins.
+pub(crate) struct ArrivedScope {
+    slot: Slot,
+    heap: Heap,
 }
 
 impl PackedScope {
     /// `None` when it holds more than data.
     pub(crate) fn pack(scope: Scope) -> Option<PackedScope> {
-        Some(PackedScope {
-            template: match &scope.template {
-                None => None,
-                Some(value) => Some(Portable::pack(value)?),
-            },
-            reducers: scope
-                .reducers
-                .into_iter()
-                .map(|reducer| pack_reducer(reducer?))
-                .collect::<Option<_>>()?,
-        })
+        let mut packer = Packer::default();
+        let slot = Slot::pack(&mut packer, &scope)?;
+        let heap = packer.heap;
+        Some(PackedScope { slot, heap })
     }
 
+    /// About how many bytes it takes.
+    pub(crate) fn weight(&self) -> usize {
+        self.slot.weight() + heap_weight(&self.heap)
+    }
+
+    pub(crate) fn arrive(self) -> ArrivedScope {
+        ArrivedScope {
+            slot: self.slot,
+            heap: Heap::new(self.heap),
+        }
+    }
+}
+
+impl ArrivedScope {
     /// Whether it can be joined to a scope.
-    pub(crate) fn fits(&self, scope: &Scope) -> bool {
-        self.reducers
-            .iter()
-            .enumerate()
-            .all(|(at, part)| match (scope.reducers.get(at), part) {
+    pub(crate) fn fits(&mut self, scope: &Scope) -> bool {
+        self.slot.fits(&mut self.heap, scope)
+    }
+
+    /// Joins it to a scope that it fits.
+    pub(crate) fn join(mut self, vm: &mut Vm, scope: &mut Scope) -> Eval<()> {
+        self.slot.join(&mut self.heap, vm, scope)
+    }
+}
+
+impl Slot {
+    fn pack(packer: &mut Packer, scope: &Scope) -> Option<Slot> {
+        // All is packed while all of it lives: an address is one object.
+        let template = match &scope.template {
+            None => None,
+            Some(value) => Some(packer.pack(value)?),
+        };
+        let reducers = scope.reducers.iter();
+        let reducers = reducers
+            .map(|reducer| PackedReducer::pack(packer, reducer.as_ref()?))
+            .collect::<Option<_>>()?;
+        Some(Slot { reducers, template })
+    }
+
+    fn weight(&self) -> usize {
+        let template = self.template.as_ref().map_or(0, Portable::weight);
+        let reducers = self.reducers.iter().map(PackedReducer::weight);
+        template + reducers.sum::<usize>()
+    }
+
+    fn fits(&self, heap: &mut Heap, scope: &Scope) -> bool {
+        let reducers = self.reducers.iter().enumerate();
+        let mut fits = reducers.map(|(at, part)| {
+            match (scope.reducers.get(at), part) {
                 (Some(None), _) => false,
                 (Some(Some(Reducer::Plain(known))), PackedReducer::Plain(_, part)) => {
                     part.fits(known)
                 }
-                (None, PackedReducer::Plain(begin, part)) => part.fits(&begin.make()),
+                (None, PackedReducer::Plain(begin, part)) => part.fits(&begin.make(heap)),
                 (
                     Some(Some(Reducer::Sort { keys, rows, .. })),
                     PackedReducer::Sort(more_keys, more_rows),
@@ -244,24 +444,25 @@ impl PackedScope {
                     kind == part
                         && slots
                             .iter()
-                            .all(|(key, slot)| match index.get(&key.unpack()) {
-                                Some(Value::Int(at)) => slot.fits(&scopes[at as usize]),
-                                _ => slot.fits(&Scope::default()),
+                            .all(|(key, slot)| match index.get(&heap.unpack(key)) {
+                                Some(Value::Int(at)) => slot.fits(heap, &scopes[at as usize]),
+                                _ => slot.fits(heap, &Scope::default()),
                             })
                 }
-                (None, PackedReducer::Keyed(_, slots)) => {
-                    slots.iter().all(|(_, slot)| slot.fits(&Scope::default()))
-                }
+                (None, PackedReducer::Keyed(_, slots)) => slots
+                    .iter()
+                    .all(|(_, slot)| slot.fits(heap, &Scope::default())),
                 _ => false,
-            })
+            }
+        });
+        fits.all(|fits| fits)
     }
 
-    /// Joins it to a scope that it fits.
-    pub(crate) fn join(self, vm: &mut Vm, scope: &mut Scope) -> Eval<()> {
+    fn join(self, heap: &mut Heap, vm: &mut Vm, scope: &mut Scope) -> Eval<()> {
         for (at, part) in self.reducers.into_iter().enumerate() {
             if at == scope.reducers.len() {
                 scope.reducers.push(Some(match &part {
-                    PackedReducer::Plain(begin, _) => Reducer::Plain(begin.make()),
+                    PackedReducer::Plain(begin, _) => Reducer::Plain(begin.make(heap)),
                     PackedReducer::Sort(..) => Reducer::Sort {
                         keys: Vec::new(),
                         rows: Vec::new(),
@@ -275,16 +476,16 @@ impl PackedScope {
             };
             match (known, part) {
                 (Reducer::Plain(known), PackedReducer::Plain(_, part)) => {
-                    known.merge(vm, part.unpack())?;
+                    join_part(heap, vm, known, part)?;
                 }
                 (Reducer::Sort { keys, rows, .. }, PackedReducer::Sort(more_keys, more_rows)) => {
-                    keys.extend(unpack_all(&more_keys));
-                    rows.extend(unpack_all(&more_rows));
+                    keys.extend(heap.all(&more_keys));
+                    rows.extend(heap.all(&more_rows));
                 }
                 (known, PackedReducer::Keyed(_, slots)) => {
                     for (key, slot) in slots {
-                        if let Some(known) = known.slot(&key.unpack()) {
-                            slot.join(vm, known)?;
+                        if let Some(known) = known.slot(&heap.unpack(&key)) {
+                            slot.join(heap, vm, known)?;
                         }
                     }
                 }
@@ -292,50 +493,101 @@ impl PackedScope {
             }
         }
         if scope.template.is_none() {
-            scope.template = self.template.map(|it| it.unpack());
+            scope.template = self.template.map(|it| heap.unpack(&it));
         }
         Ok(())
     }
 }
 
-fn pack_reducer(reducer: Reducer) -> Option<PackedReducer> {
-    Some(match reducer {
-        Reducer::Chunk { begin, part } => PackedReducer::Plain(Begin::of(&begin)?, Part::of(part)?),
-        // The block is the first row's, which only that row's thread has.
-        Reducer::Sort { by: Some(_), .. } | Reducer::Plain(_) | Reducer::Reduce(_) => return None,
-        Reducer::Sort { keys, rows, .. } => PackedReducer::Sort(pack_all(&keys)?, pack_all(&rows)?),
-        Reducer::Keyed {
-            kind, keys, scopes, ..
-        } => PackedReducer::Keyed(
-            kind,
-            keys.iter()
-                .zip(scopes)
-                .map(|(key, scope)| Some((Portable::pack(key)?, PackedScope::pack(scope)?)))
-                .collect::<Option<_>>()?,
-        ),
-    })
+fn join_part(heap: &mut Heap, vm: &mut Vm, known: &mut Accumulator, part: Part) -> Eval<()> {
+    // Integers add up to the same in any order, which is quicker than one by one.
+    if let (Accumulator::Sum { total, .. }, Part::Values(PackedColumn::Ints(list))) =
+        (&mut *known, &part)
+        && let Value::Int(_) | Value::Big(_) = total
+    {
+        let sum: i128 = list.iter().map(|it| i128::from(*it)).sum();
+        let sum = crate::value::number::integer(BigInt::from(sum));
+        *total = vm.binary(Op::Add, total, &sum)?;
+        return Ok(());
+    }
+    known.merge(vm, part.unpack(heap))
+}
+
+impl PackedReducer {
+    fn pack(packer: &mut Packer, reducer: &Reducer) -> Option<PackedReducer> {
+        Some(match reducer {
+            Reducer::Chunk { begin, part } => {
+                PackedReducer::Plain(Begin::of(packer, begin)?, Part::of(packer, part)?)
+            }
+            // The block is the first row's, which only that row's thread has.
+            Reducer::Sort { by: Some(_), .. } | Reducer::Plain(_) | Reducer::Reduce(_) => {
+                return None;
+            }
+            Reducer::Sort { keys, rows, .. } => {
+                PackedReducer::Sort(packer.all(keys)?, packer.all(rows)?)
+            }
+            Reducer::Keyed {
+                kind,
+                index,
+                keys,
+                scopes,
+            } => {
+                let mut slots = Vec::with_capacity(keys.len());
+                for (at, (key, scope)) in keys.iter().zip(scopes).enumerate() {
+                    // A key that was changed in place is found by what it was.
+                    if !matches!(index.get(key), Some(Value::Int(found)) if found == at as i64) {
+                        return None;
+                    }
+                    slots.push((packer.pack(key)?, Slot::pack(packer, scope)?));
+                }
+                PackedReducer::Keyed(*kind, slots)
+            }
+        })
+    }
+
+    fn weight(&self) -> usize {
+        let all = |list: &[Portable]| list.iter().map(Portable::weight).sum::<usize>();
+        size_of::<PackedReducer>()
+            + match self {
+                PackedReducer::Plain(_, part) => part.weight(),
+                PackedReducer::Sort(keys, rows) => all(keys) + all(rows),
+                PackedReducer::Keyed(_, slots) => slots
+                    .iter()
+                    .map(|(key, slot)| key.weight() + slot.weight())
+                    .sum(),
+            }
+    }
 }
 
 impl Part {
-    fn of(accumulator: Accumulator) -> Option<Part> {
+    fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Part> {
         Some(match accumulator {
-            Accumulator::Count(count) => Part::Count(count),
-            Accumulator::Min(value) => Part::Least(Portable::pack(&value)?),
-            Accumulator::Max(value) => Part::Most(Portable::pack(&value)?),
-            Accumulator::Percentile { values, .. } => Part::Percentile(PackedColumn::pack(values)?),
-            Accumulator::Group(list) => Part::Group(pack_all(&list)?),
-            Accumulator::Chunk(values) => Part::Values(PackedColumn::pack(values)?),
+            Accumulator::Count(count) => Part::Count(*count),
+            Accumulator::Min(value) => Part::Least(packer.pack(value)?),
+            Accumulator::Max(value) => Part::Most(packer.pack(value)?),
+            Accumulator::Percentile { values, .. } => Part::Percentile(PackedColumn::pack(packer, values)?),
+            Accumulator::Group(list) => Part::Group(packer.all(list)?),
+            Accumulator::Chunk(values) => Part::Values(PackedColumn::pack(packer, values)?),
             _ => return None,
         })
     }
 
-    fn unpack(self) -> Accumulator {
+    fn weight(&self) -> usize {
+        match self {
+            Part::Count(_) => 0,
+            Part::Least(value) | Part::Most(value) => value.weight(),
+            Part::Percentile(values) | Part::Values(values) => values.weight(),
+            Part::Group(list) => list.iter().map(Portable::weight).sum(),
+        }
+    }
+
+    fn unpack(self, heap: &mut Heap) -> Accumulator {
         match self {
             Part::Count(count) => Accumulator::Count(count),
-            Part::Least(value) => Accumulator::Min(value.unpack()),
-            Part::Most(value) => Accumulator::Max(value.unpack()),
-            Part::Percentile(values) | Part::Values(values) => Accumulator::Chunk(values.unpack()),
-            Part::Group(list) => Accumulator::Group(unpack_all(&list)),
+            Part::Least(value) => Accumulator::Min(heap.unpack(&value)),
+            Part::Most(value) => Accumulator::Max(heap.unpack(&value)),
+            Part::Percentile(values) | Part::Values(values) => Accumulator::Chunk(values.unpack(heap)),
+            Part::Group(list) => Accumulator::Group(heap.all(&list)),
         }
     }
 

@@ -1,9 +1,13 @@
 //! Where rows come from: files and standard input, plain or compressed, which their first bytes tell.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 
-const BUFFER: usize = 256 * 1024;
+/// Packed bytes are read so many at a time.
+const BUFFER: usize = 128 * 1024;
+
+/// Where bytes come from; threads read it by turns.
+pub type ByteSource = Box<dyn Read + Send>;
 
 /// A named source of bytes, opened when its turn comes.
 pub struct Input {
@@ -11,7 +15,7 @@ pub struct Input {
     pub name: String,
     /// Rows may come slowly, and are wanted as they come.
     pub(super) live: bool,
-    open: Box<dyn FnOnce() -> io::Result<Box<dyn Read>> + Send>,
+    open: Box<dyn FnOnce() -> io::Result<ByteSource> + Send>,
 }
 
 impl fmt::Debug for Input {
@@ -26,7 +30,7 @@ impl Input {
     /// An input and how to open it.
     pub fn new(
         name: impl Into<String>,
-        open: impl FnOnce() -> io::Result<Box<dyn Read>> + Send + 'static,
+        open: impl FnOnce() -> io::Result<ByteSource> + Send + 'static,
     ) -> Input {
         Input {
             name: name.into(),
@@ -35,7 +39,7 @@ impl Input {
         }
     }
 
-    /// Rows may come slowly: each is answered when it is there, on one thread.
+    /// Rows may come slowly: each is taken when it is there, and not when there are many.
     #[must_use]
     pub fn live(mut self) -> Input {
         self.live = true;
@@ -45,31 +49,50 @@ impl Input {
     /// Bytes that are there already.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
         Input::new(name, move || {
-            Ok(Box::new(Cursor::new(bytes)) as Box<dyn Read>)
+            Ok(Box::new(Cursor::new(bytes)) as ByteSource)
         })
     }
 
     /// Opens it, and unpacks it if it is packed.
-    pub(super) fn open(self) -> io::Result<Box<dyn Read>> {
+    pub(super) fn open(self) -> io::Result<ByteSource> {
         let mut raw = (self.open)()?;
-        let mut head = Vec::with_capacity(4);
-        raw.by_ref().take(4).read_to_end(&mut head)?;
-        let packed = Cursor::new(head.clone()).chain(raw);
-        Ok(if head.starts_with(&[0x1f, 0x8b]) {
-            Box::new(flate2::bufread::MultiGzDecoder::new(
-                BufReader::with_capacity(BUFFER, packed),
-            ))
-        } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let head = head(&mut *raw)?;
+        let gzip = head.starts_with(&GZIP);
+        let zstd = head.starts_with(&ZSTD);
+        let raw = Cursor::new(head).chain(raw);
+        let packed = |raw| BufReader::with_capacity(BUFFER, raw);
+        Ok(if gzip {
+            Box::new(flate2::bufread::MultiGzDecoder::new(packed(raw)))
+        } else if zstd {
             Box::new(Zstd {
-                frames: Frames::Between(BufReader::with_capacity(BUFFER, packed)),
+                frames: Frames::Between(packed(raw)),
             })
         } else {
-            Box::new(packed)
+            Box::new(raw)
         })
     }
 }
 
-type Packed = BufReader<Chain<Cursor<Vec<u8>>, Box<dyn Read>>>;
+/// How packed bytes begin: RFC 1952 §2.3.1, RFC 8878 §3.1.1.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// The first bytes, as far as they begin like something packed: a row that comes slowly is not waited for.
+fn head(raw: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::with_capacity(ZSTD.len());
+    let mut byte = [0];
+    while head.len() < ZSTD.len() && (GZIP.starts_with(&head) || ZSTD.starts_with(&head)) {
+        match raw.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) => head.push(byte[0]),
+            Err(reason) if reason.kind() == ErrorKind::Interrupted => {}
+            Err(reason) => return Err(reason),
+        }
+    }
+    Ok(head)
+}
+
+type Packed = BufReader<Chain<Cursor<Vec<u8>>, ByteSource>>;
 
 /// One frame after the other.
 struct Zstd {
@@ -93,7 +116,7 @@ impl Read for Zstd {
                     }
                     let decoder =
                         ruzstd::decoding::StreamingDecoder::new(packed).map_err(|reason| {
-                            io::Error::new(io::ErrorKind::InvalidData, reason.to_string())
+                            io::Error::new(ErrorKind::InvalidData, reason.to_string())
                         })?;
                     self.frames = Frames::In(Box::new(decoder));
                 }

@@ -1,7 +1,11 @@
 //! Runs a compiled query over its inputs: rows in, stages, values out. Errors of a file leave the others alone; an error
 //! in a row ends the run, after what came before it is printed.
 
+mod board;
+mod feed;
 mod input;
+mod lax;
+mod lines;
 mod output;
 mod parallel;
 mod pipeline;
@@ -11,7 +15,7 @@ use crate::json::parse::Projection;
 use crate::lower::{self, Source};
 use crate::plan::{self, parallel::Parallel};
 use crate::vm::Vm;
-pub use input::Input;
+pub use input::{ByteSource, Input};
 pub use output::Format;
 use output::Printer;
 use pipeline::Pipeline;
@@ -34,8 +38,10 @@ pub struct Options {
     pub verbose: bool,
     /// How many threads work; what comes out is the same for any number. Default: 1.
     pub threads: usize,
-    /// So many bytes of a file are one thread's task. Default: 4 MiB.
+    /// So many bytes of a file are one thread's task. Default: 1 MiB.
     pub chunk_bytes: usize,
+    /// A line, or a value with `lax`, may have so many bytes, which are held in memory. Default: 256 MiB.
+    pub line_bytes_max: usize,
 }
 
 impl Default for Options {
@@ -46,7 +52,8 @@ impl Default for Options {
             write_bytes: 4096,
             verbose: false,
             threads: 1,
-            chunk_bytes: 4 << 20,
+            chunk_bytes: 1 << 20,
+            line_bytes_max: 256 << 20,
         }
     }
 }
@@ -108,16 +115,6 @@ impl Query {
         done.unwrap_or(false)
     }
 
-    /// What threads may do; `None` when one runs all.
-    fn parallel(&self, program: &crate::tree::Program) -> Option<Parallel> {
-        if self.options.threads < 2 || self.options.lax {
-            return None;
-        }
-        // A table is printed whole.
-        plan::parallel::parallel(program)
-            .filter(|it| *it != Parallel::Print || self.options.format != Format::Tsv)
-    }
-
     fn run_here(
         &self,
         program: crate::tree::Program,
@@ -126,7 +123,7 @@ impl Query {
         errors: &mut (dyn Write + Send),
     ) -> bool {
         let projection = plan::projection(&program);
-        let parallel = self.parallel(&program);
+        let parallel = plan::parallel::parallel(&program).filter(|_| !self.options.lax);
         if self.options.verbose {
             for (at, stage) in program.stages.iter().enumerate() {
                 let _ = writeln!(errors, "stage[{at}]: {}", stage.text);
@@ -142,7 +139,7 @@ impl Query {
         }
         let printer = Printer::new(out, self.options.format, self.options.write_bytes);
         let mut pipeline = Pipeline::new(Vm::new(Rc::new(program)), printer, errors, projection);
-        pipeline.run(inputs, self, parallel)
+        pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))
     }
 }
 

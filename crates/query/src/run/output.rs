@@ -68,7 +68,7 @@ impl<'a> Printer<'a> {
 
     /// Writes what another printer has grouped.
     pub(super) fn write(&mut self, group: &str) {
-        if self.waiting.len() + group.len() > self.write_bytes {
+        if self.format != Format::Tsv && self.waiting.len() + group.len() > self.write_bytes {
             self.flush();
         }
         self.waiting.push_str(group);

@@ -1,56 +1,55 @@
-//! Several threads on one input: files are cut into parts at line ends, threads run the part of the query that needs
-//! nothing of other rows, and what they made is taken in the order of the input. A part in which anything goes wrong is
-//! run again in its turn by the one that has what came before: so errors, and what was printed before them, are those
-//! of one thread.
+//! Several threads on the input: they run the part of the query that needs nothing of other rows on blocks of lines, and
+//! what they made is taken in the order of the input. A block in which anything goes wrong is run again in its turn by
+//! the one that has what came before: so errors, and what was printed before them, are those of one thread.
 
+use super::board::{Block, Board, Made, Reader, Turn};
 use super::input::Input;
+use super::lines::{Failure, Lines, trim};
 use super::output::Printer;
 use super::pipeline::{Pipeline, Stop};
 use super::{Query, STACK};
 use crate::plan::{self, parallel::Parallel};
-use crate::reducers::portable::{PackedScope, Portable};
+use crate::reducers::portable::{PackedRow, PackedScope};
 use crate::vm::Vm;
-use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::rc::Rc;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a thread made of a part.
 pub(super) enum Work {
     /// Nothing but what it printed.
     Printed,
     /// Rows for the next stage, with their lines within the part.
-    Rows(Vec<(usize, Portable)>),
+    Rows(Vec<(usize, PackedRow)>),
     Merge(PackedScope),
 }
 
-/// A part of an input, and where the answer goes.
-struct Task {
-    bytes: Vec<u8>,
-    answer: Sender<Answer>,
-}
-
-struct Answer {
-    bytes: Vec<u8>,
-    /// Lines, what was made, what was printed; `None`: to be run in order.
-    made: Option<(usize, Work, Vec<String>)>,
-}
-
-/// What comes next, in the order of the input.
-enum Next {
-    Part(Receiver<Answer>),
-    /// The input cannot be read, or not further.
-    Unreadable(io::Error),
+impl Work {
+    /// About how many bytes it takes.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Work::Printed => 0,
+            Work::Rows(rows) => rows.iter().map(|(_, row)| row.weight()).sum(),
+            Work::Merge(scope) => scope.weight(),
+        }
+    }
 }
 
 /// What a thread prints, in the groups in which it would be written.
-#[derive(Default)]
-struct Groups(Vec<String>);
+#[derive(Clone, Default)]
+struct Groups(Arc<Mutex<Vec<String>>>);
+
+impl Groups {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 impl Write for Groups {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.push(String::from_utf8_lossy(bytes).into_owned());
+        let group = String::from_utf8_lossy(bytes).into_owned();
+        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        groups.push(group);
         Ok(bytes.len())
     }
 
@@ -59,191 +58,212 @@ impl Write for Groups {
     }
 }
 
-/// Cuts an input at line ends.
-struct Parts {
-    reader: Box<dyn Read>,
-    rest: Vec<u8>,
-    size: usize,
-}
+/// Tells the board when its thread falls.
+struct Watch<'a>(&'a Board);
 
-impl Parts {
-    /// The next lines, of at least a part's size if there are so many; what is left at the end; then nothing.
-    fn next(&mut self) -> (Option<Vec<u8>>, Option<io::Error>) {
-        let mut bytes = std::mem::take(&mut self.rest);
-        let mut searched = 0;
-        loop {
-            let before = bytes.len();
-            let wanted = self.size.saturating_sub(before).max(self.size / 8 + 1);
-            let read = self
-                .reader
-                .by_ref()
-                .take(wanted as u64)
-                .read_to_end(&mut bytes);
-            let end = memchr::memrchr(b'\n', &bytes[searched..]).map(|at| searched + at + 1);
-            match read {
-                Err(reason) => {
-                    bytes.truncate(end.unwrap_or(0));
-                    return ((!bytes.is_empty()).then_some(bytes), Some(reason));
-                }
-                Ok(0) => return ((!bytes.is_empty()).then_some(bytes), None),
-                Ok(_) => {}
-            }
-            if bytes.len() >= self.size
-                && let Some(end) = end
-            {
-                self.rest = bytes.split_off(end);
-                return (Some(bytes), None);
-            }
-            if end.is_none() {
-                searched = bytes.len();
-            }
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.lose();
         }
     }
+}
+
+/// Reads one part; what stands behind it is told with the turn given back.
+fn read(query: &Query, board: &Board, turn: Turn, buffer: &mut Vec<u8>) -> usize {
+    let Turn { file, part, reader } = turn;
+    let opened = match reader {
+        Reader::Closed(input) => Lines::open(input, query.options.line_bytes_max),
+        Reader::Open(lines) => Ok(lines),
+        Reader::Taken | Reader::Ended => return 0,
+    };
+    let mut lines = match opened {
+        Ok(lines) => lines,
+        Err(failure) => {
+            board.give_back(file, Reader::Ended, [(part, Made::Failed(failure))]);
+            return 0;
+        }
+    };
+    let (length, failure) = lines.next(buffer, query.options.chunk_bytes);
+    let behind = part + usize::from(length > 0);
+    if lines.ended() {
+        let last = failure.map_or(Made::End, Made::Failed);
+        board.give_back(file, Reader::Ended, [(behind, last)]);
+    } else {
+        board.give_back(file, Reader::Open(lines), []);
+    }
+    length
 }
 
 impl Query {
     /// A thread: parts in, what it makes of them out.
-    fn work(&self, tasks: &Mutex<Receiver<Task>>, parallel: Parallel) {
-        let Ok(program) = self.program() else { return };
-        let projection = plan::projection(&program);
-        let program = Rc::new(program);
-        let mut ready = true;
-        let mut pipeline_of = |task: &[u8]| {
-            let (mut groups, mut errors) = (Groups::default(), io::sink());
-            let printer = Printer::new(&mut groups, self.options.format, self.options.write_bytes);
-            let vm = Vm::new(Rc::clone(&program));
-            let mut pipeline = Pipeline::new(vm, printer, &mut errors, projection.clone());
-            ready = ready && pipeline.for_parts(parallel);
-            let made = if ready {
-                pipeline.part(task, parallel)
-            } else {
-                None
-            };
-            drop(pipeline);
-            made.map(|(lines, work)| (lines, work, groups.0))
-        };
+    fn work(&self, board: &Board, parallel: Parallel) {
+        let _watch = Watch(board);
+        let program = self.program().ok().map(Rc::new);
+        let projection = program.as_deref().map(plan::projection);
+        let (groups, mut buffer) = (Groups::default(), Vec::new());
         loop {
-            let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(Task { bytes, answer }) = task else {
-                return;
+            let (mut out, mut errors) = (groups.clone(), io::sink());
+            let printer = Printer::new(&mut out, self.options.format, self.options.write_bytes);
+            let mut pipeline = match (&program, &projection) {
+                (Some(program), Some(projection)) => {
+                    let vm = Vm::new(Rc::clone(program));
+                    let mut pipeline = Pipeline::new(vm, printer, &mut errors, projection.clone());
+                    pipeline.for_parts(parallel).then_some(pipeline)
+                }
+                _ => None,
             };
-            let made = pipeline_of(&bytes);
-            // Nobody waits any more when the run is over.
-            let _ = answer.send(Answer { bytes, made });
+            loop {
+                let Some(turn) = board.turn() else { return };
+                let (file, part) = (turn.file, turn.part);
+                if buffer.is_empty() {
+                    buffer = board.buffer();
+                }
+                let length = read(self, board, turn, &mut buffer);
+                if length == 0 {
+                    continue;
+                }
+                let made = match &mut pipeline {
+                    Some(pipeline) if !board.only_read() => {
+                        pipeline.part(&buffer[..length], parallel)
+                    }
+                    _ => None,
+                };
+                let groups = groups.take();
+                let Some((lines, work)) = made else {
+                    let buffer = std::mem::take(&mut buffer);
+                    board.put(file, part, Made::Redo(Block { buffer, length }));
+                    // It may be in the midst of something.
+                    break;
+                };
+                let block = match work {
+                    Work::Merge(_) => Some(Block {
+                        buffer: std::mem::take(&mut buffer),
+                        length,
+                    }),
+                    _ => None,
+                };
+                let done = Made::Done {
+                    lines,
+                    work,
+                    groups,
+                    block,
+                };
+                board.put(file, part, done);
+                trim(&mut buffer, self.options.chunk_bytes);
+            }
         }
+    }
+
+    /// Starts the threads; how many there are.
+    fn start(&self, board: &Arc<Board>, parallel: Parallel) -> usize {
+        (0..self.options.threads)
+            .map_while(|_| {
+                let (query, board) = (self.clone(), Arc::clone(board));
+                // It is not waited for: it may be held up by a reader that gives nothing, when all is over.
+                std::thread::Builder::new()
+                    .name("query-part".to_owned())
+                    .stack_size(STACK)
+                    .spawn(move || query.work(&board, parallel))
+                    .ok()
+            })
+            .count()
     }
 }
 
 impl Pipeline<'_> {
-    /// Runs the inputs with the help of threads.
-    pub(super) fn share(&mut self, inputs: Vec<Input>, query: &Query, parallel: Parallel) {
-        let (tasks, taken) = mpsc::channel();
-        let taken = Mutex::new(taken);
-        std::thread::scope(|scope| {
-            let taken = &taken;
-            let mut threads = 0;
-            let mut hand_out = |bytes: Vec<u8>| -> Next {
-                let (answer, answered) = mpsc::channel();
-                if threads < query.options.threads {
-                    let thread = std::thread::Builder::new()
-                        .name("query-part".to_owned())
-                        .stack_size(STACK)
-                        .spawn_scoped(scope, move || query.work(taken, parallel));
-                    threads += usize::from(thread.is_ok());
-                }
-                let task = Task { bytes, answer };
-                if threads == 0 {
-                    let Task { bytes, answer } = task;
-                    let _ = answer.send(Answer { bytes, made: None });
-                } else {
-                    let _ = tasks.send(task);
-                }
-                Next::Part(answered)
-            };
-            for input in inputs {
-                let shared = if input.live {
-                    self.input(input, false)
-                } else {
-                    self.share_one(input, query, parallel, &mut hand_out)
-                };
-                if let Err(Stop::Run) = shared {
+    /// Runs the rest of the inputs with the help of threads: `lines` of the first, of which `number` were run.
+    pub(super) fn share(
+        &mut self,
+        lines: Lines,
+        name: &str,
+        number: usize,
+        inputs: Vec<Input>,
+        query: &Query,
+        parallel: Parallel,
+    ) -> Result<(), Stop> {
+        let board = Arc::new(Board::new(query));
+        if query.start(&board, parallel) == 0 {
+            self.rest(lines, name, number)?;
+            return self.in_order(inputs, query);
+        }
+        let names: Vec<String> = std::iter::once(name.to_owned())
+            .chain(inputs.iter().map(|input| input.name.clone()))
+            .collect();
+        board.begin(
+            std::iter::once(Reader::Open(lines)).chain(inputs.into_iter().map(Reader::Closed)),
+        );
+        let mut number = number;
+        let mut result = Ok(());
+        for (file, name) in names.iter().enumerate() {
+            match self.take_file(&board, file, name, number, parallel) {
+                Ok(()) => {}
+                Err(Stop::File) => board.give_up(file),
+                stop => {
+                    result = stop;
                     break;
                 }
             }
-            // The threads end when there is nothing to come.
-            drop(tasks);
-        });
+            number = 0;
+        }
+        board.close();
+        result
     }
 
-    fn share_one(
+    fn take_file(
         &mut self,
-        input: Input,
-        query: &Query,
+        board: &Board,
+        file: usize,
+        name: &str,
+        mut number: usize,
         parallel: Parallel,
-        hand_out: &mut dyn FnMut(Vec<u8>) -> Next,
     ) -> Result<(), Stop> {
-        let name = input.name.clone();
-        let reader = match input.open() {
-            Ok(reader) => reader,
-            Err(reason) => {
-                self.unreadable(&name, &reason);
-                return Ok(());
-            }
-        };
-        let size = query.options.chunk_bytes.max(1);
-        let mut parts = Parts {
-            reader,
-            rest: Vec::new(),
-            // The first is run here, so that small inputs need no threads, and is short.
-            size: size.min(128 * 1024),
-        };
-        let mut number = 0;
-        let mut waiting = VecDeque::new();
-        let mut more = true;
-        let mut first = true;
-        while more || !waiting.is_empty() {
-            if more && waiting.len() < query.options.threads * 2 {
-                let (part, failure) = parts.next();
-                more = part.is_some() && failure.is_none();
-                match part {
-                    Some(bytes) if first => self.block(&name, &mut number, &bytes)?,
-                    Some(bytes) => waiting.push_back(hand_out(bytes)),
-                    None => {}
-                }
-                if let Some(reason) = failure {
-                    waiting.push_back(Next::Unreadable(reason));
-                }
-                first = false;
-                parts.size = size;
-                continue;
-            }
-            match waiting.pop_front() {
-                Some(Next::Part(answered)) => {
-                    let Ok(answer) = answered.recv() else {
-                        self.unreadable(&name, &io::Error::from(ErrorKind::OutOfMemory));
-                        return Err(Stop::Run);
-                    };
-                    let taken = match answer.made {
-                        Some((lines, work, groups)) => {
-                            let taken = self.take(&name, number, work, parallel)?;
-                            if taken {
-                                self.write(&groups)?;
-                                number += lines;
-                            }
-                            taken
-                        }
-                        None => false,
-                    };
-                    if !taken {
-                        self.block(&name, &mut number, &answer.bytes)?;
+        for part in 0.. {
+            match board.take(file, part) {
+                Some(Made::Done {
+                    lines,
+                    work,
+                    groups,
+                    block,
+                }) => {
+                    let taken = self.take(name, number, work, parallel)?;
+                    if taken {
+                        self.write(&groups)?;
+                        number += lines;
+                    } else if let Some(block) = &block {
+                        self.block(name, &mut number, block.lines())?;
                     }
+                    board.redone(!taken);
+                    block.into_iter().for_each(|block| board.recycle(block));
                 }
-                Some(Next::Unreadable(reason)) => {
-                    self.unreadable(&name, &reason);
+                Some(Made::Redo(block)) => {
+                    self.block(name, &mut number, block.lines())?;
+                    board.redone(true);
+                    board.recycle(block);
                 }
-                None => {}
+                Some(Made::Failed(failure)) => return Err(self.given_up(name, number, &failure)),
+                Some(Made::End) => break,
+                None => {
+                    self.unreadable(name, &io::Error::from(ErrorKind::OutOfMemory));
+                    return Err(Stop::Run);
+                }
             }
         }
         Ok(())
+    }
+
+    /// Says why an input gives no more.
+    pub(super) fn given_up(&mut self, name: &str, number: usize, failure: &Failure) -> Stop {
+        match failure {
+            Failure::Unreadable(reason) => self.unreadable(name, reason),
+            Failure::LineTooLong(bytes) => {
+                let reason = format!(
+                    "line {} is longer than {} MiB; the rest of the file is not read",
+                    number + 1,
+                    bytes >> 20
+                );
+                self.unreadable(name, &io::Error::new(ErrorKind::InvalidData, reason))
+            }
+        }
     }
 }

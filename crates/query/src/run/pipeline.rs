@@ -6,7 +6,7 @@ use super::output::Printer;
 use super::parallel::Work;
 use crate::json::parse::{JsonError, Keys, Parser, Projection};
 use crate::plan::parallel::Parallel;
-use crate::reducers::portable::{PackedScope, Portable};
+use crate::reducers::portable::{PackedRows, PackedScope};
 use crate::reducers::scope::Scope;
 use crate::value::Value;
 use crate::value::class::Class;
@@ -14,23 +14,21 @@ use crate::value::exception::{Eval, Flow, error};
 use crate::value::inspect::to_s;
 use crate::vm::Vm;
 use crate::vm::env::Env;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::rc::Rc;
-
-const CHUNK: usize = 256 * 1024;
 
 pub(super) struct Pipeline<'a> {
     vm: Vm,
     stages: Vec<Running>,
     printer: Printer<'a>,
     errors: &'a mut (dyn Write + Send),
-    projection: Projection,
+    pub(super) projection: Projection,
     keys: Keys,
     failed: bool,
     /// The stages that run here: all, or the first few on a thread that has a part of the input.
     end: usize,
     /// On such a thread, the rows that the next stage will take, with their lines.
-    rows: Option<Vec<(usize, Portable)>>,
+    rows: Option<PackedRows>,
     /// The line that is read.
     number: usize,
 }
@@ -86,16 +84,8 @@ impl<'a> Pipeline<'a> {
         parallel: Option<Parallel>,
     ) -> bool {
         if self.start_helpers() {
-            match parallel {
-                Some(parallel) => self.share(inputs, query, parallel),
-                None => {
-                    for input in inputs {
-                        if let Err(Stop::Run) = self.input(input, query.options.lax) {
-                            break;
-                        }
-                    }
-                }
-            }
+            // What stops the run has been said.
+            let _ = self.feed(inputs, query, parallel);
             self.finish();
         }
         self.printer.flush();
@@ -120,23 +110,6 @@ impl<'a> Pipeline<'a> {
         true
     }
 
-    pub(super) fn input(&mut self, input: Input, lax: bool) -> Result<(), Stop> {
-        let name = input.name.clone();
-        let mut reader = match input.open() {
-            Ok(reader) => reader,
-            Err(reason) => return Err(self.unreadable(&name, &reason)),
-        };
-        let result = if lax {
-            self.stream(&name, &mut *reader)
-        } else {
-            self.lines(&name, &mut *reader)
-        };
-        match result {
-            Err(Stop::File) | Ok(()) => Ok(()),
-            stop => stop,
-        }
-    }
-
     pub(super) fn unreadable(&mut self, name: &str, reason: &std::io::Error) -> Stop {
         self.failed = true;
         let reason = match reason.kind() {
@@ -147,42 +120,6 @@ impl<'a> Pipeline<'a> {
         };
         let _ = writeln!(self.errors, "{name}: {reason}");
         Stop::File
-    }
-
-    fn lines(&mut self, name: &str, reader: &mut dyn Read) -> Result<(), Stop> {
-        let mut buffer = vec![0; CHUNK];
-        let mut filled = 0;
-        let mut number = 0;
-        loop {
-            if filled == buffer.len() {
-                buffer.resize(buffer.len() * 2, 0);
-            }
-            let count = match reader.read(&mut buffer[filled..]) {
-                Ok(count) => count,
-                Err(reason) if reason.kind() == ErrorKind::Interrupted => continue,
-                Err(reason) => {
-                    return Err(self.unreadable(name, &reason));
-                }
-            };
-            let searched = filled;
-            filled += count;
-            let mut start = 0;
-            let mut from = searched;
-            while let Some(end) = memchr::memchr(b'\n', &buffer[from..filled]).map(|at| from + at) {
-                number += 1;
-                self.line(name, number, &buffer[start..end])?;
-                start = end + 1;
-                from = start;
-            }
-            if count == 0 {
-                if start < filled {
-                    self.line(name, number + 1, &buffer[start..filled])?;
-                }
-                return Ok(());
-            }
-            buffer.copy_within(start..filled, 0);
-            filled -= start;
-        }
     }
 
     /// Whole lines, of which the last may lack its end.
@@ -211,7 +148,7 @@ impl<'a> Pipeline<'a> {
             Parallel::Print => {}
             Parallel::Rows(at) => {
                 self.end = at;
-                self.rows = Some(Vec::new());
+                self.rows = Some(PackedRows::default());
             }
             Parallel::Merge(_) => self.vm.chunk = true,
         }
@@ -242,7 +179,7 @@ impl<'a> Pipeline<'a> {
         }
         let work = match parallel {
             Parallel::Print => Work::Printed,
-            Parallel::Rows(_) => Work::Rows(rows?),
+            Parallel::Rows(_) => Work::Rows(rows?.into_rows()),
             Parallel::Merge(_) => Work::Merge(PackedScope::pack(own)?),
         };
         Some((lines, work))
@@ -264,6 +201,7 @@ impl<'a> Pipeline<'a> {
                 }
             }
             (Work::Merge(part), Parallel::Merge(at)) => {
+                let mut part = part.arrive();
                 let scope = &mut self.stages[at].scope;
                 if !part.fits(scope) {
                     return Ok(false);
@@ -302,41 +240,7 @@ impl<'a> Pipeline<'a> {
         }
     }
 
-    fn stream(&mut self, name: &str, reader: &mut dyn Read) -> Result<(), Stop> {
-        let mut bytes = Vec::new();
-        let read = reader.read_to_end(&mut bytes);
-        // Keys remember where the projection is, and this one is a copy.
-        let mut keys = Keys::default();
-        let mut parser = Parser::new(&bytes, &mut keys);
-        let projection = self.projection.clone();
-        let (mut seen, mut line) = (0, 1);
-        loop {
-            match parser.next_of_stream(&projection) {
-                Ok(Some(row)) => {
-                    line += memchr::memchr_iter(b'\n', &bytes[seen..parser.position()]).count();
-                    seen = parser.position();
-                    self.row(name, line, row)?;
-                }
-                Ok(None) => break,
-                Err(wrong) => {
-                    let before = &bytes[..wrong.at.min(bytes.len())];
-                    let line = memchr::memchr_iter(b'\n', before).count() + 1;
-                    let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-                    self.not_json(
-                        name,
-                        line,
-                        column(&bytes[start..], wrong.at - start),
-                        &wrong,
-                    );
-                    return Err(Stop::File);
-                }
-            }
-        }
-        read.map(|_| ())
-            .map_err(|reason| self.unreadable(name, &reason))
-    }
-
-    fn not_json(&mut self, name: &str, line: usize, column: usize, wrong: &JsonError) {
+    pub(super) fn not_json(&mut self, name: &str, line: usize, column: usize, wrong: &JsonError) {
         self.failed = true;
         let class = if wrong.nesting {
             Class::JsonNestingError
@@ -356,7 +260,7 @@ impl<'a> Pipeline<'a> {
         );
     }
 
-    fn row(&mut self, name: &str, number: usize, row: Value) -> Result<(), Stop> {
+    pub(super) fn row(&mut self, name: &str, number: usize, row: Value) -> Result<(), Stop> {
         self.number = number;
         let pushed = self.push(0, row);
         self.pushed(name, number, pushed)
@@ -398,10 +302,9 @@ impl<'a> Pipeline<'a> {
         if at == self.end
             && let Some(rows) = &mut self.rows
         {
-            let packed = Portable::pack(&row)
-                .ok_or_else(|| (at, error(Class::TypeError, "only data crosses threads")))?;
-            rows.push((self.number, packed));
-            return Ok(());
+            return rows
+                .push(self.number, &row)
+                .ok_or_else(|| (at, error(Class::TypeError, "only data crosses threads")));
         }
         if at == self.stages.len() {
             return self.printer.print(&row).map_err(|flow| (at - 1, flow));
@@ -488,7 +391,7 @@ impl<'a> Pipeline<'a> {
 }
 
 /// A byte's column, in characters from 1.
-fn column(line: &[u8], at: usize) -> usize {
+pub(super) fn column(line: &[u8], at: usize) -> usize {
     String::from_utf8_lossy(&line[..at.min(line.len())])
         .chars()
         .count()

@@ -1,0 +1,118 @@
+//! The inputs, one after the other: in order on this thread, or the beginning here and the rest with the help of others.
+
+use super::input::Input;
+use super::lines::{Lines, trim};
+use super::pipeline::{Pipeline, Stop};
+use super::Query;
+use crate::plan::parallel::Parallel;
+
+/// One thread reads so many bytes at once: they stay in its cache.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// Inputs that are smaller need no threads.
+const SMALL_BYTES: usize = 128 << 10;
+
+impl Pipeline<'_> {
+    pub(super) fn feed(
+        &mut self,
+        inputs: Vec<Input>,
+        query: &Query,
+        parallel: Option<Parallel>,
+    ) -> Result<(), Stop> {
+        if query.options.lax {
+            for input in inputs {
+                self.lax(input, query)?;
+            }
+            return Ok(());
+        }
+        let Some(parallel) = parallel else {
+            return self.in_order(inputs, query);
+        };
+        let mut inputs = inputs.into_iter();
+        let (mut buffer, mut small) = (Vec::new(), SMALL_BYTES);
+        let size = query.options.chunk_bytes.min(SMALL_BYTES);
+        while let Some(input) = inputs.next() {
+            let name = input.name.clone();
+            let Some(mut lines) = self.open(input, query) else {
+                continue;
+            };
+            let mut number = 0;
+            loop {
+                let more = self.some(&mut lines, &name, &mut number, &mut buffer, size);
+                let Some(length) = go_on(more)? else { break };
+                small = small.saturating_sub(length);
+                // Parts so small are for tests.
+                if (small == 0 || size < SMALL_BYTES) && !lines.ended() {
+                    let inputs = inputs.collect();
+                    return self.share(lines, &name, number, inputs, query, parallel);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// All on this thread.
+    pub(super) fn in_order(&mut self, inputs: Vec<Input>, query: &Query) -> Result<(), Stop> {
+        for input in inputs {
+            let name = input.name.clone();
+            if let Some(lines) = self.open(input, query) {
+                self.rest(lines, &name, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rest of a file, on this thread, after so many lines.
+    pub(super) fn rest(
+        &mut self,
+        mut lines: Lines,
+        name: &str,
+        mut number: usize,
+    ) -> Result<(), Stop> {
+        let mut buffer = Vec::new();
+        loop {
+            let more = self.some(&mut lines, name, &mut number, &mut buffer, BLOCK_BYTES);
+            if go_on(more)?.is_none() {
+                return Ok(());
+            }
+            trim(&mut buffer, BLOCK_BYTES);
+        }
+    }
+
+    fn open(&mut self, input: Input, query: &Query) -> Option<Lines> {
+        let name = input.name.clone();
+        match Lines::open(input, query.options.line_bytes_max) {
+            Ok(lines) => Some(lines),
+            Err(failure) => {
+                self.given_up(&name, 0, &failure);
+                None
+            }
+        }
+    }
+
+    /// Runs some lines; how many bytes they were.
+    fn some(
+        &mut self,
+        lines: &mut Lines,
+        name: &str,
+        number: &mut usize,
+        buffer: &mut Vec<u8>,
+        size: usize,
+    ) -> Result<usize, Stop> {
+        let (length, failure) = lines.next(buffer, size);
+        self.block(name, number, &buffer[..length])?;
+        match failure {
+            Some(failure) => Err(self.given_up(name, *number, &failure)),
+            None => Ok(length),
+        }
+    }
+}
+
+/// The bytes run, `None` when the file is done or given up; an error when the run is over.
+fn go_on(more: Result<usize, Stop>) -> Result<Option<usize>, Stop> {
+    match more {
+        Ok(0) | Err(Stop::File) => Ok(None),
+        Ok(length) => Ok(Some(length)),
+        Err(Stop::Run) => Err(Stop::Run),
+    }
+}

@@ -1,0 +1,100 @@
+//! Blocks of whole lines, in buffers that are used again: what the pipeline is fed with.
+
+use super::input::Input;
+use std::io::{self, ErrorKind, Read};
+
+/// Why an input gives no more.
+#[derive(Debug)]
+pub(super) enum Failure {
+    Unreadable(io::Error),
+    /// More bytes without an end than a line may have.
+    LineTooLong(usize),
+}
+
+/// Cuts an input at line ends.
+pub(super) struct Lines {
+    reader: Box<dyn Read + Send>,
+    /// The beginning of a line whose end has not been read.
+    rest: Vec<u8>,
+    live: bool,
+    line_bytes_max: usize,
+    ended: bool,
+}
+
+impl Lines {
+    pub(super) fn open(input: Input, line_bytes_max: usize) -> Result<Lines, Failure> {
+        let live = input.live;
+        Ok(Lines {
+            reader: input.open().map_err(Failure::Unreadable)?,
+            rest: Vec::new(),
+            live,
+            line_bytes_max,
+            ended: false,
+        })
+    }
+
+    /// Whether nothing more will come.
+    pub(super) fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Fills the buffer with the next lines, of at least `size` bytes if there are so many and they need not be waited
+    /// for; the last line may lack its end. Gives how many bytes they are, 0 at the end, and what stands in the way of
+    /// more.
+    ///
+    /// The buffer grows for a longer line only; its bytes after the lines are of no meaning.
+    pub(super) fn next(&mut self, buffer: &mut Vec<u8>, size: usize) -> (usize, Option<Failure>) {
+        if self.ended {
+            return (0, None);
+        }
+        let mut filled = self.rest.len();
+        let size = size.max(1);
+        if buffer.len() < size.max(filled) {
+            buffer.resize(size.max(filled), 0);
+        }
+        buffer[..filled].copy_from_slice(&self.rest);
+        self.rest.clear();
+        self.rest.shrink_to(size);
+        // What follows the last line end.
+        let mut end = 0;
+        while end == 0 || filled < size && !self.live {
+            if filled == buffer.len() {
+                if filled >= self.line_bytes_max {
+                    self.ended = true;
+                    return (0, Some(Failure::LineTooLong(self.line_bytes_max)));
+                }
+                buffer.resize((filled * 2).min(self.line_bytes_max).max(filled + 1), 0);
+            }
+            match self.reader.read(&mut buffer[filled..]) {
+                Ok(0) => {
+                    self.ended = true;
+                    return (filled, None);
+                }
+                Ok(count) => {
+                    let read = &buffer[filled..filled + count];
+                    if let Some(at) = memchr::memrchr(b'\n', read) {
+                        end = filled + at + 1;
+                    }
+                    filled += count;
+                }
+                Err(reason) if reason.kind() == ErrorKind::Interrupted => {}
+                Err(reason) => {
+                    self.ended = true;
+                    return (end, Some(Failure::Unreadable(reason)));
+                }
+            }
+        }
+        self.rest.extend_from_slice(&buffer[end..filled]);
+        (end, None)
+    }
+}
+
+/// Gives back what a very long line took.
+pub(super) fn trim(buffer: &mut Vec<u8>, size: usize) {
+    if buffer.len() > size.saturating_mul(4) {
+        *buffer = Vec::new();
+    }
+}
+
+#[cfg(test)]
+mod tests;
