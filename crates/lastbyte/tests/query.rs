@@ -69,26 +69,221 @@ fn every_example_of_the_page_gives_what_it_says() {
 #[test]
 fn every_example_of_the_help_runs() {
     let folder = folder("query-help");
+    let row = |arm: &str, ttlb: u32| {
+        format!(
+            "{{\"arm\":\"{arm}\",\"conn_id\":{ttlb},\"rtt.minimum\":9,\"ttlb\":{ttlb},\"num-packets\":{{\"sent\":10,\"lost\":1}}}}\n"
+        )
+    };
+    let rows = [row("a", 700), row("b", 300), row("a", 500)].concat();
+    fs::write(folder.join("conns.ndjson"), rows).expect("a file");
     let help = shell(&folder, "lastbyte query --help");
     let help = String::from_utf8(help.stdout).expect("UTF-8");
-    let mut count = 0;
-    for line in help.lines() {
-        let Some(rest) = line.trim().strip_prefix("lastbyte query ") else {
+    let mut outputs = Vec::new();
+    for line in help.lines().map(str::trim) {
+        if !line.contains("lastbyte query '") && !line.contains("lastbyte query -") {
             continue;
-        };
-        // What stands behind the last quote is what it is for, or the file.
-        let Some((query, _)) = rest.rsplit_once('\'') else {
-            continue;
-        };
-        let query = query.replace("slow?(_)", "loss(_) > 3");
-        let output = shell(&folder, &format!("lastbyte query {query}' conns.ndjson"));
-        // A row of the page has no time: that is said, and no other fault.
-        let stderr = String::from_utf8(output.stderr).expect("UTF-8");
-        assert!(
-            stderr.is_empty() || stderr.contains("for nil"),
-            "{query}: {stderr}"
-        );
-        count += 1;
+        }
+        // What stands two blanks behind is what it is for.
+        let command = line
+            .split_once("conns.ndjson  ")
+            .map_or(line.to_owned(), |(before, _)| {
+                format!("{before}conns.ndjson")
+            });
+        let command = command.as_str();
+        let output = shell(&folder, command);
+        assert!(output.status.success(), "{command}: {output:?}");
+        assert!(!output.stdout.is_empty(), "{command}");
+        outputs.push(String::from_utf8(output.stdout).expect("UTF-8"));
     }
-    assert!(count >= 6, "{help}");
+    assert!(outputs.len() >= 13, "{outputs:?}");
+    assert_eq!(outputs[0], "20\n30\n");
+    assert_eq!(outputs[1], "{\"x\":1,\"y\":1}\n");
+}
+
+/// A folder with the files that go wrong, and one row in `good`.
+fn bad_files(name: &str) -> PathBuf {
+    let folder = folder(name);
+    let write = |name: &str, bytes: &[u8]| fs::write(folder.join(name), bytes).expect("a file");
+    let rows: Vec<u8> = (0..90_000)
+        .flat_map(|at| format!("{{\"a\":{at}}}\n").into_bytes())
+        .collect();
+    write("rows", &rows);
+    write("good", b"{\"a\":1}\n");
+    write("empty", b"");
+    write("blank", b"\n \t\r\n\n");
+    write("latin1", b"{\"a\":1}\n{\"a\":\"\xe9\"}\n{\"a\":2}\n");
+    write("binary", b"\x7fELF\x00\x01\n\x00\xff\n");
+    write("broken", b"{\"a\":1}\n{\"a\":\n{\"a\":2}\n");
+    write("no-end", b"{\"a\":1}\n{\"a\":2}");
+    fs::create_dir_all(folder.join("directory")).expect("a folder");
+    shell(
+        &folder,
+        "gzip -k rows && head -c 50000 rows.gz > cut.gz && head -c 5 rows.gz > head.gz && cat rows.gz rows.gz > twice.gz",
+    );
+    folder
+}
+
+/// What a command prints on both streams, and its exit code: the same for any number of threads.
+fn said(folder: &Path, line: &str) -> (String, String, Option<i32>) {
+    let all: Vec<_> = ["1", "2", "5"]
+        .map(|threads| {
+            let output = shell(
+                folder,
+                &line.replace("QUERY", &format!("lastbyte query -P {threads}")),
+            );
+            let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+            (
+                text(output.stdout),
+                text(output.stderr),
+                output.status.code(),
+            )
+        })
+        .into();
+    assert_eq!(all[0], all[1], "{line}");
+    assert_eq!(all[0], all[2], "{line}");
+    all[0].clone()
+}
+
+#[test]
+fn bad_input_is_said_and_the_other_files_go_on() {
+    let folder = bad_files("query-bad");
+    for (files, out, errors) in [
+        (
+            "good absent good",
+            "2",
+            "absent: No such file or directory\n",
+        ),
+        (
+            "absent rows good",
+            "90001",
+            "absent: No such file or directory\n",
+        ),
+        (
+            "rows absent good",
+            "90001",
+            "absent: No such file or directory\n",
+        ),
+        (
+            "rows directory good",
+            "90001",
+            "directory: Is a directory\n",
+        ),
+        (
+            "good latin1 good",
+            "3",
+            "latin1: invalid UTF-8 in a string at line 2 column 7 (JSON::ParserError)\n",
+        ),
+        (
+            "rows broken rows",
+            "180001",
+            "broken: unexpected end of input at line 2 column 6 (JSON::ParserError)\n",
+        ),
+        ("good head.gz rows", "90001", "head.gz: "),
+        ("rows cut.gz", "", "cut.gz: "),
+        ("good binary", "1", "binary: unexpected character"),
+    ] {
+        let (stdout, stderr, exit) = said(&folder, &format!("QUERY 'count()' {files}"));
+        if !out.is_empty() {
+            assert_eq!(stdout.trim_end(), out, "{files}");
+        }
+        assert!(stderr.starts_with(errors), "{files}: {stderr}");
+        assert_eq!(stderr.lines().count(), 1, "{files}: {stderr}");
+        assert_eq!(exit, Some(1), "{files}");
+    }
+    // What was whole before the cut counts.
+    let (stdout, ..) = said(&folder, "QUERY 'count()' cut.gz");
+    let count: u32 = stdout.trim_end().parse().expect("a number");
+    assert!((10_000..90_000).contains(&count), "{count}");
+}
+
+#[test]
+fn good_input_of_every_kind_is_read() {
+    let folder = bad_files("query-good");
+    for (line, out) in [
+        ("QUERY 'count()' empty", ""),
+        ("QUERY 'count()' blank empty good", "1\n"),
+        ("QUERY 'count()' /dev/null", ""),
+        ("QUERY '_[\"a\"]' no-end good", "1\n2\n1\n"),
+        ("QUERY 'count()' twice.gz rows", "270000\n"),
+        ("QUERY 'sum(_[\"a\"])' < rows.gz", "4049955000\n"),
+        ("cat rows | QUERY 'sum(_[\"a\"])'", "4049955000\n"),
+        ("cat rows | QUERY 'count()' good - good", "90002\n"),
+        (
+            "QUERY '_[\"a\"]' rows twice.gz | cksum",
+            "1180735001 1586670\n",
+        ),
+        (
+            "QUERY --lax '_[\"a\"]' rows twice.gz | cksum",
+            "1180735001 1586670\n",
+        ),
+        ("printf '{\"a\":\\n1}{' | QUERY --lax '_[\"a\"]' - good", ""),
+        (
+            "printf '\\036{\"a\":\\n1}\\n\\036 2' | QUERY --lax '_' - good",
+            "{\"a\":1}\n2\n{\"a\":1}\n",
+        ),
+    ] {
+        let (stdout, stderr, exit) = said(&folder, line);
+        if line.contains("}{") {
+            assert_eq!(stdout, "1\n", "{line}: {stderr}");
+            assert_eq!(exit, Some(1), "{line}");
+            continue;
+        }
+        assert_eq!(
+            (stdout.as_str(), stderr.as_str(), exit),
+            (out, "", Some(0)),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn what_came_before_an_error_is_printed_and_nothing_after() {
+    let folder = bad_files("query-stop");
+    let (stdout, stderr, exit) = said(&folder, "QUERY '10 / (_[\"a\"] - 70000)' rows absent");
+    assert_eq!(stdout.lines().count(), 70_000);
+    assert_eq!(
+        stderr,
+        "divided by 0 (ZeroDivisionError) at rows:70001, stage 0\n"
+    );
+    assert_eq!(exit, Some(1));
+    let (stdout, ..) = said(
+        &folder,
+        "QUERY 'sum(10 / (_[\"a\"] - 70000) * 0 + 1)' rows absent",
+    );
+    assert_eq!(stdout, "70000\n");
+    let (stdout, ..) = said(
+        &folder,
+        "QUERY -o tsv '10 / (_[\"a\"] - 70000)' rows absent",
+    );
+    assert_eq!(stdout, "");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly_and_a_full_disk_does_not() {
+    let folder = bad_files("query-pipe");
+    // The shell tells the exit code of the query, not of `head`.
+    let line = "{ QUERY '_[\"a\"]' rows rows; echo $? >&2; } | head -n 1";
+    let (stdout, stderr, _) = said(&folder, line);
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("0\n", "0\n"));
+    if Path::new("/dev/full").exists() {
+        for query in ["count()", "_[\"a\"]"] {
+            let (_, stderr, exit) = said(&folder, &format!("QUERY '{query}' rows > /dev/full"));
+            assert!(
+                stderr.starts_with("cannot write: No space left"),
+                "{stderr}"
+            );
+            assert_eq!(exit, Some(1));
+        }
+    }
+}
+
+#[test]
+fn a_row_that_comes_slowly_is_not_waited_for_by_those_before() {
+    let folder = bad_files("query-live");
+    // The second row is written only when the first one's answer has been read.
+    let line = "mkfifo -m 600 there back; QUERY --atomic-write-bytes 0 '_[\"a\"]' < there > back & \
+        exec 3> there 4< back; echo '{\"a\":1}' >&3; read one <&4; echo '{\"a\":2}' >&3; read two <&4; \
+        exec 3>&-; echo \"$one $two\"; rm there back";
+    let (stdout, stderr, _) = said(&folder, line);
+    assert_eq!((stdout.as_str(), stderr.as_str()), ("1 2\n", ""));
 }

@@ -522,3 +522,6 @@ names! {
     ExitBang "exit!",
     ProperSubsetQ "proper_subset?",
 }
+
+#[cfg(test)]
+mod tests;

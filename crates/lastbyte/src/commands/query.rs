@@ -1,24 +1,40 @@
 //! `lastbyte query`: arguments, files, standard input; all else is the crate `lastbyte-query`.
 
 use clap::ValueEnum;
-use lastbyte_query::{Format, Input, Options, Query, ByteSource};
+use lastbyte_query::{ByteSource, Format, Input, Options, Query};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const EXAMPLES: &str = r#"A query is made of stages, joined by `>>`. Each is a Ruby expression; `_` is the row.
+const EXAMPLES: &str = r#"A query is made of stages, joined by `>>`. Each is a Ruby expression; `_` is the row that came to it.
 
+Try it (a shell runs these as they stand):
+  echo '{"a":1,"b":[2,3]}' | lastbyte query '_["b"] >> flat >> _ * 10'
+  printf '{"k":"x"}\n{"k":"y"}\n' | lastbyte query 'group_by(_["k"]) { count() }'
+
+Rows:
   lastbyte query '_["ttlb"]' conns.ndjson                      a field of each row
-  lastbyte query 'select(_["ttlb"] > 500) >> _["conn_id"]'     some rows
-  lastbyte query 'min(_["rtt.minimum"])' conns.ndjson          one value for all rows
-  lastbyte query '[count(), average(_["ttlb"])]'               several at once
-  lastbyte query 'group_by(_["method"]) { percentile(_["ttlb"], [0.5, 0.9]) }'
-  lastbyte query 'group_by(_["arm"]) { count() } >> map_values { |n| n * 100 }'
-  lastbyte query -r ./helpers.rb 'select(slow?(_)) >> count()' helpers are Ruby `def`s in a file
+  lastbyte query 'select(_["ttlb"] > 500) >> _["conn_id"]' conns.ndjson     some rows
+  lastbyte query '{id: _["conn_id"], seconds: _["ttlb"] / 1000.0}' conns.ndjson
+  lastbyte query -o tsv '[[_["arm"], _["ttlb"]]]' conns.ndjson  a table
+
+All rows together:
+  lastbyte query 'min(_["rtt.minimum"])' conns.ndjson          one value
+  lastbyte query '[count(), average(_["ttlb"])]' conns.ndjson  several at once
+  lastbyte query 'group_by(_["arm"]) { percentile(_["ttlb"], [0.5, 0.9]) }' conns.ndjson
+  lastbyte query 'sort(-_["ttlb"]) >> _["conn_id"]' conns.ndjson
+  lastbyte query 'reduce(0) { |sum, row| sum + row["ttlb"] }' conns.ndjson
+
+What is made of a reducer's value stands in the next stage: `count() >> _ + 1`, not `count() + 1`:
+  lastbyte query 'group_by(_["arm"]) { count() } >> map_values { |n| n * 100 }' conns.ndjson
+
+Helpers are Ruby `def`s in a file:
+  lastbyte query -r ./helpers.rb 'select(loss(_) > 3) >> count()' conns.ndjson
 
 Stages for rows:  select(p)  flat  map { |x| … }  map_values { |v| … }  apply { |x| … }
 Reducers:         sum count count_if min max average stdev percentile group group_by sort reduce
-A reducer's value is there at the end of input: `count() >> _ + 1`, not `count() + 1`.
+
+Files may be packed with gzip or zstd. Exit code: 0, or 1 when anything was wrong.
 The reference of the language is docs/query.md."#;
 
 /// Queries rows of JSON: stages of Ruby expressions joined by `>>`, with reducers.
@@ -34,8 +50,7 @@ pub(crate) struct Arguments {
         overrides_with = "output"
     )]
     output: Output,
-    /// How many threads work. Default: one. With more, an array that stands twice in a value is two for later stages that
-    /// change it in place.
+    /// How many threads work; what comes out is the same for any number. Default: one for each core.
     #[arg(short = 'P', long, value_name = "N", overrides_with = "parallel")]
     parallel: Option<usize>,
     /// Values may span lines; RS-delimited streams (RFC 7464) are read, too.
@@ -95,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         lax: arguments.lax,
         write_bytes: arguments.atomic_write_bytes,
         verbose: arguments.verbose,
-        threads: arguments.parallel.unwrap_or(1),
+        threads: arguments.parallel.unwrap_or_else(cores),
         ..Options::default()
     };
     let Some((text, files)) = arguments.words.split_first() else {
@@ -129,6 +144,10 @@ fn failed(message: &str) -> ExitCode {
 )]
 fn read(path: &PathBuf) -> io::Result<String> {
     std::fs::read_to_string(path)
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn standard_input() -> Input {

@@ -184,7 +184,8 @@ impl Walk<'_> {
                 let percentile = call.builtin == Builtin::Percentile;
                 let mut arguments = call.arguments.list.iter().enumerate();
                 // What is asked for is read there and not kept, so that nobody can tell whose it was.
-                arguments.all(|(at, node)| percentile && at == 1 && self.once(node) || self.pure(node))
+                arguments
+                    .all(|(at, node)| percentile && at == 1 && self.once(node) || self.pure(node))
                     && self.block(call.block.as_ref())
             }
             Node::Lambda(code) => self.code(code),

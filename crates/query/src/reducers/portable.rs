@@ -130,7 +130,6 @@ impl Packer {
             _ => return None,
         })
     }
-
 }
 
 fn heap_weight(heap: &[Option<Portable>]) -> usize {
@@ -178,7 +177,9 @@ impl Heap {
                 }
                 // Nothing in the heap holds itself, so that this ends.
                 let packed = self.packed[at].take();
-                let value = packed.map(|packed| self.unpack(&packed)).unwrap_or_default();
+                let value = packed
+                    .map(|packed| self.unpack(&packed))
+                    .unwrap_or_default();
                 self.made[at] = Some(value.clone());
                 value
             }
@@ -417,43 +418,39 @@ impl Slot {
 
     fn fits(&self, heap: &mut Heap, scope: &Scope) -> bool {
         let reducers = self.reducers.iter().enumerate();
-        let mut fits = reducers.map(|(at, part)| {
-            match (scope.reducers.get(at), part) {
-                (Some(None), _) => false,
-                (Some(Some(Reducer::Plain(known))), PackedReducer::Plain(_, part)) => {
-                    part.fits(known)
-                }
-                (None, PackedReducer::Plain(begin, part)) => part.fits(&begin.make(heap)),
-                (
-                    Some(Some(Reducer::Sort { keys, rows, .. })),
-                    PackedReducer::Sort(more_keys, more_rows),
-                ) => {
-                    keys.len() == rows.len() && more_keys.len() == more_rows.len()
-                        || keys.is_empty() && more_keys.is_empty()
-                }
-                (None, PackedReducer::Sort(..)) => true,
-                (
-                    Some(Some(Reducer::Keyed {
-                        kind,
-                        index,
-                        scopes,
-                        ..
-                    })),
-                    PackedReducer::Keyed(part, slots),
-                ) => {
-                    kind == part
-                        && slots
-                            .iter()
-                            .all(|(key, slot)| match index.get(&heap.unpack(key)) {
-                                Some(Value::Int(at)) => slot.fits(heap, &scopes[at as usize]),
-                                _ => slot.fits(heap, &Scope::default()),
-                            })
-                }
-                (None, PackedReducer::Keyed(_, slots)) => slots
-                    .iter()
-                    .all(|(_, slot)| slot.fits(heap, &Scope::default())),
-                _ => false,
+        let mut fits = reducers.map(|(at, part)| match (scope.reducers.get(at), part) {
+            (Some(None), _) => false,
+            (Some(Some(Reducer::Plain(known))), PackedReducer::Plain(_, part)) => part.fits(known),
+            (None, PackedReducer::Plain(begin, part)) => part.fits(&begin.make(heap)),
+            (
+                Some(Some(Reducer::Sort { keys, rows, .. })),
+                PackedReducer::Sort(more_keys, more_rows),
+            ) => {
+                keys.len() == rows.len() && more_keys.len() == more_rows.len()
+                    || keys.is_empty() && more_keys.is_empty()
             }
+            (None, PackedReducer::Sort(..)) => true,
+            (
+                Some(Some(Reducer::Keyed {
+                    kind,
+                    index,
+                    scopes,
+                    ..
+                })),
+                PackedReducer::Keyed(part, slots),
+            ) => {
+                kind == part
+                    && slots
+                        .iter()
+                        .all(|(key, slot)| match index.get(&heap.unpack(key)) {
+                            Some(Value::Int(at)) => slot.fits(heap, &scopes[at as usize]),
+                            _ => slot.fits(heap, &Scope::default()),
+                        })
+            }
+            (None, PackedReducer::Keyed(_, slots)) => slots
+                .iter()
+                .all(|(_, slot)| slot.fits(heap, &Scope::default())),
+            _ => false,
         });
         fits.all(|fits| fits)
     }
@@ -565,7 +562,9 @@ impl Part {
             Accumulator::Count(count) => Part::Count(*count),
             Accumulator::Min(value) => Part::Least(packer.pack(value)?),
             Accumulator::Max(value) => Part::Most(packer.pack(value)?),
-            Accumulator::Percentile { values, .. } => Part::Percentile(PackedColumn::pack(packer, values)?),
+            Accumulator::Percentile { values, .. } => {
+                Part::Percentile(PackedColumn::pack(packer, values)?)
+            }
             Accumulator::Group(list) => Part::Group(packer.all(list)?),
             Accumulator::Chunk(values) => Part::Values(PackedColumn::pack(packer, values)?),
             _ => return None,
@@ -586,7 +585,9 @@ impl Part {
             Part::Count(count) => Accumulator::Count(count),
             Part::Least(value) => Accumulator::Min(heap.unpack(&value)),
             Part::Most(value) => Accumulator::Max(heap.unpack(&value)),
-            Part::Percentile(values) | Part::Values(values) => Accumulator::Chunk(values.unpack(heap)),
+            Part::Percentile(values) | Part::Values(values) => {
+                Accumulator::Chunk(values.unpack(heap))
+            }
             Part::Group(list) => Accumulator::Group(heap.all(&list)),
         }
     }

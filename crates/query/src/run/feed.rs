@@ -1,9 +1,9 @@
 //! The inputs, one after the other: in order on this thread, or the beginning here and the rest with the help of others.
 
+use super::Query;
 use super::input::Input;
 use super::lines::{Lines, trim};
 use super::pipeline::{Pipeline, Stop};
-use super::Query;
 use crate::plan::parallel::Parallel;
 
 /// One thread reads so many bytes at once: they stay in its cache.
@@ -101,6 +101,9 @@ impl Pipeline<'_> {
     ) -> Result<usize, Stop> {
         let (length, failure) = lines.next(buffer, size);
         self.block(name, number, &buffer[..length])?;
+        if lines.live() {
+            self.show()?;
+        }
         match failure {
             Some(failure) => Err(self.given_up(name, *number, &failure)),
             None => Ok(length),

@@ -48,9 +48,7 @@ impl Input {
 
     /// Bytes that are there already.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
-        Input::new(name, move || {
-            Ok(Box::new(Cursor::new(bytes)) as ByteSource)
-        })
+        Input::new(name, move || Ok(Box::new(Cursor::new(bytes)) as ByteSource))
     }
 
     /// Opens it, and unpacks it if it is packed.

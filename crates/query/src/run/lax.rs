@@ -1,9 +1,9 @@
 //! Values that may span lines, from a buffer that moves on through the file.
 
-use super::input::Input;
-use super::pipeline::{Pipeline, Stop, column};
 use super::Query;
+use super::input::Input;
 use super::lines::{Failure, trim};
+use super::pipeline::{Pipeline, Stop, column};
 use crate::json::parse::{JsonError, Keys, Parser};
 use std::io::{ErrorKind, Read};
 
@@ -55,13 +55,17 @@ impl Window {
         self.start = 0;
         // Parsing a long value again each time that some of it came would take the square of its length.
         let long = twice && self.filled >= WINDOW_BYTES;
-        let wanted = if long { self.filled * 2 } else { self.filled + 1 };
+        let wanted = if long {
+            self.filled * 2
+        } else {
+            self.filled + 1
+        };
         loop {
             if self.filled == self.bytes.len() {
                 if self.filled >= limit {
                     return Some(Failure::LineTooLong(limit));
                 }
-                let size = (self.filled * 2).clamp(WINDOW_BYTES, limit.max(1));
+                let size = (self.filled * 2).max(WINDOW_BYTES).min(limit);
                 self.bytes.resize(size.max(self.filled + 1), 0);
             }
             match reader.read(&mut self.bytes[self.filled..]) {
@@ -93,7 +97,7 @@ impl Window {
 impl Pipeline<'_> {
     /// Runs a file whose values may span lines.
     pub(super) fn lax(&mut self, input: Input, query: &Query) -> Result<(), Stop> {
-        let name = input.name.clone();
+        let (name, live) = (input.name.clone(), input.live);
         let mut reader = match input.open() {
             Ok(reader) => reader,
             Err(reason) => {
@@ -119,7 +123,9 @@ impl Pipeline<'_> {
             let stop = loop {
                 match parser.next_of_stream(&projection) {
                     // What ends with what was read may go on.
-                    Ok(Some(_)) if parser.position() >= window.rest().len() && !window.ended => break None,
+                    Ok(Some(_)) if parser.position() >= window.rest().len() && !window.ended => {
+                        break None;
+                    }
                     Ok(None) => {
                         seen = parser.position();
                         break None;
@@ -142,6 +148,9 @@ impl Pipeline<'_> {
             };
             if let Some(stop) = stop {
                 break Err(stop);
+            }
+            if live {
+                self.show()?;
             }
             whole = seen > 0;
             window.advance(seen);

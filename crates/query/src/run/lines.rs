@@ -33,13 +33,18 @@ impl Lines {
         })
     }
 
+    /// Whether rows may come slowly.
+    pub(super) fn live(&self) -> bool {
+        self.live
+    }
+
     /// Whether nothing more will come.
     pub(super) fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Fills the buffer with the next lines, of at least `size` bytes if there are so many and they need not be waited
-    /// for; the last line may lack its end. Gives how many bytes they are, 0 at the end, and what stands in the way of
+    /// Fills the buffer with the next lines, about `size` bytes if there are so many and they need not be waited for,
+    /// at least one; the last line may lack its end. Gives how many bytes they are, 0 at the end, and what stands in the way of
     /// more.
     ///
     /// The buffer grows for a longer line only; its bytes after the lines are of no meaning.
@@ -48,7 +53,8 @@ impl Lines {
             return (0, None);
         }
         let mut filled = self.rest.len();
-        let size = size.max(1);
+        // A line is too long or not, whatever the size is.
+        let size = size.clamp(1, self.line_bytes_max.max(1));
         if buffer.len() < size.max(filled) {
             buffer.resize(size.max(filled), 0);
         }

@@ -74,6 +74,13 @@ impl<'a> Printer<'a> {
         self.waiting.push_str(group);
     }
 
+    /// Shows what there is, since what comes next may come late.
+    pub(super) fn show(&mut self) {
+        if self.format != Format::Tsv {
+            self.flush();
+        }
+    }
+
     pub(super) fn flush(&mut self) {
         if self.failure.is_none() && !self.waiting.is_empty() {
             let written = self

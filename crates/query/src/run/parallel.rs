@@ -187,16 +187,16 @@ impl Pipeline<'_> {
             self.rest(lines, name, number)?;
             return self.in_order(inputs, query);
         }
-        let names: Vec<String> = std::iter::once(name.to_owned())
-            .chain(inputs.iter().map(|input| input.name.clone()))
+        let names: Vec<(String, bool)> = std::iter::once((name.to_owned(), lines.live()))
+            .chain(inputs.iter().map(|input| (input.name.clone(), input.live)))
             .collect();
         board.begin(
             std::iter::once(Reader::Open(lines)).chain(inputs.into_iter().map(Reader::Closed)),
         );
         let mut number = number;
         let mut result = Ok(());
-        for (file, name) in names.iter().enumerate() {
-            match self.take_file(&board, file, name, number, parallel) {
+        for (file, (name, live)) in names.iter().enumerate() {
+            match self.take_file(&board, file, name, *live, number, parallel) {
                 Ok(()) => {}
                 Err(Stop::File) => board.give_up(file),
                 stop => {
@@ -215,10 +215,14 @@ impl Pipeline<'_> {
         board: &Board,
         file: usize,
         name: &str,
+        live: bool,
         mut number: usize,
         parallel: Parallel,
     ) -> Result<(), Stop> {
         for part in 0.. {
+            if live && part > 0 {
+                self.show()?;
+            }
             match board.take(file, part) {
                 Some(Made::Done {
                     lines,

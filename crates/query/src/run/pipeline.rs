@@ -215,6 +215,15 @@ impl<'a> Pipeline<'a> {
         Ok(true)
     }
 
+    /// Shows what is printed of an input whose next row may come late.
+    pub(super) fn show(&mut self) -> Result<(), Stop> {
+        self.printer.show();
+        match self.printer.failure() {
+            Some(_) => Err(Stop::Run),
+            None => Ok(()),
+        }
+    }
+
     /// Prints what a thread has printed.
     pub(super) fn write(&mut self, groups: &[String]) -> Result<(), Stop> {
         for group in groups {
