@@ -167,7 +167,10 @@ impl Board {
         let mut state = self.state();
         let given_up = file < state.wanted.0;
         let ended = matches!(reader, Reader::Ended);
-        state.files[file].reader = if given_up { Reader::Ended } else { reader };
+        // All may be over meanwhile.
+        if let Some(file) = state.files.get_mut(file) {
+            file.reader = if given_up { Reader::Ended } else { reader };
+        }
         for (part, made) in after {
             state.keep(file, part, made);
             self.results.notify_one();
@@ -238,8 +241,10 @@ impl Board {
     pub(super) fn give_up(&self, file: usize) {
         let mut state = self.state();
         state.wanted = (file + 1, 0);
-        if !matches!(state.files[file].reader, Reader::Taken) {
-            state.files[file].reader = Reader::Ended;
+        if let Some(file) = state.files.get_mut(file)
+            && !matches!(file.reader, Reader::Taken)
+        {
+            file.reader = Reader::Ended;
         }
         let later = state.made.split_off(&(file + 1, 0));
         state.made = later;
