@@ -364,9 +364,9 @@ pub(crate) struct ArrivedScope {
 
 impl PackedScope {
     /// `None` when it holds more than data.
-    pub(crate) fn pack(scope: Scope) -> Option<PackedScope> {
+    pub(crate) fn pack(scope: &Scope) -> Option<PackedScope> {
         let mut packer = Packer::default();
-        let slot = Slot::pack(&mut packer, &scope)?;
+        let slot = Slot::pack(&mut packer, scope)?;
         let heap = packer.heap;
         Some(PackedScope { slot, heap })
     }

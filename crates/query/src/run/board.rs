@@ -95,6 +95,8 @@ struct State {
     waiting_bytes: usize,
     redone: usize,
     over: bool,
+    /// How many wait for a turn: waking nobody costs a system call as well.
+    idle: usize,
     /// A thread fell: what it had will never come.
     lost: bool,
 }
@@ -150,10 +152,12 @@ impl Board {
             if all {
                 return None;
             }
+            state.idle += 1;
             state = self
                 .turns
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
         }
     }
 
@@ -173,12 +177,13 @@ impl Board {
         }
         for (part, made) in after {
             state.keep(file, part, made);
-            self.results.notify_one();
+            if state.wanted == (file, part) {
+                self.results.notify_one();
+            }
         }
-        drop(state);
-        if ended || given_up {
+        if state.idle > 0 && (ended || given_up) {
             self.turns.notify_all();
-        } else {
+        } else if state.idle > 0 {
             self.turns.notify_one();
         }
     }
@@ -201,7 +206,9 @@ impl Board {
     pub(super) fn take(&self, file: usize, part: usize) -> Option<Made> {
         let mut state = self.state();
         state.wanted = (file, part);
-        self.turns.notify_all();
+        if state.idle > 0 {
+            self.turns.notify_all();
+        }
         loop {
             if let Some(made) = state.made.remove(&(file, part)) {
                 state.waiting_bytes -= made.weight();

@@ -39,7 +39,7 @@ impl Pipeline<'_> {
             let mut number = 0;
             loop {
                 let more = self.some(&mut lines, &name, &mut number, &mut buffer, size);
-                let Some(length) = go_on(more)? else { break };
+                let Some(length) = go_on(&more)? else { break };
                 small = small.saturating_sub(length);
                 // Parts so small are for tests.
                 if (small == 0 || size < SMALL_BYTES) && !lines.ended() {
@@ -72,7 +72,7 @@ impl Pipeline<'_> {
         let mut buffer = Vec::new();
         loop {
             let more = self.some(&mut lines, name, &mut number, &mut buffer, BLOCK_BYTES);
-            if go_on(more)?.is_none() {
+            if go_on(&more)?.is_none() {
                 return Ok(());
             }
             trim(&mut buffer, BLOCK_BYTES);
@@ -112,10 +112,10 @@ impl Pipeline<'_> {
 }
 
 /// The bytes run, `None` when the file is done or given up; an error when the run is over.
-fn go_on(more: Result<usize, Stop>) -> Result<Option<usize>, Stop> {
+fn go_on(more: &Result<usize, Stop>) -> Result<Option<usize>, Stop> {
     match more {
         Ok(0) | Err(Stop::File) => Ok(None),
-        Ok(length) => Ok(Some(length)),
+        Ok(length) => Ok(Some(*length)),
         Err(Stop::Run) => Err(Stop::Run),
     }
 }

@@ -16,8 +16,15 @@ pub enum Format {
     Tsv,
 }
 
+/// Where groups go.
+enum Out<'a> {
+    Writer(&'a mut (dyn Write + Send)),
+    /// To be taken.
+    Kept(Vec<String>),
+}
+
 pub(super) struct Printer<'a> {
-    out: &'a mut (dyn Write + Send),
+    out: Out<'a>,
     format: Format,
     write_bytes: usize,
     /// What waits for the next write.
@@ -33,6 +40,15 @@ impl<'a> Printer<'a> {
         format: Format,
         write_bytes: usize,
     ) -> Printer<'a> {
+        Printer::to(Out::Writer(out), format, write_bytes)
+    }
+
+    /// One that keeps what it prints, in the groups in which it would be written.
+    pub(super) fn keeping(format: Format, write_bytes: usize) -> Printer<'a> {
+        Printer::to(Out::Kept(Vec::new()), format, write_bytes)
+    }
+
+    fn to(out: Out<'a>, format: Format, write_bytes: usize) -> Printer<'a> {
         Printer {
             out,
             format,
@@ -83,13 +99,24 @@ impl<'a> Printer<'a> {
 
     pub(super) fn flush(&mut self) {
         if self.failure.is_none() && !self.waiting.is_empty() {
-            let written = self
-                .out
-                .write_all(self.waiting.as_bytes())
-                .and_then(|()| self.out.flush());
-            self.failure = written.err();
+            match &mut self.out {
+                Out::Writer(out) => {
+                    let written = out.write_all(self.waiting.as_bytes());
+                    self.failure = written.and_then(|()| out.flush()).err();
+                }
+                Out::Kept(groups) => groups.push(std::mem::take(&mut self.waiting)),
+            }
         }
         self.waiting.clear();
+    }
+
+    /// The groups that were kept.
+    pub(super) fn take(&mut self) -> Vec<String> {
+        self.flush();
+        match &mut self.out {
+            Out::Kept(groups) => std::mem::take(groups),
+            Out::Writer(_) => Vec::new(),
+        }
     }
 
     /// Why nothing can be written any more. A reader that has gone away is no failure, but ends the run.

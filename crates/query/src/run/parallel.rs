@@ -11,9 +11,9 @@ use super::{Query, STACK};
 use crate::plan::{self, parallel::Parallel};
 use crate::reducers::portable::{PackedRow, PackedScope};
 use crate::vm::Vm;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What a thread made of a part.
 pub(super) enum Work {
@@ -32,29 +32,6 @@ impl Work {
             Work::Rows(rows) => rows.iter().map(|(_, row)| row.weight()).sum(),
             Work::Merge(scope) => scope.weight(),
         }
-    }
-}
-
-/// What a thread prints, in the groups in which it would be written.
-#[derive(Clone, Default)]
-struct Groups(Arc<Mutex<Vec<String>>>);
-
-impl Groups {
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Write for Groups {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let group = String::from_utf8_lossy(bytes).into_owned();
-        let mut groups = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        groups.push(group);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -101,10 +78,10 @@ impl Query {
         let _watch = Watch(board);
         let program = self.program().ok().map(Rc::new);
         let projection = program.as_deref().map(plan::projection);
-        let (groups, mut buffer) = (Groups::default(), Vec::new());
+        let mut buffer = Vec::new();
         loop {
-            let (mut out, mut errors) = (groups.clone(), io::sink());
-            let printer = Printer::new(&mut out, self.options.format, self.options.write_bytes);
+            let mut errors = io::sink();
+            let printer = Printer::keeping(self.options.format, self.options.write_bytes);
             let mut pipeline = match (&program, &projection) {
                 (Some(program), Some(projection)) => {
                     let vm = Vm::new(Rc::clone(program));
@@ -129,8 +106,7 @@ impl Query {
                     }
                     _ => None,
                 };
-                let groups = groups.take();
-                let Some((lines, work)) = made else {
+                let Some((lines, work, groups)) = made else {
                     let buffer = std::mem::take(&mut buffer);
                     board.put(file, part, Made::Redo(Block { buffer, length }));
                     // It may be in the midst of something.
@@ -238,7 +214,9 @@ impl Pipeline<'_> {
                         self.block(name, &mut number, block.lines())?;
                     }
                     board.redone(!taken);
-                    block.into_iter().for_each(|block| board.recycle(block));
+                    if let Some(block) = block {
+                        board.recycle(block);
+                    }
                 }
                 Some(Made::Redo(block)) => {
                     self.block(name, &mut number, block.lines())?;

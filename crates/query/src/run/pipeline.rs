@@ -156,10 +156,14 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Runs a part of the input; `None` when it must be run in order, by the one that has what came before.
-    pub(super) fn part(&mut self, bytes: &[u8], parallel: Parallel) -> Option<(usize, Work)> {
+    pub(super) fn part(
+        &mut self,
+        bytes: &[u8],
+        parallel: Parallel,
+    ) -> Option<(usize, Work, Vec<String>)> {
         let mut lines = 0;
         let done = self.block("", &mut lines, bytes);
-        self.printer.flush();
+        let groups = self.printer.take();
         let mut scopes: Vec<Scope> = self
             .stages
             .iter_mut()
@@ -180,9 +184,9 @@ impl<'a> Pipeline<'a> {
         let work = match parallel {
             Parallel::Print => Work::Printed,
             Parallel::Rows(_) => Work::Rows(rows?.into_rows()),
-            Parallel::Merge(_) => Work::Merge(PackedScope::pack(own)?),
+            Parallel::Merge(_) => Work::Merge(PackedScope::pack(&own)?),
         };
-        Some((lines, work))
+        Some((lines, work, groups))
     }
 
     /// Takes what a thread made of the next part of a file; false when it must be run here.
