@@ -184,6 +184,8 @@ enum Kind {
     Packed,
     /// The last bytes of the packed file are missing.
     Cut,
+    /// A byte in the midst of the packed file is another.
+    Corrupt,
     Missing,
     /// A read fails after half of the bytes.
     Failing,
@@ -205,7 +207,7 @@ impl Read for Drops {
 fn input(at: usize, kind: Kind, text: &str) -> Input {
     let name = format!("{at}");
     let mut bytes = text.as_bytes().to_vec();
-    if let Kind::Packed | Kind::Cut = kind {
+    if let Kind::Packed | Kind::Cut | Kind::Corrupt = kind {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(&bytes).unwrap();
         bytes = encoder.finish().unwrap();
@@ -214,6 +216,11 @@ fn input(at: usize, kind: Kind, text: &str) -> Input {
         Kind::Plain | Kind::Packed => Input::from_bytes(name, bytes),
         Kind::Cut => {
             bytes.truncate(bytes.len() - 9);
+            Input::from_bytes(name, bytes)
+        }
+        Kind::Corrupt => {
+            let half = bytes.len() / 2;
+            bytes[half] ^= 0x55;
             Input::from_bytes(name, bytes)
         }
         Kind::Missing => Input::new(name, || Err(io::ErrorKind::NotFound.into())),
@@ -235,6 +242,7 @@ fn kind() -> impl Strategy<Value = Kind> {
         2 => Just(Kind::Live),
         2 => Just(Kind::Packed),
         1 => Just(Kind::Cut),
+        1 => Just(Kind::Corrupt),
         1 => Just(Kind::Missing),
         1 => Just(Kind::Failing),
     ]

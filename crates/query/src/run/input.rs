@@ -6,6 +6,9 @@ use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 /// Packed bytes are read so many at a time.
 const BUFFER: usize = 128 * 1024;
 
+/// Unpacked bytes come so many at a time: they stay in the nearest cache until they are copied.
+const PIECE: usize = 32 * 1024;
+
 /// Where bytes come from; threads read it by turns.
 pub type ByteSource = Box<dyn Read + Send>;
 
@@ -60,14 +63,49 @@ impl Input {
         let raw = Cursor::new(head).chain(raw);
         let packed = |raw| BufReader::with_capacity(BUFFER, raw);
         Ok(if gzip {
-            Box::new(flate2::bufread::MultiGzDecoder::new(packed(raw)))
+            Box::new(Pieces::of(flate2::bufread::MultiGzDecoder::new(packed(
+                raw,
+            ))))
         } else if zstd {
-            Box::new(Zstd {
+            Box::new(Pieces::of(Zstd {
                 frames: Frames::Between(packed(raw)),
-            })
+            }))
         } else {
             Box::new(raw)
         })
+    }
+}
+
+/// Unpacks so many bytes at once, whatever it is asked for: what a decoder gives before it finds a fault depends on how
+/// it is asked, and must not depend on who asks.
+struct Pieces<R> {
+    reader: R,
+    piece: Vec<u8>,
+    given: usize,
+    filled: usize,
+}
+
+impl<R: Read> Pieces<R> {
+    fn of(reader: R) -> Pieces<R> {
+        Pieces {
+            reader,
+            piece: vec![0; PIECE],
+            given: 0,
+            filled: 0,
+        }
+    }
+}
+
+impl<R: Read> Read for Pieces<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.given == self.filled {
+            (self.given, self.filled) = (0, 0);
+            self.filled = self.reader.read(&mut self.piece)?;
+        }
+        let count = buffer.len().min(self.filled - self.given);
+        buffer[..count].copy_from_slice(&self.piece[self.given..self.given + count]);
+        self.given += count;
+        Ok(count)
     }
 }
 

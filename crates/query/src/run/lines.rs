@@ -1,6 +1,7 @@
 //! Blocks of whole lines, in buffers that are used again: what the pipeline is fed with.
 
 use super::input::Input;
+use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
 /// Why an input gives no more.
@@ -19,6 +20,12 @@ pub(super) struct Lines {
     live: bool,
     line_bytes_max: usize,
     ended: bool,
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lines").finish_non_exhaustive()
+    }
 }
 
 impl Lines {

@@ -30,7 +30,7 @@ fn pieces(live: bool, failure: Option<ErrorKind>, pieces: &[&'static str]) -> Li
     };
     let input = Input::new("pieces", move || Ok(Box::new(reader)));
     let input = if live { input.live() } else { input };
-    Lines::open(input, 16).ok().expect("it opens")
+    Lines::open(input, 16).expect("it opens")
 }
 
 /// All blocks, and why there are no more.
@@ -52,7 +52,7 @@ fn blocks_are_of_whole_lines_and_lose_nothing() {
     let text = "1\n22\n333\n\n55555\n666666";
     for size in 1..30 {
         let input = Input::from_bytes("text", text.as_bytes().to_vec());
-        let lines = Lines::open(input, 16).ok().expect("it opens");
+        let lines = Lines::open(input, 16).expect("it opens");
         let (all, failure) = blocks(lines, size);
         assert!(failure.is_none());
         assert_eq!(all.concat(), text, "{size}");
@@ -99,7 +99,6 @@ fn a_line_may_be_as_long_as_is_said_and_no_longer() {
 #[test]
 fn a_buffer_is_used_again_and_not_kept_when_it_grew() {
     let mut lines = Lines::open(Input::from_bytes("text", b"1\n2\n3\n".repeat(100)), 1 << 20)
-        .ok()
         .expect("it opens");
     let mut buffer = Vec::new();
     assert!(lines.next(&mut buffer, 64).0 >= 64);
