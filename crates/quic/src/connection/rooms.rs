@@ -149,7 +149,7 @@ impl ReceiptSink for Rooms {
         if packet.is_mtu_probe {
             self.mtu.on_probe_lost();
         } else if !packet.is_off_path {
-            self.mtu.on_packet_lost(now, packet.bytes);
+            self.mtu.on_packet_lost(now, packet.sent_at, packet.bytes);
         }
         if self.trace.is_some() {
             let trigger = match verdict {

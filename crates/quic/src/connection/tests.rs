@@ -122,6 +122,38 @@ fn rfc9002_6_2_4_probes_say_what_another_space_lost() {
     pair.shake_hands();
 }
 
+/// The acknowledgment of the client's Handshake packets is lost, and HANDSHAKE_DONE is not: its probes back off, and are to
+/// come at their time again once something was acknowledged.
+#[test]
+fn rfc9002_6_2_2_1_a_confirmed_handshake_lets_probes_begin_anew() {
+    let mut pair = Pair::new(1, Faults::default());
+    pair.shake_hands();
+    pair.client.has_handshake_ack = false;
+    pair.client.stage = Stage::Complete;
+    pair.client.confirm(pair.now);
+    let id = pair.start_transfer(&body(5000, 1));
+    // Three flights are lost.
+    let before = pair.client.recovery_statistics().probe_timeouts;
+    pair.run_until("probes", |pair| {
+        pair.flying.clear();
+        pair.client.recovery_statistics().probe_timeouts - before == 3
+    });
+    pair.finish_transfer(id, &body(5000, 1), &body(1000, 2));
+    let first = pair
+        .client
+        .recovery()
+        .rtt()
+        .probe_timeout(pair.client.peer_max_ack_delay);
+    pair.start_transfer(b"more");
+    pair.transmit();
+    let after = pair
+        .client
+        .deadline()
+        .expect("a probe timeout")
+        .since(pair.now);
+    assert!(after <= first, "{after:?} in place of {first:?}");
+}
+
 #[test]
 fn same_seed_same_datagrams() {
     let run = || {

@@ -78,7 +78,13 @@ impl Connection {
 
     /// Datagrams of one size.
     fn poll_batch(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        let size = usize::from(self.datagram_size());
+        // Probes get through even where the path carries less than it did, and then show that larger packets are lost.
+        let is_probing = *self.probes.get(Space::Application) > 0;
+        let size = usize::from(if is_probing {
+            self.rooms.mtu.safe()
+        } else {
+            self.datagram_size()
+        });
         let ecn = self.recovery.ecn().codepoint();
         let mut len = 0;
         let mut segment_len = 0;
@@ -92,7 +98,7 @@ impl Connection {
             if segment_len == 0 {
                 segment_len = written;
             }
-            if written < size {
+            if written < size || is_probing != (*self.probes.get(Space::Application) > 0) {
                 break;
             }
         }

@@ -1,7 +1,7 @@
 //! The largest datagram the path carries (RFC 9000 §14.3, RFC 8899: DPLPMTUD), and black holes.
 //!
 //! ```text
-//!   base ──── start ────▶ searching ──── nothing between found and refused ────▶ complete ──── 10 min ────▶ searching
+//!   base ──── start ────▶ searching ──── nothing between found and refused ────▶ complete ──── 1 or 10 min ────▶ searching
 //!     ▲                                                                              │
 //!     └──── black hole: full-size packets are lost while small ones arrive ──────────┘
 //! ```
@@ -22,8 +22,11 @@ const PROBES_MAX: u32 = 3;
 const RAISE_AFTER: Duration = Duration::from_secs(600);
 /// The search is over when less than this is left to find: it would not pay for the probes.
 const STEP_MIN: u16 = 16;
-/// Lost in a row, of more than the base size, with none of that size acknowledged between: a black hole.
-const BLACK_HOLE_LOSSES: u32 = 4;
+/// So often were packets of more than the base size lost, with none of that size acknowledged between: a black hole. What was
+/// sent before a loss was found counts with that one: a queue that overflows loses many in a row too.
+const BLACK_HOLE_LOSSES: u32 = 2;
+/// When to search again after a black hole: it may have been none, or be gone with the path that had it.
+const RAISE_AFTER_BLACK_HOLE: Duration = Duration::from_secs(60);
 /// UDP payloads of paths one meets: Ethernet under IPv4 and IPv6, and `PPPoE`; jumbo frames.
 const LIKELY: [u16; 5] = [8952, 8932, 1472, 1452, 1444];
 
@@ -67,6 +70,8 @@ pub struct MtuDiscovery {
     probe: Option<(u16, u32)>,
     is_probe_out: bool,
     large_losses: u32,
+    /// When the last of them was found. What was sent before it tells nothing new.
+    large_loss_at: Option<Time>,
 }
 
 impl MtuDiscovery {
@@ -82,7 +87,14 @@ impl MtuDiscovery {
             probe: None,
             is_probe_out: false,
             large_losses: 0,
+            large_loss_at: None,
         }
+    }
+
+    /// The size of datagrams that are to arrive by all means, in bytes of UDP payload: what every path carries.
+    #[must_use]
+    pub const fn safe(&self) -> u16 {
+        BASE
     }
 
     /// The size of datagrams, in bytes of UDP payload.
@@ -185,12 +197,16 @@ impl MtuDiscovery {
         }
     }
 
-    /// A packet other than a probe was lost. Returns the base size if that makes a black hole: the search starts anew
-    /// when the raise timer expires.
-    pub fn on_packet_lost(&mut self, now: Time, bytes: u16) -> Option<u16> {
+    /// A packet other than a probe, sent then, was lost. Returns the base size if that makes a black hole: the search starts anew
+    /// after a minute.
+    pub fn on_packet_lost(&mut self, now: Time, sent_at: Time, bytes: u16) -> Option<u16> {
         if bytes <= BASE || self.current <= BASE {
             return None;
         }
+        if self.large_loss_at.is_some_and(|found| sent_at <= found) {
+            return None;
+        }
+        self.large_loss_at = Some(now);
         self.large_losses += 1;
         if self.large_losses < BLACK_HOLE_LOSSES {
             return None;
@@ -198,7 +214,7 @@ impl MtuDiscovery {
         self.large_losses = 0;
         self.current = BASE;
         self.probe = None;
-        self.phase = Phase::Complete(now + RAISE_AFTER);
+        self.phase = Phase::Complete(now + RAISE_AFTER_BLACK_HOLE);
         Some(BASE)
     }
 }

@@ -97,24 +97,36 @@ fn rfc8899_5_1_1_searches_again_after_ten_minutes() {
 fn rfc8899_4_3_a_black_hole_leads_back_to_the_base() {
     let mut mtu = started(1472);
     search(&mut mtu, 1472, Time::ZERO);
-    let now = Time::from_nanos(5);
-    for _ in 0..3 {
-        assert_eq!(mtu.on_packet_lost(now, 1472), None);
-    }
+    let at = Time::from_nanos;
+    assert_eq!(mtu.on_packet_lost(at(5), at(4), 1472), None);
     mtu.on_packet_acked(1472); // it was only loss
-    for _ in 0..3 {
-        assert_eq!(mtu.on_packet_lost(now, 1472), None);
-    }
+    assert_eq!(mtu.on_packet_lost(at(7), at(6), 1472), None);
     mtu.on_packet_acked(60); // says nothing of large ones
-    assert_eq!(
-        mtu.on_packet_lost(now, 100),
-        None,
-        "small ones do not count"
-    );
-    assert_eq!(mtu.on_packet_lost(now, 1472), Some(1200));
+    let small = mtu.on_packet_lost(at(9), at(8), 100);
+    assert_eq!(small, None, "small ones do not count");
+    let before = mtu.on_packet_lost(at(9), at(7), 1472);
+    assert_eq!(before, None, "nor what was sent before the last was found");
+    let now = at(9);
+    assert_eq!(mtu.on_packet_lost(now, at(8), 1472), Some(1200));
     assert_eq!(mtu.current(), 1200);
     assert_eq!(mtu.next_probe(now), None);
-    search(&mut mtu, 1472, now + RAISE_AFTER);
+    search(&mut mtu, 1472, now + RAISE_AFTER_BLACK_HOLE);
+    assert_eq!(mtu.current(), 1472);
+}
+
+/// A queue that overflows loses what came last, in a row; found lost by one acknowledgment, or one by one by the timer.
+#[test]
+fn rfc8899_4_3_a_burst_of_loss_is_no_black_hole() {
+    let mut mtu = started(1472);
+    search(&mut mtu, 1472, Time::ZERO);
+    for round in 0..10 {
+        for packet in 0..100 {
+            let now = Time::from_nanos(round * 1000 + packet);
+            let sent_at = Time::from_nanos(round * 1000);
+            assert_eq!(mtu.on_packet_lost(now, sent_at, 1472), None);
+        }
+        mtu.on_packet_acked(1472);
+    }
     assert_eq!(mtu.current(), 1472);
 }
 
