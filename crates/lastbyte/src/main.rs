@@ -25,6 +25,8 @@ enum Command {
     Sim(Box<commands::sim::Arguments>),
     /// Runs an experiment: connections drawn from a population into arms, simulated, logged and compared.
     Ab(commands::ab::Arguments),
+    /// Compares the arms of an experiment by its log: a page with charts, tables, and what is significant.
+    Report(commands::report::Arguments),
     /// Queries logs: stages of Ruby expressions joined by `>>`, with reducers.
     Query(commands::query::Arguments),
     /// Serves a directory, and objects by their size, over HTTP/3.
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Sim(arguments) => commands::sim::run(&arguments),
         Command::Ab(arguments) => commands::ab::run(&arguments),
+        Command::Report(arguments) => commands::report::run(&arguments),
         Command::Query(arguments) => Ok(commands::query::run(&arguments)),
         Command::Serve(arguments) => commands::serve::run(&arguments),
     };

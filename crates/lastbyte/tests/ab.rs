@@ -79,7 +79,7 @@ fn an_experiment_leaves_a_line_for_each_connection() {
     }
     // What the table says can be asked again.
     assert!(
-        table.contains("lastbyte query 'select(_[\"complete\"])"),
+        table.contains("lastbyte query 'select((_[\"num-packets.sent\"]"),
         "{table}"
     );
 }

@@ -8,6 +8,8 @@
 //! | to | see |
 //! |---|---|
 //! | draw one or more transfers over time | [`transfer::Picture`] |
+//! | compare the arms of an experiment, from its log | [`comparison::Comparison`] |
+//! | work out percentiles, intervals and tests | [`statistics`] |
 //!
 //! # Example
 //!
@@ -29,9 +31,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod comparison;
 mod font;
 mod raster;
 mod scale;
 mod scene;
+pub mod statistics;
 mod svg;
 pub mod transfer;

@@ -6,6 +6,7 @@ pub(crate) enum Unit {
     Bytes,
     BitsPerSecond,
     Milliseconds,
+    Percent,
 }
 
 impl Unit {
@@ -14,6 +15,7 @@ impl Unit {
             Self::Bytes => "B",
             Self::BitsPerSecond => "b/s",
             Self::Milliseconds => "ms",
+            Self::Percent => "%",
         }
     }
 
@@ -25,6 +27,9 @@ impl Unit {
                 m if m >= 0.1 || m == 0.0 => (1.0, "ms".to_owned()),
                 _ => (1e-3, "µs".to_owned()),
             };
+        }
+        if self == Self::Percent {
+            return (1.0, "%".to_owned());
         }
         let (factor, prefix) = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
             .into_iter()

@@ -31,6 +31,33 @@ pub(crate) fn document(scene: &Scene) -> String {
     out
 }
 
+/// The document for a page: it scales, and its colours are those of the page's style (`--c` and the colour on white), so that
+/// it can be read in the dark.
+pub(crate) fn inline(scene: &Scene) -> String {
+    let (width, height) = (number(scene.width), number(scene.height));
+    let mut shapes = String::new();
+    for shape in &scene.shapes {
+        element(&mut shapes, shape);
+        shapes.push('\n');
+    }
+    // Texts have their quotes escaped, so this is found in attributes alone.
+    let mut out = format!(
+        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}. {}\">\n",
+        escaped(&scene.title),
+        escaped(&scene.description)
+    );
+    let mut rest = shapes.as_str();
+    while let Some(at) = rest.find("=\"#") {
+        let (before, color) = rest.split_at(at + 2);
+        let (color, after) = color.split_at(7);
+        let _ = write!(out, "{before}var(--c{},{color})", &color[1..]);
+        rest = after;
+    }
+    out.push_str(rest);
+    out.push_str("</svg>");
+    out
+}
+
 fn element(out: &mut String, shape: &Shape) {
     match shape {
         Shape::Rect { at, size, fill } => {

@@ -11,6 +11,7 @@ use clap::Args;
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_query::{Format, Input, Options, Query};
 use lastbyte_record::connection_log::{self, Header};
+use lastbyte_report::comparison::Settings;
 use lastbyte_sim::{
     Outcome,
     experiment::{Experiment, Plan},
@@ -18,6 +19,7 @@ use lastbyte_sim::{
 };
 
 use crate::{
+    commands::report,
     failure::Failure,
     files,
     jobs::{Interrupt, progress_bar, run_with_bar},
@@ -25,7 +27,7 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  # The four arms over the population that is built in: a log, and a table.
+  # The four arms over the population that is built in: a log, a table, and a page.
   lastbyte ab
   # Each path in every arm, which shows smaller differences; fewer connections.
   lastbyte ab --paired --connections 4000 --out paired
@@ -33,7 +35,8 @@ Examples:
   lastbyte ab mine.toml --seed 7
 
 The log, conns.ndjson in the folder of --out, has a line for each connection, with the keys that H2O writes and some of our
-own (arm, site, class, client.ttlb, link.rate, …): `lastbyte query` reads it.";
+own (arm, site, class, client.ttlb, link.rate, …): `lastbyte query` reads it. report.html beside it shows how the arms compare,
+and how sure that is: docs/report.md.";
 
 /// Draws connections from a population of paths into arms at random, simulates them, and compares the arms.
 #[derive(Debug, Args)]
@@ -54,7 +57,7 @@ pub(crate) struct Arguments {
     /// Simulations at a time. Default: one a core
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
-    /// The folder for conns.ndjson
+    /// The folder for conns.ndjson and report.html
     #[arg(long, value_name = "DIR", default_value = "ab")]
     out: PathBuf,
     /// JSON in place of a table
@@ -73,11 +76,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let log = arguments.out.join("conns.ndjson");
     let interrupt = Interrupt::listen();
     let done = simulate_all(arguments, &experiment, total, &log, &interrupt)?;
+    let page = page(arguments, &experiment, done, &log)?;
     let text = if arguments.json {
-        summary_json(&experiment, &log)?
+        summary_json(&experiment, &log, page.as_ref().map(|(page, _)| page.as_str()))?
     } else {
         let mut text = summary(&experiment, &log)?;
         text.push_str(&queries(&experiment, &log));
+        if let Some((_, told)) = &page {
+            text.push('\n');
+            text.push_str(told);
+        }
         text
     };
     let mut stdout = std::io::stdout().lock();
@@ -132,7 +140,15 @@ fn simulate_all(
         let lines = run_with_bar(&batch, arguments.jobs, interrupt, &bar, |index| {
             line(experiment, *index, arguments.paired)
         });
-        for line in lines {
+        // Of an interrupted run, pairs that are not whole are left out.
+        let arms = experiment.arms.len() as u64;
+        let odd = if arguments.paired && interrupt.is_pressed() {
+            (done + lines.len() as u64) % arms
+        } else {
+            0
+        };
+        let whole = lines.len().saturating_sub(usize::try_from(odd).unwrap_or(0));
+        for line in lines.into_iter().take(whole) {
             file.write_all(line?.as_bytes())
                 .map_err(|error| files::cannot_write(log, &error))?;
             done += 1;
@@ -228,10 +244,12 @@ fn whole_ms(span: Duration) -> u64 {
 
 /// How many connections and how many complete ones, by arm.
 const COUNTS: &str = r#"group_by(_["arm"]) { |r| [count(), count_if(r["complete"])] }"#;
-/// Times to last byte, by arm.
-const TIMES: &str = r#"select(_["complete"]) >> group_by(_["arm"]) { |r| percentile(r["ttlb"], [0.25, 0.5, 0.75, 0.95]) }"#;
+/// Times to last byte, by arm; what never ended is slower than all that did, as on the page.
+const TIMES: &str = r#"group_by(_["arm"]) { |r| percentile(r["ttlb"] || 1e12, [0.25, 0.5, 0.75, 0.95]) }"#;
+/// What stands for the time of what never ended.
+const NEVER_MS: f64 = 1e12;
 /// The share of packets lost, in percent, by arm.
-const LOSSES: &str = r#"select(_["complete"]) >> [_["arm"], 100.0 * _["num-packets.lost"] / _["num-packets.sent"]] >> group_by(_[0]) { |r| [average(r[1]), percentile(r[1], [0.5, 0.9, 0.99])] }"#;
+const LOSSES: &str = r#"select((_["num-packets.sent"] || 0) > 0) >> [_["arm"], 100.0 * _["num-packets.lost"] / _["num-packets.sent"]] >> group_by(_[0]) { |r| [average(r[1]), percentile(r[1], [0.5, 0.9, 0.99])] }"#;
 
 /// What a query says about the log.
 fn ask(query: &str, log: &Path) -> Result<serde_json::Value, Failure> {
@@ -295,7 +313,10 @@ fn summary(experiment: &Experiment, log: &Path) -> Result<String, Failure> {
             let value = number(&time, &[place]);
             let base = base.and_then(|base| number(base, &[place]));
             row.push(match (value, base) {
-                (Some(value), Some(base)) if Some(name) != baseline && base > 0.0 => {
+                (Some(value), _) if value >= NEVER_MS => "never".to_owned(),
+                (Some(value), Some(base))
+                    if Some(name) != baseline && base > 0.0 && base < NEVER_MS =>
+                {
                     format!("{value} ({:+.1} %)", (value / base - 1.0) * 100.0)
                 }
                 (Some(value), _) => format!("{value} ms"),
@@ -316,16 +337,108 @@ fn summary(experiment: &Experiment, log: &Path) -> Result<String, Failure> {
     Ok(table.trim_fmt() + "\n")
 }
 
-fn summary_json(experiment: &Experiment, log: &Path) -> Result<String, Failure> {
+fn summary_json(
+    experiment: &Experiment,
+    log: &Path,
+    page: Option<&str>,
+) -> Result<String, Failure> {
     let summary = serde_json::json!({
         "experiment": experiment.name,
         "baseline": experiment.arms.get(experiment.baseline).map(|arm| &arm.name),
         "log": log.display().to_string(),
+        "report": page,
         "connections": ask(COUNTS, log)?,
         "ttlb_ms_p25_p50_p75_p95": ask(TIMES, log)?,
         "loss_percent_average_and_p50_p90_p99": ask(LOSSES, log)?,
     });
     Ok(format!("{summary:#}\n"))
+}
+
+// ---- the page -------------------------------------------------------------------------------------------------------
+
+/// Writes the page. Returns where it is, and what it says in short; nothing if there is nothing to compare, which is said.
+fn page(
+    arguments: &Arguments,
+    experiment: &Experiment,
+    done: u64,
+    log: &Path,
+) -> Result<Option<(String, String)>, Failure> {
+    let arms = &experiment.arms;
+    let shares = if arguments.paired {
+        Vec::new()
+    } else {
+        arms.iter().map(|arm| (arm.name.clone(), arm.share)).collect()
+    };
+    let settings = Settings {
+        baseline: arms.get(experiment.baseline).map(|arm| arm.name.clone()),
+        shares,
+        seed: experiment.seed,
+        threads: report::threads(arguments.jobs),
+        title: Some(title(experiment)),
+        commands: again(arguments, experiment, done, log),
+        facts: page_facts(arguments, experiment, done),
+        ..Settings::default()
+    };
+    match report::compare(&[log.to_owned()], settings) {
+        Ok(comparison) => {
+            let page = report::write(&comparison, &arguments.out.join("report.html"), None)?;
+            let told = report::told(&comparison, &page);
+            Ok(Some((page, told)))
+        }
+        Err(Failure::Run(why) | Failure::Usage(why)) => {
+            say(&format!("no report: {why}"));
+            Ok(None)
+        }
+        Err(other) => Err(other),
+    }
+}
+
+fn title(experiment: &Experiment) -> String {
+    if experiment.description.is_empty() {
+        return experiment.name.clone();
+    }
+    format!("{}: {}", experiment.name, experiment.description)
+}
+
+/// The commands that give the same log and page.
+fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) -> Vec<String> {
+    let mut command = String::from("lastbyte ab");
+    if let Some(file) = &arguments.file {
+        command.push_str(&format!(" {}", file.display()));
+    }
+    command.push_str(&format!(" --connections {done} --seed {}", experiment.seed));
+    if arguments.paired {
+        command.push_str(" --paired");
+    }
+    command.push_str(&format!(" --out {}", arguments.out.display()));
+    let baseline = experiment.arms.get(experiment.baseline);
+    let baseline = baseline.map_or("", |arm| arm.name.as_str());
+    let page = format!(
+        "lastbyte report {} --baseline {baseline} --seed {}",
+        log.display(),
+        experiment.seed
+    );
+    vec![command, page]
+}
+
+fn page_facts(arguments: &Arguments, experiment: &Experiment, done: u64) -> Vec<(String, String)> {
+    let file = arguments.file.as_ref();
+    let file = file.map_or_else(|| "built in".to_owned(), |file| file.display().to_string());
+    let mut facts = vec![
+        ("version", report::version()),
+        ("experiment", format!("{} ({file})", experiment.name)),
+        ("where", "simulated, on modelled paths: docs/population.md".to_owned()),
+        ("connections", done.to_string()),
+        ("seed", experiment.seed.to_string()),
+        ("given up after", format!("{} s", experiment.time_limit.as_secs_f64())),
+    ];
+    let arms: Vec<(String, String)> = experiment
+        .arms
+        .iter()
+        .map(|arm| (format!("arm {}", arm.name), arm.spec.to_string()))
+        .collect();
+    facts.extend(arms.iter().map(|(name, spec)| (name.as_str(), spec.clone())));
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// How to ask again.

@@ -98,6 +98,7 @@ fn row_json(picture: &Picture, row: &Row, series: &[&Series]) -> String {
         Unit::Bytes => "B",
         Unit::BitsPerSecond => "b/s",
         Unit::Milliseconds => "ms",
+        Unit::Percent => "%",
     };
     format!(
         "{{\"key\":{},\"title\":{},\"unit\":\"{unit}\",\"height\":{},\"extent\":[{},{}],\"level\":{level},\"series\":{series}}}",

@@ -1,0 +1,174 @@
+//! `lastbyte report`: the page of an experiment from its log; all but files and arguments is the crate `lastbyte-report`.
+
+use core::num::NonZeroUsize;
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    thread,
+};
+
+use clap::Args;
+use lastbyte_query::Input;
+use lastbyte_report::comparison::{Comparison, Error, Settings};
+
+use crate::{failure::Failure, files};
+
+const EXAMPLES: &str = "\
+Examples:
+  # The page of what `lastbyte ab` logged.
+  lastbyte report ab/conns.ndjson
+  # H2O's logs, whose flags tell the arm; packed or not; and the charts as files.
+  lastbyte report h2o-*.ndjson.gz -o h2o.html --svg charts
+  # Any log of one JSON object a line: say what tells arms and sites apart.
+  lastbyte report log.ndjson --arm '_[\"group\"]' --site '_[\"pop\"]' --baseline control --shares control=9,treatment=1
+
+Lines need `ttlb` in ms (none for a transfer that never ended), and best have `content_length`, `site`, `num-packets.sent`,
+`num-packets.lost`. What the page shows, and how it is worked out: docs/report.md.";
+
+/// Compares the arms of an experiment by its log: a page with charts, tables, and what is significant.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The log: lines of JSON, .gz and .zst as well; `-` is standard input
+    #[arg(value_name = "LOG", required = true)]
+    logs: Vec<PathBuf>,
+    /// The page to write
+    #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
+    output: PathBuf,
+    /// A folder for the charts, as SVG and PNG
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// The arm that the others are held against. Default: `baseline`, else the first in the log
+    #[arg(long, value_name = "ARM")]
+    baseline: Option<String>,
+    /// The shares of the arms, for the check of their numbers, such as baseline=9,new=1. Default: all the same
+    #[arg(long, value_name = "ARM=N,…", value_delimiter = ',', value_parser = share)]
+    shares: Vec<(String, f64)>,
+    /// Which lines count: an expression of the query language
+    #[arg(long = "where", value_name = "EXPR")]
+    filter: Option<String>,
+    /// What tells a line's arm. Default: the key `arm`, else H2O's flags
+    #[arg(long, value_name = "EXPR")]
+    arm: Option<String>,
+    /// What tells a line's site. Default: the key `site`
+    #[arg(long, value_name = "EXPR")]
+    site: Option<String>,
+    /// Where the chance of resampling comes from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How often is resampled
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    resamples: u32,
+    /// The page's title. Default: the experiment's name
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Threads that read the log. Default: one a core
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+    /// Prints the numbers as JSON in place of what is significant
+    #[arg(long)]
+    json: bool,
+}
+
+fn share(text: &str) -> Result<(String, f64), String> {
+    let (name, share) = text.rsplit_once('=').ok_or("it has the form ARM=N, such as baseline=9")?;
+    let share: f64 = share.parse().map_err(|_| format!("`{share}` is no number"))?;
+    if share.is_finite() && share > 0.0 { Ok((name.to_owned(), share)) } else { Err("a share is above zero".to_owned()) }
+}
+
+/// Does what it was told.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let settings = Settings {
+        baseline: arguments.baseline.clone(),
+        shares: arguments.shares.clone(),
+        filter: arguments.filter.clone(),
+        arm: arguments.arm.clone(),
+        site: arguments.site.clone(),
+        seed: arguments.seed,
+        replicates: arguments.resamples as usize,
+        threads: threads(arguments.jobs),
+        title: arguments.title.clone(),
+        commands: vec![again()],
+        facts: vec![("version".to_owned(), version()), ("seed of the bands".to_owned(), arguments.seed.to_string())],
+        files: Vec::new(),
+    };
+    let comparison = compare(&arguments.logs, settings)?;
+    let page = write(&comparison, &arguments.output, arguments.svg.as_deref())?;
+    let text = if arguments.json { comparison.json() } else { told(&comparison, &page) };
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| Failure::stdout(&error))?;
+    match comparison.trouble() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(trouble) => Err(Failure::Run(format!(
+            "not all of the log could be read, and the report is of what could: {trouble}"
+        ))),
+    }
+}
+
+pub(crate) fn threads(jobs: Option<NonZeroUsize>) -> usize {
+    jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+}
+
+pub(crate) fn version() -> String {
+    format!("lastbyte {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// This command line, to be run again.
+#[expect(clippy::disallowed_methods, reason = "the binary is where the command line is")]
+pub(crate) fn again() -> String {
+    let words = std::env::args().skip(1).map(|word| {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
+        if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    });
+    core::iter::once("lastbyte".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Reads logs.
+pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Comparison, Failure> {
+    settings.files = logs.iter().map(|log| log.display().to_string()).collect();
+    let mut inputs = Vec::new();
+    for log in logs {
+        let name = log.display().to_string();
+        if name == "-" {
+            inputs.push(Input::new("<stdin>", || Ok(Box::new(io::stdin()) as Box<dyn io::Read>)));
+            continue;
+        }
+        // What is not there is said before hours are spent on what is.
+        files::open(log).map_err(|error| Failure::Usage(format!("cannot read `{name}`: {error}")))?;
+        let path = log.clone();
+        inputs.push(Input::new(name, move || files::open(&path)));
+    }
+    Comparison::read(inputs, settings).map_err(|error| match error {
+        Error::UnknownArm { .. } => Failure::Usage(format!("--baseline: {error}")),
+        Error::Expression(_) => Failure::Usage(format!("in --arm, --site or --where: {error}")),
+        _ => Failure::run(error),
+    })
+}
+
+/// Writes the page, and the charts if there is a folder for them. Returns where the page is.
+pub(crate) fn write(comparison: &Comparison, page: &Path, folder: Option<&Path>) -> Result<String, Failure> {
+    files::write(page, comparison.html().as_bytes())?;
+    if let Some(folder) = folder {
+        files::create_folder(folder)?;
+        for figure in comparison.figures() {
+            files::write(&folder.join(format!("{}.svg", figure.name)), figure.svg().as_bytes())?;
+            let png = figure.png().ok_or_else(|| Failure::Run("no memory for a PNG".to_owned()))?;
+            files::write(&folder.join(format!("{}.png", figure.name)), &png)?;
+        }
+    }
+    Ok(page.display().to_string())
+}
+
+/// What is significant, and where the page is.
+pub(crate) fn told(comparison: &Comparison, page: &str) -> String {
+    let mut text = String::new();
+    for sentence in comparison.sentences() {
+        text.push_str(&sentence.replace(['\u{a0}', '\u{202f}'], " "));
+        text.push('\n');
+    }
+    text.push_str("report: ");
+    text.push_str(page);
+    text.push('\n');
+    text
+}

@@ -1,0 +1,386 @@
+//! From counts to changes, intervals and tests: all that the page says, as values.
+
+use super::{
+    Error, Settings,
+    gather::{Block, Cell, Histogram, Tally},
+    queries::{Asker, BINS, Dialect, Subgroup},
+};
+use crate::statistics::{
+    Counts,
+    bootstrap::{self, Against, Interval, Measure, Member, Pairs},
+    tests_of::{self, Estimate, RankTest},
+};
+
+/// The percentiles of the charts, as places in [`Group::curves`]: the one at place 0 is P1.
+pub(super) const TABLE: [(usize, &str); 6] =
+    [(25, "P25"), (50, "P50"), (75, "P75"), (90, "P90"), (95, "P95"), (99, "P99")];
+/// With fewer connections than this in an arm, a subgroup is said to be too small.
+pub(super) const SMALL: u64 = 200;
+/// Below this, the counts of the arms are said not to fit their shares. It is far below 5 %, as is usual for this check: a
+/// false alarm would cast doubt on everything.
+pub(super) const RATIO_ALARM: f64 = 0.001;
+
+/// All that the page says.
+#[derive(Debug)]
+pub(super) struct Analysis {
+    pub(super) settings: Settings,
+    pub(super) dialect: Dialect,
+    pub(super) experiment: Option<String>,
+    /// The baseline first.
+    pub(super) arms: Vec<Arm>,
+    pub(super) is_paired: bool,
+    pub(super) pairs: usize,
+    /// All; then bins; then sites.
+    pub(super) groups: Vec<Group>,
+    pub(super) ratio: Option<(f64, f64)>,
+    pub(super) loss: Vec<LossGroup>,
+    pub(super) measures: Vec<MeasureTable>,
+    pub(super) not_eligible: u64,
+    pub(super) without_arm: u64,
+    /// Connections of sizes outside of all bins.
+    pub(super) outside_bins: u64,
+    pub(super) trouble: Option<String>,
+    pub(super) counts_query: String,
+}
+
+/// An arm.
+#[derive(Clone, Debug)]
+pub(super) struct Arm {
+    pub(super) name: String,
+    pub(super) share: f64,
+}
+
+/// All connections, or those of a size or a site.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub(super) subgroup: Subgroup,
+    pub(super) title: String,
+    /// Times to last byte by arm.
+    pub(super) times: Vec<Counts>,
+    /// Change by arm, at the percentiles 1 to 99.
+    pub(super) curves: Vec<Vec<Interval>>,
+    /// Change of the mean, by arm; the baseline has none.
+    pub(super) means: Vec<Option<Estimate>>,
+    /// Whether the arm's times tend to be less than the baseline's.
+    pub(super) ranks: Vec<Option<RankTest>>,
+    /// Its p, raised for the number of tests in the list that it stands in.
+    pub(super) adjusted: Vec<Option<f64>>,
+    pub(super) curve_query: String,
+    pub(super) times_query: String,
+}
+
+impl Group {
+    /// Whether an arm or the baseline has too few connections to tell much.
+    pub(super) fn is_small(&self, arm: usize) -> bool {
+        self.times[arm].total().min(self.times[0].total()) < SMALL
+    }
+}
+
+/// Shares of packets lost.
+#[derive(Clone, Debug)]
+pub(super) struct LossGroup {
+    pub(super) title: String,
+    /// Hundredths of a percent, by arm.
+    pub(super) loss: Vec<Counts>,
+    /// Difference of the mean to the baseline's, in percentage points.
+    pub(super) differences: Vec<Option<Estimate>>,
+    /// Of P50, P90 and P99, likewise.
+    pub(super) percentiles: Vec<Vec<Interval>>,
+    pub(super) query: String,
+}
+
+/// A measure beside TTLB and loss.
+#[derive(Clone, Debug)]
+pub(super) struct MeasureTable {
+    pub(super) title: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) note: &'static str,
+    pub(super) values: Vec<Counts>,
+    /// Difference of the mean to the baseline's.
+    pub(super) differences: Vec<Option<Estimate>>,
+    /// Share of the connections that have a value, if that is what matters.
+    pub(super) share_of: Option<Vec<u64>>,
+    pub(super) query: String,
+}
+
+/// The percentiles of charts.
+pub(super) fn chart_shares() -> Vec<f64> {
+    (1..=99).map(|percentile| f64::from(percentile) / 100.0).collect()
+}
+
+pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Error> {
+    let order = order(&tally, &settings)?;
+    let arms = arms(&tally, &settings, &order)?;
+    let asker = Asker::new(&settings, tally.dialect, &arms[0].name);
+    let mut groups = Vec::new();
+    let mut all = group(&tally, &order, &asker, Subgroup::All, &settings);
+    if all.times[0].finished() == 0 {
+        return Err(Error::NothingEnded(arms[0].name.clone()));
+    }
+    adjust(core::slice::from_mut(&mut all));
+    groups.push(all);
+    let bins = (0..BINS.len()).map(Subgroup::Bin).collect();
+    let mut sites: Vec<&String> = tally.sites.iter().filter(|site| !site.is_empty()).collect();
+    sites.sort();
+    let sites = sites.into_iter().cloned().map(Subgroup::Site).collect();
+    let lists: [Vec<Subgroup>; 2] = [bins, sites];
+    let mut subgroups = Vec::new();
+    for list in lists {
+        let list = list.into_iter().map(|one| group(&tally, &order, &asker, one, &settings));
+        subgroups.extend(list.filter(|group| group.times.iter().any(|counts| counts.total() > 0)));
+    }
+    adjust(&mut subgroups);
+    groups.extend(subgroups);
+    let counts: Vec<u64> = groups[0].times.iter().map(Counts::total).collect();
+    let shares: Vec<f64> = arms.iter().map(|arm| arm.share).collect();
+    let outside = tally.cells.iter().filter(|((.., bin), _)| bin.is_none());
+    Ok(Analysis {
+        dialect: tally.dialect,
+        experiment: tally.experiment.clone(),
+        is_paired: tally.blocks.is_some(),
+        pairs: tally.blocks.as_ref().map_or(0, Vec::len),
+        ratio: tests_of::chi_squared(&counts, &shares),
+        loss: losses(&tally, &order, &asker, &settings),
+        measures: measures(&tally, &order, &asker, &counts),
+        not_eligible: tally.not_eligible,
+        without_arm: tally.without_arm,
+        outside_bins: outside.map(|(_, cell)| cell.ttlb.values().sum::<u64>() + cell.unfinished).sum(),
+        trouble: tally.trouble.clone(),
+        counts_query: asker.counts(&Subgroup::All),
+        groups,
+        arms,
+        settings: settings.clone(),
+    })
+}
+
+/// The arms' places in the tally: the baseline's first, then by name.
+fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
+    let unknown = |wanted: &str| Error::UnknownArm { wanted: wanted.to_owned(), arms: tally.arms.clone() };
+    let find = |name: &str| tally.arms.iter().position(|arm| arm == name);
+    let baseline = match &settings.baseline {
+        Some(name) => find(name).ok_or_else(|| unknown(name))?,
+        None => find("baseline").unwrap_or(0),
+    };
+    if let [only] = tally.arms.as_slice() {
+        return Err(Error::OneArm(only.clone()));
+    }
+    let mut others: Vec<usize> = (0..tally.arms.len()).filter(|arm| *arm != baseline).collect();
+    others.sort_by(|a, b| tally.arms[*a].cmp(&tally.arms[*b]));
+    others.insert(0, baseline);
+    Ok(others)
+}
+
+fn arms(tally: &Tally, settings: &Settings, order: &[usize]) -> Result<Vec<Arm>, Error> {
+    for (name, share) in &settings.shares {
+        if !(share.is_finite() && *share >= 0.0) {
+            return Err(Error::Share(name.clone()));
+        }
+    }
+    let share_of = |name: &str| settings.shares.iter().find(|(arm, _)| arm == name).map_or(1.0, |(_, share)| *share);
+    let arms = order.iter().map(|arm| {
+        let name = tally.arms[*arm].clone();
+        Arm { share: share_of(&name), name }
+    });
+    Ok(arms.collect())
+}
+
+fn group(tally: &Tally, order: &[usize], asker: &Asker<'_>, subgroup: Subgroup, settings: &Settings) -> Group {
+    let is_in = |site: usize, bin: Option<usize>| match &subgroup {
+        Subgroup::All => true,
+        Subgroup::Bin(wanted) => bin == Some(*wanted),
+        Subgroup::Site(name) => tally.sites[site] == *name,
+    };
+    let times: Vec<Counts> = order
+        .iter()
+        .map(|arm| {
+            let cells = tally.cells.iter();
+            let cells = cells.filter(|((of, site, bin), _)| of == arm && is_in(*site, *bin));
+            merged(cells.map(|(_, cell)| cell))
+        })
+        .collect();
+    let pairs = tally.blocks.as_ref().map(|blocks| {
+        let blocks = blocks.iter().filter(|block| is_in(block.site, block.bin));
+        pairs(blocks, order)
+    });
+    let shares = chart_shares();
+    let borrowed: Vec<&Counts> = times.iter().collect();
+    let replicates = match subgroup {
+        Subgroup::All => settings.replicates,
+        _ => settings.replicates.div_ceil(2),
+    };
+    let resampled = match &pairs {
+        Some(pairs) => {
+            // Pairs are drawn one by one: fewer times if they are very many.
+            let affordable = 1_000_000_000 / (pairs.len() * order.len()).max(1);
+            bootstrap::paired(pairs, &shares, replicates.min(affordable.max(200)), settings.seed)
+        }
+        None => bootstrap::apart(&borrowed, &shares, replicates, settings.seed),
+    };
+    let against = Against { groups: &borrowed, baseline: 0, shares: &shares, measure: Measure::Change };
+    let curves = against.intervals(&resampled);
+    let others = || (0..order.len()).map(|arm| (arm > 0).then_some(arm));
+    Group {
+        title: match &subgroup {
+            Subgroup::All => "All connections".to_owned(),
+            Subgroup::Bin(bin) => BINS[*bin].2.to_owned(),
+            Subgroup::Site(site) => site.clone(),
+        },
+        means: others()
+            .map(|arm| match &pairs {
+                Some(pairs) => tests_of::mean_change_paired(pairs_of(pairs, arm?).into_iter()),
+                None => tests_of::mean_change(&times[arm?], &times[0]),
+            })
+            .collect(),
+        ranks: others()
+            .map(|arm| match &pairs {
+                Some(pairs) => tests_of::wilcoxon(pairs.of(arm?, 0)),
+                None => tests_of::mann_whitney(&times[arm?], &times[0]),
+            })
+            .collect(),
+        adjusted: vec![None; order.len()],
+        curve_query: asker.curve(&subgroup),
+        times_query: asker.times(&subgroup),
+        subgroup,
+        times,
+        curves,
+    }
+}
+
+fn pairs_of(pairs: &Pairs, arm: usize) -> Vec<(Option<u64>, Option<u64>)> {
+    pairs.of(arm, 0).collect()
+}
+
+fn pairs<'a>(blocks: impl Iterator<Item = &'a Block>, order: &[usize]) -> Pairs {
+    let mut pairs = Pairs::new(order.len());
+    let mut members = vec![Member::Absent; order.len()];
+    for block in blocks {
+        for (member, arm) in members.iter_mut().zip(order) {
+            *member = block.members.get(*arm).copied().unwrap_or_default();
+        }
+        pairs.push(&members);
+    }
+    pairs
+}
+
+fn merged<'a>(cells: impl Iterator<Item = &'a Cell>) -> Counts {
+    let (mut counts, mut unfinished) = (Histogram::new(), 0);
+    for cell in cells {
+        for (value, count) in &cell.ttlb {
+            *counts.entry(*value).or_insert(0) += count;
+        }
+        unfinished += cell.unfinished;
+    }
+    Counts::new(&counts, unfinished)
+}
+
+/// Raises the p of a list of groups for their number.
+fn adjust(groups: &mut [Group]) {
+    let mut places = Vec::new();
+    let mut p = Vec::new();
+    for (place, group) in groups.iter().enumerate() {
+        for (arm, rank) in group.ranks.iter().enumerate() {
+            if let Some(rank) = rank {
+                places.push((place, arm));
+                p.push(rank.p);
+            }
+        }
+    }
+    for ((place, arm), adjusted) in places.into_iter().zip(tests_of::holm(&p)) {
+        groups[place].adjusted[arm] = Some(adjusted);
+    }
+}
+
+fn losses(tally: &Tally, order: &[usize], asker: &Asker<'_>, settings: &Settings) -> Vec<LossGroup> {
+    let mut sites: Vec<usize> = (0..tally.sites.len()).filter(|site| !tally.sites[*site].is_empty()).collect();
+    sites.sort_by(|a, b| tally.sites[*a].cmp(&tally.sites[*b]));
+    let places = core::iter::once(None).chain(sites.into_iter().map(Some));
+    let groups = places.map(|place| {
+        let loss: Vec<Counts> = order
+            .iter()
+            .map(|arm| {
+                let histograms = tally.loss.iter();
+                let histograms = histograms.filter(|((of, site), _)| of == arm && place.is_none_or(|place| place == *site));
+                let cells: Vec<Cell> = histograms
+                    .map(|(_, histogram)| Cell { ttlb: histogram.clone(), unfinished: 0 })
+                    .collect();
+                merged(cells.iter())
+            })
+            .collect();
+        let shares = [0.5, 0.9, 0.99];
+        let borrowed: Vec<&Counts> = loss.iter().collect();
+        let resampled = bootstrap::apart(&borrowed, &shares, settings.replicates.div_ceil(2), settings.seed);
+        let against = Against { groups: &borrowed, baseline: 0, shares: &shares, measure: Measure::Difference };
+        let percentiles = against.intervals(&resampled);
+        let subgroup = place.map_or(Subgroup::All, |site| Subgroup::Site(tally.sites[site].clone()));
+        LossGroup {
+            title: place.map_or_else(|| "All connections".to_owned(), |site| tally.sites[site].clone()),
+            differences: differences(&loss),
+            percentiles,
+            query: asker.loss(&subgroup),
+            loss,
+        }
+    });
+    groups.filter(|group| group.loss.iter().any(|counts| counts.total() > 0)).collect()
+}
+
+fn differences(values: &[Counts]) -> Vec<Option<Estimate>> {
+    let differences = values.iter().enumerate().map(|(arm, counts)| {
+        if arm == 0 { None } else { tests_of::mean_difference(counts, &values[0]) }
+    });
+    differences.collect()
+}
+
+fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>, totals: &[u64]) -> Vec<MeasureTable> {
+    let known: Vec<u64> = order.iter().map(|arm| tally.measures[*arm].episodes.values().sum()).collect();
+    let table = |title, unit, note, of: fn(&super::gather::Measures) -> &Histogram, share_of, query| {
+        let values: Vec<Counts> = order.iter().map(|arm| Counts::new(of(&tally.measures[*arm]), 0)).collect();
+        MeasureTable { title, unit, note, differences: differences(&values), values, share_of, query }
+    };
+    let _ = totals;
+    let tables = [
+        table(
+            "Handshake",
+            "ms",
+            match tally.dialect {
+                Dialect::Named => "as the client saw it, from its first datagram",
+                Dialect::H2o => "until confirmed, as the server saw it",
+            },
+            |one| &one.handshake,
+            None,
+            asker.handshake(),
+        ),
+        table(
+            "Time to first byte",
+            "ms",
+            "as the client saw it, from its first datagram",
+            |one| &one.ttfb,
+            None,
+            asker.ttfb(),
+        ),
+        table(
+            "Loss episodes",
+            "",
+            "reductions of the window, a connection",
+            |one| &one.episodes,
+            None,
+            asker.episodes(),
+        ),
+        table(
+            "Window at the exit from startup",
+            "kB",
+            "of the connections that left it; the share of those stands beside",
+            |one| &one.exits_kb,
+            Some(known),
+            asker.exits(),
+        ),
+        table(
+            "Probe timeouts",
+            "",
+            "a connection",
+            |one| &one.probe_timeouts,
+            None,
+            asker.probe_timeouts(),
+        ),
+    ];
+    tables.into_iter().filter(|table| table.values.iter().any(|counts| counts.total() > 0)).collect()
+}

@@ -1,0 +1,351 @@
+//! From a log to counts, in one pass: how often each time to last byte occurred by arm, site and size, and the rest.
+//!
+//! What is kept grows with the number of different values, not with the number of lines; of paired connections, each
+//! pair's values are kept as well (some tens of bytes a pair).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Write},
+};
+
+use lastbyte_query::{Format, Input, Options, Query};
+use serde_json::Value;
+
+use super::{
+    Error, Settings,
+    queries::{self, BINS, Dialect, column},
+};
+use crate::statistics::bootstrap::Member;
+
+/// More arms than this are a mistake in the expression for the arm.
+const ARMS_MAX: usize = 16;
+/// More sites than this are put together as [`OTHER_SITES`].
+const SITES_MAX: usize = 64;
+const OTHER_SITES: &str = "(other sites)";
+/// After so many connections it is known whether they come in pairs.
+const PAIRS_PROBED: usize = 4096;
+
+/// How often each value occurred.
+pub(super) type Histogram = BTreeMap<u64, u64>;
+
+/// Times to last byte of one arm, site and size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    pub(super) ttlb: Histogram,
+    pub(super) unfinished: u64,
+}
+
+/// What else is known of an arm.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Measures {
+    pub(super) handshake: Histogram,
+    pub(super) ttfb: Histogram,
+    pub(super) episodes: Histogram,
+    pub(super) exits_kb: Histogram,
+    pub(super) probe_timeouts: Histogram,
+}
+
+/// A group of connections with one seed, one in each arm.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) site: usize,
+    pub(super) bin: Option<usize>,
+    pub(super) members: Vec<Member>,
+}
+
+/// What a log said.
+#[derive(Clone, Debug)]
+pub(super) struct Tally {
+    pub(super) arms: Vec<String>,
+    pub(super) sites: Vec<String>,
+    pub(super) dialect: Dialect,
+    pub(super) experiment: Option<String>,
+    /// By arm, site and bin; no bin is a size outside of all.
+    pub(super) cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
+    /// Hundredths of a percent of packets lost, by arm and site.
+    pub(super) loss: BTreeMap<(usize, usize), Histogram>,
+    pub(super) measures: Vec<Measures>,
+    /// If the connections are paired: the pairs.
+    pub(super) blocks: Option<Vec<Block>>,
+    /// Lines of H2O's that take no part in the experiment.
+    pub(super) not_eligible: u64,
+    /// Lines whose arm is not known.
+    pub(super) without_arm: u64,
+    /// Why not all of the log could be read.
+    pub(super) trouble: Option<String>,
+}
+
+/// Reads all inputs.
+pub(super) fn tally(inputs: Vec<Input>, settings: &Settings) -> Result<Tally, Error> {
+    let options = Options {
+        format: Format::Json,
+        write_bytes: 1 << 16,
+        threads: settings.threads,
+        ..Options::default()
+    };
+    let text = queries::reading(settings);
+    let query = Query::compile(&text, &[], options).map_err(|error| Error::Expression(error.to_string()))?;
+    let mut counter = Counter::new();
+    let mut errors = Vec::new();
+    let whole = query.run(inputs, &mut counter, &mut errors);
+    if let Some(error) = counter.failed.take() {
+        return Err(error);
+    }
+    let said = String::from_utf8_lossy(&errors).trim().to_owned();
+    let trouble = (!whole || !said.is_empty()).then_some(said);
+    counter.finish(trouble)
+}
+
+/// Takes the rows that the query writes.
+struct Counter {
+    rest: Vec<u8>,
+    failed: Option<Error>,
+    arms: Names,
+    sites: Names,
+    experiments: BTreeSet<String>,
+    lines: u64,
+    named: u64,
+    h2o: u64,
+    not_eligible: u64,
+    without_arm: u64,
+    cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
+    loss: BTreeMap<(usize, usize), Histogram>,
+    measures: Vec<Measures>,
+    pairing: Pairing,
+}
+
+/// Names in the order in which they appeared.
+#[derive(Default)]
+struct Names {
+    places: BTreeMap<String, usize>,
+    names: Vec<String>,
+}
+
+impl Names {
+    fn place(&mut self, name: &str) -> usize {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        let place = self.names.len();
+        self.places.insert(name.to_owned(), place);
+        self.names.push(name.to_owned());
+        place
+    }
+}
+
+/// Whether neighbouring lines are of one seed, in different arms.
+struct Pairing {
+    blocks: Vec<Block>,
+    seed: Option<u64>,
+    is_possible: bool,
+    shared: usize,
+}
+
+impl Pairing {
+    fn add(&mut self, seed: Option<u64>, arm: usize, site: usize, bin: Option<usize>, member: Member) {
+        if !self.is_possible {
+            return;
+        }
+        let Some(seed) = seed else {
+            self.give_up();
+            return;
+        };
+        match self.blocks.last_mut().filter(|_| self.seed == Some(seed)) {
+            Some(block) => {
+                self.shared += usize::from(block.members.iter().filter(|one| **one != Member::Absent).count() == 1);
+                if block.members.len() <= arm {
+                    block.members.resize(arm + 1, Member::Absent);
+                }
+                if block.members[arm] != Member::Absent || block.site != site {
+                    self.give_up();
+                    return;
+                }
+                block.members[arm] = member;
+            }
+            None => {
+                let mut members = vec![Member::Absent; arm + 1];
+                members[arm] = member;
+                self.blocks.push(Block { site, bin, members });
+                self.seed = Some(seed);
+            }
+        }
+        if self.blocks.len() == PAIRS_PROBED && !self.is_paired() {
+            self.give_up();
+        }
+    }
+
+    /// Nearly all have company. The last may have lost its own.
+    fn is_paired(&self) -> bool {
+        self.is_possible && self.shared > 0 && self.shared * 20 >= self.blocks.len().saturating_sub(1) * 19
+    }
+
+    fn give_up(&mut self) {
+        self.is_possible = false;
+        self.blocks = Vec::new();
+    }
+}
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut left = bytes;
+        while let Some(end) = left.iter().position(|byte| *byte == b'\n') {
+            let (line, after) = (&left[..end], &left[end + 1..]);
+            let outcome = if self.rest.is_empty() {
+                self.line(line)
+            } else {
+                self.rest.extend_from_slice(line);
+                let whole = core::mem::take(&mut self.rest);
+                self.line(&whole)
+            };
+            if let Err(error) = outcome {
+                self.failed.get_or_insert(error);
+                return Err(io::Error::other("the log cannot be used"));
+            }
+            left = after;
+        }
+        self.rest.extend_from_slice(left);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Counter {
+    fn new() -> Self {
+        Self {
+            rest: Vec::new(),
+            failed: None,
+            arms: Names::default(),
+            sites: Names::default(),
+            experiments: BTreeSet::new(),
+            lines: 0,
+            named: 0,
+            h2o: 0,
+            not_eligible: 0,
+            without_arm: 0,
+            cells: BTreeMap::new(),
+            loss: BTreeMap::new(),
+            measures: Vec::new(),
+            pairing: Pairing { blocks: Vec::new(), seed: None, is_possible: true, shared: 0 },
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<(), Error> {
+        let row: Vec<Value> = serde_json::from_slice(line).map_err(|error| Error::Row(error.to_string()))?;
+        let of = |column: usize| row.get(column).unwrap_or(&Value::Null);
+        let whole = |column: usize| whole(of(column));
+        self.lines += 1;
+        let arm = match (of(column::NAMED), of(column::H2O)) {
+            (Value::Null, Value::Null) => {
+                self.without_arm += 1;
+                return Ok(());
+            }
+            (Value::Null, h2o) => {
+                self.h2o += 1;
+                if of(column::H2O_ELIGIBLE) != &Value::Bool(true) {
+                    self.not_eligible += 1;
+                    return Ok(());
+                }
+                name(h2o)
+            }
+            (named, _) => {
+                self.named += 1;
+                name(named)
+            }
+        };
+        let arm = self.arms.place(&arm);
+        if arm >= ARMS_MAX {
+            return Err(Error::TooManyArms(self.arms.names.iter().take(4).cloned().collect()));
+        }
+        if self.measures.len() <= arm {
+            self.measures.resize_with(arm + 1, Measures::default);
+        }
+        let site = match of(column::SITE) {
+            Value::Null => String::new(),
+            site => name(site),
+        };
+        let is_new = !self.sites.places.contains_key(&site);
+        let site = if is_new && self.sites.names.len() >= SITES_MAX { OTHER_SITES } else { &site };
+        let site = self.sites.place(site);
+        let size = whole(column::SIZE).unwrap_or(0);
+        let bin = BINS.iter().position(|(from, to, _)| (*from..*to).contains(&size));
+        let ttlb = whole(column::TTLB);
+        let cell = self.cells.entry((arm, site, bin)).or_default();
+        match ttlb {
+            Some(ttlb) => *cell.ttlb.entry(ttlb).or_insert(0) += 1,
+            None => cell.unfinished += 1,
+        }
+        if let Some(loss) = of(column::LOSS).as_f64() {
+            let hundredths = (loss * 100.0).round().max(0.0) as u64;
+            *self.loss.entry((arm, site)).or_default().entry(hundredths).or_insert(0) += 1;
+        }
+        let measures = &mut self.measures[arm];
+        let handshake = if of(column::NAMED).is_null() { whole(column::CONFIRMED) } else { whole(column::HANDSHAKE) };
+        for (histogram, value) in [
+            (&mut measures.handshake, handshake),
+            (&mut measures.ttfb, whole(column::TTFB)),
+            (&mut measures.episodes, whole(column::EPISODES)),
+            (&mut measures.exits_kb, whole(column::EXIT_KB)),
+            (&mut measures.probe_timeouts, whole(column::PTOS)),
+        ] {
+            if let Some(value) = value {
+                *histogram.entry(value).or_insert(0) += 1;
+            }
+        }
+        if let Some(experiment) = of(column::EXPERIMENT).as_str()
+            && !self.experiments.contains(experiment)
+        {
+            self.experiments.insert(experiment.to_owned());
+            if self.experiments.len() > 1 {
+                return Err(Error::SeveralExperiments(self.experiments.iter().cloned().collect()));
+            }
+        }
+        let member = ttlb.map_or(Member::Unfinished, Member::Value);
+        self.pairing.add(whole(column::SEED), arm, site, bin, member);
+        Ok(())
+    }
+
+    fn finish(self, trouble: Option<String>) -> Result<Tally, Error> {
+        if self.cells.is_empty() {
+            return Err(match trouble {
+                Some(trouble) if !trouble.is_empty() => Error::NotALog(trouble),
+                _ if self.lines == 0 => Error::Empty,
+                _ => Error::NoArms { lines: self.lines, not_eligible: self.not_eligible },
+            });
+        }
+        if self.named > 0 && self.h2o > 0 {
+            return Err(Error::MixedLines { named: self.named, h2o: self.h2o });
+        }
+        let is_paired = self.pairing.is_paired();
+        let (mut measures, arms) = (self.measures, self.arms.names);
+        measures.resize_with(arms.len(), Measures::default);
+        Ok(Tally {
+            arms,
+            sites: self.sites.names,
+            dialect: if self.h2o > 0 { Dialect::H2o } else { Dialect::Named },
+            experiment: self.experiments.into_iter().next(),
+            cells: self.cells,
+            loss: self.loss,
+            measures,
+            blocks: is_paired.then_some(self.pairing.blocks),
+            not_eligible: self.not_eligible,
+            without_arm: self.without_arm,
+            trouble,
+        })
+    }
+}
+
+/// A whole number that is not one of the log's marks for "unknown".
+fn whole(value: &Value) -> Option<u64> {
+    value.as_u64().filter(|value| *value < u64::MAX)
+}
+
+/// What a value is called.
+fn name(value: &Value) -> String {
+    match value {
+        Value::String(name) => name.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,551 @@
+//! The page: its frame, and the data that its program points into.
+//!
+//! Nothing is loaded from elsewhere, and the page forbids itself to. It says all it has to say without its program, which
+//! only moves the read-out to another percentile and copies queries. Texts of others come escaped.
+
+use core::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::{
+    analysis::{Analysis, Group, chart_shares},
+    figure::{self, Chart, Domains, Size},
+    queries::Subgroup,
+    tables::{self, count, percent, percent_range},
+    words,
+};
+use crate::{
+    statistics::{Counts, bootstrap::Interval},
+    svg::{self, escaped},
+};
+
+const STYLE: &str = include_str!("page.css");
+const PROGRAM: &str = include_str!("page.js");
+
+/// The page.
+pub(super) fn document(analysis: &Analysis) -> String {
+    let title = escaped(&words::title(analysis));
+    let mut page = Page { analysis, domains: Domains::of(analysis), body: String::new(), charts: Vec::new() };
+    page.head();
+    page.overall();
+    page.verdicts();
+    page.parts("size", "By object size", |subgroup| matches!(subgroup, Subgroup::Bin(_)));
+    page.parts("site", "By site", |subgroup| matches!(subgroup, Subgroup::Site(_)));
+    page.times();
+    page.losses();
+    page.ended();
+    page.measures();
+    page.ratio();
+    page.method();
+    let data = script_safe(&json!({ "arms": arm_names(analysis), "charts": page.charts }).to_string());
+    let body = page.body;
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="lastbyte">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>
+{STYLE}</style>
+</head>
+<body>
+{body}<script type="application/json" id="data">{data}</script>
+<script>
+{PROGRAM}</script>
+</body>
+</html>
+"#
+    )
+}
+
+fn arm_names(analysis: &Analysis) -> Vec<&str> {
+    analysis.arms.iter().map(|arm| arm.name.as_str()).collect()
+}
+
+/// JSON that can end no `script` element.
+fn script_safe(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+/// The numbers, for other programs.
+pub(super) fn json(analysis: &Analysis) -> String {
+    let interval = |cell: &Interval| json!([cell.estimate, cell.alone, cell.together]);
+    let groups = analysis.groups.iter().map(|group| {
+        let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
+            let curve = (arm > 0).then(|| group.curves[arm].iter().map(interval).collect::<Vec<_>>());
+            json!({
+                "arm": one.name,
+                "connections": group.times[arm].total(),
+                "ended": group.times[arm].finished(),
+                "mean_ms": group.times[arm].mean(),
+                "percentiles_ms": chart_shares().iter().map(|share| group.times[arm].percentile(*share)).collect::<Vec<_>>(),
+                "mean_change": group.means[arm].map(|mean| json!([mean.value, mean.interval])),
+                "changes_estimate_alone_together": curve,
+                "p": group.ranks[arm].map(|rank| rank.p),
+                "p_holm": group.adjusted[arm],
+                "share_faster": group.ranks[arm].map(|rank| rank.share_less),
+            })
+        });
+        json!({
+            "title": group.title,
+            "arms": arms.collect::<Vec<_>>(),
+            "query_changes": group.curve_query,
+            "query_times": group.times_query,
+        })
+    });
+    let loss = analysis.loss.iter().map(|group| {
+        let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
+            let at = |share: f64| group.loss[arm].percentile(share).map(|value| value as f64 / 100.0);
+            json!({
+                "arm": one.name,
+                "mean": group.loss[arm].mean().map(|mean| mean / 100.0),
+                "p50_p90_p99": [at(0.5), at(0.9), at(0.99)],
+                "mean_difference": tables::hundredths(group.differences[arm]).map(|one| json!([one.value, one.interval])),
+            })
+        });
+        json!({ "title": group.title, "arms": arms.collect::<Vec<_>>(), "query": group.query })
+    });
+    let value = json!({
+        "experiment": analysis.experiment,
+        "baseline": analysis.arms[0].name,
+        "paired": analysis.is_paired,
+        "seed": analysis.settings.seed,
+        "sample_ratio": analysis.ratio.map(|(statistic, p)| json!({ "chi_squared": statistic, "p": p })),
+        "warnings": words::warnings(analysis),
+        "verdicts": words::verdicts(analysis),
+        "beside": words::beside(analysis),
+        "subgroups": words::subgroups(analysis),
+        "groups": groups.collect::<Vec<_>>(),
+        "loss_percent": loss.collect::<Vec<_>>(),
+    });
+    format!("{value:#}\n")
+}
+
+struct Page<'a> {
+    analysis: &'a Analysis,
+    domains: Domains,
+    body: String,
+    charts: Vec<Value>,
+}
+
+impl Page<'_> {
+    fn add(&mut self, text: &str) {
+        self.body.push_str(text);
+    }
+
+    fn paragraph(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<p>{}</p>", escaped(text));
+    }
+
+    fn list(&mut self, class: &str, items: &[String]) {
+        if items.is_empty() {
+            return;
+        }
+        let _ = writeln!(self.body, "<ul class=\"{class}\">");
+        for item in items {
+            let _ = writeln!(self.body, "<li>{}</li>", self.marked(item));
+        }
+        self.add("</ul>\n");
+    }
+
+    /// A sentence that begins with an arm's name, with the arm's mark.
+    fn marked(&self, sentence: &str) -> String {
+        for (arm, one) in self.analysis.arms.iter().enumerate().skip(1) {
+            if let Some(rest) = sentence.strip_prefix(one.name.as_str())
+                && rest.starts_with([':', ' '])
+            {
+                return format!("<b>{}</b>{}", tables::named(&one.name, Some(arm)), escaped(rest));
+            }
+        }
+        escaped(sentence)
+    }
+
+    fn head(&mut self) {
+        let analysis = self.analysis;
+        let total: u64 = analysis.groups[0].times.iter().map(Counts::total).sum();
+        let names: Vec<&str> = analysis.arms.iter().skip(1).map(|arm| arm.name.as_str()).collect();
+        let kind = if analysis.is_paired {
+            format!("{} paths, each in every arm", count(analysis.pairs as u64))
+        } else {
+            "each drawn at random into one arm".to_owned()
+        };
+        let text = format!(
+            "Time to last byte of {} against {}. {} connections, {kind}.",
+            words::listed(&names),
+            analysis.arms[0].name,
+            count(total)
+        );
+        let title = escaped(&words::title(analysis));
+        let _ = writeln!(
+            self.body,
+            "<header><h1>{title}</h1><p>{}</p>\n<nav aria-label=\"Sections\">{}</nav></header>\n<main>",
+            escaped(&text),
+            self.links()
+        );
+        let warnings = words::warnings(analysis);
+        if !warnings.is_empty() {
+            self.add("<section class=\"warning\" role=\"note\" aria-label=\"Beware\"><h2>Beware</h2>\n");
+            self.list("plain", &warnings);
+            self.add("</section>\n");
+        }
+        self.cards();
+    }
+
+    fn links(&self) -> String {
+        let has = |wanted: fn(&Subgroup) -> bool| self.analysis.groups.iter().any(|group| wanted(&group.subgroup));
+        let mut links = vec![("all", "Overall"), ("verdict", "What is told")];
+        if has(|subgroup| matches!(subgroup, Subgroup::Bin(_))) {
+            links.push(("size", "Size"));
+        }
+        if has(|subgroup| matches!(subgroup, Subgroup::Site(_))) {
+            links.push(("site", "Site"));
+        }
+        links.extend([("times", "TTLB"), ("loss", "Loss"), ("ended", "Ended"), ("measures", "More"), ("ratio", "Arms"), ("method", "Method")]);
+        let links = links.iter().map(|(id, text)| format!("<a href=\"#{id}\">{text}</a>"));
+        links.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The result in short: a card an arm.
+    fn cards(&mut self) {
+        let analysis = self.analysis;
+        let group = &analysis.groups[0];
+        self.add("<div class=\"cards\">\n");
+        for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
+            let cell = group.curves[arm][49];
+            let estimate = cell.estimate.map_or_else(|| tables::ABSENT.to_owned(), percent);
+            let range = cell.together.or(cell.alone).map_or_else(String::new, percent_range);
+            let mean = group.means[arm].map_or_else(|| tables::ABSENT.to_owned(), |mean| percent(mean.value));
+            let loss = analysis.loss.first().and_then(|loss| tables::hundredths(loss.differences[arm]));
+            let loss = loss.map_or_else(|| tables::ABSENT.to_owned(), |loss| tables::points(loss.value));
+            let at = |place: usize| group.curves[arm][place - 1].estimate.map_or_else(|| tables::ABSENT.to_owned(), percent);
+            let _ = writeln!(
+                self.body,
+                "<div class=\"card\"><h2>{}</h2><p class=\"big\">{estimate}</p><p>median TTLB, {range}</p>\
+                 <dl><div><dt>P90</dt><dd>{}</dd></div><div><dt>mean</dt><dd>{mean}</dd></div><div><dt>mean loss</dt><dd>{loss}</dd></div></dl></div>",
+                tables::named(&one.name, Some(arm)),
+                at(90),
+            );
+        }
+        self.add("</div>\n");
+    }
+
+    fn overall(&mut self) {
+        let group = &self.analysis.groups[0];
+        self.add("<section id=\"all\"><h2>TTLB change by percentile</h2>\n");
+        self.slider();
+        self.chart(group, &[Size::Wide, Size::Narrow]);
+        self.add(
+            "<p class=\"note\">Left of zero is faster. At height P50 stands the change of the median: (arm − baseline) / baseline of \
+             the two groups’ percentiles. Dark bands hold 95 % at one percentile alone; light ones at all from P5 to P95 and all arms \
+             at once: where a light band is clear of zero, the difference is told. Transfers that never ended count as slower than all \
+             that did.</p>\n",
+        );
+        self.query(&group.curve_query);
+        self.numbers(group);
+        self.add("</section>\n");
+    }
+
+    /// What moves the read-out, in all charts at once.
+    fn slider(&mut self) {
+        self.add(
+            "<div class=\"slider\" hidden><label for=\"percentile\">Read off at</label>\
+             <input type=\"range\" id=\"percentile\" min=\"1\" max=\"99\" value=\"50\" step=\"1\">\
+             <output for=\"percentile\" id=\"shown\">P50</output></div>\n",
+        );
+    }
+
+    /// A chart in one or more sizes, with its read-out.
+    fn chart(&mut self, group: &Group, sizes: &[Size]) {
+        let analysis = self.analysis;
+        let title = match group.subgroup {
+            Subgroup::All => String::new(),
+            _ => {
+                let total: u64 = group.times.iter().map(Counts::total).sum();
+                format!("<b>{}</b> <span>{} connections</span>", escaped(&group.title), count(total))
+            }
+        };
+        let number = self.charts.len();
+        let _ = writeln!(self.body, "<figure class=\"chart\" data-chart=\"{number}\"><figcaption>{title}</figcaption>");
+        let mut plots = Vec::new();
+        for size in sizes {
+            let Chart { scene, plot } = figure::chart(analysis, group, *size, self.domains.of_group(group), false);
+            let class = match (size, sizes.len()) {
+                (Size::Wide, 2..) => "wide",
+                (Size::Narrow, 2..) => "narrow",
+                _ => "only",
+            };
+            let _ = writeln!(self.body, "<div class=\"plot {class}\">{}</div>", svg::inline(&scene));
+            plots.push(json!([plot.left, plot.top, plot.right, plot.bottom, plot.domain.0, plot.domain.1]));
+        }
+        let _ = writeln!(self.body, "<div class=\"read\">{}</div></figure>", self.readout(group, 50));
+        let base: Vec<Option<u64>> = chart_shares().iter().map(|share| group.times[0].percentile(*share)).collect();
+        let arms: Vec<Value> = (1..analysis.arms.len())
+            .map(|arm| {
+                let curve = &group.curves[arm];
+                let thousandths = |value: f64| (value * 1e5).round() / 1e3;
+                let column = |of: &dyn Fn(&Interval) -> Option<f64>| curve.iter().map(|cell| of(cell).map(thousandths)).collect::<Vec<_>>();
+                json!({
+                    "e": column(&|cell| cell.estimate),
+                    "l": column(&|cell| cell.alone.map(|(low, _)| low)),
+                    "h": column(&|cell| cell.alone.map(|(_, high)| high)),
+                    "m": chart_shares().iter().map(|share| group.times[arm].percentile(*share)).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        self.charts.push(json!({ "plots": plots, "base": base, "arms": arms }));
+    }
+
+    /// What the charts say at one percentile: the same markup that the program writes.
+    fn readout(&self, group: &Group, percentile: usize) -> String {
+        let share = percentile as f64 / 100.0;
+        let ms = |value: Option<u64>| value.map_or_else(|| "never".to_owned(), |value| format!("{}\u{a0}ms", count(value)));
+        let base = ms(group.times[0].percentile(share));
+        let mut rows = format!(
+            "<table><tbody><tr><th scope=\"row\">{}</th><td>{base}</td><td></td></tr>",
+            tables::named(&self.analysis.arms[0].name, Some(0))
+        );
+        for (arm, one) in self.analysis.arms.iter().enumerate().skip(1) {
+            let cell = group.curves[arm][percentile - 1];
+            let change = cell.estimate.map_or_else(|| tables::ABSENT.to_owned(), percent);
+            let range = cell.alone.map_or_else(|| "too few".to_owned(), percent_range);
+            let _ = write!(
+                rows,
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{change} <small>{range}</small></td></tr>",
+                tables::named(&one.name, Some(arm)),
+                ms(group.times[arm].percentile(share)),
+            );
+        }
+        rows.push_str("</tbody></table>");
+        rows
+    }
+
+    fn numbers(&mut self, group: &Group) {
+        let table = tables::curve(self.analysis, group);
+        let _ = writeln!(self.body, "<details><summary>The chart in numbers</summary>{table}</details>");
+    }
+
+    fn query(&mut self, query: &str) {
+        let files: Vec<String> = self.analysis.settings.files.iter().map(|file| shell(file)).collect();
+        let command = format!("lastbyte query {} {}", shell(query), files.join(" "));
+        let _ = writeln!(
+            self.body,
+            "<details class=\"query\"><summary>The query behind it</summary><div><button type=\"button\" hidden>Copy</button>\
+             <pre tabindex=\"0\"><code>{}</code></pre></div></details>",
+            escaped(command.trim_end())
+        );
+    }
+
+    fn verdicts(&mut self) {
+        let analysis = self.analysis;
+        self.add("<section id=\"verdict\"><h2>What is told, and what is not</h2>\n");
+        self.list("verdicts", &words::verdicts(analysis));
+        self.add("<h3>Beside TTLB’s percentiles</h3>\n");
+        self.list("verdicts", &words::beside(analysis));
+        let subgroups = words::subgroups(analysis);
+        if !subgroups.is_empty() {
+            self.add("<h3>By size and site</h3>\n");
+            self.list("verdicts", &subgroups);
+        }
+        self.add(
+            "<p class=\"note\">The first list is the test of this experiment: its 95 % cover all percentiles from P5 to P95 and all \
+             arms together. The second has an interval of 95 % for each number by itself, and the third its own correction: taken \
+             together, the three lists may err more often than one in twenty. What is not told is not shown to be equal: see how wide \
+             the bands are.</p></section>\n",
+        );
+    }
+
+    fn parts(&mut self, id: &str, title: &str, wanted: fn(&Subgroup) -> bool) {
+        let analysis = self.analysis;
+        let groups: Vec<&Group> = analysis.groups.iter().filter(|group| wanted(&group.subgroup)).collect();
+        if groups.is_empty() {
+            return;
+        }
+        let _ = writeln!(self.body, "<section id=\"{id}\"><h2>{title}</h2>\n{}<div class=\"many\">", self.legend());
+        for group in &groups {
+            self.chart(group, &[Size::Small]);
+        }
+        self.add("</div>\n<p class=\"note\">All have the same horizontal scale; what lies outside of it is in the table.</p>\n");
+        let table = tables::subgroups(analysis, &groups, &format!("{title}: changes of TTLB"));
+        self.add(&table);
+        self.add(&format!(
+            "<p class=\"note\">“Faster in”: how often {}. Its p is of {}, raised for all comparisons by size and site on this page \
+             (Holm). Intervals are 95 % each. {}</p>\n",
+            if analysis.is_paired {
+                "the arm beat the baseline on the same path; ties count half"
+            } else {
+                "a connection of the arm would beat one of the baseline, both drawn at random; ties count half"
+            },
+            if analysis.is_paired { "Wilcoxon’s signed ranks of the ratios" } else { "the test of Mann and Whitney" },
+            "Colour marks what stays below 0.05."
+        ));
+        let queries: Vec<(String, String)> =
+            groups.iter().map(|group| (group.title.clone(), group.curve_query.clone())).collect();
+        self.queries(&queries);
+        self.add("</section>\n");
+    }
+
+    fn queries(&mut self, queries: &[(String, String)]) {
+        let files: Vec<String> = self.analysis.settings.files.iter().map(|file| shell(file)).collect();
+        self.add("<details class=\"query\"><summary>The queries behind them</summary>\n");
+        for (title, query) in queries {
+            let command = format!("lastbyte query {} {}", shell(query), files.join(" "));
+            let _ = writeln!(
+                self.body,
+                "<h4>{}</h4><div><button type=\"button\" hidden>Copy</button><pre tabindex=\"0\"><code>{}</code></pre></div>",
+                escaped(title),
+                escaped(command.trim_end())
+            );
+        }
+        self.add("</details>\n");
+    }
+
+    fn legend(&self) -> String {
+        let arms = self.analysis.arms.iter().enumerate().skip(1);
+        let arms: Vec<String> = arms.map(|(arm, one)| format!("<span>{}</span>", tables::named(&one.name, Some(arm)))).collect();
+        format!("<p class=\"legend\">{}</p>\n", arms.join(" "))
+    }
+
+    fn times(&mut self) {
+        let analysis = self.analysis;
+        let group = &analysis.groups[0];
+        self.add("<section id=\"times\"><h2>TTLB</h2>\n");
+        let caption = format!("TTLB of {} in ms, and the change of the others", analysis.arms[0].name);
+        let table = tables::times(analysis, group, &caption);
+        self.add(&table);
+        self.add(
+            "<p class=\"note\">Means are of the transfers that ended. Intervals are 95 % each; colour marks what the joint band tells \
+             from zero.</p>\n",
+        );
+        self.query(&group.times_query);
+        self.add("</section>\n");
+    }
+
+    fn losses(&mut self) {
+        let analysis = self.analysis;
+        let Some(all) = analysis.loss.first() else { return };
+        self.add("<section id=\"loss\"><h2>Packet loss</h2>\n");
+        let table = tables::losses(analysis, core::slice::from_ref(all), "Packets declared lost of packets sent, a connection");
+        self.add(&table);
+        self.query(&all.query);
+        if analysis.loss.len() > 1 {
+            let table = tables::losses(analysis, &analysis.loss[1..], "Packet loss by site");
+            let _ = writeln!(self.body, "<details><summary>By site</summary>{table}</details>");
+            let queries: Vec<(String, String)> =
+                analysis.loss[1..].iter().map(|group| (group.title.clone(), group.query.clone())).collect();
+            self.queries(&queries);
+        }
+        self.add("</section>\n");
+    }
+
+    fn ended(&mut self) {
+        let analysis = self.analysis;
+        self.add("<section id=\"ended\"><h2>Transfers that ended, and those that did not</h2>\n");
+        let table = tables::finished_only(analysis);
+        self.add(&table);
+        self.add(
+            "<p class=\"note\">A connection that never ended has no TTLB. If it were left out, an arm that makes the slowest fail would \
+             look faster. So wherever this page speaks of percentiles or of “faster in”, it stands behind all that ended; where a \
+             percentile falls on it, there is none. Means cannot be taken so, and are of what ended. The columns show what leaving it \
+             out would change.</p>\n",
+        );
+        self.query(&analysis.counts_query);
+        self.add("</section>\n");
+    }
+
+    fn measures(&mut self) {
+        let analysis = self.analysis;
+        if analysis.measures.is_empty() {
+            return;
+        }
+        self.add("<section id=\"measures\"><h2>Handshake, first byte, startup, recovery</h2>\n");
+        for table in &analysis.measures {
+            let text = tables::measures(analysis, table);
+            self.add(&text);
+            self.query(&table.query);
+        }
+        self.add("</section>\n");
+    }
+
+    fn ratio(&mut self) {
+        let analysis = self.analysis;
+        self.add("<section id=\"ratio\"><h2>Are the arms alike in number?</h2>\n");
+        let table = tables::ratio(analysis);
+        self.add(&table);
+        if analysis.is_paired {
+            self.paragraph("Each path is in every arm: there is nothing that chance could have put out of balance.");
+        } else if let Some((statistic, p)) = analysis.ratio {
+            self.paragraph(&format!(
+                "Chi-squared {statistic:.2}, {} degrees of freedom, p {}: {}.",
+                analysis.arms.len() - 1,
+                tables::p_value(p),
+                if p < super::analysis::RATIO_ALARM {
+                    "so uneven that chance alone hardly does it; what puts connections into arms, or into the log, must be looked at first"
+                } else {
+                    "as even as chance makes them (an alarm is raised below 0.001)"
+                }
+            ));
+        }
+        if analysis.settings.shares.is_empty() {
+            self.paragraph("No shares were given: arms are taken to be meant to have the same. Say otherwise with --shares.");
+        }
+        self.query(&analysis.counts_query);
+        self.add("</section>\n");
+    }
+
+    fn method(&mut self) {
+        let analysis = self.analysis;
+        self.add("<section id=\"method\"><h2>Method, and how to run it again</h2>\n");
+        let resampling = if analysis.is_paired {
+            "Pairs are drawn anew as wholes: what the connections of a path have in common does not widen the bands."
+        } else {
+            "The connections of each arm are drawn anew, each arm by itself, by the order statistics of uniform variates, which has \
+             exactly the distribution of drawing each connection."
+        };
+        let items = [
+            "Percentiles are by nearest rank, as the query language has them, of whole milliseconds; nothing is sampled or \
+             approximated: the log is read once, and each different value is counted."
+                .to_owned(),
+            format!(
+                "Bands: {} resamples (half as many for sizes and sites), seed {}. {resampling} A band at one percentile is from the 2.5th \
+                 to the 97.5th percentile of the resampled changes. The joint band is as many standard deviations wide, on the scale of \
+                 logarithms, as holds 95 % of the resamples at all percentiles from P5 to P95 and in all arms. Where fewer than 5 \
+                 connections lie beyond a percentile, there is no band.",
+                analysis.settings.replicates, analysis.settings.seed
+            ),
+            "Means: the delta method on the logarithm of their ratio, from the variances of both (of the pairs’ difference, where there \
+             are pairs). Shares: Wilson’s interval, and Newcombe’s for a difference. Counts by arm: Pearson’s chi-squared."
+                .to_owned(),
+            "The packet loss of a connection is what was declared lost of what was sent, late acknowledgments not taken back, to a \
+             hundredth of a percent; its mean gives each connection the same weight. Its intervals do not use pairs."
+                .to_owned(),
+        ];
+        self.list("plain", &items);
+        if !analysis.settings.commands.is_empty() {
+            let _ = writeln!(
+                self.body,
+                "<h3>Again</h3><div class=\"query\"><button type=\"button\" hidden>Copy</button><pre tabindex=\"0\"><code>{}</code></pre></div>",
+                escaped(&analysis.settings.commands.join("\n"))
+            );
+        }
+        if !analysis.settings.facts.is_empty() {
+            self.add("<dl class=\"facts\">\n");
+            for (name, value) in &analysis.settings.facts {
+                let _ = writeln!(self.body, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(name), escaped(value));
+            }
+            self.add("</dl>\n");
+        }
+        self.add("</section>\n</main>\n");
+    }
+}
+
+/// A word for a shell.
+pub(super) fn shell(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '=' | ':' | ',' | '+' | '@');
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

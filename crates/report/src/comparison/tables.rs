@@ -1,0 +1,375 @@
+//! Tables of the page, and how numbers are written.
+
+use core::fmt::Write;
+
+use super::{
+    analysis::{Analysis, Group, LossGroup, MeasureTable, TABLE},
+    words::{self, Told},
+};
+use crate::{
+    statistics::{
+        Counts,
+        bootstrap::Interval,
+        tests_of::{self, Estimate},
+    },
+    svg::escaped,
+};
+
+/// What is not known.
+pub(super) const ABSENT: &str = "–";
+
+/// A signed number with this many decimals; nothing is minus zero.
+fn signed(value: f64, decimals: usize) -> String {
+    let text = format!("{:.decimals$}", value.abs());
+    let is_zero = text.chars().all(|c| c == '0' || c == '.');
+    match value {
+        _ if is_zero => text,
+        value if value < 0.0 => format!("−{text}"),
+        _ => format!("+{text}"),
+    }
+}
+
+/// A change: `−14.7 %` of −0.147.
+pub(super) fn percent(value: f64) -> String {
+    format!("{}\u{a0}%", bare_percent(value))
+}
+
+fn bare_percent(value: f64) -> String {
+    let value = value * 100.0;
+    signed(value, if value.abs() < 99.95 { 1 } else { 0 })
+}
+
+/// `−16.0 to −13.1 %`.
+pub(super) fn percent_range((low, high): (f64, f64)) -> String {
+    format!("{} to\u{a0}{}\u{a0}%", bare_percent(low), bare_percent(high))
+}
+
+/// Percentage points: `+0.46 pp`.
+pub(super) fn points(value: f64) -> String {
+    format!("{}\u{a0}pp", signed(value, 2))
+}
+
+pub(super) fn points_range((low, high): (f64, f64)) -> String {
+    format!("{} to\u{a0}{}\u{a0}pp", signed(low, 2), signed(high, 2))
+}
+
+/// A whole number with thin spaces between its thousands.
+pub(super) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `= 0.032`, `< 0.0001`.
+pub(super) fn p_value(p: f64) -> String {
+    if p < 0.0001 {
+        "<\u{a0}0.0001".to_owned()
+    } else if p < 0.1 {
+        format!("=\u{a0}{p:.4}")
+    } else {
+        format!("=\u{a0}{p:.2}")
+    }
+}
+
+fn milliseconds(value: Option<u64>) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), |value| format!("{}\u{a0}ms", count(value)))
+}
+
+/// A table, piece by piece.
+pub(super) struct Table {
+    text: String,
+}
+
+impl Table {
+    pub(super) fn new(caption: &str, columns: &[&str]) -> Self {
+        let mut text = format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{0}\"><table><caption>{0}</caption><thead><tr>",
+            escaped(caption)
+        );
+        for column in columns {
+            // Writing to a `String` cannot fail; so in all of this file.
+            let _ = write!(text, "<th scope=\"col\">{}</th>", escaped(column));
+        }
+        text.push_str("</tr></thead><tbody>\n");
+        Self { text }
+    }
+
+    /// A row: its head, the place of its arm for the colour, and cells of markup.
+    pub(super) fn row(&mut self, head: &str, arm: Option<usize>, cells: &[String]) {
+        let _ = write!(self.text, "<tr><th scope=\"row\">{}</th>", named(head, arm));
+        for cell in cells {
+            if cell.starts_with("<td") {
+                self.text.push_str(cell);
+            } else {
+                let _ = write!(self.text, "<td>{cell}</td>");
+            }
+        }
+        self.text.push_str("</tr>\n");
+    }
+
+    /// A row that is a heading for those below it.
+    pub(super) fn part(&mut self, head: &str, columns: usize) {
+        let _ = writeln!(
+            self.text,
+            "<tr class=\"part\"><th scope=\"rowgroup\" colspan=\"{columns}\">{}</th></tr>",
+            escaped(head)
+        );
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        self.text.push_str("</tbody></table></div>\n");
+        self.text
+    }
+}
+
+/// A name with the mark of its arm's colour.
+pub(super) fn named(name: &str, arm: Option<usize>) -> String {
+    match arm {
+        Some(arm) => format!("<i class=\"dot a{}\" aria-hidden=\"true\"></i>{}", dot(arm), escaped(name)),
+        None => escaped(name),
+    }
+}
+
+/// The number of an arm's colour: 0 is the baseline's.
+pub(super) fn dot(arm: usize) -> usize {
+    match arm.checked_sub(1) {
+        None => 0,
+        Some(place) => place % super::figure::ARMS.len() + 1,
+    }
+}
+
+/// A change with its interval, marked if the joint band tells it from zero.
+pub(super) fn change(cell: &Interval) -> String {
+    let Some(estimate) = cell.estimate else { return ABSENT.to_owned() };
+    let class = match words::told(cell) {
+        Told::Faster => " class=\"faster\"",
+        Told::Slower => " class=\"slower\"",
+        Told::Nothing => "",
+    };
+    let range = cell.alone.map_or_else(|| "too few".to_owned(), percent_range);
+    format!("<td{class}>{} <small>{range}</small></td>", percent(estimate))
+}
+
+fn estimate(value: Option<Estimate>, write: fn(f64) -> String, range: fn((f64, f64)) -> String) -> String {
+    value.map_or_else(
+        || ABSENT.to_owned(),
+        |value| format!("{} <small>{}</small>", write(value.value), range(value.interval)),
+    )
+}
+
+/// TTLB: mean and percentiles, an arm a row.
+pub(super) fn times(analysis: &Analysis, group: &Group, caption: &str) -> String {
+    let columns: Vec<&str> = ["arm", "mean"].into_iter().chain(TABLE.iter().map(|(_, name)| *name)).collect();
+    let mut table = Table::new(caption, &columns);
+    for (arm, one) in analysis.arms.iter().enumerate() {
+        let times = &group.times[arm];
+        let mean = times.mean().map(|mean| mean.round() as u64);
+        let mut cells = vec![milliseconds(mean)];
+        if arm > 0 {
+            cells[0] = estimate(group.means[arm], percent, percent_range);
+        }
+        for (percentile, _) in TABLE {
+            cells.push(if arm == 0 {
+                milliseconds(times.percentile(percentile as f64 / 100.0))
+            } else {
+                change(&group.curves[arm][percentile - 1])
+            });
+        }
+        table.row(&one.name, Some(arm), &cells);
+    }
+    table.finish()
+}
+
+/// The same change for those who think that only what ended counts: P25 to P99 without the unfinished.
+pub(super) fn finished_only(analysis: &Analysis) -> String {
+    let group = &analysis.groups[0];
+    let columns = ["arm", "connections", "ended", "share", "difference", "P50, all", "P50, ended", "P95, all", "P95, ended"];
+    let mut table = Table::new("Transfers that ended, and what leaving out the others would change", &columns);
+    let ended: Vec<Counts> = group.times.iter().map(Counts::finished_only).collect();
+    for (arm, one) in analysis.arms.iter().enumerate() {
+        let times = &group.times[arm];
+        let share = tests_of::share(times.finished(), times.total());
+        let mut cells = vec![
+            count(times.total()),
+            count(times.finished()),
+            share.map_or_else(|| ABSENT.to_owned(), |share| format!("{:.2}\u{a0}%", share.value * 100.0)),
+            if arm == 0 {
+                String::new()
+            } else {
+                let difference = words::success_difference(analysis, arm);
+                let scaled = difference.map(|one| Estimate {
+                    value: one.value * 100.0,
+                    interval: (one.interval.0 * 100.0, one.interval.1 * 100.0),
+                });
+                estimate(scaled, points, points_range)
+            },
+        ];
+        for share in [0.5, 0.95] {
+            for counts in [&group.times, &ended] {
+                let value = counts[arm].percentile(share);
+                cells.push(match (arm, value, counts[0].percentile(share)) {
+                    (0, value, _) => milliseconds(value),
+                    (_, Some(value), Some(base)) if base > 0 => percent(value as f64 / base as f64 - 1.0),
+                    _ => ABSENT.to_owned(),
+                });
+            }
+        }
+        table.row(&one.name, Some(arm), &cells);
+    }
+    table.finish()
+}
+
+/// Subgroups: how many, and what is told of each arm.
+pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -> String {
+    let columns = ["arm", "connections", "against", "mean", "P25", "P50", "P90", "faster in", "p (Holm)"];
+    let mut table = Table::new(caption, &columns);
+    for group in groups {
+        let base = group.times[0].percentile(0.5);
+        let head = format!("{} · {} P50 {}", group.title, analysis.arms[0].name, milliseconds(base));
+        table.part(&head, columns.len());
+        for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
+            let rank = group.ranks[arm];
+            let adjusted = group.adjusted[arm];
+            let p = adjusted.map_or_else(|| ABSENT.to_owned(), |p| p_value(p).trim_start_matches("=\u{a0}").to_owned());
+            let class = match (adjusted, rank) {
+                (Some(p), Some(rank)) if p < 0.05 && rank.share_less > 0.5 => " class=\"faster\"",
+                (Some(p), Some(rank)) if p < 0.05 && rank.share_less < 0.5 => " class=\"slower\"",
+                _ => "",
+            };
+            let small = if group.is_small(arm) { " <small>small</small>" } else { "" };
+            let mut cells = vec![
+                format!("{}{small}", count(group.times[arm].total())),
+                count(group.times[0].total()),
+                estimate(group.means[arm], percent, percent_range),
+            ];
+            for percentile in [25, 50, 90] {
+                let cell = Interval { together: None, ..group.curves[arm][percentile - 1] };
+                cells.push(change(&cell));
+            }
+            cells.push(rank.map_or_else(|| ABSENT.to_owned(), |rank| format!("{:.0}\u{a0}%", rank.share_less * 100.0)));
+            cells.push(format!("<td{class}>{p}</td>"));
+            table.row(&one.name, Some(arm), &cells);
+        }
+    }
+    table.finish()
+}
+
+/// Packet loss, by arm and site.
+pub(super) fn losses(analysis: &Analysis, groups: &[LossGroup], caption: &str) -> String {
+    let columns = ["arm", "connections", "mean", "P50", "P90", "P99", "mean, difference", "P90, difference"];
+    let mut table = Table::new(caption, &columns);
+    let loss = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), |value| format!("{:.2}\u{a0}%", value / 100.0));
+    for group in groups {
+        if groups.len() > 1 {
+            table.part(&group.title, columns.len());
+        }
+        for (arm, one) in analysis.arms.iter().enumerate() {
+            let counts = &group.loss[arm];
+            let at = |share: f64| loss(counts.percentile(share).map(|value| value as f64));
+            let mut cells = vec![count(counts.total()), loss(counts.mean()), at(0.5), at(0.9), at(0.99)];
+            if arm > 0 {
+                cells.push(estimate(hundredths(group.differences[arm]), points, points_range));
+                let cell = group.percentiles[arm].get(1).copied().unwrap_or_default();
+                cells.push(match (cell.estimate, cell.alone) {
+                    (Some(value), Some((low, high))) => {
+                        format!("{} <small>{}</small>", points(value / 100.0), points_range((low / 100.0, high / 100.0)))
+                    }
+                    (Some(value), None) => format!("{} <small>too few</small>", points(value / 100.0)),
+                    _ => ABSENT.to_owned(),
+                });
+            } else {
+                cells.extend([String::new(), String::new()]);
+            }
+            table.row(&one.name, Some(arm), &cells);
+        }
+    }
+    table.finish()
+}
+
+/// An estimate in hundredths of a percent as one in percentage points.
+pub(super) fn hundredths(estimate: Option<Estimate>) -> Option<Estimate> {
+    estimate.map(|one| Estimate { value: one.value / 100.0, interval: (one.interval.0 / 100.0, one.interval.1 / 100.0) })
+}
+
+/// Handshake, first byte, episodes and the like.
+pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
+    let mut columns = vec!["arm", "mean", "P50", "P90", "P99", "mean, difference"];
+    columns.insert(1, if table.share_of.is_some() { "share" } else { "at least 1" });
+    let caption = format!("{}: {}", table.title, table.note);
+    let mut out = Table::new(&caption, &columns);
+    let unit = |text: String| if table.unit.is_empty() { text } else { format!("{text}\u{a0}{}", table.unit) };
+    let decimals = if table.unit.is_empty() { 2 } else { 0 };
+    for (arm, one) in analysis.arms.iter().enumerate() {
+        let counts = &table.values[arm];
+        let share = match &table.share_of {
+            Some(known) if known[arm] > 0 => Some(counts.total() as f64 / known[arm] as f64),
+            Some(_) => None,
+            None => counts.share_from(1),
+        };
+        let mut cells = vec![
+            share.map_or_else(|| ABSENT.to_owned(), |share| format!("{:.1}\u{a0}%", share * 100.0)),
+            counts.mean().map_or_else(|| ABSENT.to_owned(), |mean| unit(format!("{mean:.decimals$}"))),
+        ];
+        for share in [0.5, 0.9, 0.99] {
+            cells.push(counts.percentile(share).map_or_else(|| ABSENT.to_owned(), |value| unit(count(value))));
+        }
+        cells.push(match table.differences[arm] {
+            None if arm == 0 => String::new(),
+            None => ABSENT.to_owned(),
+            Some(one) => {
+                let decimals = if table.unit.is_empty() { 2 } else { 1 };
+                format!(
+                    "{} <small>{} to\u{a0}{}</small>",
+                    unit(signed(one.value, decimals)),
+                    signed(one.interval.0, decimals),
+                    signed(one.interval.1, decimals)
+                )
+            }
+        });
+        out.row(&one.name, Some(arm), &cells);
+    }
+    out.finish()
+}
+
+/// Counts and shares.
+pub(super) fn ratio(analysis: &Analysis) -> String {
+    let mut table = Table::new("Connections by arm", &["arm", "share wanted", "expected", "connections", "of it"]);
+    let whole: f64 = analysis.arms.iter().map(|arm| arm.share).sum();
+    let total: u64 = analysis.groups[0].times.iter().map(Counts::total).sum();
+    for (arm, one) in analysis.arms.iter().enumerate() {
+        let here = analysis.groups[0].times[arm].total();
+        let expected = total as f64 * one.share / whole;
+        table.row(
+            &one.name,
+            Some(arm),
+            &[
+                format!("{:.1}\u{a0}%", one.share / whole * 100.0),
+                count(expected.round() as u64),
+                count(here),
+                if expected > 0.0 { percent(here as f64 / expected - 1.0) } else { ABSENT.to_owned() },
+            ],
+        );
+    }
+    table.finish()
+}
+
+/// What a chart shows, for those who cannot see it.
+pub(super) fn curve(analysis: &Analysis, group: &Group) -> String {
+    let mut columns = vec!["percentile", analysis.arms[0].name.as_str()];
+    columns.extend(analysis.arms.iter().skip(1).map(|arm| arm.name.as_str()));
+    let mut table = Table::new(&format!("TTLB of {} and its change, in numbers", group.title), &columns);
+    for percentile in (5..=95).step_by(5).chain([97, 99]) {
+        let mut cells = vec![milliseconds(group.times[0].percentile(percentile as f64 / 100.0))];
+        for arm in 1..analysis.arms.len() {
+            cells.push(change(&group.curves[arm][percentile - 1]));
+        }
+        table.row(&format!("P{percentile}"), None, &cells);
+    }
+    table.finish()
+}

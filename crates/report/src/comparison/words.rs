@@ -1,0 +1,269 @@
+//! What is said of the numbers in sentences: what is told apart, what is not, and what the reader must beware of.
+
+use super::{
+    analysis::{Analysis, Group, RATIO_ALARM, SMALL},
+    figure::is_joint,
+    queries::{Dialect, Subgroup},
+    tables::{count, percent, percent_range, points, points_range},
+};
+use crate::statistics::{
+    bootstrap::Interval,
+    tests_of::{self, Estimate},
+};
+
+pub(super) fn title(analysis: &Analysis) -> String {
+    let title = analysis.settings.title.clone().or_else(|| analysis.experiment.clone());
+    title.unwrap_or_else(|| "Time to last byte, arm by arm".to_owned())
+}
+
+pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
+    let total: u64 = group.times.iter().map(crate::statistics::Counts::total).sum();
+    let names: Vec<&str> = analysis.arms.iter().skip(1).map(|arm| arm.name.as_str()).collect();
+    let paired = if analysis.is_paired { ", each path in every arm" } else { "" };
+    format!(
+        "TTLB of {} against {} · {} connections{paired} · bands: 95 %, at each percentile (dark) and at all of P5–P95 and all arms at \
+         once (light)",
+        listed(&names),
+        analysis.arms[0].name,
+        count(total),
+    )
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// Where a joint band excludes zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Told {
+    Faster,
+    Slower,
+    Nothing,
+}
+
+pub(super) fn told(cell: &Interval) -> Told {
+    match cell.together {
+        Some((_, high)) if high < 0.0 => Told::Faster,
+        Some((low, _)) if low > 0.0 => Told::Slower,
+        _ => Told::Nothing,
+    }
+}
+
+/// Runs of percentiles of which the same is told, as `P5–P60`.
+fn runs(curve: &[Interval], wanted: Told) -> Vec<String> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (place, cell) in curve.iter().enumerate() {
+        let percentile = place + 1;
+        if told(cell) != wanted || !is_joint(percentile) {
+            continue;
+        }
+        match runs.last_mut() {
+            Some((_, to)) if *to + 1 == percentile => *to = percentile,
+            _ => runs.push((percentile, percentile)),
+        }
+    }
+    let runs = runs.into_iter().map(|(from, to)| if from == to { format!("P{from}") } else { format!("P{from}–P{to}") });
+    runs.collect()
+}
+
+fn among(runs: &[String]) -> String {
+    let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
+    listed(&runs)
+}
+
+/// One verdict an arm: what the joint band tells.
+pub(super) fn verdicts(analysis: &Analysis) -> Vec<String> {
+    (1..analysis.arms.len()).map(|arm| verdict(analysis, arm)).collect()
+}
+
+fn verdict(analysis: &Analysis, arm: usize) -> String {
+    let (all, name, baseline) = (&analysis.groups[0], &analysis.arms[arm].name, &analysis.arms[0].name);
+    let curve = &all.curves[arm];
+    let (faster, slower) = (runs(curve, Told::Faster), runs(curve, Told::Slower));
+    let middle = curve.get(49).and_then(|cell| cell.estimate.zip(cell.together));
+    let middle = middle.map_or_else(String::new, |(value, range)| format!("{} at P50 ({})", percent(value), percent_range(range)));
+    let mut text = match (faster.is_empty(), slower.is_empty()) {
+        (true, true) => {
+            format!("{name}: no difference from {baseline} can be told at any percentile from P5 to P95; {middle}.")
+        }
+        (false, true) => format!("{name} is faster than {baseline} at {}; {middle}.", among(&faster)),
+        (true, false) => format!("{name} is slower than {baseline} at {}; {middle}.", among(&slower)),
+        (false, false) => format!(
+            "{name} is faster than {baseline} at {}, and slower at {}; {middle}.",
+            among(&faster),
+            among(&slower)
+        ),
+    };
+    if !(faster.is_empty() && slower.is_empty()) && faster.first().is_none_or(|run| run != "P5–P95") && slower.first().is_none_or(|run| run != "P5–P95")
+    {
+        text.push_str(" At the other percentiles from P5 to P95 the data do not tell.");
+    }
+    text
+}
+
+/// What is told of means, losses and ends, an arm: sentences, each with its own 95 % interval.
+pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
+    let mut all = Vec::new();
+    let group = &analysis.groups[0];
+    for arm in 1..analysis.arms.len() {
+        let name = &analysis.arms[arm].name;
+        let mut parts = Vec::new();
+        if let Some(mean) = group.means[arm] {
+            parts.push(format!(
+                "the mean TTLB of what ended {} {} ({})",
+                moved(mean, "fell by", "rose by", "changed, if at all, by"),
+                percent(mean.value),
+                percent_range(mean.interval)
+            ));
+        }
+        if let Some(loss) = analysis.loss.first().and_then(|loss| super::tables::hundredths(loss.differences[arm])) {
+            parts.push(format!(
+                "the mean packet loss {} {} ({})",
+                moved(loss, "fell by", "rose by", "changed, if at all, by"),
+                points(loss.value),
+                points_range(loss.interval)
+            ));
+        }
+        if let Some(success) = success_difference(analysis, arm) {
+            parts.push(if success.interval.0 <= 0.0 && success.interval.1 >= 0.0 {
+                "no difference in how many transfers ended can be told".to_owned()
+            } else {
+                format!(
+                    "the share of transfers that ended {} {}",
+                    if success.value < 0.0 { "fell by" } else { "rose by" },
+                    points(success.value * 100.0)
+                )
+            });
+        }
+        if !parts.is_empty() {
+            all.push(format!("{name}: {}.", parts.join("; ")));
+        }
+    }
+    all
+}
+
+/// The difference of the share of transfers that ended.
+pub(super) fn success_difference(analysis: &Analysis, arm: usize) -> Option<Estimate> {
+    let of = |arm: usize| (analysis.groups[0].times[arm].finished(), analysis.groups[0].times[arm].total());
+    tests_of::share_difference(of(arm), of(0))
+}
+
+fn moved<'a>(estimate: Estimate, fell: &'a str, rose: &'a str, unknown: &'a str) -> &'a str {
+    match estimate.interval {
+        (_, high) if high < 0.0 => fell,
+        (low, _) if low > 0.0 => rose,
+        _ => unknown,
+    }
+}
+
+/// What the tests of all sizes and sites say together.
+pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
+    let groups: Vec<&Group> = analysis.groups.iter().skip(1).collect();
+    let tests = groups.iter().flat_map(|group| &group.adjusted).flatten().count();
+    if tests == 0 {
+        return Vec::new();
+    }
+    let significant = groups.iter().flat_map(|group| &group.adjusted).flatten().filter(|p| **p < 0.05).count();
+    let mut all = vec![format!(
+        "Of {tests} comparisons by size and site (arms × subgroups), {significant} are significant once p is raised for their number \
+         (Holm, 5 % for the whole list). Without that, about {} would be called significant if there were no differences at all.",
+        ((tests as f64) * 0.05).round().max(1.0)
+    )];
+    for arm in 1..analysis.arms.len() {
+        let name = &analysis.arms[arm].name;
+        let of = |wanted: fn(f64) -> bool, is_significant: bool| -> Vec<&str> {
+            let chosen = groups.iter().filter(|group| {
+                let Some(p) = group.adjusted[arm] else { return false };
+                let share = group.ranks[arm].map_or(0.5, |rank| rank.share_less);
+                (p < 0.05) == is_significant && (!is_significant || wanted(share))
+            });
+            chosen.map(|group| group.title.as_str()).collect()
+        };
+        let (faster, slower) = (of(|share| share > 0.5, true), of(|share| share < 0.5, true));
+        let rest = of(|_| true, false);
+        let mut parts = Vec::new();
+        if !faster.is_empty() {
+            parts.push(format!("faster in {}", listed(&faster)));
+        }
+        if !slower.is_empty() {
+            parts.push(format!("slower in {}", listed(&slower)));
+        }
+        if !rest.is_empty() {
+            parts.push(format!("not told apart in {}", listed(&rest)));
+        }
+        all.push(format!("{name}: {}.", parts.join("; ")));
+    }
+    let small: Vec<&str> =
+        groups.iter().filter(|group| (1..analysis.arms.len()).any(|arm| group.is_small(arm))).map(|group| group.title.as_str()).collect();
+    if !small.is_empty() {
+        all.push(format!(
+            "Too small to tell much (fewer than {SMALL} connections in an arm): {}. “Not told apart” there says more of the number of \
+             connections than of the arms.",
+            listed(&small)
+        ));
+    }
+    all
+}
+
+/// What makes the report doubtful.
+pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Some(trouble) = &analysis.trouble {
+        all.push(format!("The log could not be read to its end; this is of what could be read. {trouble}"));
+    }
+    if let Some((_, p)) = analysis.ratio
+        && p < RATIO_ALARM
+        && !analysis.is_paired
+    {
+        all.push(format!(
+            "The arms do not have the numbers of connections that their shares call for (p {}). Something puts connections into arms, or \
+             takes them out of the log, not by chance alone: find it before believing anything below.",
+            super::tables::p_value(p)
+        ));
+    }
+    for arm in 1..analysis.arms.len() {
+        if let Some(success) = success_difference(analysis, arm)
+            && (success.interval.1 < 0.0 || success.interval.0 > 0.0)
+        {
+            all.push(format!(
+                "{} and {} differ in how many transfers ended: means, which are of those alone, are not of like connections.",
+                analysis.arms[arm].name, analysis.arms[0].name
+            ));
+        }
+        if analysis.groups[0].is_small(arm) {
+            all.push(format!(
+                "{} or {} has fewer than {SMALL} connections: too few to tell much.",
+                analysis.arms[arm].name, analysis.arms[0].name
+            ));
+        }
+    }
+    if analysis.without_arm > 0 {
+        all.push(format!("{} lines say nothing of their arm, and are left out.", count(analysis.without_arm)));
+    }
+    if analysis.dialect == Dialect::H2o {
+        all.push(
+            "H2O writes a line once the first response is acknowledged as a whole: transfers that failed are not in its log, and cannot \
+             be counted here. If an arm makes transfers fail, this page does not show it."
+                .to_owned(),
+        );
+        if analysis.not_eligible > 0 {
+            all.push(format!(
+                "{} of H2O's lines are of connections that took no part: nothing to jump with, not paced, resumed at a known rate, or \
+                 an object below 200 KB.",
+                count(analysis.not_eligible)
+            ));
+        }
+    }
+    if analysis.outside_bins > 0 && analysis.groups.iter().any(|group| matches!(group.subgroup, Subgroup::Bin(_))) {
+        all.push(format!(
+            "{} connections have objects outside of 200 KB to 3.2 MB: they count in all but the charts by size.",
+            count(analysis.outside_bins)
+        ));
+    }
+    all
+}

@@ -1,0 +1,27 @@
+//! Statistics of an experiment: distributions as exact counts, their percentiles, and what chance alone could do to them.
+//!
+//! Owns: nothing of logs or pages. Randomness is a seed; the same seed gives the same intervals. Values are whole numbers
+//! (milliseconds, hundredths of a percent), so a distribution is how often each occurred, however many connections there
+//! were, and nothing is approximated but by the resampling itself.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `statistics/counts.rs` | a distribution; its percentiles by nearest rank, as the query language has them; its mean |
+//! | `statistics/random.rs` | the generator, and normal and gamma variates |
+//! | `statistics/bootstrap.rs` | resampled percentiles, of groups drawn apart and of pairs; intervals and bands of their change |
+//! | `statistics/tests_of.rs` | Mann–Whitney, Wilcoxon, chi-squared, Holm; intervals of shares and of means |
+//! | `statistics/special.rs` | the error function and the incomplete gamma function as probabilities |
+
+pub mod bootstrap;
+pub mod counts;
+mod random;
+mod special;
+pub mod tests_of;
+
+pub use self::counts::Counts;
+
+/// Two-sided 95 %: the normal distribution's 97.5th percentile.
+pub const Z_95: f64 = 1.959_963_984_540_054;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,322 @@
+//! Percentiles of groups drawn anew from what was seen, and what they say of how sure a change is.
+//!
+//! Groups drawn apart: the percentiles of a resample are the values at resampled ranks, and the ranks wanted are order
+//! statistics of uniform variates, whose gaps are gamma variates. So a resample costs as much as percentiles are wanted of
+//! it, whatever the number of connections, and is distributed exactly as if each connection had been drawn.
+//!
+//! Pairs: a pair is drawn as a whole, so what its connections have in common (the path) is in every arm at once, and does
+//! not blur the difference.
+
+use super::{
+    Z_95,
+    counts::{Counts, rank},
+    random::Random,
+};
+
+/// Connections that met the same path, one in each arm: by arm, by pair.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pairs {
+    arms: Vec<Vec<u32>>,
+}
+
+/// One of a pair that never came to a value.
+const UNFINISHED: u32 = u32::MAX;
+/// One that is not there.
+const ABSENT: u32 = u32::MAX - 1;
+
+/// What became of one of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Member {
+    /// It is not there.
+    #[default]
+    Absent,
+    /// It never came to a value.
+    Unfinished,
+    /// Its value.
+    Value(u64),
+}
+
+impl Pairs {
+    /// No pairs yet, of so many arms.
+    #[must_use]
+    pub fn new(arms: usize) -> Self {
+        Self { arms: vec![Vec::new(); arms] }
+    }
+
+    /// One more, with what became of it in each arm.
+    pub fn push(&mut self, members: &[Member]) {
+        for (arm, values) in self.arms.iter_mut().enumerate() {
+            values.push(match members.get(arm) {
+                None | Some(Member::Absent) => ABSENT,
+                Some(Member::Unfinished) => UNFINISHED,
+                Some(Member::Value(value)) => u32::try_from(*value).unwrap_or(ABSENT).min(ABSENT - 1),
+            });
+        }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.arms.first().map_or(0, Vec::len)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Of the pairs that are there in both arms, what became of them.
+    pub fn of(&self, first: usize, second: usize) -> impl Iterator<Item = (Option<u64>, Option<u64>)> + '_ {
+        let value = |raw: u32| (raw != UNFINISHED).then_some(u64::from(raw));
+        let empty: &[u32] = &[];
+        let arm = |arm: usize| self.arms.get(arm).map_or(empty, Vec::as_slice);
+        arm(first)
+            .iter()
+            .zip(arm(second))
+            .filter(|(one, other)| **one != ABSENT && **other != ABSENT)
+            .map(move |(one, other)| (value(*one), value(*other)))
+    }
+}
+
+/// Percentiles of resamples: by replicate, by arm, by percentile; `None` where the one of that rank has no value.
+type Resampled = Vec<Vec<Vec<Option<u64>>>>;
+
+/// Percentiles of groups drawn anew, each by itself.
+#[must_use]
+pub fn apart(groups: &[&Counts], shares: &[f64], replicates: usize, seed: u64) -> Resampled {
+    let mut random = Random::new(seed, 1);
+    let all = (0..replicates).map(|_| {
+        let groups = groups.iter().map(|counts| {
+            let total = counts.total();
+            let mut wanted = shares.iter().map(|share| rank(total, *share)).collect::<Vec<_>>();
+            order_statistics(&mut random, total, &mut wanted);
+            wanted.iter().map(|rank| counts.at_rank(*rank)).collect()
+        });
+        groups.collect()
+    });
+    all.collect()
+}
+
+/// In place of each rank (rising) the rank of the connection that a resample has there.
+fn order_statistics(random: &mut Random, total: u64, ranks: &mut [u64]) {
+    let (mut before, mut sum) = (0, 0.0);
+    let mut sums = Vec::with_capacity(ranks.len());
+    for rank in ranks.iter() {
+        sum += random.gamma(rank - before);
+        before = *rank;
+        sums.push(sum);
+    }
+    let all = sum + random.gamma(total + 1 - before);
+    for (rank, sum) in ranks.iter_mut().zip(sums) {
+        *rank = ((sum / all * total as f64).ceil() as u64).clamp(total.min(1), total);
+    }
+}
+
+/// Percentiles of arms whose pairs are drawn anew.
+#[must_use]
+pub fn paired(pairs: &Pairs, shares: &[f64], replicates: usize, seed: u64) -> Resampled {
+    let mut random = Random::new(seed, 2);
+    // The place of each value among the arm's own, so that a resample is counted without sorting.
+    let arms: Vec<(Vec<u32>, Vec<u32>)> = pairs
+        .arms
+        .iter()
+        .map(|values| {
+            let mut distinct = values.clone();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let places = values.iter().map(|value| distinct.partition_point(|other| other < value) as u32);
+            (places.collect(), distinct)
+        })
+        .collect();
+    let mut counts: Vec<Vec<u32>> = arms.iter().map(|(_, distinct)| vec![0; distinct.len()]).collect();
+    let total = pairs.len() as u64;
+    let all = (0..replicates).map(|_| {
+        for counts in &mut counts {
+            counts.fill(0);
+        }
+        for _ in 0..total {
+            let pair = random.below(total) as usize;
+            for ((places, _), counts) in arms.iter().zip(&mut counts) {
+                counts[places[pair] as usize] += 1;
+            }
+        }
+        let arms = arms.iter().zip(&counts).map(|((_, distinct), counts)| of_counted(distinct, counts, shares));
+        arms.collect()
+    });
+    all.collect()
+}
+
+fn of_counted(distinct: &[u32], counts: &[u32], shares: &[f64]) -> Vec<Option<u64>> {
+    let there = distinct.iter().zip(counts).filter(|(value, _)| **value != ABSENT);
+    let total: u64 = there.clone().map(|(_, count)| u64::from(*count)).sum();
+    let mut there = there;
+    let (mut value, mut passed) = (None, 0);
+    let percentiles = shares.iter().map(|share| {
+        let rank = rank(total, *share);
+        while passed < rank {
+            let Some((next, count)) = there.next() else { break };
+            passed += u64::from(*count);
+            value = (*next != UNFINISHED).then_some(u64::from(*next));
+        }
+        value
+    });
+    percentiles.collect()
+}
+
+/// How a percentile of an arm is held against the baseline's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// (arm − baseline) / baseline.
+    Change,
+    /// arm − baseline.
+    Difference,
+}
+
+/// A change, and between what it may lie. What is `None` cannot be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// As it was seen.
+    pub estimate: Option<f64>,
+    /// 95 % of the resamples lie between these, at this percentile alone.
+    pub alone: Option<(f64, f64)>,
+    /// 95 % of the resamples lie between these at all percentiles and in all arms at once.
+    pub together: Option<(f64, f64)>,
+}
+
+/// What is held against the baseline, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Against<'a> {
+    /// The arms as they were seen.
+    pub groups: &'a [&'a Counts],
+    /// Which of them is the baseline.
+    pub baseline: usize,
+    /// The percentiles.
+    pub shares: &'a [f64],
+    /// How.
+    pub measure: Measure,
+}
+
+/// Fewer connections beyond a percentile than this say nothing about it.
+const BEYOND_MIN: f64 = 5.0;
+/// Between these, the joint band holds: beyond them it would be wide everywhere for the sake of a few connections.
+pub const JOINT: (f64, f64) = (0.05, 0.95);
+
+impl Against<'_> {
+    /// The change of each arm at each percentile. The baseline's own is left empty.
+    #[must_use]
+    pub fn intervals(&self, resampled: &Resampled) -> Vec<Vec<Interval>> {
+        let seen: Vec<Vec<Option<u64>>> = self
+            .groups
+            .iter()
+            .map(|counts| self.shares.iter().map(|share| counts.percentile(*share)).collect())
+            .collect();
+        let mut cells = Vec::new();
+        for (arm, _) in self.groups.iter().enumerate() {
+            for (place, _) in self.shares.iter().enumerate() {
+                cells.push(self.cell(arm, place, &seen, resampled));
+            }
+        }
+        let critical = self.critical(&cells, resampled.len());
+        let intervals = cells.iter().map(|cell| self.interval(cell, critical)).collect::<Vec<_>>();
+        intervals.chunks(self.shares.len().max(1)).map(<[Interval]>::to_vec).collect()
+    }
+
+    fn cell(&self, arm: usize, place: usize, seen: &[Vec<Option<u64>>], resampled: &Resampled) -> Cell {
+        if arm == self.baseline {
+            return Cell::default();
+        }
+        let value = |by_arm: &[Vec<Option<u64>>], arm: usize| by_arm.get(arm).and_then(|by_share| *by_share.get(place)?);
+        let (one, base) = (value(seen, arm), value(seen, self.baseline));
+        let Some(center) = self.scaled(one, base) else { return Cell::default() };
+        let share = self.shares[place];
+        let beyond = |arm: usize| self.groups[arm].total() as f64 * share.min(1.0 - share);
+        if beyond(arm).min(beyond(self.baseline)) < BEYOND_MIN {
+            return Cell { center: Some(center), ..Cell::default() };
+        }
+        let draws: Option<Vec<f64>> = resampled
+            .iter()
+            .map(|by_arm| self.scaled(value(by_arm, arm), value(by_arm, self.baseline)))
+            .collect();
+        let Some(draws) = draws else {
+            return Cell { center: Some(center), ..Cell::default() };
+        };
+        let count = draws.len().max(2) as f64;
+        let mean = draws.iter().sum::<f64>() / count;
+        let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        // Values are rounded to whole numbers, which hides differences as small as that.
+        let grain = match self.measure {
+            Measure::Change => (1.0 / one.unwrap_or(1).max(1) as f64).hypot(1.0 / base.unwrap_or(1).max(1) as f64),
+            Measure::Difference => core::f64::consts::SQRT_2,
+        };
+        let deviation = (variance + grain * grain / 12.0).sqrt();
+        Cell {
+            center: Some(center),
+            deviation: Some(deviation),
+            is_joint: share >= JOINT.0 - 1e-9 && share <= JOINT.1 + 1e-9,
+            draws,
+        }
+    }
+
+    /// On the scale on which resamples lie evenly around what was seen: logarithms for a change.
+    fn scaled(&self, one: Option<u64>, base: Option<u64>) -> Option<f64> {
+        let (one, base) = (one? as f64, base? as f64);
+        match self.measure {
+            Measure::Change if one > 0.0 && base > 0.0 => Some((one / base).ln()),
+            Measure::Change => None,
+            Measure::Difference => Some(one - base),
+        }
+    }
+
+    fn unscaled(&self, value: f64) -> f64 {
+        match self.measure {
+            Measure::Change => value.exp_m1(),
+            Measure::Difference => value,
+        }
+    }
+
+    /// How many deviations 95 % of the resamples stay within, at all joint percentiles and in all arms at once.
+    fn critical(&self, cells: &[Cell], replicates: usize) -> f64 {
+        let joint: Vec<&Cell> = cells.iter().filter(|cell| cell.is_joint).collect();
+        let mut farthest: Vec<f64> = (0..replicates)
+            .map(|replicate| {
+                let distances = joint.iter().filter_map(|cell| {
+                    Some((cell.draws.get(replicate)? - cell.center?).abs() / cell.deviation?)
+                });
+                distances.fold(0.0, f64::max)
+            })
+            .collect();
+        farthest.sort_by(f64::total_cmp);
+        let rank = (0.95 * farthest.len() as f64).ceil() as usize;
+        farthest.get(rank.saturating_sub(1)).copied().unwrap_or(Z_95).max(Z_95)
+    }
+
+    fn interval(&self, cell: &Cell, critical: f64) -> Interval {
+        let mut sorted = cell.draws.clone();
+        sorted.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let rank = (share * sorted.len() as f64).ceil() as usize;
+            sorted.get(rank.saturating_sub(1)).map(|value| self.unscaled(*value))
+        };
+        let together = cell.center.zip(cell.deviation).filter(|_| cell.is_joint);
+        Interval {
+            estimate: cell.center.map(|center| self.unscaled(center)),
+            alone: at(0.025).zip(at(0.975)),
+            together: together.map(|(center, deviation)| {
+                (
+                    self.unscaled(center - critical * deviation),
+                    self.unscaled(center + critical * deviation),
+                )
+            }),
+        }
+    }
+}
+
+/// One percentile of one arm.
+#[derive(Clone, Debug, Default)]
+struct Cell {
+    center: Option<f64>,
+    deviation: Option<f64>,
+    is_joint: bool,
+    draws: Vec<f64>,
+}

@@ -1,0 +1,80 @@
+//! Chance for resampling: `SplitMix64`, normal variates by Marsaglia's polar method, gamma variates by Marsaglia and Tsang.
+
+/// Golden ratio times 2⁶⁴, made odd.
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A generator.
+#[derive(Clone, Debug)]
+pub(crate) struct Random {
+    state: u64,
+    spare: Option<f64>,
+}
+
+impl Random {
+    /// The generator number `stream` of a seed; each is as good as independent of the others.
+    pub(crate) const fn new(seed: u64, stream: u64) -> Self {
+        Self {
+            state: mix(mix(seed.wrapping_add(GAMMA)) ^ mix(stream.wrapping_mul(GAMMA).wrapping_add(1))),
+            spare: None,
+        }
+    }
+
+    pub(crate) const fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(GAMMA);
+        mix(self.state)
+    }
+
+    /// More than zero and less than one.
+    pub(crate) fn unit(&mut self) -> f64 {
+        ((self.next() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
+    }
+
+    /// Less than `limit`, each as likely: the bias of the multiplication is below 2⁻³² for what is counted here.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
+    }
+
+    pub(crate) fn normal(&mut self) -> f64 {
+        if let Some(spare) = self.spare.take() {
+            return spare;
+        }
+        loop {
+            let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
+            let square = x * x + y * y;
+            if square > 0.0 && square < 1.0 {
+                let factor = (-2.0 * square.ln() / square).sqrt();
+                self.spare = Some(y * factor);
+                return x * factor;
+            }
+        }
+    }
+
+    /// A gamma variate of whole shape and scale one; zero for shape zero.
+    pub(crate) fn gamma(&mut self, shape: u64) -> f64 {
+        if shape == 0 {
+            return 0.0;
+        }
+        let d = shape as f64 - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal();
+            let v = 1.0 + c * x;
+            if v <= 0.0 {
+                continue;
+            }
+            let v = v * v * v;
+            let u = self.unit();
+            let square = x * x;
+            if u < 1.0 - 0.0331 * square * square || u.ln() < 0.5 * square + d * (1.0 - v + v.ln()) {
+                return d * v;
+            }
+        }
+    }
+}
+
+/// The finalizer of `SplitMix64`.
+const fn mix(value: u64) -> u64 {
+    let mixed = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}

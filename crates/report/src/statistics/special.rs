@@ -1,0 +1,50 @@
+//! Probabilities of the normal and the chi-squared distribution.
+
+/// The probability that a normal variate is farther from zero than `z`, on either side.
+pub(crate) fn normal_two_sided(z: f64) -> f64 {
+    libm::erfc(z.abs() / core::f64::consts::SQRT_2)
+}
+
+/// The probability that a chi-squared variate of so many degrees of freedom is above `x`.
+pub(crate) fn chi_squared_above(x: f64, degrees: usize) -> f64 {
+    if degrees == 0 || x <= 0.0 {
+        return 1.0;
+    }
+    upper_gamma(degrees as f64 / 2.0, x / 2.0)
+}
+
+/// The regularized upper incomplete gamma function: a power series below the mean (DLMF 8.7.1), a continued fraction
+/// above it (DLMF 8.9.2, by Lentz's method).
+fn upper_gamma(a: f64, x: f64) -> f64 {
+    let front = (a * x.ln() - x - libm::lgamma(a)).exp();
+    if x < a + 1.0 {
+        let (mut term, mut sum, mut n) = (1.0 / a, 1.0 / a, a);
+        while term > sum * 1e-17 {
+            n += 1.0;
+            term *= x / n;
+            sum += term;
+        }
+        return (1.0 - front * sum).clamp(0.0, 1.0);
+    }
+    const TINY: f64 = 1e-300;
+    let mut b = x + 1.0 - a;
+    let mut c = 1.0 / TINY;
+    let mut d = 1.0 / b;
+    let mut h = d;
+    for i in 1..10_000 {
+        let i = f64::from(i);
+        let an = -i * (i - a);
+        b += 2.0;
+        d = an * d + b;
+        d = if d.abs() < TINY { TINY } else { d };
+        c = b + an / c;
+        c = if c.abs() < TINY { TINY } else { c };
+        d = 1.0 / d;
+        let factor = d * c;
+        h *= factor;
+        if (factor - 1.0).abs() < 1e-16 {
+            break;
+        }
+    }
+    (front * h).clamp(0.0, 1.0)
+}

@@ -1,0 +1,315 @@
+//! Known answers (SciPy's), properties against ten naive lines, and what intervals promise.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::{
+    Counts,
+    bootstrap::{self, Against, Measure, Member, Pairs},
+    random::Random,
+    tests_of::{self, Estimate},
+};
+
+/// Made by `tests/scipy/answers.py`.
+const ANSWERS: &str = include_str!("../../tests/scipy/answers.json");
+
+fn answers() -> Value {
+    serde_json::from_str(ANSWERS).expect("the answers are JSON")
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().expect("a list").iter()
+}
+
+fn times(value: &Value) -> Vec<Option<u64>> {
+    list(value).map(Value::as_u64).collect()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    list(value).map(|one| one.as_f64().expect("a number")).collect()
+}
+
+fn whole(value: &Value) -> Vec<u64> {
+    list(value).map(|one| one.as_u64().expect("a whole number")).collect()
+}
+
+fn near(ours: f64, theirs: f64, what: &str) {
+    let off = (ours - theirs).abs();
+    assert!(off <= 1e-9 * theirs.abs().max(1e-12), "{what}: {ours} is not {theirs}");
+}
+
+fn near_interval(ours: Option<Estimate>, theirs: &Value, what: &str) {
+    let (ours, theirs) = (ours.expect(what), numbers(theirs));
+    near(ours.value, theirs[0], what);
+    near(ours.interval.0, theirs[1], what);
+    near(ours.interval.1, theirs[2], what);
+}
+
+#[test]
+fn distributions_and_tests_of_two_groups_agree_with_scipy() {
+    let answers = answers();
+    let mut cases = 0;
+    for case in list(&answers["cases"]) {
+        let (a, b) = (times(&case["a"]), times(&case["b"]));
+        let (ours, theirs) = (Counts::of(a.clone()), Counts::of(b.clone()));
+        for (share, percentile) in list(&case["shares"]).zip(list(&case["percentiles"])) {
+            let share = share.as_f64().expect("a share");
+            let expected = percentile.as_f64().map(|value| value as u64);
+            assert_eq!(ours.percentile(share), expected, "percentile {share}");
+        }
+        near(ours.mean().expect("a mean"), case["mean"].as_f64().expect("a mean"), "mean");
+        near(ours.variance().expect("a variance"), case["variance"].as_f64().expect("one"), "variance");
+        let pairs: Vec<_> = a.iter().copied().zip(b.iter().copied()).collect();
+        for (name, test) in [
+            ("mann_whitney", tests_of::mann_whitney(&ours, &theirs)),
+            ("wilcoxon", tests_of::wilcoxon(pairs.iter().copied())),
+        ] {
+            let test = test.expect(name);
+            near(test.p, case[name]["p"].as_f64().expect("a p"), name);
+            near(test.share_less, case[name]["share_less"].as_f64().expect("a share"), name);
+        }
+        near_interval(tests_of::mean_change(&ours, &theirs), &case["mean_change"], "mean change");
+        near_interval(tests_of::mean_difference(&ours, &theirs), &case["mean_difference"], "mean difference");
+        near_interval(
+            tests_of::mean_change_paired(pairs.iter().copied()),
+            &case["mean_change_paired"],
+            "mean change of pairs",
+        );
+        cases += 1;
+    }
+    assert_eq!(cases, 5);
+}
+
+#[test]
+fn chi_squared_agrees_with_scipy() {
+    let answers = answers();
+    for case in list(&answers["chi_squared"]) {
+        let counts = whole(&case["counts"]);
+        let (statistic, p) = tests_of::chi_squared(&counts, &numbers(&case["shares"])).expect("a test");
+        near(statistic, case["statistic"].as_f64().expect("one"), "statistic");
+        near(p, case["p"].as_f64().expect("one"), &format!("p of {counts:?}"));
+    }
+    assert_eq!(tests_of::chi_squared(&[], &[]), None);
+    assert_eq!(tests_of::chi_squared(&[0, 0], &[1.0, 1.0]), None);
+    // Nobody should be where somebody is.
+    assert_eq!(tests_of::chi_squared(&[5, 5], &[1.0, 0.0]), Some((f64::INFINITY, 0.0)));
+}
+
+#[test]
+fn intervals_of_shares_and_holm_agree_with_scipy() {
+    let answers = answers();
+    for case in list(&answers["wilson"]) {
+        let of = |key: &str| case[key].as_u64().expect("a count");
+        near_interval(tests_of::share(of("count"), of("total")), &case["answer"], "Wilson");
+    }
+    for case in list(&answers["newcombe"]) {
+        let (first, second) = (whole(&case["first"]), whole(&case["second"]));
+        let ours = tests_of::share_difference((first[0], first[1]), (second[0], second[1]));
+        near_interval(ours, &case["answer"], "Newcombe");
+    }
+    let holm = tests_of::holm(&numbers(&answers["holm"]["p"]));
+    for (ours, theirs) in holm.iter().zip(numbers(&answers["holm"]["answer"])) {
+        near(*ours, theirs, "Holm");
+    }
+}
+
+#[test]
+fn nobody_and_one_are_no_trouble() {
+    let (nobody, one, lost) = (Counts::default(), Counts::of([Some(7)]), Counts::of([None]));
+    assert_eq!((nobody.percentile(0.5), nobody.mean(), nobody.variance()), (None, None, None));
+    assert_eq!((one.percentile(0.0), one.percentile(1.0), one.mean(), one.variance()), (Some(7), Some(7), Some(7.0), None));
+    assert_eq!((lost.percentile(0.5), lost.mean(), lost.total(), lost.finished()), (None, None, 1, 0));
+    assert_eq!(tests_of::mann_whitney(&nobody, &one), None);
+    assert_eq!(tests_of::mann_whitney(&one, &one).map(|test| test.p), Some(1.0));
+    assert_eq!(tests_of::wilcoxon([(Some(3), Some(3)), (None, None)].into_iter()).map(|test| (test.p, test.share_less)), Some((1.0, 0.5)));
+    assert_eq!(tests_of::mean_change(&one, &one), None);
+    assert_eq!(tests_of::share(0, 0), None);
+    assert!(tests_of::holm(&[]).is_empty());
+}
+
+#[test]
+fn the_gamma_variates_have_their_mean_and_variance() {
+    let mut random = Random::new(5, 0);
+    for shape in [1u64, 2, 9, 4000] {
+        let count = 40_000;
+        let values: Vec<f64> = (0..count).map(|_| random.gamma(shape)).collect();
+        let mean = values.iter().sum::<f64>() / f64::from(count);
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / f64::from(count - 1);
+        let shape = shape as f64;
+        // Four standard errors of each.
+        assert!((mean - shape).abs() < 4.0 * (shape / f64::from(count)).sqrt(), "{mean}");
+        let error = shape * ((2.0 + 6.0 / shape) / f64::from(count)).sqrt();
+        assert!((variance - shape).abs() < 4.0 * error, "{variance} of {shape}");
+    }
+}
+
+/// A resample, connection by connection.
+fn naive(random: &mut Random, values: &[u64], shares: &[f64]) -> Vec<Option<u64>> {
+    let drawn = (0..values.len()).map(|_| Some(values[random.below(values.len() as u64) as usize]));
+    let drawn = Counts::of(drawn);
+    shares.iter().map(|share| drawn.percentile(*share)).collect()
+}
+
+#[test]
+fn resampled_ranks_are_distributed_as_if_each_connection_was_drawn() {
+    let values: Vec<u64> = (0..60).map(|place| place * place).collect();
+    let counts = Counts::of(values.iter().copied().map(Some));
+    let shares = [0.05, 0.25, 0.5, 0.9];
+    let replicates = 20_000;
+    let fast = bootstrap::apart(&[&counts], &shares, replicates, 3);
+    let mut pairs = Pairs::new(1);
+    for value in &values {
+        pairs.push(&[Member::Value(*value)]);
+    }
+    let of_pairs = bootstrap::paired(&pairs, &shares, replicates, 4);
+    let mut random = Random::new(9, 9);
+    let slow: Vec<Vec<Option<u64>>> = (0..replicates).map(|_| naive(&mut random, &values, &shares)).collect();
+    for place in 0..shares.len() {
+        let of = |all: Vec<Option<u64>>| Counts::of(all);
+        let slow = of(slow.iter().map(|one| one[place]).collect());
+        for made in [&fast, &of_pairs] {
+            let made = of(made.iter().map(|one| one[0][place]).collect());
+            // The largest distance of two distributions of 20 000: above 0.0195 once in a thousand (Kolmogorov, Smirnov).
+            let distance = values.iter().map(|value| {
+                let below = |counts: &Counts| 1.0 - counts.share_from(*value).unwrap_or(0.0);
+                (below(&slow) - below(&made)).abs()
+            });
+            let distance = distance.fold(0.0, f64::max);
+            assert!(distance < 0.0195, "{distance} at {}", shares[place]);
+        }
+    }
+}
+
+fn log_normal(random: &mut Random, median: f64, sigma: f64) -> u64 {
+    (median * (sigma * random.normal()).exp()).round().max(1.0) as u64
+}
+
+/// How many of so many experiments have an interval, alone and joint, that does not hold the truth: a change of all
+/// percentiles by −10 %.
+fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
+    let shares: Vec<f64> = (1..=99).map(|p| f64::from(p) / 100.0).collect();
+    let (mut alone, mut joint, mut cells) = (0u64, 0u64, 0u64);
+    for experiment in 0..experiments {
+        let mut random = Random::new(experiment, 77);
+        let mut group = |median: f64| Counts::of((0..connections).map(|_| Some(log_normal(&mut random, median, 0.8))));
+        let (base, arm) = (group(4000.0), group(4000.0 * (1.0 + truth)));
+        let groups = [&base, &arm];
+        let against = Against { groups: &groups, baseline: 0, shares: &shares, measure: Measure::Change };
+        let intervals = against.intervals(&bootstrap::apart(&groups, &shares, 500, experiment));
+        let mut holds = true;
+        for cell in &intervals[1] {
+            if let (Some((low, high)), true) = (cell.alone, cell.together.is_some()) {
+                cells += 1;
+                alone += u64::from(truth < low || truth > high);
+            }
+            if let Some((low, high)) = cell.together {
+                holds &= low <= truth && truth <= high;
+            }
+        }
+        joint += u64::from(!holds);
+    }
+    (alone as f64 / cells as f64, joint as f64 / experiments as f64)
+}
+
+#[test]
+fn intervals_hold_the_truth_as_often_as_they_say() {
+    let (alone, joint) = misses(300, 700, -0.1);
+    assert!((0.03..0.07).contains(&alone), "at one percentile: {alone}");
+    // Three standard errors around 5 % of 300.
+    assert!((0.012..0.088).contains(&joint), "at all of them: {joint}");
+}
+
+#[test]
+fn pairs_narrow_what_paths_have_in_common() {
+    let shares = [0.25, 0.5, 0.75];
+    let mut random = Random::new(4, 4);
+    let mut pairs = Pairs::new(2);
+    let (mut base, mut arm) = (Vec::new(), Vec::new());
+    for _ in 0..800 {
+        let path = random.normal();
+        let mut one = |factor: f64| (3000.0 * (0.9 * path + 0.05 * random.normal()).exp() * factor).round() as u64;
+        let (first, second) = (one(1.0), one(0.95));
+        pairs.push(&[Member::Value(first), Member::Value(second)]);
+        base.push(Some(first));
+        arm.push(Some(second));
+    }
+    let (base, arm) = (Counts::of(base), Counts::of(arm));
+    let groups = [&base, &arm];
+    let against = Against { groups: &groups, baseline: 0, shares: &shares, measure: Measure::Change };
+    let width = |resampled| {
+        let cell = against.intervals(&resampled)[1][1];
+        let (low, high) = cell.alone.expect("an interval");
+        assert!(low < -0.05 && high > -0.05, "{low} {high}");
+        high - low
+    };
+    let paired = width(bootstrap::paired(&pairs, &shares, 1000, 1));
+    let apart = width(bootstrap::apart(&groups, &shares, 1000, 1));
+    assert!(paired * 3.0 < apart, "{paired} {apart}");
+}
+
+#[test]
+fn where_transfers_did_not_end_there_is_no_percentile_and_no_band() {
+    let base = Counts::of((1..=1000).map(Some));
+    let arm = Counts::of((1..=1000).map(|value| (value <= 900).then_some(value)));
+    let shares = [0.5, 0.89, 0.95];
+    let groups = [&base, &arm];
+    let against = Against { groups: &groups, baseline: 0, shares: &shares, measure: Measure::Change };
+    let cells = &against.intervals(&bootstrap::apart(&groups, &shares, 1000, 1))[1];
+    assert_eq!(cells[0].estimate, Some(0.0));
+    assert!(cells[0].together.is_some());
+    // Some resamples have fewer than 89 % that ended.
+    assert!(cells[1].estimate.is_some() && cells[1].alone.is_none());
+    assert_eq!((cells[2].estimate, cells[2].alone, cells[2].together), (None, None, None));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_resamples() {
+    let counts = Counts::of((1..100).map(Some));
+    let of = |seed| bootstrap::apart(&[&counts], &[0.5], 50, seed);
+    assert_eq!(of(1), of(1));
+    assert_ne!(of(1), of(2));
+}
+
+proptest! {
+    #[test]
+    fn percentiles_are_those_of_a_sorted_list(
+        values in prop::collection::vec(0u64..50, 1..200),
+        lost in 0usize..5,
+        share in 0.0f64..=1.0,
+    ) {
+        let counts = Counts::of(values.iter().copied().map(Some).chain(core::iter::repeat_n(None, lost)));
+        let mut sorted: Vec<Option<u64>> = values.iter().copied().map(Some).collect();
+        sorted.sort_unstable();
+        sorted.extend(core::iter::repeat_n(None, lost));
+        let rank = ((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len());
+        prop_assert_eq!(counts.percentile(share), sorted[rank - 1]);
+        prop_assert_eq!(counts.total() as usize, sorted.len());
+    }
+
+    #[test]
+    fn parts_joined_are_the_whole(values in prop::collection::vec(0u64..50, 0..100), cut in 0usize..100) {
+        let (left, right) = values.split_at(cut.min(values.len()));
+        let of = |values: &[u64]| Counts::of(values.iter().copied().map(Some));
+        prop_assert_eq!(Counts::joined([&of(left), &of(right)]), of(&values));
+        let by_value = values.iter().fold(BTreeMap::new(), |mut counts, value| {
+            *counts.entry(*value).or_insert(0u64) += 1;
+            counts
+        });
+        prop_assert_eq!(of(&values).iter().collect::<BTreeMap<_, _>>(), by_value);
+    }
+
+    #[test]
+    fn tests_of_two_groups_do_not_depend_on_which_is_first(
+        a in prop::collection::vec(prop::option::weighted(0.95, 1u64..60), 1..60),
+        b in prop::collection::vec(prop::option::weighted(0.95, 1u64..60), 1..60),
+    ) {
+        let (one, other) = (Counts::of(a), Counts::of(b));
+        let (there, back) = (tests_of::mann_whitney(&one, &other), tests_of::mann_whitney(&other, &one));
+        let (there, back) = (there.expect("a test"), back.expect("a test"));
+        prop_assert!((there.p - back.p).abs() < 1e-9);
+        prop_assert!((there.share_less + back.share_less - 1.0).abs() < 1e-9);
+        prop_assert!((0.0..=1.0).contains(&there.p));
+    }
+}

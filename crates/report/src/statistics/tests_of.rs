@@ -1,0 +1,202 @@
+//! Tests of hypotheses, and intervals that need no resampling. Each names the function of `SciPy` that it agrees with.
+
+use super::{Counts, Z_95, special};
+
+/// The outcome of a rank test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RankTest {
+    /// How likely so much of a difference is by chance, if there is none: two-sided.
+    pub p: f64,
+    /// How often one of the first is less than one of the second; ties count half.
+    pub share_less: f64,
+}
+
+/// Whether values of one group tend to be less than those of another (Mann and Whitney, with ties, normal approximation,
+/// without a correction for continuity): `scipy.stats.mannwhitneyu(…, method="asymptotic", use_continuity=False)`. Those
+/// without a value are above all others, and tie with each other. `None` if either is empty.
+#[must_use]
+pub fn mann_whitney(first: &Counts, second: &Counts) -> Option<RankTest> {
+    let (m, n) = (first.total() as f64, second.total() as f64);
+    if m == 0.0 || n == 0.0 {
+        return None;
+    }
+    let mut ours = first.iter().peekable();
+    let mut theirs = second.iter().peekable();
+    // Pairs in which ours is less, halves for ties; and Σ(t³ − t) over ties.
+    let (mut less, mut ties, mut theirs_before) = (0.0, 0.0, 0.0);
+    let mut meet = |a: f64, b: f64, theirs_before: &mut f64| {
+        less += a * (n - *theirs_before - b) + a * b / 2.0;
+        *theirs_before += b;
+        let t = a + b;
+        ties += t * t * t - t;
+    };
+    loop {
+        let value = match (ours.peek(), theirs.peek()) {
+            (Some((a, _)), Some((b, _))) => *a.min(b),
+            (Some((a, _)), None) => *a,
+            (None, Some((b, _))) => *b,
+            (None, None) => break,
+        };
+        let a = ours.next_if(|(a, _)| *a == value).map_or(0.0, |(_, count)| count as f64);
+        let b = theirs.next_if(|(b, _)| *b == value).map_or(0.0, |(_, count)| count as f64);
+        meet(a, b, &mut theirs_before);
+    }
+    meet(first.unfinished() as f64, second.unfinished() as f64, &mut theirs_before);
+    let total = m + n;
+    let variance = if total > 1.0 { m * n / 12.0 * (total + 1.0 - ties / (total * (total - 1.0))) } else { 0.0 };
+    let z = if variance > 0.0 { (less - m * n / 2.0) / variance.sqrt() } else { 0.0 };
+    Some(RankTest { p: special::normal_two_sided(z), share_less: less / (m * n) })
+}
+
+/// Whether the first of a pair tends to be less than the second, by the ranks of the logarithms of their ratio (Wilcoxon's
+/// signed ranks; pairs without a difference are left out, ties share their rank, normal approximation without a
+/// correction): `scipy.stats.wilcoxon(numpy.log(first / second), zero_method="wilcox", correction=False,
+/// method="asymptotic")`. One without a value is above all others. `None` without pairs.
+#[must_use]
+pub fn wilcoxon(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>) -> Option<RankTest> {
+    let mut differences = Vec::new();
+    let (mut all, mut less) = (0.0, 0.0);
+    for (first, second) in pairs {
+        all += 1.0;
+        let difference = match (first, second) {
+            (Some(first), Some(second)) => (first.max(1) as f64 / second.max(1) as f64).ln(),
+            (None, Some(_)) => f64::INFINITY,
+            (Some(_), None) => f64::NEG_INFINITY,
+            (None, None) => 0.0,
+        };
+        less += if difference < 0.0 { 1.0 } else if difference == 0.0 { 0.5 } else { 0.0 };
+        if difference != 0.0 {
+            // So that a/b and b/a are as far from one, whatever the last bit says.
+            differences.push(((difference.abs() * 1e12).round(), difference < 0.0));
+        }
+    }
+    if all == 0.0 {
+        return None;
+    }
+    differences.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let n = differences.len() as f64;
+    let (mut sum, mut ties, mut before) = (0.0, 0.0, 0.0);
+    for tied in differences.chunk_by(|a, b| a.0 == b.0) {
+        let t = tied.len() as f64;
+        let rank = before + (t + 1.0) / 2.0;
+        sum += rank * tied.iter().filter(|(_, is_less)| *is_less).count() as f64;
+        ties += t * t * t - t;
+        before += t;
+    }
+    let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;
+    let z = if variance > 0.0 { (sum - n * (n + 1.0) / 4.0) / variance.sqrt() } else { 0.0 };
+    Some(RankTest { p: special::normal_two_sided(z), share_less: less / all })
+}
+
+/// Whether counts agree with shares (Pearson): the statistic and its p, as `scipy.stats.chisquare`. Shares need not add up
+/// to one; one of zero must have no count.
+#[must_use]
+pub fn chi_squared(counts: &[u64], shares: &[f64]) -> Option<(f64, f64)> {
+    let total: u64 = counts.iter().sum();
+    let whole: f64 = shares.iter().sum();
+    if total == 0 || counts.len() != shares.len() || whole <= 0.0 {
+        return None;
+    }
+    let (mut statistic, mut cells) = (0.0, 0usize);
+    for (count, share) in counts.iter().zip(shares) {
+        let expected = total as f64 * share / whole;
+        if expected > 0.0 {
+            statistic += (*count as f64 - expected).powi(2) / expected;
+            cells += 1;
+        } else if *count > 0 {
+            return Some((f64::INFINITY, 0.0));
+        }
+    }
+    Some((statistic, special::chi_squared_above(statistic, cells.saturating_sub(1))))
+}
+
+/// The p of many tests, so raised that of all those called significant none is so by chance but in 5 % of experiments
+/// (Holm): `statsmodels.stats.multitest.multipletests(…, method="holm")`.
+#[must_use]
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let (mut adjusted, mut least) = (vec![1.0; p.len()], 0.0f64);
+    for (place, index) in order.into_iter().enumerate() {
+        least = least.max((p[index] * (p.len() - place) as f64).min(1.0));
+        adjusted[index] = least;
+    }
+    adjusted
+}
+
+/// An estimate and its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// As it was seen.
+    pub value: f64,
+    /// Between what it may lie.
+    pub interval: (f64, f64),
+}
+
+/// The interval of a share (Wilson): `scipy.stats.binomtest(…).proportion_ci(method="wilson")`.
+#[must_use]
+pub fn share(count: u64, total: u64) -> Option<Estimate> {
+    if total == 0 {
+        return None;
+    }
+    let (n, share, z) = (total as f64, count as f64 / total as f64, Z_95);
+    let center = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
+    let half = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+    Some(Estimate { value: share, interval: ((center - half).max(0.0), (center + half).min(1.0)) })
+}
+
+/// The interval of the difference of two shares, from the intervals of both (Newcombe's method 10).
+#[must_use]
+pub fn share_difference(first: (u64, u64), second: (u64, u64)) -> Option<Estimate> {
+    let (one, other) = (share(first.0, first.1)?, share(second.0, second.1)?);
+    let value = one.value - other.value;
+    let low = (one.value - one.interval.0).hypot(other.interval.1 - other.value);
+    let high = (one.interval.1 - one.value).hypot(other.value - other.interval.0);
+    Some(Estimate { value, interval: (value - low, value + high) })
+}
+
+/// The change of the mean from the second to the first, of those that have a value: normal on the scale of logarithms
+/// (delta method).
+#[must_use]
+pub fn mean_change(first: &Counts, second: &Counts) -> Option<Estimate> {
+    let relative = |counts: &Counts| Some(counts.variance()? / counts.finished() as f64 / counts.mean()?.powi(2));
+    log_normal(first.mean()? / second.mean()?, relative(first)? + relative(second)?)
+}
+
+/// The same of pairs in which both have a value: what they have in common does not widen it.
+#[must_use]
+pub fn mean_change_paired(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)> + Clone) -> Option<Estimate> {
+    let both = pairs.filter_map(|(first, second)| Some((first? as f64, second? as f64)));
+    let (mut n, mut first, mut second) = (0.0, 0.0, 0.0);
+    for (one, other) in both.clone() {
+        n += 1.0;
+        first += one;
+        second += other;
+    }
+    if n < 2.0 || first <= 0.0 || second <= 0.0 {
+        return None;
+    }
+    let (first, second) = (first / n, second / n);
+    let squares: f64 = both.map(|(one, other)| (one / first - other / second).powi(2)).sum();
+    log_normal(first / second, squares / (n - 1.0) / n)
+}
+
+fn log_normal(ratio: f64, variance: f64) -> Option<Estimate> {
+    if !(ratio.is_finite() && ratio > 0.0 && variance.is_finite()) {
+        return None;
+    }
+    let half = Z_95 * variance.sqrt();
+    Some(Estimate {
+        value: ratio - 1.0,
+        interval: ((ratio.ln() - half).exp_m1(), (ratio.ln() + half).exp_m1()),
+    })
+}
+
+/// The difference of two means, of those that have a value: normal, with a variance of their own each.
+#[must_use]
+pub fn mean_difference(first: &Counts, second: &Counts) -> Option<Estimate> {
+    let value = first.mean()? - second.mean()?;
+    let of = |counts: &Counts| Some(counts.variance()? / counts.finished() as f64);
+    let half = Z_95 * (of(first)? + of(second)?).sqrt();
+    Some(Estimate { value, interval: (value - half, value + half) })
+}
