@@ -117,7 +117,9 @@ impl Comparison {
     /// [`Comparison::trouble`].
     pub fn read(inputs: Vec<Input>, settings: Settings) -> Result<Self, Error> {
         let tally = gather::tally(inputs, &settings)?;
-        Ok(Self { analysis: analysis::analysis(tally, settings)? })
+        Ok(Self {
+            analysis: analysis::analysis(tally, settings)?,
+        })
     }
 
     /// Why not all of the log could be read, if so.
@@ -136,7 +138,10 @@ impl Comparison {
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let figures = figure::all(&self.analysis);
-        figures.into_iter().map(|(name, scene)| Figure { name, scene }).collect()
+        figures
+            .into_iter()
+            .map(|(name, scene)| Figure { name, scene })
+            .collect()
     }
 
     /// The numbers, as JSON: what the page shows, for other programs.
@@ -202,12 +207,18 @@ impl fmt::Display for Error {
         match self {
             Self::Empty => f.write_str("the log has no lines"),
             Self::NotALog(said) => write!(f, "this is no connection log: {said}"),
-            Self::NoArms { lines, not_eligible: 0 } => write!(
+            Self::NoArms {
+                lines,
+                not_eligible: 0,
+            } => write!(
                 f,
                 "none of the {lines} lines says which arm it belongs to: it has neither the key `arm` nor H2O's `num-rapid-start` \
                  and `jumpstart.cwnd`. Is it a connection log? If the arm is told by something else, say how: --arm '_[\"group\"]'"
             ),
-            Self::NoArms { lines, not_eligible } => write!(
+            Self::NoArms {
+                lines,
+                not_eligible,
+            } => write!(
                 f,
                 "of {lines} lines, {not_eligible} are H2O's of connections that took no part in the experiment (it takes \
                  num-jumpstart-applicable = 1, num-paced = 1, jumpstart.prev-rate = 0, content_length >= 200000), and none is of one \
@@ -224,7 +235,11 @@ impl fmt::Display for Error {
                 arms.join(", ")
             ),
             Self::UnknownArm { wanted, arms } => {
-                write!(f, "there is no arm `{wanted}`; there are {}", arms.join(", "))
+                write!(
+                    f,
+                    "there is no arm `{wanted}`; there are {}",
+                    arms.join(", ")
+                )
             }
             Self::SeveralExperiments(names) => write!(
                 f,

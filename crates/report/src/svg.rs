@@ -42,7 +42,7 @@ pub(crate) fn inline(scene: &Scene) -> String {
     }
     // Texts have their quotes escaped, so this is found in attributes alone.
     let mut out = format!(
-        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}. {}\">\n",
+        "<svg viewBox=\"0 0 {width} {height}\" font-family=\"{FONTS}\" role=\"img\" aria-label=\"{}. {}\">\n",
         escaped(&scene.title),
         escaped(&scene.description)
     );

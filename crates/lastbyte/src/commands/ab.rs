@@ -78,7 +78,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let done = simulate_all(arguments, &experiment, total, &log, &interrupt)?;
     let page = page(arguments, &experiment, done, &log)?;
     let text = if arguments.json {
-        summary_json(&experiment, &log, page.as_ref().map(|(page, _)| page.as_str()))?
+        summary_json(
+            &experiment,
+            &log,
+            page.as_ref().map(|(page, _)| page.as_str()),
+        )?
     } else {
         let mut text = summary(&experiment, &log)?;
         text.push_str(&queries(&experiment, &log));
@@ -147,7 +151,9 @@ fn simulate_all(
         } else {
             0
         };
-        let whole = lines.len().saturating_sub(usize::try_from(odd).unwrap_or(0));
+        let whole = lines
+            .len()
+            .saturating_sub(usize::try_from(odd).unwrap_or(0));
         for line in lines.into_iter().take(whole) {
             file.write_all(line?.as_bytes())
                 .map_err(|error| files::cannot_write(log, &error))?;
@@ -245,7 +251,8 @@ fn whole_ms(span: Duration) -> u64 {
 /// How many connections and how many complete ones, by arm.
 const COUNTS: &str = r#"group_by(_["arm"]) { |r| [count(), count_if(r["complete"])] }"#;
 /// Times to last byte, by arm; what never ended is slower than all that did, as on the page.
-const TIMES: &str = r#"group_by(_["arm"]) { |r| percentile(r["ttlb"] || 1e12, [0.25, 0.5, 0.75, 0.95]) }"#;
+const TIMES: &str =
+    r#"group_by(_["arm"]) { |r| percentile(r["ttlb"] || 1e12, [0.25, 0.5, 0.75, 0.95]) }"#;
 /// What stands for the time of what never ended.
 const NEVER_MS: f64 = 1e12;
 /// The share of packets lost, in percent, by arm.
@@ -367,7 +374,9 @@ fn page(
     let shares = if arguments.paired {
         Vec::new()
     } else {
-        arms.iter().map(|arm| (arm.name.clone(), arm.share)).collect()
+        arms.iter()
+            .map(|arm| (arm.name.clone(), arm.share))
+            .collect()
     };
     let settings = Settings {
         baseline: arms.get(experiment.baseline).map(|arm| arm.name.clone()),
@@ -427,18 +436,30 @@ fn page_facts(arguments: &Arguments, experiment: &Experiment, done: u64) -> Vec<
     let mut facts = vec![
         ("version", report::version()),
         ("experiment", format!("{} ({file})", experiment.name)),
-        ("where", "simulated, on modelled paths: docs/population.md".to_owned()),
+        (
+            "where",
+            "simulated, on modelled paths: docs/population.md".to_owned(),
+        ),
         ("connections", done.to_string()),
         ("seed", experiment.seed.to_string()),
-        ("given up after", format!("{} s", experiment.time_limit.as_secs_f64())),
+        (
+            "given up after",
+            format!("{} s", experiment.time_limit.as_secs_f64()),
+        ),
     ];
     let arms: Vec<(String, String)> = experiment
         .arms
         .iter()
         .map(|arm| (format!("arm {}", arm.name), arm.spec.to_string()))
         .collect();
-    facts.extend(arms.iter().map(|(name, spec)| (name.as_str(), spec.clone())));
-    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    facts.extend(
+        arms.iter()
+            .map(|(name, spec)| (name.as_str(), spec.clone())),
+    );
+    facts
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// How to ask again.

@@ -72,9 +72,17 @@ pub(crate) struct Arguments {
 }
 
 fn share(text: &str) -> Result<(String, f64), String> {
-    let (name, share) = text.rsplit_once('=').ok_or("it has the form ARM=N, such as baseline=9")?;
-    let share: f64 = share.parse().map_err(|_| format!("`{share}` is no number"))?;
-    if share.is_finite() && share > 0.0 { Ok((name.to_owned(), share)) } else { Err("a share is above zero".to_owned()) }
+    let (name, share) = text
+        .rsplit_once('=')
+        .ok_or("it has the form ARM=N, such as baseline=9")?;
+    let share: f64 = share
+        .parse()
+        .map_err(|_| format!("`{share}` is no number"))?;
+    if share.is_finite() && share > 0.0 {
+        Ok((name.to_owned(), share))
+    } else {
+        Err("a share is above zero".to_owned())
+    }
 }
 
 /// Does what it was told.
@@ -90,14 +98,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         threads: threads(arguments.jobs),
         title: arguments.title.clone(),
         commands: vec![again()],
-        facts: vec![("version".to_owned(), version()), ("seed of the bands".to_owned(), arguments.seed.to_string())],
+        facts: vec![
+            ("version".to_owned(), version()),
+            ("seed of the bands".to_owned(), arguments.seed.to_string()),
+        ],
         files: Vec::new(),
     };
     let comparison = compare(&arguments.logs, settings)?;
     let page = write(&comparison, &arguments.output, arguments.svg.as_deref())?;
-    let text = if arguments.json { comparison.json() } else { told(&comparison, &page) };
+    let text = if arguments.json {
+        comparison.json()
+    } else {
+        told(&comparison, &page)
+    };
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(|error| Failure::stdout(&error))?;
+    stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::stdout(&error))?;
     match comparison.trouble() {
         None => Ok(ExitCode::SUCCESS),
         Some(trouble) => Err(Failure::Run(format!(
@@ -107,7 +125,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 pub(crate) fn threads(jobs: Option<NonZeroUsize>) -> usize {
-    jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+    jobs.or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZeroUsize::get)
 }
 
 pub(crate) fn version() -> String {
@@ -115,13 +134,23 @@ pub(crate) fn version() -> String {
 }
 
 /// This command line, to be run again.
-#[expect(clippy::disallowed_methods, reason = "the binary is where the command line is")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the binary is where the command line is"
+)]
 pub(crate) fn again() -> String {
     let words = std::env::args().skip(1).map(|word| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
-        if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
     });
-    core::iter::once("lastbyte".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    core::iter::once("lastbyte".to_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Reads logs.
@@ -131,11 +160,14 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
     for log in logs {
         let name = log.display().to_string();
         if name == "-" {
-            inputs.push(Input::new("<stdin>", || Ok(Box::new(io::stdin()) as Box<dyn io::Read>)));
+            inputs.push(Input::new("<stdin>", || {
+                Ok(Box::new(io::stdin()) as Box<dyn io::Read>)
+            }));
             continue;
         }
         // What is not there is said before hours are spent on what is.
-        files::open(log).map_err(|error| Failure::Usage(format!("cannot read `{name}`: {error}")))?;
+        files::open(log)
+            .map_err(|error| Failure::Usage(format!("cannot read `{name}`: {error}")))?;
         let path = log.clone();
         inputs.push(Input::new(name, move || files::open(&path)));
     }
@@ -147,13 +179,22 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
 }
 
 /// Writes the page, and the charts if there is a folder for them. Returns where the page is.
-pub(crate) fn write(comparison: &Comparison, page: &Path, folder: Option<&Path>) -> Result<String, Failure> {
+pub(crate) fn write(
+    comparison: &Comparison,
+    page: &Path,
+    folder: Option<&Path>,
+) -> Result<String, Failure> {
     files::write(page, comparison.html().as_bytes())?;
     if let Some(folder) = folder {
         files::create_folder(folder)?;
         for figure in comparison.figures() {
-            files::write(&folder.join(format!("{}.svg", figure.name)), figure.svg().as_bytes())?;
-            let png = figure.png().ok_or_else(|| Failure::Run("no memory for a PNG".to_owned()))?;
+            files::write(
+                &folder.join(format!("{}.svg", figure.name)),
+                figure.svg().as_bytes(),
+            )?;
+            let png = figure
+                .png()
+                .ok_or_else(|| Failure::Run("no memory for a PNG".to_owned()))?;
             files::write(&folder.join(format!("{}.png", figure.name)), &png)?;
         }
     }

@@ -12,8 +12,14 @@ use crate::statistics::{
 };
 
 /// The percentiles of the charts, as places in [`Group::curves`]: the one at place 0 is P1.
-pub(super) const TABLE: [(usize, &str); 6] =
-    [(25, "P25"), (50, "P50"), (75, "P75"), (90, "P90"), (95, "P95"), (99, "P99")];
+pub(super) const TABLE: [(usize, &str); 6] = [
+    (25, "P25"),
+    (50, "P50"),
+    (75, "P75"),
+    (90, "P90"),
+    (95, "P95"),
+    (99, "P99"),
+];
 /// With fewer connections than this in an arm, a subgroup is said to be too small.
 pub(super) const SMALL: u64 = 200;
 /// Below this, the counts of the arms are said not to fit their shares. It is far below 5 %, as is usual for this check: a
@@ -105,7 +111,9 @@ pub(super) struct MeasureTable {
 
 /// The percentiles of charts.
 pub(super) fn chart_shares() -> Vec<f64> {
-    (1..=99).map(|percentile| f64::from(percentile) / 100.0).collect()
+    (1..=99)
+        .map(|percentile| f64::from(percentile) / 100.0)
+        .collect()
 }
 
 pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Error> {
@@ -126,7 +134,9 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     let lists: [Vec<Subgroup>; 2] = [bins, sites];
     let mut subgroups = Vec::new();
     for list in lists {
-        let list = list.into_iter().map(|one| group(&tally, &order, &asker, one, &settings));
+        let list = list
+            .into_iter()
+            .map(|one| group(&tally, &order, &asker, one, &settings));
         subgroups.extend(list.filter(|group| group.times.iter().any(|counts| counts.total() > 0)));
     }
     adjust(&mut subgroups);
@@ -144,7 +154,9 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
         measures: measures(&tally, &order, &asker, &counts),
         not_eligible: tally.not_eligible,
         without_arm: tally.without_arm,
-        outside_bins: outside.map(|(_, cell)| cell.ttlb.values().sum::<u64>() + cell.unfinished).sum(),
+        outside_bins: outside
+            .map(|(_, cell)| cell.ttlb.values().sum::<u64>() + cell.unfinished)
+            .sum(),
         trouble: tally.trouble.clone(),
         counts_query: asker.counts(&Subgroup::All),
         groups,
@@ -155,7 +167,10 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
 
 /// The arms' places in the tally: the baseline's first, then by name.
 fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
-    let unknown = |wanted: &str| Error::UnknownArm { wanted: wanted.to_owned(), arms: tally.arms.clone() };
+    let unknown = |wanted: &str| Error::UnknownArm {
+        wanted: wanted.to_owned(),
+        arms: tally.arms.clone(),
+    };
     let find = |name: &str| tally.arms.iter().position(|arm| arm == name);
     let baseline = match &settings.baseline {
         Some(name) => find(name).ok_or_else(|| unknown(name))?,
@@ -164,7 +179,9 @@ fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
     if let [only] = tally.arms.as_slice() {
         return Err(Error::OneArm(only.clone()));
     }
-    let mut others: Vec<usize> = (0..tally.arms.len()).filter(|arm| *arm != baseline).collect();
+    let mut others: Vec<usize> = (0..tally.arms.len())
+        .filter(|arm| *arm != baseline)
+        .collect();
     others.sort_by(|a, b| tally.arms[*a].cmp(&tally.arms[*b]));
     others.insert(0, baseline);
     Ok(others)
@@ -176,15 +193,30 @@ fn arms(tally: &Tally, settings: &Settings, order: &[usize]) -> Result<Vec<Arm>,
             return Err(Error::Share(name.clone()));
         }
     }
-    let share_of = |name: &str| settings.shares.iter().find(|(arm, _)| arm == name).map_or(1.0, |(_, share)| *share);
+    let share_of = |name: &str| {
+        settings
+            .shares
+            .iter()
+            .find(|(arm, _)| arm == name)
+            .map_or(1.0, |(_, share)| *share)
+    };
     let arms = order.iter().map(|arm| {
         let name = tally.arms[*arm].clone();
-        Arm { share: share_of(&name), name }
+        Arm {
+            share: share_of(&name),
+            name,
+        }
     });
     Ok(arms.collect())
 }
 
-fn group(tally: &Tally, order: &[usize], asker: &Asker<'_>, subgroup: Subgroup, settings: &Settings) -> Group {
+fn group(
+    tally: &Tally,
+    order: &[usize],
+    asker: &Asker<'_>,
+    subgroup: Subgroup,
+    settings: &Settings,
+) -> Group {
     let is_in = |site: usize, bin: Option<usize>| match &subgroup {
         Subgroup::All => true,
         Subgroup::Bin(wanted) => bin == Some(*wanted),
@@ -212,11 +244,21 @@ fn group(tally: &Tally, order: &[usize], asker: &Asker<'_>, subgroup: Subgroup, 
         Some(pairs) => {
             // Pairs are drawn one by one: fewer times if they are very many.
             let affordable = 1_000_000_000 / (pairs.len() * order.len()).max(1);
-            bootstrap::paired(pairs, &shares, replicates.min(affordable.max(200)), settings.seed)
+            bootstrap::paired(
+                pairs,
+                &shares,
+                replicates.min(affordable.max(200)),
+                settings.seed,
+            )
         }
         None => bootstrap::apart(&borrowed, &shares, replicates, settings.seed),
     };
-    let against = Against { groups: &borrowed, baseline: 0, shares: &shares, measure: Measure::Change };
+    let against = Against {
+        groups: &borrowed,
+        baseline: 0,
+        shares: &shares,
+        measure: Measure::Change,
+    };
     let curves = against.intervals(&resampled);
     let others = || (0..order.len()).map(|arm| (arm > 0).then_some(arm));
     Group {
@@ -290,8 +332,15 @@ fn adjust(groups: &mut [Group]) {
     }
 }
 
-fn losses(tally: &Tally, order: &[usize], asker: &Asker<'_>, settings: &Settings) -> Vec<LossGroup> {
-    let mut sites: Vec<usize> = (0..tally.sites.len()).filter(|site| !tally.sites[*site].is_empty()).collect();
+fn losses(
+    tally: &Tally,
+    order: &[usize],
+    asker: &Asker<'_>,
+    settings: &Settings,
+) -> Vec<LossGroup> {
+    let mut sites: Vec<usize> = (0..tally.sites.len())
+        .filter(|site| !tally.sites[*site].is_empty())
+        .collect();
     sites.sort_by(|a, b| tally.sites[*a].cmp(&tally.sites[*b]));
     let places = core::iter::once(None).chain(sites.into_iter().map(Some));
     let groups = places.map(|place| {
@@ -299,43 +348,89 @@ fn losses(tally: &Tally, order: &[usize], asker: &Asker<'_>, settings: &Settings
             .iter()
             .map(|arm| {
                 let histograms = tally.loss.iter();
-                let histograms = histograms.filter(|((of, site), _)| of == arm && place.is_none_or(|place| place == *site));
+                let histograms = histograms.filter(|((of, site), _)| {
+                    of == arm && place.is_none_or(|place| place == *site)
+                });
                 let cells: Vec<Cell> = histograms
-                    .map(|(_, histogram)| Cell { ttlb: histogram.clone(), unfinished: 0 })
+                    .map(|(_, histogram)| Cell {
+                        ttlb: histogram.clone(),
+                        unfinished: 0,
+                    })
                     .collect();
                 merged(cells.iter())
             })
             .collect();
         let shares = [0.5, 0.9, 0.99];
         let borrowed: Vec<&Counts> = loss.iter().collect();
-        let resampled = bootstrap::apart(&borrowed, &shares, settings.replicates.div_ceil(2), settings.seed);
-        let against = Against { groups: &borrowed, baseline: 0, shares: &shares, measure: Measure::Difference };
+        let resampled = bootstrap::apart(
+            &borrowed,
+            &shares,
+            settings.replicates.div_ceil(2),
+            settings.seed,
+        );
+        let against = Against {
+            groups: &borrowed,
+            baseline: 0,
+            shares: &shares,
+            measure: Measure::Difference,
+        };
         let percentiles = against.intervals(&resampled);
-        let subgroup = place.map_or(Subgroup::All, |site| Subgroup::Site(tally.sites[site].clone()));
+        let subgroup = place.map_or(Subgroup::All, |site| {
+            Subgroup::Site(tally.sites[site].clone())
+        });
         LossGroup {
-            title: place.map_or_else(|| "All connections".to_owned(), |site| tally.sites[site].clone()),
+            title: place.map_or_else(
+                || "All connections".to_owned(),
+                |site| tally.sites[site].clone(),
+            ),
             differences: differences(&loss),
             percentiles,
             query: asker.loss(&subgroup),
             loss,
         }
     });
-    groups.filter(|group| group.loss.iter().any(|counts| counts.total() > 0)).collect()
+    groups
+        .filter(|group| group.loss.iter().any(|counts| counts.total() > 0))
+        .collect()
 }
 
 fn differences(values: &[Counts]) -> Vec<Option<Estimate>> {
     let differences = values.iter().enumerate().map(|(arm, counts)| {
-        if arm == 0 { None } else { tests_of::mean_difference(counts, &values[0]) }
+        if arm == 0 {
+            None
+        } else {
+            tests_of::mean_difference(counts, &values[0])
+        }
     });
     differences.collect()
 }
 
-fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>, totals: &[u64]) -> Vec<MeasureTable> {
-    let known: Vec<u64> = order.iter().map(|arm| tally.measures[*arm].episodes.values().sum()).collect();
-    let table = |title, unit, note, of: fn(&super::gather::Measures) -> &Histogram, share_of, query| {
-        let values: Vec<Counts> = order.iter().map(|arm| Counts::new(of(&tally.measures[*arm]), 0)).collect();
-        MeasureTable { title, unit, note, differences: differences(&values), values, share_of, query }
-    };
+fn measures(
+    tally: &Tally,
+    order: &[usize],
+    asker: &Asker<'_>,
+    totals: &[u64],
+) -> Vec<MeasureTable> {
+    let known: Vec<u64> = order
+        .iter()
+        .map(|arm| tally.measures[*arm].episodes.values().sum())
+        .collect();
+    let table =
+        |title, unit, note, of: fn(&super::gather::Measures) -> &Histogram, share_of, query| {
+            let values: Vec<Counts> = order
+                .iter()
+                .map(|arm| Counts::new(of(&tally.measures[*arm]), 0))
+                .collect();
+            MeasureTable {
+                title,
+                unit,
+                note,
+                differences: differences(&values),
+                values,
+                share_of,
+                query,
+            }
+        };
     let _ = totals;
     let tables = [
         table(
@@ -382,5 +477,8 @@ fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>, totals: &[u64]) -
             asker.probe_timeouts(),
         ),
     ];
-    tables.into_iter().filter(|table| table.values.iter().any(|counts| counts.total() > 0)).collect()
+    tables
+        .into_iter()
+        .filter(|table| table.values.iter().any(|counts| counts.total() > 0))
+        .collect()
 }

@@ -21,8 +21,9 @@ const GROUND: Color = Color::solid(0xff_ffff);
 
 /// The colours of arms beside the baseline, which colour-blind readers can tell apart (Okabe and Ito), darkened to be read
 /// on white.
-pub(super) const ARMS: [u32; 8] =
-    [0xc9_7b00, 0x00_8a65, 0x00_5fa8, 0xc8_102e, 0x7b_4fa3, 0x2b_8cc4, 0x8a_5a00, 0x5c_6068];
+pub(super) const ARMS: [u32; 8] = [
+    0xc9_7b00, 0x00_8a65, 0x00_5fa8, 0xc8_102e, 0x7b_4fa3, 0x2b_8cc4, 0x8a_5a00, 0x5c_6068,
+];
 
 /// The colour of an arm; the baseline's is the ink of the zero line.
 pub(super) fn color(arm: usize) -> Color {
@@ -78,7 +79,13 @@ pub(super) fn all(analysis: &Analysis) -> Vec<(String, Scene)> {
 
 /// A name that can be that of a file.
 fn plain(name: &str) -> String {
-    let plain = name.chars().map(|c| if c.is_alphanumeric() || c == '-' || c == '_' { c } else { '-' });
+    let plain = name.chars().map(|c| {
+        if c.is_alphanumeric() || c == '-' || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    });
     plain.collect()
 }
 
@@ -93,11 +100,14 @@ pub(super) struct Domains {
 impl Domains {
     pub(super) fn of(analysis: &Analysis) -> Self {
         let of = |wanted: fn(&Subgroup) -> bool, from: usize, to: usize| {
-            let groups = analysis.groups.iter().filter(|group| wanted(&group.subgroup));
+            let groups = analysis
+                .groups
+                .iter()
+                .filter(|group| wanted(&group.subgroup));
             domain(groups, from, to)
         };
         Self {
-            all: of(|group| *group == Subgroup::All, 3, 97),
+            all: of(|group| *group == Subgroup::All, 5, 95),
             bins: of(|group| matches!(group, Subgroup::Bin(_)), 8, 92),
             sites: of(|group| matches!(group, Subgroup::Site(_)), 12, 88),
         }
@@ -112,15 +122,31 @@ impl Domains {
     }
 }
 
-/// The changes from one percentile to another, with room around them; never more than from a hundredth to four times.
+/// The changes from one percentile to another, with room around them, but no more than from a third to twice: what lies
+/// farther out is cut off. Bands count where there are connections enough to make them narrow.
 fn domain<'a>(groups: impl Iterator<Item = &'a Group>, from: usize, to: usize) -> (f64, f64) {
     let (mut low, mut high) = (-4.0f64, 4.0f64);
     for group in groups {
-        for (arm, curve) in group.curves.iter().enumerate().filter(|(arm, _)| *arm > 0) {
-            let cells = curve.iter().take(to).skip(from - 1);
-            for cell in cells.filter(|_| !group.is_small(arm) || group.subgroup == Subgroup::All) {
-                let values = cell.estimate.into_iter().chain(cell.alone.into_iter().flat_map(|(a, b)| [a, b]));
-                for value in values.map(|value| value * 100.0) {
+        for (arm, curve) in group.curves.iter().enumerate().skip(1) {
+            let is_small = group.is_small(arm);
+            // Of few connections the ends say nothing.
+            let (from, to) = if is_small {
+                (25.max(from), 75.min(to))
+            } else {
+                (from, to)
+            };
+            for cell in curve.iter().take(to).skip(from - 1) {
+                let band = cell
+                    .alone
+                    .filter(|_| !is_small)
+                    .into_iter()
+                    .flat_map(|(a, b)| [a, b]);
+                for value in cell
+                    .estimate
+                    .into_iter()
+                    .chain(band)
+                    .map(|value| value * 100.0)
+                {
                     low = low.min(value);
                     high = high.max(value);
                 }
@@ -128,7 +154,7 @@ fn domain<'a>(groups: impl Iterator<Item = &'a Group>, from: usize, to: usize) -
         }
     }
     let room = (high - low) * 0.06;
-    ((low - room).max(-99.0), (high + room).min(150.0))
+    ((low - room).max(-66.0), (high + room).min(100.0))
 }
 
 struct Drawing {
@@ -137,13 +163,32 @@ struct Drawing {
 }
 
 impl Drawing {
-    fn text(&mut self, at: Place, anchor: Anchor, size: f32, bold: bool, fill: Color, text: impl Into<String>) {
+    fn text(
+        &mut self,
+        at: Place,
+        anchor: Anchor,
+        size: f32,
+        bold: bool,
+        fill: Color,
+        text: impl Into<String>,
+    ) {
         let text = text.into();
-        self.shapes.push(Shape::Text { at, anchor, size, bold, fill, text });
+        self.shapes.push(Shape::Text {
+            at,
+            anchor,
+            size,
+            bold,
+            fill,
+            text,
+        });
     }
 
     fn width(&self, text: &str, size: f32, bold: bool) -> f32 {
-        self.fonts.as_ref().map_or(text.len() as f32 * size * 0.5, |fonts| fonts.width(text, size, bold))
+        self.fonts
+            .as_ref()
+            .map_or(text.len() as f32 * size * 0.5, |fonts| {
+                fonts.width(text, size, bold)
+            })
     }
 
     fn fitted(&self, text: &str, size: f32, bold: bool, width: f32) -> String {
@@ -154,19 +199,35 @@ impl Drawing {
     }
 
     fn line(&mut self, from: Place, to: Place, color: Color, width: f32, dashed: bool) {
-        let stroke = Stroke { color, width, dashed };
-        self.shapes.push(Shape::Lines { lines: vec![vec![from, to]], stroke });
+        let stroke = Stroke {
+            color,
+            width,
+            dashed,
+        };
+        self.shapes.push(Shape::Lines {
+            lines: vec![vec![from, to]],
+            stroke,
+        });
     }
 }
 
 /// A chart of a group. With a heading it stands alone, as a file.
-pub(super) fn chart(analysis: &Analysis, group: &Group, size: Size, domain: (f64, f64), heading: bool) -> Chart {
+pub(super) fn chart(
+    analysis: &Analysis,
+    group: &Group,
+    size: Size,
+    domain: (f64, f64),
+    heading: bool,
+) -> Chart {
     let (width, height, font) = match size {
         Size::Wide => (1000.0, 560.0, 13.0),
         Size::Narrow => (390.0, 470.0, 12.5),
         Size::Small => (390.0, 330.0, 12.5),
     };
-    let mut drawing = Drawing { fonts: Fonts::new(), shapes: Vec::new() };
+    let mut drawing = Drawing {
+        fonts: Fonts::new(),
+        shapes: Vec::new(),
+    };
     let mut top = 14.0;
     if heading {
         top = self::heading(&mut drawing, analysis, group, width);
@@ -183,27 +244,71 @@ pub(super) fn chart(analysis: &Analysis, group: &Group, size: Size, domain: (f64
     let y = Linear::new((0.0, 100.0), (f64::from(plot.bottom), f64::from(plot.top)));
     axes(&mut drawing, analysis, &plot, &x, &y, size, font);
     for (arm, curve) in group.curves.iter().enumerate().skip(1) {
-        band(&mut drawing, curve, |cell| cell.together, &plot, &x, &y, color(arm).with_opacity(0.09));
-        band(&mut drawing, curve, |cell| cell.alone, &plot, &x, &y, color(arm).with_opacity(0.19));
+        band(
+            &mut drawing,
+            curve,
+            |cell| cell.alone,
+            &plot,
+            &x,
+            &y,
+            color(arm).with_opacity(0.16),
+        );
+    }
+    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
+        let stroke = Stroke {
+            color: color(arm).with_opacity(0.7),
+            width: 1.0,
+            dashed: true,
+        };
+        for side in [
+            |cell: &Interval| cell.together.map(|(low, _)| low),
+            |cell: &Interval| cell.together.map(|(_, high)| high),
+        ] {
+            drawing.shapes.push(Shape::Lines {
+                lines: pieces(curve, side, &plot, &x, &y),
+                stroke,
+            });
+        }
     }
     zero_line(&mut drawing, analysis, &plot, &x, size, font);
     for (arm, curve) in group.curves.iter().enumerate().skip(1) {
-        let stroke = Stroke { color: color(arm), width: if size == Size::Small { 2.0 } else { 2.4 }, dashed: false };
-        drawing.shapes.push(Shape::Lines { lines: pieces(curve, &plot, &x, &y), stroke });
+        let stroke = Stroke {
+            color: color(arm),
+            width: if size == Size::Small { 2.0 } else { 2.4 },
+            dashed: false,
+        };
+        drawing.shapes.push(Shape::Lines {
+            lines: pieces(curve, |cell| cell.estimate, &plot, &x, &y),
+            stroke,
+        });
     }
     if size != Size::Small {
         names(&mut drawing, analysis, group, &plot, &x, &y, font);
     }
-    if (1..analysis.arms.len()).any(|arm| group.is_small(arm)) {
+    if heading && (1..analysis.arms.len()).any(|arm| group.is_small(arm)) {
         let text = "few connections: read the band, not the line";
         let at = ((plot.left + plot.right) / 2.0, plot.bottom - 9.0);
-        label(&mut drawing, at, Anchor::Middle, font - 1.0, false, MUTED, text);
+        label(
+            &mut drawing,
+            at,
+            Anchor::Middle,
+            font - 1.0,
+            false,
+            MUTED,
+            text,
+        );
     }
     let title = match group.subgroup {
         Subgroup::All => "TTLB change by percentile".to_owned(),
         _ => format!("TTLB change by percentile: {}", group.title),
     };
-    let scene = Scene { width, height, title, description: described(analysis, group), shapes: drawing.shapes };
+    let scene = Scene {
+        width,
+        height,
+        title,
+        description: described(analysis, group),
+        shapes: drawing.shapes,
+    };
     Chart { scene, plot }
 }
 
@@ -217,10 +322,18 @@ fn described(analysis: &Analysis, group: &Group) -> String {
     for (arm, curve) in group.curves.iter().enumerate().skip(1) {
         let at = |percentile: usize| {
             let estimate = curve.get(percentile - 1).and_then(|cell| cell.estimate);
-            estimate.map_or_else(|| "unknown".to_owned(), |value| super::tables::percent(value))
+            estimate.map_or_else(
+                || "unknown".to_owned(),
+                |value| super::tables::percent(value),
+            )
         };
         let name = &analysis.arms[arm].name;
-        text.push_str(&format!(" {name}: {} at P10, {} at P50, {} at P90.", at(10), at(50), at(90)));
+        text.push_str(&format!(
+            " {name}: {} at P10, {} at P50, {} at P90.",
+            at(10),
+            at(50),
+            at(90)
+        ));
     }
     text
 }
@@ -238,11 +351,26 @@ fn heading(drawing: &mut Drawing, analysis: &Analysis, group: &Group, width: f32
     62.0
 }
 
-fn axes(drawing: &mut Drawing, analysis: &Analysis, plot: &Plot, x: &Linear, y: &Linear, size: Size, font: f32) {
+fn axes(
+    drawing: &mut Drawing,
+    analysis: &Analysis,
+    plot: &Plot,
+    x: &Linear,
+    y: &Linear,
+    size: Size,
+    font: f32,
+) {
     for percentile in [0, 10, 25, 50, 75, 90, 100] {
         let at = y.place(f64::from(percentile)) as f32;
         drawing.line((plot.left, at), (plot.right, at), GRID, 1.0, false);
-        drawing.text((plot.left - 8.0, at + font * 0.35), Anchor::End, font, false, MUTED, format!("P{percentile}"));
+        drawing.text(
+            (plot.left - 8.0, at + font * 0.35),
+            Anchor::End,
+            font,
+            false,
+            MUTED,
+            format!("P{percentile}"),
+        );
     }
     let wanted = if size == Size::Wide { 10 } else { 5 };
     for (value, label) in ticks(plot.domain, wanted, Unit::Percent) {
@@ -253,37 +381,90 @@ fn axes(drawing: &mut Drawing, analysis: &Analysis, plot: &Plot, x: &Linear, y: 
             None if value > 0.0 => format!("+{label}"),
             None => label,
         };
-        drawing.text((at, plot.bottom + font + 6.0), Anchor::Middle, font, false, MUTED, label);
+        drawing.text(
+            (at, plot.bottom + font + 6.0),
+            Anchor::Middle,
+            font,
+            false,
+            MUTED,
+            label,
+        );
     }
-    drawing.line((plot.left, plot.bottom), (plot.right, plot.bottom), FRAME, 1.0, false);
+    drawing.line(
+        (plot.left, plot.bottom),
+        (plot.right, plot.bottom),
+        FRAME,
+        1.0,
+        false,
+    );
     let line = plot.bottom + font + 29.0;
     let baseline = &analysis.arms[0].name;
-    let full = format!("change of TTLB against {baseline}");
+    let full = match size {
+        Size::Small => "change of TTLB".to_owned(),
+        _ => format!("change of TTLB against {baseline}"),
+    };
     let room = plot.right - plot.left;
     let (faster, slower) = ("← faster", "slower →");
     let sides = drawing.width(faster, font, true) + drawing.width(slower, font, true) + 24.0;
     let title = drawing.fitted(&full, font, false, room - sides);
     drawing.text((plot.left, line), Anchor::Start, font, true, INK, faster);
-    drawing.text(((plot.left + plot.right) / 2.0, line), Anchor::Middle, font, false, INK, title);
+    drawing.text(
+        ((plot.left + plot.right) / 2.0, line),
+        Anchor::Middle,
+        font,
+        false,
+        INK,
+        title,
+    );
     drawing.text((plot.right, line), Anchor::End, font, true, INK, slower);
     if size != Size::Small {
-        drawing.text((10.0, plot.top - 11.0), Anchor::Start, font, false, INK, "percentile of connections, by TTLB");
+        drawing.text(
+            (10.0, plot.top - 11.0),
+            Anchor::Start,
+            font,
+            false,
+            INK,
+            "percentile of connections, by TTLB",
+        );
     }
 }
 
-fn zero_line(drawing: &mut Drawing, analysis: &Analysis, plot: &Plot, x: &Linear, size: Size, font: f32) {
+fn zero_line(
+    drawing: &mut Drawing,
+    analysis: &Analysis,
+    plot: &Plot,
+    x: &Linear,
+    size: Size,
+    font: f32,
+) {
     let at = x.place(0.0) as f32;
     drawing.line((at, plot.top), (at, plot.bottom), INK, 1.3, false);
     if size == Size::Wide {
         let baseline = drawing.fitted(&analysis.arms[0].name, font, false, 180.0);
         let half = drawing.width(&baseline, font, false) / 2.0;
         let at = at.clamp(plot.left + half, plot.right - half);
-        label(drawing, (at, plot.top - 5.0), Anchor::Middle, font, false, MUTED, &baseline);
+        label(
+            drawing,
+            (at, plot.top - 5.0),
+            Anchor::Middle,
+            font,
+            false,
+            MUTED,
+            &baseline,
+        );
     }
 }
 
 /// A text with ground below it, so that it can be read over lines.
-fn label(drawing: &mut Drawing, at: Place, anchor: Anchor, size: f32, bold: bool, color: Color, text: &str) {
+fn label(
+    drawing: &mut Drawing,
+    at: Place,
+    anchor: Anchor,
+    size: f32,
+    bold: bool,
+    color: Color,
+    text: &str,
+) {
     let width = drawing.width(text, size, bold);
     let left = match anchor {
         Anchor::Start => at.0,
@@ -303,11 +484,20 @@ fn place(percentile: usize) -> f64 {
 }
 
 /// The parts of a curve that lie in the plot.
-fn pieces(curve: &[Interval], plot: &Plot, x: &Linear, y: &Linear) -> Vec<Vec<Place>> {
+fn pieces(
+    curve: &[Interval],
+    of: fn(&Interval) -> Option<f64>,
+    plot: &Plot,
+    x: &Linear,
+    y: &Linear,
+) -> Vec<Vec<Place>> {
     let (low, high) = plot.domain;
     let mut pieces = vec![Vec::new()];
     for (percentile, cell) in curve.iter().enumerate() {
-        match cell.estimate.map(|value| value * 100.0).filter(|value| (low..=high).contains(value)) {
+        match of(cell)
+            .map(|value| value * 100.0)
+            .filter(|value| (low..=high).contains(value))
+        {
             Some(value) => {
                 if let Some(piece) = pieces.last_mut() {
                     piece.push((x.place(value) as f32, y.place(place(percentile)) as f32));
@@ -332,7 +522,9 @@ fn band(
     let (low, high) = plot.domain;
     let mut runs: Vec<Vec<(f64, f64, usize)>> = vec![Vec::new()];
     for (percentile, cell) in curve.iter().enumerate() {
-        let inside = of(cell).map(|(from, to)| (from * 100.0, to * 100.0)).filter(|(from, to)| *from <= high && *to >= low);
+        let inside = of(cell)
+            .map(|(from, to)| (from * 100.0, to * 100.0))
+            .filter(|(from, to)| *from <= high && *to >= low);
         match inside {
             Some((from, to)) => {
                 if let Some(run) = runs.last_mut() {
@@ -343,15 +535,33 @@ fn band(
         }
     }
     for run in runs.iter().filter(|run| run.len() > 1) {
-        let at = |value: f64, percentile: usize| (x.place(value) as f32, y.place(place(percentile)) as f32);
-        let up = run.iter().map(|(from, _, percentile)| at(*from, *percentile));
-        let down = run.iter().rev().map(|(_, to, percentile)| at(*to, *percentile));
-        drawing.shapes.push(Shape::Area { outline: up.chain(down).collect(), fill });
+        let at = |value: f64, percentile: usize| {
+            (x.place(value) as f32, y.place(place(percentile)) as f32)
+        };
+        let up = run
+            .iter()
+            .map(|(from, _, percentile)| at(*from, *percentile));
+        let down = run
+            .iter()
+            .rev()
+            .map(|(_, to, percentile)| at(*to, *percentile));
+        drawing.shapes.push(Shape::Area {
+            outline: up.chain(down).collect(),
+            fill,
+        });
     }
 }
 
 /// Each arm's name beside its line, where the lines are farthest apart.
-fn names(drawing: &mut Drawing, analysis: &Analysis, group: &Group, plot: &Plot, x: &Linear, y: &Linear, font: f32) {
+fn names(
+    drawing: &mut Drawing,
+    analysis: &Analysis,
+    group: &Group,
+    plot: &Plot,
+    x: &Linear,
+    y: &Linear,
+    font: f32,
+) {
     let mut taken: Vec<(f32, f32, f32)> = Vec::new();
     for (arm, curve) in group.curves.iter().enumerate().skip(1) {
         let text = drawing.fitted(&analysis.arms[arm].name, font, true, 150.0);
@@ -362,7 +572,9 @@ fn names(drawing: &mut Drawing, analysis: &Analysis, group: &Group, plot: &Plot,
         };
         let mut best: Option<(f32, Place, Anchor)> = None;
         for percentile in (8..=94).step_by(2) {
-            let Some(here) = at(curve, percentile) else { continue };
+            let Some(here) = at(curve, percentile) else {
+                continue;
+            };
             let height = y.place(percentile as f64) as f32 + font * 0.35;
             for (anchor, from, to) in [
                 (Anchor::Start, here + 8.0, here + 8.0 + width),
@@ -372,15 +584,35 @@ fn names(drawing: &mut Drawing, analysis: &Analysis, group: &Group, plot: &Plot,
                     continue;
                 }
                 // How far the nearest other line, name or the zero line is from the text.
-                let lines = group.curves.iter().enumerate().skip(1).filter(|(other, _)| *other != arm);
+                let lines = group
+                    .curves
+                    .iter()
+                    .enumerate()
+                    .skip(1)
+                    .filter(|(other, _)| *other != arm);
                 let lines = lines.flat_map(|(_, other)| {
-                    (percentile.saturating_sub(3).max(1)..=(percentile + 3).min(99)).filter_map(|near| at(other, near))
+                    (percentile.saturating_sub(3).max(1)..=(percentile + 3).min(99))
+                        .filter_map(|near| at(other, near))
                 });
                 let zero = x.place(0.0) as f32;
-                let gap = |place: f32| if place < from { from - place } else if place > to { place - to } else { -20.0 };
+                let gap = |place: f32| {
+                    if place < from {
+                        from - place
+                    } else if place > to {
+                        place - to
+                    } else {
+                        -20.0
+                    }
+                };
                 let own = (percentile.saturating_sub(4).max(1)..=(percentile + 4).min(99))
                     .filter_map(|near| at(curve, near))
-                    .map(|place| if place > from && place < to { -30.0 } else { 40.0 });
+                    .map(|place| {
+                        if place > from && place < to {
+                            -30.0
+                        } else {
+                            40.0
+                        }
+                    });
                 let mut clear = lines.chain([zero]).map(gap).chain(own).fold(60.0, f32::min);
                 for (left, right, line) in &taken {
                     if (line - height).abs() < font * 1.5 && from < right + 8.0 && to > left - 8.0 {
@@ -394,7 +626,11 @@ fn names(drawing: &mut Drawing, analysis: &Analysis, group: &Group, plot: &Plot,
             }
         }
         if let Some((_, at, anchor)) = best {
-            let left = if anchor == Anchor::Start { at.0 } else { at.0 - width };
+            let left = if anchor == Anchor::Start {
+                at.0
+            } else {
+                at.0 - width
+            };
             taken.push((left, left + width, at.1));
             label(drawing, at, anchor, font, true, color(arm), &text);
         }

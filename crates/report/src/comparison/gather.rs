@@ -84,7 +84,8 @@ pub(super) fn tally(inputs: Vec<Input>, settings: &Settings) -> Result<Tally, Er
         ..Options::default()
     };
     let text = queries::reading(settings);
-    let query = Query::compile(&text, &[], options).map_err(|error| Error::Expression(error.to_string()))?;
+    let query = Query::compile(&text, &[], options)
+        .map_err(|error| Error::Expression(error.to_string()))?;
     let mut counter = Counter::new();
     let mut errors = Vec::new();
     let whole = query.run(inputs, &mut counter, &mut errors);
@@ -142,7 +143,14 @@ struct Pairing {
 }
 
 impl Pairing {
-    fn add(&mut self, seed: Option<u64>, arm: usize, site: usize, bin: Option<usize>, member: Member) {
+    fn add(
+        &mut self,
+        seed: Option<u64>,
+        arm: usize,
+        site: usize,
+        bin: Option<usize>,
+        member: Member,
+    ) {
         if !self.is_possible {
             return;
         }
@@ -152,7 +160,14 @@ impl Pairing {
         };
         match self.blocks.last_mut().filter(|_| self.seed == Some(seed)) {
             Some(block) => {
-                self.shared += usize::from(block.members.iter().filter(|one| **one != Member::Absent).count() == 1);
+                self.shared += usize::from(
+                    block
+                        .members
+                        .iter()
+                        .filter(|one| **one != Member::Absent)
+                        .count()
+                        == 1,
+                );
                 if block.members.len() <= arm {
                     block.members.resize(arm + 1, Member::Absent);
                 }
@@ -176,7 +191,9 @@ impl Pairing {
 
     /// Nearly all have company. The last may have lost its own.
     fn is_paired(&self) -> bool {
-        self.is_possible && self.shared > 0 && self.shared * 20 >= self.blocks.len().saturating_sub(1) * 19
+        self.is_possible
+            && self.shared > 0
+            && self.shared * 20 >= self.blocks.len().saturating_sub(1) * 19
     }
 
     fn give_up(&mut self) {
@@ -228,12 +245,18 @@ impl Counter {
             cells: BTreeMap::new(),
             loss: BTreeMap::new(),
             measures: Vec::new(),
-            pairing: Pairing { blocks: Vec::new(), seed: None, is_possible: true, shared: 0 },
+            pairing: Pairing {
+                blocks: Vec::new(),
+                seed: None,
+                is_possible: true,
+                shared: 0,
+            },
         }
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), Error> {
-        let row: Vec<Value> = serde_json::from_slice(line).map_err(|error| Error::Row(error.to_string()))?;
+        let row: Vec<Value> =
+            serde_json::from_slice(line).map_err(|error| Error::Row(error.to_string()))?;
         let of = |column: usize| row.get(column).unwrap_or(&Value::Null);
         let whole = |column: usize| whole(of(column));
         self.lines += 1;
@@ -257,7 +280,9 @@ impl Counter {
         };
         let arm = self.arms.place(&arm);
         if arm >= ARMS_MAX {
-            return Err(Error::TooManyArms(self.arms.names.iter().take(4).cloned().collect()));
+            return Err(Error::TooManyArms(
+                self.arms.names.iter().take(4).cloned().collect(),
+            ));
         }
         if self.measures.len() <= arm {
             self.measures.resize_with(arm + 1, Measures::default);
@@ -267,10 +292,16 @@ impl Counter {
             site => name(site),
         };
         let is_new = !self.sites.places.contains_key(&site);
-        let site = if is_new && self.sites.names.len() >= SITES_MAX { OTHER_SITES } else { &site };
+        let site = if is_new && self.sites.names.len() >= SITES_MAX {
+            OTHER_SITES
+        } else {
+            &site
+        };
         let site = self.sites.place(site);
         let size = whole(column::SIZE).unwrap_or(0);
-        let bin = BINS.iter().position(|(from, to, _)| (*from..*to).contains(&size));
+        let bin = BINS
+            .iter()
+            .position(|(from, to, _)| (*from..*to).contains(&size));
         let ttlb = whole(column::TTLB);
         let cell = self.cells.entry((arm, site, bin)).or_default();
         match ttlb {
@@ -279,10 +310,19 @@ impl Counter {
         }
         if let Some(loss) = of(column::LOSS).as_f64() {
             let hundredths = (loss * 100.0).round().max(0.0) as u64;
-            *self.loss.entry((arm, site)).or_default().entry(hundredths).or_insert(0) += 1;
+            *self
+                .loss
+                .entry((arm, site))
+                .or_default()
+                .entry(hundredths)
+                .or_insert(0) += 1;
         }
         let measures = &mut self.measures[arm];
-        let handshake = if of(column::NAMED).is_null() { whole(column::CONFIRMED) } else { whole(column::HANDSHAKE) };
+        let handshake = if of(column::NAMED).is_null() {
+            whole(column::CONFIRMED)
+        } else {
+            whole(column::HANDSHAKE)
+        };
         for (histogram, value) in [
             (&mut measures.handshake, handshake),
             (&mut measures.ttfb, whole(column::TTFB)),
@@ -299,11 +339,14 @@ impl Counter {
         {
             self.experiments.insert(experiment.to_owned());
             if self.experiments.len() > 1 {
-                return Err(Error::SeveralExperiments(self.experiments.iter().cloned().collect()));
+                return Err(Error::SeveralExperiments(
+                    self.experiments.iter().cloned().collect(),
+                ));
             }
         }
         let member = ttlb.map_or(Member::Unfinished, Member::Value);
-        self.pairing.add(whole(column::SEED), arm, site, bin, member);
+        self.pairing
+            .add(whole(column::SEED), arm, site, bin, member);
         Ok(())
     }
 
@@ -312,11 +355,17 @@ impl Counter {
             return Err(match trouble {
                 Some(trouble) if !trouble.is_empty() => Error::NotALog(trouble),
                 _ if self.lines == 0 => Error::Empty,
-                _ => Error::NoArms { lines: self.lines, not_eligible: self.not_eligible },
+                _ => Error::NoArms {
+                    lines: self.lines,
+                    not_eligible: self.not_eligible,
+                },
             });
         }
         if self.named > 0 && self.h2o > 0 {
-            return Err(Error::MixedLines { named: self.named, h2o: self.h2o });
+            return Err(Error::MixedLines {
+                named: self.named,
+                h2o: self.h2o,
+            });
         }
         let is_paired = self.pairing.is_paired();
         let (mut measures, arms) = (self.measures, self.arms.names);
@@ -324,7 +373,11 @@ impl Counter {
         Ok(Tally {
             arms,
             sites: self.sites.names,
-            dialect: if self.h2o > 0 { Dialect::H2o } else { Dialect::Named },
+            dialect: if self.h2o > 0 {
+                Dialect::H2o
+            } else {
+                Dialect::Named
+            },
             experiment: self.experiments.into_iter().next(),
             cells: self.cells,
             loss: self.loss,

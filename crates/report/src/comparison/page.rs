@@ -25,19 +25,29 @@ const PROGRAM: &str = include_str!("page.js");
 /// The page.
 pub(super) fn document(analysis: &Analysis) -> String {
     let title = escaped(&words::title(analysis));
-    let mut page = Page { analysis, domains: Domains::of(analysis), body: String::new(), charts: Vec::new() };
+    let mut page = Page {
+        analysis,
+        domains: Domains::of(analysis),
+        body: String::new(),
+        charts: Vec::new(),
+    };
     page.head();
     page.overall();
     page.verdicts();
-    page.parts("size", "By object size", |subgroup| matches!(subgroup, Subgroup::Bin(_)));
-    page.parts("site", "By site", |subgroup| matches!(subgroup, Subgroup::Site(_)));
+    page.parts("size", "By object size", |subgroup| {
+        matches!(subgroup, Subgroup::Bin(_))
+    });
+    page.parts("site", "By site", |subgroup| {
+        matches!(subgroup, Subgroup::Site(_))
+    });
     page.times();
     page.losses();
     page.ended();
     page.measures();
     page.ratio();
     page.method();
-    let data = script_safe(&json!({ "arms": arm_names(analysis), "charts": page.charts }).to_string());
+    let data =
+        script_safe(&json!({ "arms": arm_names(analysis), "charts": page.charts }).to_string());
     let body = page.body;
     format!(
         r#"<!doctype html>
@@ -67,7 +77,9 @@ fn arm_names(analysis: &Analysis) -> Vec<&str> {
 
 /// JSON that can end no `script` element.
 fn script_safe(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+    json.replace('<', "\\u003c")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
 }
 
 /// The numbers, for other programs.
@@ -157,7 +169,11 @@ impl Page<'_> {
             if let Some(rest) = sentence.strip_prefix(one.name.as_str())
                 && rest.starts_with([':', ' '])
             {
-                return format!("<b>{}</b>{}", tables::named(&one.name, Some(arm)), escaped(rest));
+                return format!(
+                    "<b>{}</b>{}",
+                    tables::named(&one.name, Some(arm)),
+                    escaped(rest)
+                );
             }
         }
         escaped(sentence)
@@ -166,7 +182,12 @@ impl Page<'_> {
     fn head(&mut self) {
         let analysis = self.analysis;
         let total: u64 = analysis.groups[0].times.iter().map(Counts::total).sum();
-        let names: Vec<&str> = analysis.arms.iter().skip(1).map(|arm| arm.name.as_str()).collect();
+        let names: Vec<&str> = analysis
+            .arms
+            .iter()
+            .skip(1)
+            .map(|arm| arm.name.as_str())
+            .collect();
         let kind = if analysis.is_paired {
             format!("{} paths, each in every arm", count(analysis.pairs as u64))
         } else {
@@ -187,7 +208,9 @@ impl Page<'_> {
         );
         let warnings = words::warnings(analysis);
         if !warnings.is_empty() {
-            self.add("<section class=\"warning\" role=\"note\" aria-label=\"Beware\"><h2>Beware</h2>\n");
+            self.add(
+                "<section class=\"warning\" role=\"note\" aria-label=\"Beware\"><h2>Beware</h2>\n",
+            );
             self.list("plain", &warnings);
             self.add("</section>\n");
         }
@@ -195,7 +218,12 @@ impl Page<'_> {
     }
 
     fn links(&self) -> String {
-        let has = |wanted: fn(&Subgroup) -> bool| self.analysis.groups.iter().any(|group| wanted(&group.subgroup));
+        let has = |wanted: fn(&Subgroup) -> bool| {
+            self.analysis
+                .groups
+                .iter()
+                .any(|group| wanted(&group.subgroup))
+        };
         let mut links = vec![("all", "Overall"), ("verdict", "What is told")];
         if has(|subgroup| matches!(subgroup, Subgroup::Bin(_))) {
             links.push(("size", "Size"));
@@ -203,8 +231,17 @@ impl Page<'_> {
         if has(|subgroup| matches!(subgroup, Subgroup::Site(_))) {
             links.push(("site", "Site"));
         }
-        links.extend([("times", "TTLB"), ("loss", "Loss"), ("ended", "Ended"), ("measures", "More"), ("ratio", "Arms"), ("method", "Method")]);
-        let links = links.iter().map(|(id, text)| format!("<a href=\"#{id}\">{text}</a>"));
+        links.extend([
+            ("times", "TTLB"),
+            ("loss", "Loss"),
+            ("ended", "Ended"),
+            ("measures", "More"),
+            ("ratio", "Arms"),
+            ("method", "Method"),
+        ]);
+        let links = links
+            .iter()
+            .map(|(id, text)| format!("<a href=\"#{id}\">{text}</a>"));
         links.collect::<Vec<_>>().join(" ")
     }
 
@@ -215,12 +252,28 @@ impl Page<'_> {
         self.add("<div class=\"cards\">\n");
         for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
             let cell = group.curves[arm][49];
-            let estimate = cell.estimate.map_or_else(|| tables::ABSENT.to_owned(), percent);
-            let range = cell.together.or(cell.alone).map_or_else(String::new, percent_range);
-            let mean = group.means[arm].map_or_else(|| tables::ABSENT.to_owned(), |mean| percent(mean.value));
-            let loss = analysis.loss.first().and_then(|loss| tables::hundredths(loss.differences[arm]));
-            let loss = loss.map_or_else(|| tables::ABSENT.to_owned(), |loss| tables::points(loss.value));
-            let at = |place: usize| group.curves[arm][place - 1].estimate.map_or_else(|| tables::ABSENT.to_owned(), percent);
+            let estimate = cell
+                .estimate
+                .map_or_else(|| tables::ABSENT.to_owned(), percent);
+            let range = cell
+                .together
+                .or(cell.alone)
+                .map_or_else(String::new, percent_range);
+            let mean = group.means[arm]
+                .map_or_else(|| tables::ABSENT.to_owned(), |mean| percent(mean.value));
+            let loss = analysis
+                .loss
+                .first()
+                .and_then(|loss| tables::hundredths(loss.differences[arm]));
+            let loss = loss.map_or_else(
+                || tables::ABSENT.to_owned(),
+                |loss| tables::points(loss.value),
+            );
+            let at = |place: usize| {
+                group.curves[arm][place - 1]
+                    .estimate
+                    .map_or_else(|| tables::ABSENT.to_owned(), percent)
+            };
             let _ = writeln!(
                 self.body,
                 "<div class=\"card\"><h2>{}</h2><p class=\"big\">{estimate}</p><p>median TTLB, {range}</p>\
@@ -239,8 +292,8 @@ impl Page<'_> {
         self.chart(group, &[Size::Wide, Size::Narrow]);
         self.add(
             "<p class=\"note\">Left of zero is faster. At height P50 stands the change of the median: (arm − baseline) / baseline of \
-             the two groups’ percentiles. Dark bands hold 95 % at one percentile alone; light ones at all from P5 to P95 and all arms \
-             at once: where a light band is clear of zero, the difference is told. Transfers that never ended count as slower than all \
+             the two groups’ percentiles. Bands hold 95 % at one percentile alone; dashed lines, at all from P5 to P95 and in all arms at \
+             once: where both dashed lines of an arm are on one side of zero, the difference is told. Transfers that never ended count as slower than all \
              that did.</p>\n",
         );
         self.query(&group.curve_query);
@@ -264,24 +317,56 @@ impl Page<'_> {
             Subgroup::All => String::new(),
             _ => {
                 let total: u64 = group.times.iter().map(Counts::total).sum();
-                format!("<b>{}</b> <span>{} connections</span>", escaped(&group.title), count(total))
+                let is_small = (1..analysis.arms.len()).any(|arm| group.is_small(arm));
+                let few = if is_small {
+                    ": few, so read the bands"
+                } else {
+                    ""
+                };
+                format!(
+                    "<b>{}</b> <span>{} connections{few}</span>",
+                    escaped(&group.title),
+                    count(total)
+                )
             }
         };
         let number = self.charts.len();
-        let _ = writeln!(self.body, "<figure class=\"chart\" data-chart=\"{number}\"><figcaption>{title}</figcaption>");
+        let _ = writeln!(
+            self.body,
+            "<figure class=\"chart\" data-chart=\"{number}\"><figcaption>{title}</figcaption>"
+        );
         let mut plots = Vec::new();
         for size in sizes {
-            let Chart { scene, plot } = figure::chart(analysis, group, *size, self.domains.of_group(group), false);
+            let Chart { scene, plot } =
+                figure::chart(analysis, group, *size, self.domains.of_group(group), false);
             let class = match (size, sizes.len()) {
                 (Size::Wide, 2..) => "wide",
                 (Size::Narrow, 2..) => "narrow",
                 _ => "only",
             };
-            let _ = writeln!(self.body, "<div class=\"plot {class}\">{}</div>", svg::inline(&scene));
-            plots.push(json!([plot.left, plot.top, plot.right, plot.bottom, plot.domain.0, plot.domain.1]));
+            let _ = writeln!(
+                self.body,
+                "<div class=\"plot {class}\">{}</div>",
+                svg::inline(&scene)
+            );
+            plots.push(json!([
+                plot.left,
+                plot.top,
+                plot.right,
+                plot.bottom,
+                plot.domain.0,
+                plot.domain.1
+            ]));
         }
-        let _ = writeln!(self.body, "<div class=\"read\">{}</div></figure>", self.readout(group, 50));
-        let base: Vec<Option<u64>> = chart_shares().iter().map(|share| group.times[0].percentile(*share)).collect();
+        let _ = writeln!(
+            self.body,
+            "<div class=\"read\">{}</div></figure>",
+            self.readout(group, 50)
+        );
+        let base: Vec<Option<u64>> = chart_shares()
+            .iter()
+            .map(|share| group.times[0].percentile(*share))
+            .collect();
         let arms: Vec<Value> = (1..analysis.arms.len())
             .map(|arm| {
                 let curve = &group.curves[arm];
@@ -295,13 +380,19 @@ impl Page<'_> {
                 })
             })
             .collect();
-        self.charts.push(json!({ "plots": plots, "base": base, "arms": arms }));
+        self.charts
+            .push(json!({ "plots": plots, "base": base, "arms": arms }));
     }
 
     /// What the charts say at one percentile: the same markup that the program writes.
     fn readout(&self, group: &Group, percentile: usize) -> String {
         let share = percentile as f64 / 100.0;
-        let ms = |value: Option<u64>| value.map_or_else(|| "never".to_owned(), |value| format!("{}\u{a0}ms", count(value)));
+        let ms = |value: Option<u64>| {
+            value.map_or_else(
+                || "never".to_owned(),
+                |value| format!("{}\u{a0}ms", count(value)),
+            )
+        };
         let base = ms(group.times[0].percentile(share));
         let mut rows = format!(
             "<table><tbody><tr><th scope=\"row\">{}</th><td>{base}</td><td></td></tr>",
@@ -309,8 +400,12 @@ impl Page<'_> {
         );
         for (arm, one) in self.analysis.arms.iter().enumerate().skip(1) {
             let cell = group.curves[arm][percentile - 1];
-            let change = cell.estimate.map_or_else(|| tables::ABSENT.to_owned(), percent);
-            let range = cell.alone.map_or_else(|| "too few".to_owned(), percent_range);
+            let change = cell
+                .estimate
+                .map_or_else(|| tables::ABSENT.to_owned(), percent);
+            let range = cell
+                .alone
+                .map_or_else(|| "too few".to_owned(), percent_range);
             let _ = write!(
                 rows,
                 "<tr><th scope=\"row\">{}</th><td>{}</td><td>{change} <small>{range}</small></td></tr>",
@@ -324,11 +419,20 @@ impl Page<'_> {
 
     fn numbers(&mut self, group: &Group) {
         let table = tables::curve(self.analysis, group);
-        let _ = writeln!(self.body, "<details><summary>The chart in numbers</summary>{table}</details>");
+        let _ = writeln!(
+            self.body,
+            "<details><summary>The chart in numbers</summary>{table}</details>"
+        );
     }
 
     fn query(&mut self, query: &str) {
-        let files: Vec<String> = self.analysis.settings.files.iter().map(|file| shell(file)).collect();
+        let files: Vec<String> = self
+            .analysis
+            .settings
+            .files
+            .iter()
+            .map(|file| shell(file))
+            .collect();
         let command = format!("lastbyte query {} {}", shell(query), files.join(" "));
         let _ = writeln!(
             self.body,
@@ -359,11 +463,19 @@ impl Page<'_> {
 
     fn parts(&mut self, id: &str, title: &str, wanted: fn(&Subgroup) -> bool) {
         let analysis = self.analysis;
-        let groups: Vec<&Group> = analysis.groups.iter().filter(|group| wanted(&group.subgroup)).collect();
+        let groups: Vec<&Group> = analysis
+            .groups
+            .iter()
+            .filter(|group| wanted(&group.subgroup))
+            .collect();
         if groups.is_empty() {
             return;
         }
-        let _ = writeln!(self.body, "<section id=\"{id}\"><h2>{title}</h2>\n{}<div class=\"many\">", self.legend());
+        let _ = writeln!(
+            self.body,
+            "<section id=\"{id}\"><h2>{title}</h2>\n{}<div class=\"many {id}s\">",
+            self.legend()
+        );
         for group in &groups {
             self.chart(group, &[Size::Small]);
         }
@@ -381,14 +493,22 @@ impl Page<'_> {
             if analysis.is_paired { "Wilcoxon’s signed ranks of the ratios" } else { "the test of Mann and Whitney" },
             "Colour marks what stays below 0.05."
         ));
-        let queries: Vec<(String, String)> =
-            groups.iter().map(|group| (group.title.clone(), group.curve_query.clone())).collect();
+        let queries: Vec<(String, String)> = groups
+            .iter()
+            .map(|group| (group.title.clone(), group.curve_query.clone()))
+            .collect();
         self.queries(&queries);
         self.add("</section>\n");
     }
 
     fn queries(&mut self, queries: &[(String, String)]) {
-        let files: Vec<String> = self.analysis.settings.files.iter().map(|file| shell(file)).collect();
+        let files: Vec<String> = self
+            .analysis
+            .settings
+            .files
+            .iter()
+            .map(|file| shell(file))
+            .collect();
         self.add("<details class=\"query\"><summary>The queries behind them</summary>\n");
         for (title, query) in queries {
             let command = format!("lastbyte query {} {}", shell(query), files.join(" "));
@@ -404,7 +524,9 @@ impl Page<'_> {
 
     fn legend(&self) -> String {
         let arms = self.analysis.arms.iter().enumerate().skip(1);
-        let arms: Vec<String> = arms.map(|(arm, one)| format!("<span>{}</span>", tables::named(&one.name, Some(arm)))).collect();
+        let arms: Vec<String> = arms
+            .map(|(arm, one)| format!("<span>{}</span>", tables::named(&one.name, Some(arm))))
+            .collect();
         format!("<p class=\"legend\">{}</p>\n", arms.join(" "))
     }
 
@@ -412,7 +534,10 @@ impl Page<'_> {
         let analysis = self.analysis;
         let group = &analysis.groups[0];
         self.add("<section id=\"times\"><h2>TTLB</h2>\n");
-        let caption = format!("TTLB of {} in ms, and the change of the others", analysis.arms[0].name);
+        let caption = format!(
+            "TTLB of {} in ms, and the change of the others",
+            analysis.arms[0].name
+        );
         let table = tables::times(analysis, group, &caption);
         self.add(&table);
         self.add(
@@ -425,16 +550,27 @@ impl Page<'_> {
 
     fn losses(&mut self) {
         let analysis = self.analysis;
-        let Some(all) = analysis.loss.first() else { return };
+        let Some(all) = analysis.loss.first() else {
+            return;
+        };
         self.add("<section id=\"loss\"><h2>Packet loss</h2>\n");
-        let table = tables::losses(analysis, core::slice::from_ref(all), "Packets declared lost of packets sent, a connection");
+        let table = tables::losses(
+            analysis,
+            core::slice::from_ref(all),
+            "Packets declared lost of packets sent, a connection",
+        );
         self.add(&table);
         self.query(&all.query);
         if analysis.loss.len() > 1 {
             let table = tables::losses(analysis, &analysis.loss[1..], "Packet loss by site");
-            let _ = writeln!(self.body, "<details><summary>By site</summary>{table}</details>");
-            let queries: Vec<(String, String)> =
-                analysis.loss[1..].iter().map(|group| (group.title.clone(), group.query.clone())).collect();
+            let _ = writeln!(
+                self.body,
+                "<details><summary>By site</summary>{table}</details>"
+            );
+            let queries: Vec<(String, String)> = analysis.loss[1..]
+                .iter()
+                .map(|group| (group.title.clone(), group.query.clone()))
+                .collect();
             self.queries(&queries);
         }
         self.add("</section>\n");
@@ -533,7 +669,12 @@ impl Page<'_> {
         if !analysis.settings.facts.is_empty() {
             self.add("<dl class=\"facts\">\n");
             for (name, value) in &analysis.settings.facts {
-                let _ = writeln!(self.body, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(name), escaped(value));
+                let _ = writeln!(
+                    self.body,
+                    "<div><dt>{}</dt><dd>{}</dd></div>",
+                    escaped(name),
+                    escaped(value)
+                );
             }
             self.add("</dl>\n");
         }
@@ -543,7 +684,10 @@ impl Page<'_> {
 
 /// A word for a shell.
 pub(super) fn shell(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | '=' | ':' | ',' | '+' | '@');
+    let is_plain = |c: char| {
+        c.is_ascii_alphanumeric()
+            || matches!(c, '-' | '_' | '.' | '/' | '=' | ':' | ',' | '+' | '@')
+    };
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
     }

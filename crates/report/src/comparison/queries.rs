@@ -88,7 +88,11 @@ const CHART_SHARES: &str = "$p ||= (1..99).map { |p| p / 100.0 }";
 
 impl<'a> Asker<'a> {
     pub(super) fn new(settings: &'a Settings, dialect: Dialect, baseline: &'a str) -> Self {
-        Self { settings, dialect, baseline }
+        Self {
+            settings,
+            dialect,
+            baseline,
+        }
     }
 
     fn arm(&self) -> &str {
@@ -120,7 +124,9 @@ impl<'a> Asker<'a> {
                     r#"_["content_length"] >= {from} && _["content_length"] < {to}"#
                 ));
             }
-            Subgroup::Site(site) => conditions.push(format!("({}) == {}", self.site(), quoted(site))),
+            Subgroup::Site(site) => {
+                conditions.push(format!("({}) == {}", self.site(), quoted(site)))
+            }
         }
         if conditions.is_empty() {
             return String::new();

@@ -41,7 +41,11 @@ fn bare_percent(value: f64) -> String {
 
 /// `−16.0 to −13.1 %`.
 pub(super) fn percent_range((low, high): (f64, f64)) -> String {
-    format!("{} to\u{a0}{}\u{a0}%", bare_percent(low), bare_percent(high))
+    format!(
+        "{} to\u{a0}{}\u{a0}%",
+        bare_percent(low),
+        bare_percent(high)
+    )
 }
 
 /// Percentage points: `+0.46 pp`.
@@ -78,7 +82,10 @@ pub(super) fn p_value(p: f64) -> String {
 }
 
 fn milliseconds(value: Option<u64>) -> String {
-    value.map_or_else(|| ABSENT.to_owned(), |value| format!("{}\u{a0}ms", count(value)))
+    value.map_or_else(
+        || ABSENT.to_owned(),
+        |value| format!("{}\u{a0}ms", count(value)),
+    )
 }
 
 /// A table, piece by piece.
@@ -131,7 +138,11 @@ impl Table {
 /// A name with the mark of its arm's colour.
 pub(super) fn named(name: &str, arm: Option<usize>) -> String {
     match arm {
-        Some(arm) => format!("<i class=\"dot a{}\" aria-hidden=\"true\"></i>{}", dot(arm), escaped(name)),
+        Some(arm) => format!(
+            "<i class=\"dot a{}\" aria-hidden=\"true\"></i>{}",
+            dot(arm),
+            escaped(name)
+        ),
         None => escaped(name),
     }
 }
@@ -146,26 +157,46 @@ pub(super) fn dot(arm: usize) -> usize {
 
 /// A change with its interval, marked if the joint band tells it from zero.
 pub(super) fn change(cell: &Interval) -> String {
-    let Some(estimate) = cell.estimate else { return ABSENT.to_owned() };
+    let Some(estimate) = cell.estimate else {
+        return ABSENT.to_owned();
+    };
     let class = match words::told(cell) {
         Told::Faster => " class=\"faster\"",
         Told::Slower => " class=\"slower\"",
         Told::Nothing => "",
     };
-    let range = cell.alone.map_or_else(|| "too few".to_owned(), percent_range);
-    format!("<td{class}>{} <small>{range}</small></td>", percent(estimate))
+    let range = cell
+        .alone
+        .map_or_else(|| "too few".to_owned(), percent_range);
+    format!(
+        "<td{class}>{} <small>{range}</small></td>",
+        percent(estimate)
+    )
 }
 
-fn estimate(value: Option<Estimate>, write: fn(f64) -> String, range: fn((f64, f64)) -> String) -> String {
+fn estimate(
+    value: Option<Estimate>,
+    write: fn(f64) -> String,
+    range: fn((f64, f64)) -> String,
+) -> String {
     value.map_or_else(
         || ABSENT.to_owned(),
-        |value| format!("{} <small>{}</small>", write(value.value), range(value.interval)),
+        |value| {
+            format!(
+                "{} <small>{}</small>",
+                write(value.value),
+                range(value.interval)
+            )
+        },
     )
 }
 
 /// TTLB: mean and percentiles, an arm a row.
 pub(super) fn times(analysis: &Analysis, group: &Group, caption: &str) -> String {
-    let columns: Vec<&str> = ["arm", "mean"].into_iter().chain(TABLE.iter().map(|(_, name)| *name)).collect();
+    let columns: Vec<&str> = ["arm", "mean"]
+        .into_iter()
+        .chain(TABLE.iter().map(|(_, name)| *name))
+        .collect();
     let mut table = Table::new(caption, &columns);
     for (arm, one) in analysis.arms.iter().enumerate() {
         let times = &group.times[arm];
@@ -189,8 +220,21 @@ pub(super) fn times(analysis: &Analysis, group: &Group, caption: &str) -> String
 /// The same change for those who think that only what ended counts: P25 to P99 without the unfinished.
 pub(super) fn finished_only(analysis: &Analysis) -> String {
     let group = &analysis.groups[0];
-    let columns = ["arm", "connections", "ended", "share", "difference", "P50, all", "P50, ended", "P95, all", "P95, ended"];
-    let mut table = Table::new("Transfers that ended, and what leaving out the others would change", &columns);
+    let columns = [
+        "arm",
+        "connections",
+        "ended",
+        "share",
+        "difference",
+        "P50, all",
+        "P50, ended",
+        "P95, all",
+        "P95, ended",
+    ];
+    let mut table = Table::new(
+        "Transfers that ended, and what leaving out the others would change",
+        &columns,
+    );
     let ended: Vec<Counts> = group.times.iter().map(Counts::finished_only).collect();
     for (arm, one) in analysis.arms.iter().enumerate() {
         let times = &group.times[arm];
@@ -198,7 +242,10 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
         let mut cells = vec![
             count(times.total()),
             count(times.finished()),
-            share.map_or_else(|| ABSENT.to_owned(), |share| format!("{:.2}\u{a0}%", share.value * 100.0)),
+            share.map_or_else(
+                || ABSENT.to_owned(),
+                |share| format!("{:.2}\u{a0}%", share.value * 100.0),
+            ),
             if arm == 0 {
                 String::new()
             } else {
@@ -215,7 +262,9 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
                 let value = counts[arm].percentile(share);
                 cells.push(match (arm, value, counts[0].percentile(share)) {
                     (0, value, _) => milliseconds(value),
-                    (_, Some(value), Some(base)) if base > 0 => percent(value as f64 / base as f64 - 1.0),
+                    (_, Some(value), Some(base)) if base > 0 => {
+                        percent(value as f64 / base as f64 - 1.0)
+                    }
                     _ => ABSENT.to_owned(),
                 });
             }
@@ -227,32 +276,60 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
 
 /// Subgroups: how many, and what is told of each arm.
 pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -> String {
-    let columns = ["arm", "connections", "against", "mean", "P25", "P50", "P90", "faster in", "p (Holm)"];
+    let columns = [
+        "arm",
+        "connections",
+        "against",
+        "mean",
+        "P25",
+        "P50",
+        "P90",
+        "faster in",
+        "p (Holm)",
+    ];
     let mut table = Table::new(caption, &columns);
     for group in groups {
         let base = group.times[0].percentile(0.5);
-        let head = format!("{} · {} P50 {}", group.title, analysis.arms[0].name, milliseconds(base));
+        let head = format!(
+            "{} · {} P50 {}",
+            group.title,
+            analysis.arms[0].name,
+            milliseconds(base)
+        );
         table.part(&head, columns.len());
         for (arm, one) in analysis.arms.iter().enumerate().skip(1) {
             let rank = group.ranks[arm];
             let adjusted = group.adjusted[arm];
-            let p = adjusted.map_or_else(|| ABSENT.to_owned(), |p| p_value(p).trim_start_matches("=\u{a0}").to_owned());
+            let p = adjusted.map_or_else(
+                || ABSENT.to_owned(),
+                |p| p_value(p).trim_start_matches("=\u{a0}").to_owned(),
+            );
             let class = match (adjusted, rank) {
                 (Some(p), Some(rank)) if p < 0.05 && rank.share_less > 0.5 => " class=\"faster\"",
                 (Some(p), Some(rank)) if p < 0.05 && rank.share_less < 0.5 => " class=\"slower\"",
                 _ => "",
             };
-            let small = if group.is_small(arm) { " <small>small</small>" } else { "" };
+            let small = if group.is_small(arm) {
+                " <small>small</small>"
+            } else {
+                ""
+            };
             let mut cells = vec![
                 format!("{}{small}", count(group.times[arm].total())),
                 count(group.times[0].total()),
                 estimate(group.means[arm], percent, percent_range),
             ];
             for percentile in [25, 50, 90] {
-                let cell = Interval { together: None, ..group.curves[arm][percentile - 1] };
+                let cell = Interval {
+                    together: None,
+                    ..group.curves[arm][percentile - 1]
+                };
                 cells.push(change(&cell));
             }
-            cells.push(rank.map_or_else(|| ABSENT.to_owned(), |rank| format!("{:.0}\u{a0}%", rank.share_less * 100.0)));
+            cells.push(rank.map_or_else(
+                || ABSENT.to_owned(),
+                |rank| format!("{:.0}\u{a0}%", rank.share_less * 100.0),
+            ));
             cells.push(format!("<td{class}>{p}</td>"));
             table.row(&one.name, Some(arm), &cells);
         }
@@ -262,9 +339,23 @@ pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -
 
 /// Packet loss, by arm and site.
 pub(super) fn losses(analysis: &Analysis, groups: &[LossGroup], caption: &str) -> String {
-    let columns = ["arm", "connections", "mean", "P50", "P90", "P99", "mean, difference", "P90, difference"];
+    let columns = [
+        "arm",
+        "connections",
+        "mean",
+        "P50",
+        "P90",
+        "P99",
+        "mean, difference",
+        "P90, difference",
+    ];
     let mut table = Table::new(caption, &columns);
-    let loss = |value: Option<f64>| value.map_or_else(|| ABSENT.to_owned(), |value| format!("{:.2}\u{a0}%", value / 100.0));
+    let loss = |value: Option<f64>| {
+        value.map_or_else(
+            || ABSENT.to_owned(),
+            |value| format!("{:.2}\u{a0}%", value / 100.0),
+        )
+    };
     for group in groups {
         if groups.len() > 1 {
             table.part(&group.title, columns.len());
@@ -272,15 +363,31 @@ pub(super) fn losses(analysis: &Analysis, groups: &[LossGroup], caption: &str) -
         for (arm, one) in analysis.arms.iter().enumerate() {
             let counts = &group.loss[arm];
             let at = |share: f64| loss(counts.percentile(share).map(|value| value as f64));
-            let mut cells = vec![count(counts.total()), loss(counts.mean()), at(0.5), at(0.9), at(0.99)];
+            let mut cells = vec![
+                count(counts.total()),
+                loss(counts.mean()),
+                at(0.5),
+                at(0.9),
+                at(0.99),
+            ];
             if arm > 0 {
-                cells.push(estimate(hundredths(group.differences[arm]), points, points_range));
+                cells.push(estimate(
+                    hundredths(group.differences[arm]),
+                    points,
+                    points_range,
+                ));
                 let cell = group.percentiles[arm].get(1).copied().unwrap_or_default();
                 cells.push(match (cell.estimate, cell.alone) {
                     (Some(value), Some((low, high))) => {
-                        format!("{} <small>{}</small>", points(value / 100.0), points_range((low / 100.0, high / 100.0)))
+                        format!(
+                            "{} <small>{}</small>",
+                            points(value / 100.0),
+                            points_range((low / 100.0, high / 100.0))
+                        )
                     }
-                    (Some(value), None) => format!("{} <small>too few</small>", points(value / 100.0)),
+                    (Some(value), None) => {
+                        format!("{} <small>too few</small>", points(value / 100.0))
+                    }
                     _ => ABSENT.to_owned(),
                 });
             } else {
@@ -294,16 +401,32 @@ pub(super) fn losses(analysis: &Analysis, groups: &[LossGroup], caption: &str) -
 
 /// An estimate in hundredths of a percent as one in percentage points.
 pub(super) fn hundredths(estimate: Option<Estimate>) -> Option<Estimate> {
-    estimate.map(|one| Estimate { value: one.value / 100.0, interval: (one.interval.0 / 100.0, one.interval.1 / 100.0) })
+    estimate.map(|one| Estimate {
+        value: one.value / 100.0,
+        interval: (one.interval.0 / 100.0, one.interval.1 / 100.0),
+    })
 }
 
 /// Handshake, first byte, episodes and the like.
 pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
     let mut columns = vec!["arm", "mean", "P50", "P90", "P99", "mean, difference"];
-    columns.insert(1, if table.share_of.is_some() { "share" } else { "at least 1" });
+    columns.insert(
+        1,
+        if table.share_of.is_some() {
+            "share"
+        } else {
+            "at least 1"
+        },
+    );
     let caption = format!("{}: {}", table.title, table.note);
     let mut out = Table::new(&caption, &columns);
-    let unit = |text: String| if table.unit.is_empty() { text } else { format!("{text}\u{a0}{}", table.unit) };
+    let unit = |text: String| {
+        if table.unit.is_empty() {
+            text
+        } else {
+            format!("{text}\u{a0}{}", table.unit)
+        }
+    };
     let decimals = if table.unit.is_empty() { 2 } else { 0 };
     for (arm, one) in analysis.arms.iter().enumerate() {
         let counts = &table.values[arm];
@@ -313,11 +436,21 @@ pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
             None => counts.share_from(1),
         };
         let mut cells = vec![
-            share.map_or_else(|| ABSENT.to_owned(), |share| format!("{:.1}\u{a0}%", share * 100.0)),
-            counts.mean().map_or_else(|| ABSENT.to_owned(), |mean| unit(format!("{mean:.decimals$}"))),
+            share.map_or_else(
+                || ABSENT.to_owned(),
+                |share| format!("{:.1}\u{a0}%", share * 100.0),
+            ),
+            counts.mean().map_or_else(
+                || ABSENT.to_owned(),
+                |mean| unit(format!("{mean:.decimals$}")),
+            ),
         ];
         for share in [0.5, 0.9, 0.99] {
-            cells.push(counts.percentile(share).map_or_else(|| ABSENT.to_owned(), |value| unit(count(value))));
+            cells.push(
+                counts
+                    .percentile(share)
+                    .map_or_else(|| ABSENT.to_owned(), |value| unit(count(value))),
+            );
         }
         cells.push(match table.differences[arm] {
             None if arm == 0 => String::new(),
@@ -339,7 +472,10 @@ pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
 
 /// Counts and shares.
 pub(super) fn ratio(analysis: &Analysis) -> String {
-    let mut table = Table::new("Connections by arm", &["arm", "share wanted", "expected", "connections", "of it"]);
+    let mut table = Table::new(
+        "Connections by arm",
+        &["arm", "share wanted", "expected", "connections", "of it"],
+    );
     let whole: f64 = analysis.arms.iter().map(|arm| arm.share).sum();
     let total: u64 = analysis.groups[0].times.iter().map(Counts::total).sum();
     for (arm, one) in analysis.arms.iter().enumerate() {
@@ -352,7 +488,11 @@ pub(super) fn ratio(analysis: &Analysis) -> String {
                 format!("{:.1}\u{a0}%", one.share / whole * 100.0),
                 count(expected.round() as u64),
                 count(here),
-                if expected > 0.0 { percent(here as f64 / expected - 1.0) } else { ABSENT.to_owned() },
+                if expected > 0.0 {
+                    percent(here as f64 / expected - 1.0)
+                } else {
+                    ABSENT.to_owned()
+                },
             ],
         );
     }
@@ -363,9 +503,14 @@ pub(super) fn ratio(analysis: &Analysis) -> String {
 pub(super) fn curve(analysis: &Analysis, group: &Group) -> String {
     let mut columns = vec!["percentile", analysis.arms[0].name.as_str()];
     columns.extend(analysis.arms.iter().skip(1).map(|arm| arm.name.as_str()));
-    let mut table = Table::new(&format!("TTLB of {} and its change, in numbers", group.title), &columns);
+    let mut table = Table::new(
+        &format!("TTLB of {} and its change, in numbers", group.title),
+        &columns,
+    );
     for percentile in (5..=95).step_by(5).chain([97, 99]) {
-        let mut cells = vec![milliseconds(group.times[0].percentile(percentile as f64 / 100.0))];
+        let mut cells = vec![milliseconds(
+            group.times[0].percentile(percentile as f64 / 100.0),
+        )];
         for arm in 1..analysis.arms.len() {
             cells.push(change(&group.curves[arm][percentile - 1]));
         }

@@ -14,7 +14,10 @@ struct Chance(u64);
 
 impl Chance {
     fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let mixed = (self.0 ^ (self.0 >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         ((mixed ^ (mixed >> 32)) >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -38,7 +41,10 @@ fn log(seed: u64, lines: usize, arms: &[(&str, f64)], failing: f64) -> String {
     for number in 0..lines {
         let (arm, gain) = arms[chance.below(arms.len())];
         let size = (200_000.0 * (3.2 * chance.unit()).exp()) as u64;
-        let ttlb = (300.0 * (0.7 * chance.normal()).exp() * (1.0 + gain) * (size as f64 / 5e5).sqrt()).round().max(1.0);
+        let ttlb =
+            (300.0 * (0.7 * chance.normal()).exp() * (1.0 + gain) * (size as f64 / 5e5).sqrt())
+                .round()
+                .max(1.0);
         let ends = chance.unit() >= failing;
         let sent = size / 1250;
         let mut line = json!({
@@ -59,40 +65,70 @@ fn log(seed: u64, lines: usize, arms: &[(&str, f64)], failing: f64) -> String {
 }
 
 fn quick() -> Settings {
-    Settings { replicates: 200, ..Settings::default() }
+    Settings {
+        replicates: 200,
+        ..Settings::default()
+    }
 }
 
 fn read(text: &str, settings: Settings) -> Result<Comparison, Error> {
-    Comparison::read(vec![Input::from_bytes("log", text.as_bytes().to_vec())], settings)
+    Comparison::read(
+        vec![Input::from_bytes("log", text.as_bytes().to_vec())],
+        settings,
+    )
 }
 
 fn ask(query: &str, text: &str) -> Value {
-    let options = Options { format: Format::Json, ..Options::default() };
-    let query = Query::compile(query, &[], options).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let options = Options {
+        format: Format::Json,
+        ..Options::default()
+    };
+    let query =
+        Query::compile(query, &[], options).unwrap_or_else(|error| panic!("{query}: {error}"));
     let (mut out, mut errors) = (Vec::new(), Vec::new());
     let input = Input::from_bytes("log", text.as_bytes().to_vec());
-    assert!(query.run(vec![input], &mut out, &mut errors), "{query:?}: {}", String::from_utf8_lossy(&errors));
+    assert!(
+        query.run(vec![input], &mut out, &mut errors),
+        "{query:?}: {}",
+        String::from_utf8_lossy(&errors)
+    );
     serde_json::from_slice(&out).unwrap_or(Value::Null)
 }
 
-/// What the query engine says to each query is what the page shows.
-fn queries_agree(analysis: &Analysis, text: &str) {
+/// What the query engine says to each query is what the page shows. Gives the number of tables beside TTLB's.
+fn queries_agree(analysis: &Analysis, text: &str) -> usize {
     for group in &analysis.groups {
         let (curves, times) = (ask(&group.curve_query, text), ask(&group.times_query, text));
         for (arm, one) in analysis.arms.iter().enumerate() {
-            let shown = |share: f64| group.times[arm].percentile(share).map_or(1e12, |value| value as f64);
+            let shown = |share: f64| {
+                group.times[arm]
+                    .percentile(share)
+                    .map_or(1e12, |value| value as f64)
+            };
             let answer = &times[&one.name];
             if answer.is_null() {
                 assert_eq!(group.times[arm].total(), 0, "{} {}", group.title, one.name);
                 continue;
             }
             for (place, share) in [0.25, 0.5, 0.75, 0.9, 0.95, 0.99].into_iter().enumerate() {
-                assert_eq!(answer[1][place].as_f64(), Some(shown(share)), "{} {} {share}", group.title, one.name);
+                assert_eq!(
+                    answer[1][place].as_f64(),
+                    Some(shown(share)),
+                    "{} {} {share}",
+                    group.title,
+                    one.name
+                );
             }
             let (mean, asked) = (group.times[arm].mean(), answer[0].as_f64());
-            assert!(mean.zip(asked).is_none_or(|(mean, asked)| (mean - asked).abs() < 1e-6 * asked), "{mean:?} {asked:?}");
+            assert!(
+                mean.zip(asked)
+                    .is_none_or(|(mean, asked)| (mean - asked).abs() < 1e-6 * asked),
+                "{mean:?} {asked:?}"
+            );
             assert_eq!(mean.is_some(), asked.is_some());
-            let Some(curve) = curves[&one.name].as_array().filter(|_| arm > 0) else { continue };
+            let Some(curve) = curves[&one.name].as_array().filter(|_| arm > 0) else {
+                continue;
+            };
             for (place, (cell, asked)) in group.curves[arm].iter().zip(curve).enumerate() {
                 let Some(estimate) = cell.estimate else {
                     // Of one of both this percentile never ended.
@@ -101,7 +137,13 @@ fn queries_agree(analysis: &Analysis, text: &str) {
                     continue;
                 };
                 let asked = asked.as_f64().expect("a change");
-                assert!((estimate * 100.0 - asked).abs() < 0.0051, "{} {} P{}: {estimate} {asked}", group.title, one.name, place + 1);
+                assert!(
+                    (estimate * 100.0 - asked).abs() < 0.0051,
+                    "{} {} P{}: {estimate} {asked}",
+                    group.title,
+                    one.name,
+                    place + 1
+                );
             }
         }
     }
@@ -110,8 +152,14 @@ fn queries_agree(analysis: &Analysis, text: &str) {
         let times = &analysis.groups[0].times[arm];
         assert_eq!(counts[&one.name], json!([times.total(), times.finished()]));
     }
-    let losses = analysis.loss.iter().map(|group| (&group.query, &group.loss, 100.0));
-    let measures = analysis.measures.iter().map(|table| (&table.query, &table.values, 1.0));
+    let losses = analysis
+        .loss
+        .iter()
+        .map(|group| (&group.query, &group.loss, 100.0));
+    let measures = analysis
+        .measures
+        .iter()
+        .map(|table| (&table.query, &table.values, 1.0));
     let mut tables = 0;
     for (query, values, scale) in losses.chain(measures) {
         let answers = ask(query, text);
@@ -123,14 +171,18 @@ fn queries_agree(analysis: &Analysis, text: &str) {
                 (None, None) => true,
                 _ => false,
             };
-            assert!(same(counts.mean(), &answer[0]), "{query}: {:?} {answer}", counts.mean());
+            assert!(
+                same(counts.mean(), &answer[0]),
+                "{query}: {:?} {answer}",
+                counts.mean()
+            );
             for (place, share) in [0.5, 0.9, 0.99].into_iter().enumerate() {
                 let ours = counts.percentile(share).map(|value| value as f64);
                 assert!(same(ours, &answer[1][place]), "{query}: {ours:?} {answer}");
             }
         }
     }
-    assert!(tables >= 3, "{tables}");
+    tables
 }
 
 const ARMS: [(&str, f64); 3] = [("baseline", 0.0), ("fast", -0.2), ("same", 0.0)];
@@ -141,7 +193,7 @@ fn every_number_is_what_its_query_gives() {
     let comparison = read(&text, quick()).expect("a report");
     assert_eq!(comparison.analysis.groups.len(), 1 + 4 + 3);
     assert_eq!(comparison.analysis.dialect, Dialect::Named);
-    queries_agree(&comparison.analysis, &text);
+    assert_eq!(queries_agree(&comparison.analysis, &text), 4 + 5);
 }
 
 #[test]
@@ -156,16 +208,24 @@ fn every_number_of_a_filtered_log_is_what_its_query_gives() {
         ..quick()
     };
     let comparison = read(&text, settings).expect("a report");
-    let names: Vec<&str> = comparison.analysis.arms.iter().map(|arm| arm.name.as_str()).collect();
+    let names: Vec<&str> = comparison
+        .analysis
+        .arms
+        .iter()
+        .map(|arm| arm.name.as_str())
+        .collect();
     assert_eq!(names, ["old", "new"]);
-    queries_agree(&comparison.analysis, &text);
+    assert_eq!(queries_agree(&comparison.analysis, &text), 3 + 5);
 }
 
 /// H2O's line with other values.
 fn h2o(changes: &[(&str, u64)]) -> String {
     let mut line: serde_json::Map<String, Value> = serde_json::from_str(H2O).expect("an object");
     for (key, value) in changes {
-        assert!(line.insert((*key).to_owned(), json!(value)).is_some(), "{key} is one of H2O's keys");
+        assert!(
+            line.insert((*key).to_owned(), json!(value)).is_some(),
+            "{key} is one of H2O's keys"
+        );
     }
     serde_json::to_string(&line).expect("JSON") + "\n"
 }
@@ -175,7 +235,12 @@ fn h2o_lines_land_in_the_arm_that_their_flags_tell() {
     let mut text = H2O.trim().to_owned() + "\n";
     text += &h2o(&[("jumpstart.cwnd", 88_320), ("ttlb", 300)]);
     text += &h2o(&[("num-rapid-start", 1), ("ttlb", 290)]);
-    text += &h2o(&[("num-rapid-start", 1), ("jumpstart.cwnd", 88_320), ("ttlb", 280), ("num-packets.lost", 2)]);
+    text += &h2o(&[
+        ("num-rapid-start", 1),
+        ("jumpstart.cwnd", 88_320),
+        ("ttlb", 280),
+        ("num-packets.lost", 2),
+    ]);
     // These take no part.
     text += &h2o(&[("num-jumpstart-applicable", 0)]);
     text += &h2o(&[("num-paced", 0)]);
@@ -191,10 +256,19 @@ fn h2o_lines_land_in_the_arm_that_their_flags_tell() {
         .zip(&analysis.groups[0].times)
         .map(|(arm, times)| (arm.name.as_str(), times.percentile(0.5)))
         .collect();
-    let wanted = [("baseline", Some(364)), ("jumpstart", Some(300)), ("rapid-no-jump", Some(290)), ("rapidstart", Some(280))];
+    let wanted = [
+        ("baseline", Some(364)),
+        ("jumpstart", Some(300)),
+        ("rapid-no-jump", Some(290)),
+        ("rapidstart", Some(280)),
+    ];
     assert_eq!(found, wanted);
-    queries_agree(analysis, &text);
-    assert!(words::warnings(analysis).iter().any(|text| text.contains("transfers that failed are not in its log")));
+    assert_eq!(queries_agree(analysis, &text), 1 + 4);
+    assert!(
+        words::warnings(analysis)
+            .iter()
+            .any(|text| text.contains("transfers that failed are not in its log"))
+    );
 }
 
 #[test]
@@ -202,10 +276,23 @@ fn a_difference_is_told_and_none_is_not_made_up() {
     let text = log(3, 6000, &ARMS, 0.0);
     let comparison = read(&text, quick()).expect("a report");
     let sentences = comparison.sentences();
-    assert!(sentences[0].starts_with("fast is faster than baseline at P"), "{sentences:?}");
-    assert!(sentences[1].starts_with("same: no difference from baseline can be told"), "{sentences:?}");
+    assert!(
+        sentences[0].starts_with("fast is faster than baseline at P"),
+        "{sentences:?}"
+    );
+    assert!(
+        sentences[1].starts_with("same: no difference from baseline can be told"),
+        "{sentences:?}"
+    );
     let html = comparison.html();
-    for part in ["id=\"size\"", "id=\"site\"", "id=\"ratio\"", "Holm", "lastbyte query", "P50"] {
+    for part in [
+        "id=\"size\"",
+        "id=\"site\"",
+        "id=\"ratio\"",
+        "Holm",
+        "lastbyte query",
+        "P50",
+    ] {
         assert!(html.contains(part), "{part}");
     }
 }
@@ -215,9 +302,15 @@ fn two_arms_that_are_the_same_are_not_told_apart_more_often_than_promised() {
     let mut alike = 0;
     for seed in 0..100 {
         let text = log(1000 + seed, 1500, &[("baseline", 0.0), ("again", 0.0)], 0.0);
-        let settings = Settings { replicates: 300, seed, ..Settings::default() };
+        let settings = Settings {
+            replicates: 300,
+            seed,
+            ..Settings::default()
+        };
         let comparison = read(&text, settings).expect("a report");
-        alike += u32::from(comparison.sentences()[0].contains("no difference from baseline can be told"));
+        alike += u32::from(
+            comparison.sentences()[0].contains("no difference from baseline can be told"),
+        );
     }
     assert!(alike >= 93, "{alike} of 100");
     // Nor less often: a band so wide that it never errs would be no 95 %.
@@ -232,7 +325,10 @@ fn connections_of_one_seed_in_each_arm_are_paired() {
         let path = (0.9 * chance.normal()).exp();
         for (arm, factor) in [("baseline", 1.0), ("fast", 0.96)] {
             let ttlb = (2000.0 * path * factor * (0.03 * chance.normal()).exp()).round() as u64;
-            text += &format!("{}\n", json!({ "arm": arm, "seed": seed, "ttlb": ttlb, "content_length": 300_000, "site": "here" }));
+            text += &format!(
+                "{}\n",
+                json!({ "arm": arm, "seed": seed, "ttlb": ttlb, "content_length": 300_000, "site": "here" })
+            );
         }
     }
     let comparison = read(&text, quick()).expect("a report");
@@ -240,21 +336,40 @@ fn connections_of_one_seed_in_each_arm_are_paired() {
     assert!(analysis.is_paired);
     assert_eq!(analysis.pairs, 700);
     let mean = analysis.groups[0].means[1].expect("a mean");
-    assert!(mean.interval.0 < -0.04 && mean.interval.1 > -0.04 && mean.interval.1 - mean.interval.0 < 0.02, "{mean:?}");
-    assert!(comparison.sentences()[0].starts_with("fast is faster"), "{:?}", comparison.sentences());
-    queries_agree(analysis, &text);
+    assert!(
+        mean.interval.0 < -0.04
+            && mean.interval.1 > -0.04
+            && mean.interval.1 - mean.interval.0 < 0.02,
+        "{mean:?}"
+    );
+    assert!(
+        comparison.sentences()[0].starts_with("fast is faster"),
+        "{:?}",
+        comparison.sentences()
+    );
+    assert_eq!(queries_agree(analysis, &text), 0);
     // As long as one of them is not told of its seed, they are not.
     let without = text.replacen("\"seed\":5,", "", 1);
-    assert!(!read(&without, quick()).expect("a report").analysis.is_paired);
+    assert!(
+        !read(&without, quick())
+            .expect("a report")
+            .analysis
+            .is_paired
+    );
 }
 
 #[test]
 fn arms_out_of_proportion_raise_the_alarm() {
     let mut text = log(5, 4000, &[("baseline", 0.0), ("new", 0.0)], 0.0);
     let beware = |text: &str, shares: &[(&str, f64)]| {
-        let shares = shares.iter().map(|(arm, share)| ((*arm).to_owned(), *share)).collect();
+        let shares = shares
+            .iter()
+            .map(|(arm, share)| ((*arm).to_owned(), *share))
+            .collect();
         let comparison = read(text, Settings { shares, ..quick() }).expect("a report");
-        words::warnings(&comparison.analysis).iter().any(|text| text.contains("numbers of connections"))
+        words::warnings(&comparison.analysis)
+            .iter()
+            .any(|text| text.contains("numbers of connections"))
     };
     assert!(!beware(&text, &[]));
     assert!(beware(&text, &[("baseline", 9.0)]));
@@ -270,43 +385,106 @@ fn what_never_ended_is_slower_than_all_that_did() {
     for number in 0..2000u64 {
         let ttlb = 100 + (number * 7919) % 1000;
         for (arm, ends) in [("baseline", true), ("cutting", ttlb < 900)] {
-            text += &format!("{}\n", json!({ "arm": arm, "ttlb": ends.then_some(ttlb), "content_length": 300_000 }));
+            text += &format!(
+                "{}\n",
+                json!({ "arm": arm, "ttlb": ends.then_some(ttlb), "content_length": 300_000 })
+            );
         }
     }
     let comparison = read(&text, quick()).expect("a report");
     let analysis = &comparison.analysis;
     let median = analysis.groups[0].curves[1][49].estimate;
     assert_eq!(median, Some(0.0));
-    assert!(comparison.sentences()[0].contains("no difference"), "{:?}", comparison.sentences());
+    assert!(
+        comparison.sentences()[0].contains("no difference"),
+        "{:?}",
+        comparison.sentences()
+    );
     assert_eq!(analysis.groups[0].curves[1][89].estimate, None);
-    assert!(words::warnings(analysis).iter().any(|text| text.contains("differ in how many transfers ended")));
-    assert!(words::beside(analysis)[0].contains("the share of transfers that ended fell by"));
+    assert!(
+        words::warnings(analysis)
+            .iter()
+            .any(|text| text.contains("differ in how many transfers ended"))
+    );
+    assert!(words::beside(analysis)[0].contains("the share of transfers that ended fell: −"));
 }
 
 #[test]
 fn what_cannot_be_compared_is_refused_in_words() {
-    let one = |text: &str| read(text, quick()).err().map(|error| error.to_string()).unwrap_or_default();
+    let one = |text: &str| {
+        read(text, quick())
+            .err()
+            .map(|error| error.to_string())
+            .unwrap_or_default()
+    };
     assert_eq!(one(""), "the log has no lines");
     assert_eq!(one("\n\n"), "the log has no lines");
-    assert!(one("hello\n").starts_with("this is no connection log: "), "{}", one("hello\n"));
-    assert!(one("[1,2]\n").starts_with("this is no connection log: "), "{}", one("[1,2]\n"));
-    assert!(one("{\"a\":1}\n").contains("none of the 1 lines says which arm"), "{}", one("{\"a\":1}\n"));
+    assert!(
+        one("hello\n").starts_with("this is no connection log: "),
+        "{}",
+        one("hello\n")
+    );
+    assert!(
+        one("[1,2]\n").starts_with("this is no connection log: "),
+        "{}",
+        one("[1,2]\n")
+    );
+    assert!(
+        one("{\"a\":1}\n").contains("none of the 1 lines says which arm"),
+        "{}",
+        one("{\"a\":1}\n")
+    );
     assert!(one(&h2o(&[("num-paced", 0)])).contains("took no part in the experiment"));
     assert!(one(H2O).contains("all connections are of the arm `baseline`"));
     let never = "{\"arm\":\"baseline\",\"ttlb\":null}\n{\"arm\":\"b\",\"ttlb\":5}\n";
-    assert!(one(never).contains("no transfer of the baseline"), "{}", one(never));
+    assert!(
+        one(never).contains("no transfer of the baseline"),
+        "{}",
+        one(never)
+    );
     let two = "{\"arm\":\"a\",\"ttlb\":5,\"experiment\":\"x\"}\n{\"arm\":\"b\",\"ttlb\":5,\"experiment\":\"y\"}\n";
-    assert!(one(two).contains("several experiments (x, y)"), "{}", one(two));
+    assert!(
+        one(two).contains("several experiments (x, y)"),
+        "{}",
+        one(two)
+    );
     let mixed = format!("{}{{\"arm\":\"b\",\"ttlb\":5}}\n", h2o(&[]));
-    assert!(one(&mixed).contains("1 lines name their arm and 1 are H2O's"), "{}", one(&mixed));
-    let many: String = (0..40).map(|arm| format!("{{\"arm\":\"a{arm}\",\"ttlb\":5}}\n")).collect();
+    assert!(
+        one(&mixed).contains("1 lines name their arm and 1 are H2O's"),
+        "{}",
+        one(&mixed)
+    );
+    let many: String = (0..40)
+        .map(|arm| format!("{{\"arm\":\"a{arm}\",\"ttlb\":5}}\n"))
+        .collect();
     assert!(one(&many).contains("more than 16 arms"));
     let text = log(1, 50, &ARMS, 0.0);
     let with = |settings: Settings| read(&text, settings).err();
-    let unknown = with(Settings { baseline: Some("no".to_owned()), ..quick() }).expect("an error");
-    assert!(unknown.to_string().starts_with("there is no arm `no`; there are "), "{unknown}");
-    assert!(matches!(with(Settings { filter: Some("_[".to_owned()), ..quick() }), Some(Error::Expression(_))));
-    assert!(matches!(with(Settings { shares: vec![("fast".to_owned(), f64::NAN)], ..quick() }), Some(Error::Share(_))));
+    let unknown = with(Settings {
+        baseline: Some("no".to_owned()),
+        ..quick()
+    })
+    .expect("an error");
+    assert!(
+        unknown
+            .to_string()
+            .starts_with("there is no arm `no`; there are "),
+        "{unknown}"
+    );
+    assert!(matches!(
+        with(Settings {
+            filter: Some("_[".to_owned()),
+            ..quick()
+        }),
+        Some(Error::Expression(_))
+    ));
+    assert!(matches!(
+        with(Settings {
+            shares: vec![("fast".to_owned(), f64::NAN)],
+            ..quick()
+        }),
+        Some(Error::Share(_))
+    ));
 }
 
 #[test]
@@ -314,14 +492,24 @@ fn a_log_that_breaks_off_is_reported_as_far_as_it_goes() {
     let mut text = log(7, 400, &ARMS, 0.0);
     text.push_str("{\"arm\":\"fast\",\"tt");
     let comparison = read(&text, quick()).expect("a report");
-    assert!(comparison.trouble().is_some_and(|said| said.contains("401")), "{:?}", comparison.trouble());
+    assert!(
+        comparison
+            .trouble()
+            .is_some_and(|said| said.contains("401")),
+        "{:?}",
+        comparison.trouble()
+    );
     assert!(comparison.html().contains("could not be read to its end"));
 }
 
 #[test]
 fn the_same_log_and_seed_give_the_same_page_on_any_number_of_threads() {
     let text = log(8, 900, &ARMS, 0.01);
-    let page = |threads| read(&text, Settings { threads, ..quick() }).expect("a report").html();
+    let page = |threads| {
+        read(&text, Settings { threads, ..quick() })
+            .expect("a report")
+            .html()
+    };
     assert!(page(1) == page(3));
 }
 
@@ -329,14 +517,23 @@ fn the_same_log_and_seed_give_the_same_page_on_any_number_of_threads() {
 fn names_of_others_are_only_text() {
     let evil = "</script><img src=x onerror=alert(1)>";
     let mut text = log(9, 300, &[("baseline", 0.0), ("same", 0.0)], 0.0);
-    text = text.replace("\"same\"", &json!(evil).to_string()).replace("africa", "</td><script>x</script>");
+    text = text
+        .replace("\"same\"", &json!(evil).to_string())
+        .replace("africa", "</td><script>x</script>");
     let comparison = read(&text, quick()).expect("a report");
     let html = comparison.html();
     assert!(!html.contains("<img src=x") && !html.contains("<script>x"));
     assert_eq!(html.matches("</script>").count(), 2);
     for figure in comparison.figures() {
         roxmltree::Document::parse(&figure.svg()).expect("XML");
-        assert!(figure.name.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_'), "{}", figure.name);
+        assert!(
+            figure
+                .name
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '-' || c == '_'),
+            "{}",
+            figure.name
+        );
     }
     serde_json::from_str::<Value>(&comparison.json()).expect("JSON");
 }
@@ -345,8 +542,15 @@ fn names_of_others_are_only_text() {
 fn few_connections_are_called_few() {
     let text = log(10, 60, &ARMS, 0.0);
     let comparison = read(&text, quick()).expect("a report");
-    assert!(words::warnings(&comparison.analysis).iter().any(|text| text.contains("too few to tell much")));
+    assert!(
+        words::warnings(&comparison.analysis)
+            .iter()
+            .any(|text| text.contains("too few to tell much"))
+    );
     // Beyond a percentile with fewer than five there is no band.
-    assert_eq!(comparison.analysis.groups[0].curves[1][97].alone, None);
-    assert!(comparison.analysis.groups[0].curves[1][97].estimate.is_some());
+    let cell = comparison.analysis.groups[0].curves[1][89];
+    assert!(
+        cell.alone.is_none() && cell.together.is_none() && cell.estimate.is_some(),
+        "{cell:?}"
+    );
 }

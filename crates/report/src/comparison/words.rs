@@ -12,17 +12,33 @@ use crate::statistics::{
 };
 
 pub(super) fn title(analysis: &Analysis) -> String {
-    let title = analysis.settings.title.clone().or_else(|| analysis.experiment.clone());
+    let title = analysis
+        .settings
+        .title
+        .clone()
+        .or_else(|| analysis.experiment.clone());
     title.unwrap_or_else(|| "Time to last byte, arm by arm".to_owned())
 }
 
 pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
-    let total: u64 = group.times.iter().map(crate::statistics::Counts::total).sum();
-    let names: Vec<&str> = analysis.arms.iter().skip(1).map(|arm| arm.name.as_str()).collect();
-    let paired = if analysis.is_paired { ", each path in every arm" } else { "" };
+    let total: u64 = group
+        .times
+        .iter()
+        .map(crate::statistics::Counts::total)
+        .sum();
+    let names: Vec<&str> = analysis
+        .arms
+        .iter()
+        .skip(1)
+        .map(|arm| arm.name.as_str())
+        .collect();
+    let paired = if analysis.is_paired {
+        ", each path in every arm"
+    } else {
+        ""
+    };
     format!(
-        "TTLB of {} against {} · {} connections{paired} · bands: 95 %, at each percentile (dark) and at all of P5–P95 and all arms at \
-         once (light)",
+        "TTLB of {} against {} · {} connections{paired} · bands: 95 % at each percentile; dashed: at all of P5–P95 and all arms at once",
         listed(&names),
         analysis.arms[0].name,
         count(total),
@@ -54,8 +70,8 @@ pub(super) fn told(cell: &Interval) -> Told {
     }
 }
 
-/// Runs of percentiles of which the same is told, as `P5–P60`.
-fn runs(curve: &[Interval], wanted: Told) -> Vec<String> {
+/// Where the joint band excludes zero on one side: runs of percentiles, as `P5–P60`; if there are many, how many.
+fn runs(curve: &[Interval], wanted: Told) -> Option<String> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (place, cell) in curve.iter().enumerate() {
         let percentile = place + 1;
@@ -67,40 +83,61 @@ fn runs(curve: &[Interval], wanted: Told) -> Vec<String> {
             _ => runs.push((percentile, percentile)),
         }
     }
-    let runs = runs.into_iter().map(|(from, to)| if from == to { format!("P{from}") } else { format!("P{from}–P{to}") });
-    runs.collect()
-}
-
-fn among(runs: &[String]) -> String {
+    let (first, last) = (runs.first()?.0, runs.last()?.1);
+    if runs.len() > 3 {
+        let count: usize = runs.iter().map(|(from, to)| to + 1 - from).sum();
+        return Some(format!(
+            "{count} of the percentiles from P{first} to P{last}"
+        ));
+    }
+    let runs: Vec<String> = runs
+        .into_iter()
+        .map(|(from, to)| {
+            if from == to {
+                format!("P{from}")
+            } else {
+                format!("P{from}–P{to}")
+            }
+        })
+        .collect();
     let runs: Vec<&str> = runs.iter().map(String::as_str).collect();
-    listed(&runs)
+    Some(listed(&runs))
 }
 
 /// One verdict an arm: what the joint band tells.
 pub(super) fn verdicts(analysis: &Analysis) -> Vec<String> {
-    (1..analysis.arms.len()).map(|arm| verdict(analysis, arm)).collect()
+    (1..analysis.arms.len())
+        .map(|arm| verdict(analysis, arm))
+        .collect()
 }
 
 fn verdict(analysis: &Analysis, arm: usize) -> String {
-    let (all, name, baseline) = (&analysis.groups[0], &analysis.arms[arm].name, &analysis.arms[0].name);
+    let (all, name, baseline) = (
+        &analysis.groups[0],
+        &analysis.arms[arm].name,
+        &analysis.arms[0].name,
+    );
     let curve = &all.curves[arm];
+    let middle = curve
+        .get(49)
+        .and_then(|cell| cell.estimate.zip(cell.together));
+    let middle = middle.map_or_else(String::new, |(value, range)| {
+        format!("; {} at P50 ({})", percent(value), percent_range(range))
+    });
     let (faster, slower) = (runs(curve, Told::Faster), runs(curve, Told::Slower));
-    let middle = curve.get(49).and_then(|cell| cell.estimate.zip(cell.together));
-    let middle = middle.map_or_else(String::new, |(value, range)| format!("{} at P50 ({})", percent(value), percent_range(range)));
-    let mut text = match (faster.is_empty(), slower.is_empty()) {
-        (true, true) => {
-            format!("{name}: no difference from {baseline} can be told at any percentile from P5 to P95; {middle}.")
+    let mut text = match (&faster, &slower) {
+        (None, None) => {
+            return format!(
+                "{name}: no difference from {baseline} can be told at any percentile from P5 to P95{middle}."
+            );
         }
-        (false, true) => format!("{name} is faster than {baseline} at {}; {middle}.", among(&faster)),
-        (true, false) => format!("{name} is slower than {baseline} at {}; {middle}.", among(&slower)),
-        (false, false) => format!(
-            "{name} is faster than {baseline} at {}, and slower at {}; {middle}.",
-            among(&faster),
-            among(&slower)
-        ),
+        (Some(faster), None) => format!("{name} is faster than {baseline} at {faster}{middle}."),
+        (None, Some(slower)) => format!("{name} is slower than {baseline} at {slower}{middle}."),
+        (Some(faster), Some(slower)) => {
+            format!("{name} is faster than {baseline} at {faster}, and slower at {slower}{middle}.")
+        }
     };
-    if !(faster.is_empty() && slower.is_empty()) && faster.first().is_none_or(|run| run != "P5–P95") && slower.first().is_none_or(|run| run != "P5–P95")
-    {
+    if faster.or(slower).is_some_and(|all| all != "P5–P95") {
         text.push_str(" At the other percentiles from P5 to P95 the data do not tell.");
     }
     text
@@ -116,15 +153,19 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
         if let Some(mean) = group.means[arm] {
             parts.push(format!(
                 "the mean TTLB of what ended {} {} ({})",
-                moved(mean, "fell by", "rose by", "changed, if at all, by"),
+                moved(mean),
                 percent(mean.value),
                 percent_range(mean.interval)
             ));
         }
-        if let Some(loss) = analysis.loss.first().and_then(|loss| super::tables::hundredths(loss.differences[arm])) {
+        if let Some(loss) = analysis
+            .loss
+            .first()
+            .and_then(|loss| super::tables::hundredths(loss.differences[arm]))
+        {
             parts.push(format!(
                 "the mean packet loss {} {} ({})",
-                moved(loss, "fell by", "rose by", "changed, if at all, by"),
+                moved(loss),
                 points(loss.value),
                 points_range(loss.interval)
             ));
@@ -133,9 +174,9 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
             parts.push(if success.interval.0 <= 0.0 && success.interval.1 >= 0.0 {
                 "no difference in how many transfers ended can be told".to_owned()
             } else {
+                let change = if success.value < 0.0 { "fell" } else { "rose" };
                 format!(
-                    "the share of transfers that ended {} {}",
-                    if success.value < 0.0 { "fell by" } else { "rose by" },
+                    "the share of transfers that ended {change}: {}",
                     points(success.value * 100.0)
                 )
             });
@@ -149,36 +190,57 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
 
 /// The difference of the share of transfers that ended.
 pub(super) fn success_difference(analysis: &Analysis, arm: usize) -> Option<Estimate> {
-    let of = |arm: usize| (analysis.groups[0].times[arm].finished(), analysis.groups[0].times[arm].total());
+    let of = |arm: usize| {
+        (
+            analysis.groups[0].times[arm].finished(),
+            analysis.groups[0].times[arm].total(),
+        )
+    };
     tests_of::share_difference(of(arm), of(0))
 }
 
-fn moved<'a>(estimate: Estimate, fell: &'a str, rose: &'a str, unknown: &'a str) -> &'a str {
+fn moved(estimate: Estimate) -> &'static str {
     match estimate.interval {
-        (_, high) if high < 0.0 => fell,
-        (low, _) if low > 0.0 => rose,
-        _ => unknown,
+        (_, high) if high < 0.0 => "fell:",
+        (low, _) if low > 0.0 => "rose:",
+        _ => "is not told from the baseline’s:",
     }
 }
 
 /// What the tests of all sizes and sites say together.
 pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
     let groups: Vec<&Group> = analysis.groups.iter().skip(1).collect();
-    let tests = groups.iter().flat_map(|group| &group.adjusted).flatten().count();
+    let tests = groups
+        .iter()
+        .flat_map(|group| &group.adjusted)
+        .flatten()
+        .count();
     if tests == 0 {
         return Vec::new();
     }
-    let significant = groups.iter().flat_map(|group| &group.adjusted).flatten().filter(|p| **p < 0.05).count();
+    let significant = groups
+        .iter()
+        .flat_map(|group| &group.adjusted)
+        .flatten()
+        .filter(|p| **p < 0.05)
+        .count();
     let mut all = vec![format!(
-        "Of {tests} comparisons by size and site (arms × subgroups), {significant} are significant once p is raised for their number \
-         (Holm, 5 % for the whole list). Without that, about {} would be called significant if there were no differences at all.",
-        ((tests as f64) * 0.05).round().max(1.0)
+        "Of {tests} comparisons by size and site (arms × subgroups), {} significant once p is raised for their number (Holm: 5 % \
+         for the whole list). Without that, about {:.1} would be called so if there were no differences at all.",
+        match significant {
+            0 => "none is".to_owned(),
+            1 => "one is".to_owned(),
+            many => format!("{many} are"),
+        },
+        (tests as f64) * 0.05
     )];
     for arm in 1..analysis.arms.len() {
         let name = &analysis.arms[arm].name;
         let of = |wanted: fn(f64) -> bool, is_significant: bool| -> Vec<&str> {
             let chosen = groups.iter().filter(|group| {
-                let Some(p) = group.adjusted[arm] else { return false };
+                let Some(p) = group.adjusted[arm] else {
+                    return false;
+                };
                 let share = group.ranks[arm].map_or(0.5, |rank| rank.share_less);
                 (p < 0.05) == is_significant && (!is_significant || wanted(share))
             });
@@ -193,13 +255,18 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         if !slower.is_empty() {
             parts.push(format!("slower in {}", listed(&slower)));
         }
-        if !rest.is_empty() {
+        if rest.len() == groups.len() {
+            parts.push("not told apart in any of them".to_owned());
+        } else if !rest.is_empty() {
             parts.push(format!("not told apart in {}", listed(&rest)));
         }
         all.push(format!("{name}: {}.", parts.join("; ")));
     }
-    let small: Vec<&str> =
-        groups.iter().filter(|group| (1..analysis.arms.len()).any(|arm| group.is_small(arm))).map(|group| group.title.as_str()).collect();
+    let small: Vec<&str> = groups
+        .iter()
+        .filter(|group| (1..analysis.arms.len()).any(|arm| group.is_small(arm)))
+        .map(|group| group.title.as_str())
+        .collect();
     if !small.is_empty() {
         all.push(format!(
             "Too small to tell much (fewer than {SMALL} connections in an arm): {}. “Not told apart” there says more of the number of \
@@ -214,7 +281,9 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
 pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(trouble) = &analysis.trouble {
-        all.push(format!("The log could not be read to its end; this is of what could be read. {trouble}"));
+        all.push(format!(
+            "The log could not be read to its end; this is of what could be read. {trouble}"
+        ));
     }
     if let Some((_, p)) = analysis.ratio
         && p < RATIO_ALARM
@@ -243,7 +312,10 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
         }
     }
     if analysis.without_arm > 0 {
-        all.push(format!("{} lines say nothing of their arm, and are left out.", count(analysis.without_arm)));
+        all.push(format!(
+            "{} lines say nothing of their arm, and are left out.",
+            count(analysis.without_arm)
+        ));
     }
     if analysis.dialect == Dialect::H2o {
         all.push(
@@ -259,7 +331,12 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             ));
         }
     }
-    if analysis.outside_bins > 0 && analysis.groups.iter().any(|group| matches!(group.subgroup, Subgroup::Bin(_))) {
+    if analysis.outside_bins > 0
+        && analysis
+            .groups
+            .iter()
+            .any(|group| matches!(group.subgroup, Subgroup::Bin(_)))
+    {
         all.push(format!(
             "{} connections have objects outside of 200 KB to 3.2 MB: they count in all but the charts by size.",
             count(analysis.outside_bins)

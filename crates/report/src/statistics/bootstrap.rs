@@ -40,7 +40,9 @@ impl Pairs {
     /// No pairs yet, of so many arms.
     #[must_use]
     pub fn new(arms: usize) -> Self {
-        Self { arms: vec![Vec::new(); arms] }
+        Self {
+            arms: vec![Vec::new(); arms],
+        }
     }
 
     /// One more, with what became of it in each arm.
@@ -49,7 +51,9 @@ impl Pairs {
             values.push(match members.get(arm) {
                 None | Some(Member::Absent) => ABSENT,
                 Some(Member::Unfinished) => UNFINISHED,
-                Some(Member::Value(value)) => u32::try_from(*value).unwrap_or(ABSENT).min(ABSENT - 1),
+                Some(Member::Value(value)) => {
+                    u32::try_from(*value).unwrap_or(ABSENT).min(ABSENT - 1)
+                }
             });
         }
     }
@@ -67,7 +71,11 @@ impl Pairs {
     }
 
     /// Of the pairs that are there in both arms, what became of them.
-    pub fn of(&self, first: usize, second: usize) -> impl Iterator<Item = (Option<u64>, Option<u64>)> + '_ {
+    pub fn of(
+        &self,
+        first: usize,
+        second: usize,
+    ) -> impl Iterator<Item = (Option<u64>, Option<u64>)> + '_ {
         let value = |raw: u32| (raw != UNFINISHED).then_some(u64::from(raw));
         let empty: &[u32] = &[];
         let arm = |arm: usize| self.arms.get(arm).map_or(empty, Vec::as_slice);
@@ -89,7 +97,10 @@ pub fn apart(groups: &[&Counts], shares: &[f64], replicates: usize, seed: u64) -
     let all = (0..replicates).map(|_| {
         let groups = groups.iter().map(|counts| {
             let total = counts.total();
-            let mut wanted = shares.iter().map(|share| rank(total, *share)).collect::<Vec<_>>();
+            let mut wanted = shares
+                .iter()
+                .map(|share| rank(total, *share))
+                .collect::<Vec<_>>();
             order_statistics(&mut random, total, &mut wanted);
             wanted.iter().map(|rank| counts.at_rank(*rank)).collect()
         });
@@ -125,11 +136,16 @@ pub fn paired(pairs: &Pairs, shares: &[f64], replicates: usize, seed: u64) -> Re
             let mut distinct = values.clone();
             distinct.sort_unstable();
             distinct.dedup();
-            let places = values.iter().map(|value| distinct.partition_point(|other| other < value) as u32);
+            let places = values
+                .iter()
+                .map(|value| distinct.partition_point(|other| other < value) as u32);
             (places.collect(), distinct)
         })
         .collect();
-    let mut counts: Vec<Vec<u32>> = arms.iter().map(|(_, distinct)| vec![0; distinct.len()]).collect();
+    let mut counts: Vec<Vec<u32>> = arms
+        .iter()
+        .map(|(_, distinct)| vec![0; distinct.len()])
+        .collect();
     let total = pairs.len() as u64;
     let all = (0..replicates).map(|_| {
         for counts in &mut counts {
@@ -141,21 +157,29 @@ pub fn paired(pairs: &Pairs, shares: &[f64], replicates: usize, seed: u64) -> Re
                 counts[places[pair] as usize] += 1;
             }
         }
-        let arms = arms.iter().zip(&counts).map(|((_, distinct), counts)| of_counted(distinct, counts, shares));
+        let arms = arms
+            .iter()
+            .zip(&counts)
+            .map(|((_, distinct), counts)| of_counted(distinct, counts, shares));
         arms.collect()
     });
     all.collect()
 }
 
 fn of_counted(distinct: &[u32], counts: &[u32], shares: &[f64]) -> Vec<Option<u64>> {
-    let there = distinct.iter().zip(counts).filter(|(value, _)| **value != ABSENT);
+    let there = distinct
+        .iter()
+        .zip(counts)
+        .filter(|(value, _)| **value != ABSENT);
     let total: u64 = there.clone().map(|(_, count)| u64::from(*count)).sum();
     let mut there = there;
     let (mut value, mut passed) = (None, 0);
     let percentiles = shares.iter().map(|share| {
         let rank = rank(total, *share);
         while passed < rank {
-            let Some((next, count)) = there.next() else { break };
+            let Some((next, count)) = there.next() else {
+                break;
+            };
             passed += u64::from(*count);
             value = (*next != UNFINISHED).then_some(u64::from(*next));
         }
@@ -209,7 +233,12 @@ impl Against<'_> {
         let seen: Vec<Vec<Option<u64>>> = self
             .groups
             .iter()
-            .map(|counts| self.shares.iter().map(|share| counts.percentile(*share)).collect())
+            .map(|counts| {
+                self.shares
+                    .iter()
+                    .map(|share| counts.percentile(*share))
+                    .collect()
+            })
             .collect();
         let mut cells = Vec::new();
         for (arm, _) in self.groups.iter().enumerate() {
@@ -218,35 +247,59 @@ impl Against<'_> {
             }
         }
         let critical = self.critical(&cells, resampled.len());
-        let intervals = cells.iter().map(|cell| self.interval(cell, critical)).collect::<Vec<_>>();
-        intervals.chunks(self.shares.len().max(1)).map(<[Interval]>::to_vec).collect()
+        let intervals = cells
+            .iter()
+            .map(|cell| self.interval(cell, critical))
+            .collect::<Vec<_>>();
+        intervals
+            .chunks(self.shares.len().max(1))
+            .map(<[Interval]>::to_vec)
+            .collect()
     }
 
-    fn cell(&self, arm: usize, place: usize, seen: &[Vec<Option<u64>>], resampled: &Resampled) -> Cell {
+    fn cell(
+        &self,
+        arm: usize,
+        place: usize,
+        seen: &[Vec<Option<u64>>],
+        resampled: &Resampled,
+    ) -> Cell {
         if arm == self.baseline {
             return Cell::default();
         }
-        let value = |by_arm: &[Vec<Option<u64>>], arm: usize| by_arm.get(arm).and_then(|by_share| *by_share.get(place)?);
+        let value = |by_arm: &[Vec<Option<u64>>], arm: usize| {
+            by_arm.get(arm).and_then(|by_share| *by_share.get(place)?)
+        };
         let (one, base) = (value(seen, arm), value(seen, self.baseline));
-        let Some(center) = self.scaled(one, base) else { return Cell::default() };
+        let Some(center) = self.scaled(one, base) else {
+            return Cell::default();
+        };
         let share = self.shares[place];
         let beyond = |arm: usize| self.groups[arm].total() as f64 * share.min(1.0 - share);
         if beyond(arm).min(beyond(self.baseline)) < BEYOND_MIN {
-            return Cell { center: Some(center), ..Cell::default() };
+            return Cell {
+                center: Some(center),
+                ..Cell::default()
+            };
         }
         let draws: Option<Vec<f64>> = resampled
             .iter()
             .map(|by_arm| self.scaled(value(by_arm, arm), value(by_arm, self.baseline)))
             .collect();
         let Some(draws) = draws else {
-            return Cell { center: Some(center), ..Cell::default() };
+            return Cell {
+                center: Some(center),
+                ..Cell::default()
+            };
         };
         let count = draws.len().max(2) as f64;
         let mean = draws.iter().sum::<f64>() / count;
         let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / (count - 1.0);
         // Values are rounded to whole numbers, which hides differences as small as that.
         let grain = match self.measure {
-            Measure::Change => (1.0 / one.unwrap_or(1).max(1) as f64).hypot(1.0 / base.unwrap_or(1).max(1) as f64),
+            Measure::Change => {
+                (1.0 / one.unwrap_or(1).max(1) as f64).hypot(1.0 / base.unwrap_or(1).max(1) as f64)
+            }
             Measure::Difference => core::f64::consts::SQRT_2,
         };
         let deviation = (variance + grain * grain / 12.0).sqrt();
@@ -288,7 +341,11 @@ impl Against<'_> {
             .collect();
         farthest.sort_by(f64::total_cmp);
         let rank = (0.95 * farthest.len() as f64).ceil() as usize;
-        farthest.get(rank.saturating_sub(1)).copied().unwrap_or(Z_95).max(Z_95)
+        farthest
+            .get(rank.saturating_sub(1))
+            .copied()
+            .unwrap_or(Z_95)
+            .max(Z_95)
     }
 
     fn interval(&self, cell: &Cell, critical: f64) -> Interval {
@@ -296,7 +353,9 @@ impl Against<'_> {
         sorted.sort_by(f64::total_cmp);
         let at = |share: f64| {
             let rank = (share * sorted.len() as f64).ceil() as usize;
-            sorted.get(rank.saturating_sub(1)).map(|value| self.unscaled(*value))
+            sorted
+                .get(rank.saturating_sub(1))
+                .map(|value| self.unscaled(*value))
         };
         let together = cell.center.zip(cell.deviation).filter(|_| cell.is_joint);
         Interval {

@@ -16,11 +16,17 @@ impl Counts {
     #[must_use]
     pub fn new(counts: &BTreeMap<u64, u64>, unfinished: u64) -> Self {
         let mut total = 0;
-        let cumulative = counts.iter().filter(|(_, count)| **count > 0).map(|(value, count)| {
-            total += count;
-            (*value, total)
-        });
-        Self { cumulative: cumulative.collect(), unfinished }
+        let cumulative = counts
+            .iter()
+            .filter(|(_, count)| **count > 0)
+            .map(|(value, count)| {
+                total += count;
+                (*value, total)
+            });
+        Self {
+            cumulative: cumulative.collect(),
+            unfinished,
+        }
     }
 
     /// From values in any order; `None` is one that never came.
@@ -56,13 +62,19 @@ impl Counts {
     /// The same without those that have no value.
     #[must_use]
     pub fn finished_only(&self) -> Self {
-        Self { unfinished: 0, ..self.clone() }
+        Self {
+            unfinished: 0,
+            ..self.clone()
+        }
     }
 
     /// Values and their counts, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let before = core::iter::once(0).chain(self.cumulative.iter().map(|(_, total)| *total));
-        self.cumulative.iter().zip(before).map(|((value, total), before)| (*value, total - before))
+        self.cumulative
+            .iter()
+            .zip(before)
+            .map(|((value, total), before)| (*value, total - before))
     }
 
     /// The rank of a percentile, from one, as the query language's `percentile` has it: the nearest.
@@ -91,7 +103,10 @@ impl Counts {
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let count = self.finished();
-        let sum: u128 = self.iter().map(|(value, count)| u128::from(value) * u128::from(count)).sum();
+        let sum: u128 = self
+            .iter()
+            .map(|(value, count)| u128::from(value) * u128::from(count))
+            .sum();
         (count > 0).then(|| sum as f64 / count as f64)
     }
 
@@ -99,7 +114,10 @@ impl Counts {
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
         let (mean, count) = (self.mean()?, self.finished());
-        let squares: f64 = self.iter().map(|(value, count)| (value as f64 - mean).powi(2) * count as f64).sum();
+        let squares: f64 = self
+            .iter()
+            .map(|(value, count)| (value as f64 - mean).powi(2) * count as f64)
+            .sum();
         (count > 1).then(|| squares / (count - 1) as f64)
     }
 
@@ -108,7 +126,10 @@ impl Counts {
     pub fn share_from(&self, above: u64) -> Option<f64> {
         let count = self.finished();
         let below = self.cumulative.partition_point(|(value, _)| *value < above);
-        let below = below.checked_sub(1).and_then(|last| self.cumulative.get(last)).map_or(0, |(_, total)| *total);
+        let below = below
+            .checked_sub(1)
+            .and_then(|last| self.cumulative.get(last))
+            .map_or(0, |(_, total)| *total);
         (count > 0).then(|| (count - below) as f64 / count as f64)
     }
 

@@ -14,7 +14,9 @@ impl Random {
     /// The generator number `stream` of a seed; each is as good as independent of the others.
     pub(crate) const fn new(seed: u64, stream: u64) -> Self {
         Self {
-            state: mix(mix(seed.wrapping_add(GAMMA)) ^ mix(stream.wrapping_mul(GAMMA).wrapping_add(1))),
+            state: mix(
+                mix(seed.wrapping_add(GAMMA)) ^ mix(stream.wrapping_mul(GAMMA).wrapping_add(1))
+            ),
             spare: None,
         }
     }
@@ -65,7 +67,8 @@ impl Random {
             let v = v * v * v;
             let u = self.unit();
             let square = x * x;
-            if u < 1.0 - 0.0331 * square * square || u.ln() < 0.5 * square + d * (1.0 - v + v.ln()) {
+            if u < 1.0 - 0.0331 * square * square || u.ln() < 0.5 * square + d * (1.0 - v + v.ln())
+            {
                 return d * v;
             }
         }

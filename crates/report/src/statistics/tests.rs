@@ -28,16 +28,23 @@ fn times(value: &Value) -> Vec<Option<u64>> {
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
-    list(value).map(|one| one.as_f64().expect("a number")).collect()
+    list(value)
+        .map(|one| one.as_f64().expect("a number"))
+        .collect()
 }
 
 fn whole(value: &Value) -> Vec<u64> {
-    list(value).map(|one| one.as_u64().expect("a whole number")).collect()
+    list(value)
+        .map(|one| one.as_u64().expect("a whole number"))
+        .collect()
 }
 
 fn near(ours: f64, theirs: f64, what: &str) {
     let off = (ours - theirs).abs();
-    assert!(off <= 1e-9 * theirs.abs().max(1e-12), "{what}: {ours} is not {theirs}");
+    assert!(
+        off <= 1e-9 * theirs.abs().max(1e-12),
+        "{what}: {ours} is not {theirs}"
+    );
 }
 
 fn near_interval(ours: Option<Estimate>, theirs: &Value, what: &str) {
@@ -59,8 +66,16 @@ fn distributions_and_tests_of_two_groups_agree_with_scipy() {
             let expected = percentile.as_f64().map(|value| value as u64);
             assert_eq!(ours.percentile(share), expected, "percentile {share}");
         }
-        near(ours.mean().expect("a mean"), case["mean"].as_f64().expect("a mean"), "mean");
-        near(ours.variance().expect("a variance"), case["variance"].as_f64().expect("one"), "variance");
+        near(
+            ours.mean().expect("a mean"),
+            case["mean"].as_f64().expect("a mean"),
+            "mean",
+        );
+        near(
+            ours.variance().expect("a variance"),
+            case["variance"].as_f64().expect("one"),
+            "variance",
+        );
         let pairs: Vec<_> = a.iter().copied().zip(b.iter().copied()).collect();
         for (name, test) in [
             ("mann_whitney", tests_of::mann_whitney(&ours, &theirs)),
@@ -68,10 +83,22 @@ fn distributions_and_tests_of_two_groups_agree_with_scipy() {
         ] {
             let test = test.expect(name);
             near(test.p, case[name]["p"].as_f64().expect("a p"), name);
-            near(test.share_less, case[name]["share_less"].as_f64().expect("a share"), name);
+            near(
+                test.share_less,
+                case[name]["share_less"].as_f64().expect("a share"),
+                name,
+            );
         }
-        near_interval(tests_of::mean_change(&ours, &theirs), &case["mean_change"], "mean change");
-        near_interval(tests_of::mean_difference(&ours, &theirs), &case["mean_difference"], "mean difference");
+        near_interval(
+            tests_of::mean_change(&ours, &theirs),
+            &case["mean_change"],
+            "mean change",
+        );
+        near_interval(
+            tests_of::mean_difference(&ours, &theirs),
+            &case["mean_difference"],
+            "mean difference",
+        );
         near_interval(
             tests_of::mean_change_paired(pairs.iter().copied()),
             &case["mean_change_paired"],
@@ -87,14 +114,26 @@ fn chi_squared_agrees_with_scipy() {
     let answers = answers();
     for case in list(&answers["chi_squared"]) {
         let counts = whole(&case["counts"]);
-        let (statistic, p) = tests_of::chi_squared(&counts, &numbers(&case["shares"])).expect("a test");
-        near(statistic, case["statistic"].as_f64().expect("one"), "statistic");
-        near(p, case["p"].as_f64().expect("one"), &format!("p of {counts:?}"));
+        let (statistic, p) =
+            tests_of::chi_squared(&counts, &numbers(&case["shares"])).expect("a test");
+        near(
+            statistic,
+            case["statistic"].as_f64().expect("one"),
+            "statistic",
+        );
+        near(
+            p,
+            case["p"].as_f64().expect("one"),
+            &format!("p of {counts:?}"),
+        );
     }
     assert_eq!(tests_of::chi_squared(&[], &[]), None);
     assert_eq!(tests_of::chi_squared(&[0, 0], &[1.0, 1.0]), None);
     // Nobody should be where somebody is.
-    assert_eq!(tests_of::chi_squared(&[5, 5], &[1.0, 0.0]), Some((f64::INFINITY, 0.0)));
+    assert_eq!(
+        tests_of::chi_squared(&[5, 5], &[1.0, 0.0]),
+        Some((f64::INFINITY, 0.0))
+    );
 }
 
 #[test]
@@ -102,7 +141,11 @@ fn intervals_of_shares_and_holm_agree_with_scipy() {
     let answers = answers();
     for case in list(&answers["wilson"]) {
         let of = |key: &str| case[key].as_u64().expect("a count");
-        near_interval(tests_of::share(of("count"), of("total")), &case["answer"], "Wilson");
+        near_interval(
+            tests_of::share(of("count"), of("total")),
+            &case["answer"],
+            "Wilson",
+        );
     }
     for case in list(&answers["newcombe"]) {
         let (first, second) = (whole(&case["first"]), whole(&case["second"]));
@@ -118,12 +161,38 @@ fn intervals_of_shares_and_holm_agree_with_scipy() {
 #[test]
 fn nobody_and_one_are_no_trouble() {
     let (nobody, one, lost) = (Counts::default(), Counts::of([Some(7)]), Counts::of([None]));
-    assert_eq!((nobody.percentile(0.5), nobody.mean(), nobody.variance()), (None, None, None));
-    assert_eq!((one.percentile(0.0), one.percentile(1.0), one.mean(), one.variance()), (Some(7), Some(7), Some(7.0), None));
-    assert_eq!((lost.percentile(0.5), lost.mean(), lost.total(), lost.finished()), (None, None, 1, 0));
+    assert_eq!(
+        (nobody.percentile(0.5), nobody.mean(), nobody.variance()),
+        (None, None, None)
+    );
+    assert_eq!(
+        (
+            one.percentile(0.0),
+            one.percentile(1.0),
+            one.mean(),
+            one.variance()
+        ),
+        (Some(7), Some(7), Some(7.0), None)
+    );
+    assert_eq!(
+        (
+            lost.percentile(0.5),
+            lost.mean(),
+            lost.total(),
+            lost.finished()
+        ),
+        (None, None, 1, 0)
+    );
     assert_eq!(tests_of::mann_whitney(&nobody, &one), None);
-    assert_eq!(tests_of::mann_whitney(&one, &one).map(|test| test.p), Some(1.0));
-    assert_eq!(tests_of::wilcoxon([(Some(3), Some(3)), (None, None)].into_iter()).map(|test| (test.p, test.share_less)), Some((1.0, 0.5)));
+    assert_eq!(
+        tests_of::mann_whitney(&one, &one).map(|test| test.p),
+        Some(1.0)
+    );
+    assert_eq!(
+        tests_of::wilcoxon([(Some(3), Some(3)), (None, None)].into_iter())
+            .map(|test| (test.p, test.share_less)),
+        Some((1.0, 0.5))
+    );
     assert_eq!(tests_of::mean_change(&one, &one), None);
     assert_eq!(tests_of::share(0, 0), None);
     assert!(tests_of::holm(&[]).is_empty());
@@ -136,12 +205,22 @@ fn the_gamma_variates_have_their_mean_and_variance() {
         let count = 40_000;
         let values: Vec<f64> = (0..count).map(|_| random.gamma(shape)).collect();
         let mean = values.iter().sum::<f64>() / f64::from(count);
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / f64::from(count - 1);
+        let variance = values
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum::<f64>()
+            / f64::from(count - 1);
         let shape = shape as f64;
         // Four standard errors of each.
-        assert!((mean - shape).abs() < 4.0 * (shape / f64::from(count)).sqrt(), "{mean}");
+        assert!(
+            (mean - shape).abs() < 4.0 * (shape / f64::from(count)).sqrt(),
+            "{mean}"
+        );
         let error = shape * ((2.0 + 6.0 / shape) / f64::from(count)).sqrt();
-        assert!((variance - shape).abs() < 4.0 * error, "{variance} of {shape}");
+        assert!(
+            (variance - shape).abs() < 4.0 * error,
+            "{variance} of {shape}"
+        );
     }
 }
 
@@ -149,7 +228,10 @@ fn the_gamma_variates_have_their_mean_and_variance() {
 fn naive(random: &mut Random, values: &[u64], shares: &[f64]) -> Vec<Option<u64>> {
     let drawn = (0..values.len()).map(|_| Some(values[random.below(values.len() as u64) as usize]));
     let drawn = Counts::of(drawn);
-    shares.iter().map(|share| drawn.percentile(*share)).collect()
+    shares
+        .iter()
+        .map(|share| drawn.percentile(*share))
+        .collect()
 }
 
 #[test]
@@ -165,7 +247,9 @@ fn resampled_ranks_are_distributed_as_if_each_connection_was_drawn() {
     }
     let of_pairs = bootstrap::paired(&pairs, &shares, replicates, 4);
     let mut random = Random::new(9, 9);
-    let slow: Vec<Vec<Option<u64>>> = (0..replicates).map(|_| naive(&mut random, &values, &shares)).collect();
+    let slow: Vec<Vec<Option<u64>>> = (0..replicates)
+        .map(|_| naive(&mut random, &values, &shares))
+        .collect();
     for place in 0..shares.len() {
         let of = |all: Vec<Option<u64>>| Counts::of(all);
         let slow = of(slow.iter().map(|one| one[place]).collect());
@@ -193,10 +277,17 @@ fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
     let (mut alone, mut joint, mut cells) = (0u64, 0u64, 0u64);
     for experiment in 0..experiments {
         let mut random = Random::new(experiment, 77);
-        let mut group = |median: f64| Counts::of((0..connections).map(|_| Some(log_normal(&mut random, median, 0.8))));
+        let mut group = |median: f64| {
+            Counts::of((0..connections).map(|_| Some(log_normal(&mut random, median, 0.8))))
+        };
         let (base, arm) = (group(4000.0), group(4000.0 * (1.0 + truth)));
         let groups = [&base, &arm];
-        let against = Against { groups: &groups, baseline: 0, shares: &shares, measure: Measure::Change };
+        let against = Against {
+            groups: &groups,
+            baseline: 0,
+            shares: &shares,
+            measure: Measure::Change,
+        };
         let intervals = against.intervals(&bootstrap::apart(&groups, &shares, 500, experiment));
         let mut holds = true;
         for cell in &intervals[1] {
@@ -210,7 +301,10 @@ fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
         }
         joint += u64::from(!holds);
     }
-    (alone as f64 / cells as f64, joint as f64 / experiments as f64)
+    (
+        alone as f64 / cells as f64,
+        joint as f64 / experiments as f64,
+    )
 }
 
 #[test]
@@ -229,7 +323,9 @@ fn pairs_narrow_what_paths_have_in_common() {
     let (mut base, mut arm) = (Vec::new(), Vec::new());
     for _ in 0..800 {
         let path = random.normal();
-        let mut one = |factor: f64| (3000.0 * (0.9 * path + 0.05 * random.normal()).exp() * factor).round() as u64;
+        let mut one = |factor: f64| {
+            (3000.0 * (0.9 * path + 0.05 * random.normal()).exp() * factor).round() as u64
+        };
         let (first, second) = (one(1.0), one(0.95));
         pairs.push(&[Member::Value(first), Member::Value(second)]);
         base.push(Some(first));
@@ -237,7 +333,12 @@ fn pairs_narrow_what_paths_have_in_common() {
     }
     let (base, arm) = (Counts::of(base), Counts::of(arm));
     let groups = [&base, &arm];
-    let against = Against { groups: &groups, baseline: 0, shares: &shares, measure: Measure::Change };
+    let against = Against {
+        groups: &groups,
+        baseline: 0,
+        shares: &shares,
+        measure: Measure::Change,
+    };
     let width = |resampled| {
         let cell = against.intervals(&resampled)[1][1];
         let (low, high) = cell.alone.expect("an interval");
@@ -255,13 +356,21 @@ fn where_transfers_did_not_end_there_is_no_percentile_and_no_band() {
     let arm = Counts::of((1..=1000).map(|value| (value <= 900).then_some(value)));
     let shares = [0.5, 0.89, 0.95];
     let groups = [&base, &arm];
-    let against = Against { groups: &groups, baseline: 0, shares: &shares, measure: Measure::Change };
+    let against = Against {
+        groups: &groups,
+        baseline: 0,
+        shares: &shares,
+        measure: Measure::Change,
+    };
     let cells = &against.intervals(&bootstrap::apart(&groups, &shares, 1000, 1))[1];
     assert_eq!(cells[0].estimate, Some(0.0));
     assert!(cells[0].together.is_some());
     // Some resamples have fewer than 89 % that ended.
     assert!(cells[1].estimate.is_some() && cells[1].alone.is_none());
-    assert_eq!((cells[2].estimate, cells[2].alone, cells[2].together), (None, None, None));
+    assert_eq!(
+        (cells[2].estimate, cells[2].alone, cells[2].together),
+        (None, None, None)
+    );
 }
 
 #[test]

@@ -37,15 +37,34 @@ pub fn mann_whitney(first: &Counts, second: &Counts) -> Option<RankTest> {
             (None, Some((b, _))) => *b,
             (None, None) => break,
         };
-        let a = ours.next_if(|(a, _)| *a == value).map_or(0.0, |(_, count)| count as f64);
-        let b = theirs.next_if(|(b, _)| *b == value).map_or(0.0, |(_, count)| count as f64);
+        let a = ours
+            .next_if(|(a, _)| *a == value)
+            .map_or(0.0, |(_, count)| count as f64);
+        let b = theirs
+            .next_if(|(b, _)| *b == value)
+            .map_or(0.0, |(_, count)| count as f64);
         meet(a, b, &mut theirs_before);
     }
-    meet(first.unfinished() as f64, second.unfinished() as f64, &mut theirs_before);
+    meet(
+        first.unfinished() as f64,
+        second.unfinished() as f64,
+        &mut theirs_before,
+    );
     let total = m + n;
-    let variance = if total > 1.0 { m * n / 12.0 * (total + 1.0 - ties / (total * (total - 1.0))) } else { 0.0 };
-    let z = if variance > 0.0 { (less - m * n / 2.0) / variance.sqrt() } else { 0.0 };
-    Some(RankTest { p: special::normal_two_sided(z), share_less: less / (m * n) })
+    let variance = if total > 1.0 {
+        m * n / 12.0 * (total + 1.0 - ties / (total * (total - 1.0)))
+    } else {
+        0.0
+    };
+    let z = if variance > 0.0 {
+        (less - m * n / 2.0) / variance.sqrt()
+    } else {
+        0.0
+    };
+    Some(RankTest {
+        p: special::normal_two_sided(z),
+        share_less: less / (m * n),
+    })
 }
 
 /// Whether the first of a pair tends to be less than the second, by the ranks of the logarithms of their ratio (Wilcoxon's
@@ -64,7 +83,13 @@ pub fn wilcoxon(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>) -> Opti
             (Some(_), None) => f64::NEG_INFINITY,
             (None, None) => 0.0,
         };
-        less += if difference < 0.0 { 1.0 } else if difference == 0.0 { 0.5 } else { 0.0 };
+        less += if difference < 0.0 {
+            1.0
+        } else if difference == 0.0 {
+            0.5
+        } else {
+            0.0
+        };
         if difference != 0.0 {
             // So that a/b and b/a are as far from one, whatever the last bit says.
             differences.push(((difference.abs() * 1e12).round(), difference < 0.0));
@@ -84,8 +109,15 @@ pub fn wilcoxon(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>) -> Opti
         before += t;
     }
     let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ties / 48.0;
-    let z = if variance > 0.0 { (sum - n * (n + 1.0) / 4.0) / variance.sqrt() } else { 0.0 };
-    Some(RankTest { p: special::normal_two_sided(z), share_less: less / all })
+    let z = if variance > 0.0 {
+        (sum - n * (n + 1.0) / 4.0) / variance.sqrt()
+    } else {
+        0.0
+    };
+    Some(RankTest {
+        p: special::normal_two_sided(z),
+        share_less: less / all,
+    })
 }
 
 /// Whether counts agree with shares (Pearson): the statistic and its p, as `scipy.stats.chisquare`. Shares need not add up
@@ -107,7 +139,10 @@ pub fn chi_squared(counts: &[u64], shares: &[f64]) -> Option<(f64, f64)> {
             return Some((f64::INFINITY, 0.0));
         }
     }
-    Some((statistic, special::chi_squared_above(statistic, cells.saturating_sub(1))))
+    Some((
+        statistic,
+        special::chi_squared_above(statistic, cells.saturating_sub(1)),
+    ))
 }
 
 /// The p of many tests, so raised that of all those called significant none is so by chance but in 5 % of experiments
@@ -142,7 +177,10 @@ pub fn share(count: u64, total: u64) -> Option<Estimate> {
     let (n, share, z) = (total as f64, count as f64 / total as f64, Z_95);
     let center = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
     let half = z / (1.0 + z * z / n) * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    Some(Estimate { value: share, interval: ((center - half).max(0.0), (center + half).min(1.0)) })
+    Some(Estimate {
+        value: share,
+        interval: ((center - half).max(0.0), (center + half).min(1.0)),
+    })
 }
 
 /// The interval of the difference of two shares, from the intervals of both (Newcombe's method 10).
@@ -152,20 +190,30 @@ pub fn share_difference(first: (u64, u64), second: (u64, u64)) -> Option<Estimat
     let value = one.value - other.value;
     let low = (one.value - one.interval.0).hypot(other.interval.1 - other.value);
     let high = (one.interval.1 - one.value).hypot(other.value - other.interval.0);
-    Some(Estimate { value, interval: (value - low, value + high) })
+    Some(Estimate {
+        value,
+        interval: (value - low, value + high),
+    })
 }
 
 /// The change of the mean from the second to the first, of those that have a value: normal on the scale of logarithms
 /// (delta method).
 #[must_use]
 pub fn mean_change(first: &Counts, second: &Counts) -> Option<Estimate> {
-    let relative = |counts: &Counts| Some(counts.variance()? / counts.finished() as f64 / counts.mean()?.powi(2));
-    log_normal(first.mean()? / second.mean()?, relative(first)? + relative(second)?)
+    let relative = |counts: &Counts| {
+        Some(counts.variance()? / counts.finished() as f64 / counts.mean()?.powi(2))
+    };
+    log_normal(
+        first.mean()? / second.mean()?,
+        relative(first)? + relative(second)?,
+    )
 }
 
 /// The same of pairs in which both have a value: what they have in common does not widen it.
 #[must_use]
-pub fn mean_change_paired(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)> + Clone) -> Option<Estimate> {
+pub fn mean_change_paired(
+    pairs: impl Iterator<Item = (Option<u64>, Option<u64>)> + Clone,
+) -> Option<Estimate> {
     let both = pairs.filter_map(|(first, second)| Some((first? as f64, second? as f64)));
     let (mut n, mut first, mut second) = (0.0, 0.0, 0.0);
     for (one, other) in both.clone() {
@@ -177,7 +225,9 @@ pub fn mean_change_paired(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)
         return None;
     }
     let (first, second) = (first / n, second / n);
-    let squares: f64 = both.map(|(one, other)| (one / first - other / second).powi(2)).sum();
+    let squares: f64 = both
+        .map(|(one, other)| (one / first - other / second).powi(2))
+        .sum();
     log_normal(first / second, squares / (n - 1.0) / n)
 }
 
@@ -198,5 +248,8 @@ pub fn mean_difference(first: &Counts, second: &Counts) -> Option<Estimate> {
     let value = first.mean()? - second.mean()?;
     let of = |counts: &Counts| Some(counts.variance()? / counts.finished() as f64);
     let half = Z_95 * (of(first)? + of(second)?).sqrt();
-    Some(Estimate { value, interval: (value - half, value + half) })
+    Some(Estimate {
+        value,
+        interval: (value - half, value + half),
+    })
 }

@@ -1,0 +1,320 @@
+//! `lastbyte report` as people use it, and as they misuse it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what a command reads and writes is files"
+)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the binary runs")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// A log of two arms, the second of which is half as fast again.
+fn log(lines: u64) -> String {
+    let line = |number: u64| {
+        let arm = if number % 2 == 0 { "baseline" } else { "new" };
+        let ttlb = (200 + number * 7919 % 800) * if number % 2 == 0 { 3 } else { 2 };
+        format!(
+            "{{\"arm\":\"{arm}\",\"ttlb\":{ttlb},\"content_length\":300000,\"site\":\"here\",\"experiment\":\"x\"}}\n"
+        )
+    };
+    (0..lines).map(line).collect()
+}
+
+#[test]
+fn a_log_becomes_a_page_and_charts() {
+    let folder = folder("report-page");
+    fs::write(folder.join("a.ndjson"), log(1000)).expect("a log");
+    let output = run(
+        &folder,
+        &["report", "a.ndjson", "-o", "page.html", "--svg", "charts"],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert!(
+        said.contains("new is faster than baseline at P5–P95")
+            && said.contains("report: page.html"),
+        "{said}"
+    );
+    let page = fs::read_to_string(folder.join("page.html")).expect("a page");
+    assert!(
+        page.starts_with("<!doctype html>")
+            && page.contains("lastbyte report a.ndjson -o page.html --svg charts")
+    );
+    assert!(page.len() < 3_000_000);
+    for name in ["ttlb", "ttlb-size-1", "ttlb-site-here"] {
+        let svg = fs::read_to_string(folder.join(format!("charts/{name}.svg"))).expect(name);
+        assert!(svg.starts_with("<svg "), "{name}");
+        assert!(
+            fs::read(folder.join(format!("charts/{name}.png")))
+                .expect(name)
+                .starts_with(b"\x89PNG")
+        );
+    }
+    // The same again is the same.
+    let again = run(
+        &folder,
+        &[
+            "report",
+            "a.ndjson",
+            "-o",
+            "page.html",
+            "--svg",
+            "charts",
+            "--jobs",
+            "3",
+        ],
+    );
+    assert!(again.status.success());
+    let strip = |page: &str| page.replace(" --jobs 3", "");
+    assert!(strip(&fs::read_to_string(folder.join("page.html")).expect("a page")) == page);
+    let json = run(&folder, &["report", "a.ndjson", "--json"]);
+    let value: Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(value["groups"][0]["arms"][0]["connections"], 500);
+    assert!(folder.join("report.html").exists());
+}
+
+#[test]
+fn h2o_logs_are_reported_on_by_their_flags() {
+    let folder = folder("report-h2o");
+    let line = include_str!("../../record/src/connection_log/sample-line.json").trim();
+    let jump = line.replace("\"jumpstart.cwnd\":0", "\"jumpstart.cwnd\":88320");
+    assert_ne!(jump, line);
+    fs::write(folder.join("a.ndjson"), format!("{line}\n").repeat(20)).expect("a log");
+    fs::write(folder.join("b.ndjson"), format!("{jump}\n").repeat(21)).expect("a log");
+    let output = run(&folder, &["report", "a.ndjson", "b.ndjson", "--json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let arms = &value["groups"][0]["arms"];
+    assert_eq!(
+        (&arms[0]["arm"], &arms[0]["connections"]),
+        (&"baseline".into(), &20.into())
+    );
+    assert_eq!(
+        (&arms[1]["arm"], &arms[1]["connections"]),
+        (&"jumpstart".into(), &21.into())
+    );
+}
+
+#[test]
+fn what_cannot_be_reported_on_is_said() {
+    let folder = folder("report-errors");
+    let cases: [(&str, &str, &[&str], &str, i32); 12] = [
+        ("empty", "", &[], "error: the log has no lines", 1),
+        (
+            "text",
+            "hello\n",
+            &[],
+            "error: this is no connection log: ",
+            1,
+        ),
+        (
+            "lists",
+            "[1]\n",
+            &[],
+            "error: this is no connection log: ",
+            1,
+        ),
+        (
+            "other",
+            "{\"a\":1}\n",
+            &[],
+            "says which arm it belongs to",
+            1,
+        ),
+        (
+            "one",
+            "{\"arm\":\"a\",\"ttlb\":1}\n",
+            &[],
+            "all connections are of the arm `a`",
+            1,
+        ),
+        (
+            "two",
+            "{\"arm\":\"a\",\"ttlb\":1,\"experiment\":\"x\"}\n{\"arm\":\"b\",\"ttlb\":1,\"experiment\":\"y\"}\n",
+            &[],
+            "several experiments (x, y)",
+            1,
+        ),
+        (
+            "never",
+            "{\"arm\":\"a\"}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &[],
+            "no transfer of the baseline `a` came to an end",
+            1,
+        ),
+        (
+            "base",
+            "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
+            &["--baseline", "c"],
+            "there is no arm `c`; there are a, b",
+            2,
+        ),
+        ("share", "", &["--shares", "a"], "it has the form ARM=N", 2),
+        (
+            "share0",
+            "",
+            &["--shares", "a=0"],
+            "a share is above zero",
+            2,
+        ),
+        (
+            "where",
+            "{\"arm\":\"a\",\"ttlb\":1}\n",
+            &["--where", "_["],
+            "in --arm, --site or --where: ",
+            2,
+        ),
+        ("few", "", &["--resamples", "3"], "100..=100000", 2),
+    ];
+    for (name, text, arguments, wanted, code) in cases {
+        let file = format!("{name}.ndjson");
+        fs::write(folder.join(&file), text).expect("a log");
+        let words = [&["report", &file, "-o", "no.html"], arguments].concat();
+        let output = run(&folder, &words);
+        assert!(
+            stderr(&output).contains(wanted),
+            "{name}: {}",
+            stderr(&output)
+        );
+        assert_eq!(output.status.code(), Some(code), "{name}");
+        assert!(!folder.join("no.html").exists(), "{name}");
+    }
+    let output = run(&folder, &["report", "not-there.ndjson"]);
+    assert!(
+        stderr(&output).starts_with("error: cannot read `not-there.ndjson`: "),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_packed_log_that_breaks_off_is_reported_as_far_as_it_goes() {
+    let folder = folder("report-cut");
+    let text = log(500);
+    let bytes = text.as_bytes();
+    // A gzip member with a stored block (RFC 1951 §3.2.4) that is longer than what follows.
+    let mut packed = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    let len = u16::try_from(bytes.len()).expect("a block holds it");
+    packed.push(1);
+    packed.extend(len.to_le_bytes());
+    packed.extend((!len).to_le_bytes());
+    packed.extend(&bytes[..bytes.len() - 700]);
+    fs::write(folder.join("cut.ndjson.gz"), packed).expect("a log");
+    let output = run(&folder, &["report", "cut.ndjson.gz"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("not all of the log could be read"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(
+        stderr(&output).contains("cut.ndjson.gz"),
+        "{}",
+        stderr(&output)
+    );
+    let page = fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(page.contains("could not be read to its end"));
+}
+
+#[test]
+fn an_experiment_ends_with_its_report() {
+    let folder = folder("report-ab");
+    let output = run(
+        &folder,
+        &["ab", "--connections", "48", "--paired", "--seed", "5"],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("report: ab/report.html"),
+        "{}",
+        stdout(&output)
+    );
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    for part in [
+        "12 paths, each in every arm",
+        "lastbyte ab --connections 48 --seed 5 --paired --out ab",
+        "lastbyte report ab/conns.ndjson --baseline baseline --seed 5",
+        "rapid-start",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    // The page is what `report` makes of the log, but for what only `ab` knows.
+    let output = run(
+        &folder,
+        &["report", "ab/conns.ndjson", "--seed", "5", "--json"],
+    );
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for verdict in value["verdicts"].as_array().expect("a list") {
+        let (_, said) = verdict
+            .as_str()
+            .expect("a sentence")
+            .split_once([':', ' '])
+            .expect("an arm, and what of it");
+        assert!(page.contains(said.trim()), "{said}");
+    }
+}
+
+/// Two arms with the same control, simulated: nothing is told apart.
+#[test]
+fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
+    let folder = folder("report-aa");
+    fs::write(
+        folder.join("aa.toml"),
+        "name = \"aa\"\nbaseline = \"one\"\n[[arms]]\nname = \"one\"\nspec = \"slow-start\"\n[[arms]]\nname = \"other\"\nspec = \"slow-start\"\n",
+    )
+    .expect("an experiment");
+    let output = run(
+        &folder,
+        &["ab", "aa.toml", "--connections", "400", "--seed", "11"],
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stdout(&output).contains("other: no difference from one can be told"),
+        "{}",
+        stdout(&output)
+    );
+    // In pairs there is not even a difference.
+    let output = run(
+        &folder,
+        &["ab", "aa.toml", "--connections", "40", "--paired"],
+    );
+    assert!(
+        stdout(&output).contains("other: no difference from one can be told"),
+        "{}",
+        stdout(&output)
+    );
+    assert!(
+        stdout(&output).contains("0.0 % at P50"),
+        "{}",
+        stdout(&output)
+    );
+}
