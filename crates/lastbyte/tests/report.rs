@@ -39,8 +39,12 @@ fn folder(name: &str) -> PathBuf {
 /// A log of two arms, the second of which is half as fast again.
 fn log(lines: u64) -> String {
     let line = |number: u64| {
-        let arm = if number % 2 == 0 { "baseline" } else { "new" };
-        let ttlb = (200 + number * 7919 % 800) * if number % 2 == 0 { 3 } else { 2 };
+        let arm = if number.is_multiple_of(2) {
+            "baseline"
+        } else {
+            "new"
+        };
+        let ttlb = (200 + number * 7919 % 800) * if number.is_multiple_of(2) { 3 } else { 2 };
         format!(
             "{{\"arm\":\"{arm}\",\"ttlb\":{ttlb},\"content_length\":300000,\"site\":\"here\",\"experiment\":\"x\"}}\n"
         )
@@ -317,4 +321,46 @@ fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
         "{}",
         stdout(&output)
     );
+}
+
+/// Who presses Ctrl-C gets a log of what is done, in whole pairs, and a report on it.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_experiment_is_reported_on_as_far_as_it_goes() {
+    let folder = folder("report-interrupted");
+    let words = ["ab", "--connections", "1000000", "--paired", "--seed", "2"];
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args(words)
+        .current_dir(&folder)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    // The first lines are there once a batch is done.
+    let log = folder.join("ab/conns.ndjson");
+    while fs::metadata(&log).map_or(0, |metadata| metadata.len()) == 0 {
+        assert!(
+            child.try_wait().expect("a child").is_none(),
+            "it ended by itself"
+        );
+        std::thread::yield_now();
+    }
+    let pressed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill runs");
+    assert!(pressed.success());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("interrupted: "),
+        "{}",
+        stderr(&output)
+    );
+    let lines = fs::read_to_string(&log).expect("a log").lines().count();
+    assert!(lines >= 512 && lines.is_multiple_of(4), "{lines}");
+    let page = fs::read_to_string(folder.join("ab/report.html")).expect("a page");
+    assert!(page.contains(&format!(
+        "lastbyte ab --connections {lines} --seed 2 --paired"
+    )));
 }

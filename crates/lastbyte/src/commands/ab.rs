@@ -411,15 +411,14 @@ fn title(experiment: &Experiment) -> String {
 
 /// The commands that give the same log and page.
 fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) -> Vec<String> {
-    let mut command = String::from("lastbyte ab");
-    if let Some(file) = &arguments.file {
-        command.push_str(&format!(" {}", file.display()));
-    }
-    command.push_str(&format!(" --connections {done} --seed {}", experiment.seed));
-    if arguments.paired {
-        command.push_str(" --paired");
-    }
-    command.push_str(&format!(" --out {}", arguments.out.display()));
+    let file = arguments.file.as_ref();
+    let file = file.map_or_else(String::new, |file| format!(" {}", file.display()));
+    let paired = if arguments.paired { " --paired" } else { "" };
+    let command = format!(
+        "lastbyte ab{file} --connections {done} --seed {}{paired} --out {}",
+        experiment.seed,
+        arguments.out.display()
+    );
     let baseline = experiment.arms.get(experiment.baseline);
     let baseline = baseline.map_or("", |arm| arm.name.as_str());
     let page = format!(

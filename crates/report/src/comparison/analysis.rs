@@ -142,26 +142,28 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     adjust(&mut subgroups);
     groups.extend(subgroups);
     let counts: Vec<u64> = groups[0].times.iter().map(Counts::total).collect();
+    let loss = losses(&tally, &order, &asker, &settings);
+    let measures = measures(&tally, &order, &asker);
+    let counts_query = asker.counts(&Subgroup::All);
     let shares: Vec<f64> = arms.iter().map(|arm| arm.share).collect();
     let outside = tally.cells.iter().filter(|((.., bin), _)| bin.is_none());
+    let outside = outside.map(|(_, cell)| cell.ttlb.values().sum::<u64>() + cell.unfinished);
     Ok(Analysis {
         dialect: tally.dialect,
-        experiment: tally.experiment.clone(),
         is_paired: tally.blocks.is_some(),
         pairs: tally.blocks.as_ref().map_or(0, Vec::len),
         ratio: tests_of::chi_squared(&counts, &shares),
-        loss: losses(&tally, &order, &asker, &settings),
-        measures: measures(&tally, &order, &asker, &counts),
+        outside_bins: outside.sum(),
         not_eligible: tally.not_eligible,
         without_arm: tally.without_arm,
-        outside_bins: outside
-            .map(|(_, cell)| cell.ttlb.values().sum::<u64>() + cell.unfinished)
-            .sum(),
-        trouble: tally.trouble.clone(),
-        counts_query: asker.counts(&Subgroup::All),
+        experiment: tally.experiment,
+        trouble: tally.trouble,
+        loss,
+        measures,
+        counts_query,
         groups,
         arms,
-        settings: settings.clone(),
+        settings,
     })
 }
 
@@ -405,12 +407,7 @@ fn differences(values: &[Counts]) -> Vec<Option<Estimate>> {
     differences.collect()
 }
 
-fn measures(
-    tally: &Tally,
-    order: &[usize],
-    asker: &Asker<'_>,
-    totals: &[u64],
-) -> Vec<MeasureTable> {
+fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>) -> Vec<MeasureTable> {
     let known: Vec<u64> = order
         .iter()
         .map(|arm| tally.measures[*arm].episodes.values().sum())
@@ -431,7 +428,6 @@ fn measures(
                 query,
             }
         };
-    let _ = totals;
     let tables = [
         table(
             "Handshake",

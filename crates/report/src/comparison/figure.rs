@@ -2,6 +2,8 @@
 //!
 //! One scene serves the page, SVG and PNG.
 
+use core::fmt::Write;
+
 use super::{
     analysis::{Analysis, Group},
     queries::Subgroup,
@@ -135,16 +137,16 @@ fn domain<'a>(groups: impl Iterator<Item = &'a Group>, from: usize, to: usize) -
             } else {
                 (from, to)
             };
-            for cell in curve.iter().take(to).skip(from - 1) {
-                let band = cell
-                    .alone
-                    .filter(|_| !is_small)
+            for (place, cell) in curve.iter().enumerate().take(to).skip(from - 1) {
+                let is_inner = (9..90).contains(&place) && group.subgroup == Subgroup::All;
+                let bands = [cell.alone, cell.together.filter(|_| is_inner)]
                     .into_iter()
-                    .flat_map(|(a, b)| [a, b]);
+                    .flatten();
+                let bands = bands.filter(|_| !is_small).flat_map(|(a, b)| [a, b]);
                 for value in cell
                     .estimate
                     .into_iter()
-                    .chain(band)
+                    .chain(bands)
                     .map(|value| value * 100.0)
                 {
                     low = low.min(value);
@@ -254,9 +256,11 @@ pub(super) fn chart(
             color(arm).with_opacity(0.16),
         );
     }
-    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
+    // The joint band is the test of the experiment as a whole; subgroups have another.
+    let joint = group.curves.iter().enumerate().skip(1);
+    for (arm, curve) in joint.filter(|_| group.subgroup == Subgroup::All) {
         let stroke = Stroke {
-            color: color(arm).with_opacity(0.7),
+            color: color(arm).with_opacity(0.6),
             width: 1.0,
             dashed: true,
         };
@@ -287,7 +291,7 @@ pub(super) fn chart(
     }
     if heading && (1..analysis.arms.len()).any(|arm| group.is_small(arm)) {
         let text = "few connections: read the band, not the line";
-        let at = ((plot.left + plot.right) / 2.0, plot.bottom - 9.0);
+        let at = (f32::midpoint(plot.left, plot.right), plot.bottom - 9.0);
         label(
             &mut drawing,
             at,
@@ -322,18 +326,17 @@ fn described(analysis: &Analysis, group: &Group) -> String {
     for (arm, curve) in group.curves.iter().enumerate().skip(1) {
         let at = |percentile: usize| {
             let estimate = curve.get(percentile - 1).and_then(|cell| cell.estimate);
-            estimate.map_or_else(
-                || "unknown".to_owned(),
-                |value| super::tables::percent(value),
-            )
+            estimate.map_or_else(|| "unknown".to_owned(), super::tables::percent)
         };
         let name = &analysis.arms[arm].name;
-        text.push_str(&format!(
+        // Writing to a `String` cannot fail.
+        let _ = write!(
+            text,
             " {name}: {} at P10, {} at P50, {} at P90.",
             at(10),
             at(50),
             at(90)
-        ));
+        );
     }
     text
 }
@@ -348,7 +351,7 @@ fn heading(drawing: &mut Drawing, analysis: &Analysis, group: &Group, width: f32
     let subtitle = super::words::subtitle(analysis, group);
     let subtitle = drawing.fitted(&subtitle, 12.5, false, width - 36.0);
     drawing.text((18.0, 50.0), Anchor::Start, 12.5, false, MUTED, subtitle);
-    62.0
+    68.0
 }
 
 fn axes(
@@ -409,7 +412,7 @@ fn axes(
     let title = drawing.fitted(&full, font, false, room - sides);
     drawing.text((plot.left, line), Anchor::Start, font, true, INK, faster);
     drawing.text(
-        ((plot.left + plot.right) / 2.0, line),
+        (f32::midpoint(plot.left, plot.right), line),
         Anchor::Middle,
         font,
         false,
@@ -419,7 +422,7 @@ fn axes(
     drawing.text((plot.right, line), Anchor::End, font, true, INK, slower);
     if size != Size::Small {
         drawing.text(
-            (10.0, plot.top - 11.0),
+            (if size == Size::Wide { 18.0 } else { 8.0 }, plot.top - 11.0),
             Anchor::Start,
             font,
             false,

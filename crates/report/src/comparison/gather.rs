@@ -158,31 +158,22 @@ impl Pairing {
             self.give_up();
             return;
         };
-        match self.blocks.last_mut().filter(|_| self.seed == Some(seed)) {
-            Some(block) => {
-                self.shared += usize::from(
-                    block
-                        .members
-                        .iter()
-                        .filter(|one| **one != Member::Absent)
-                        .count()
-                        == 1,
-                );
-                if block.members.len() <= arm {
-                    block.members.resize(arm + 1, Member::Absent);
-                }
-                if block.members[arm] != Member::Absent || block.site != site {
-                    self.give_up();
-                    return;
-                }
-                block.members[arm] = member;
+        if let Some(block) = self.blocks.last_mut().filter(|_| self.seed == Some(seed)) {
+            let company = block.members.iter().filter(|one| **one != Member::Absent);
+            self.shared += usize::from(company.count() == 1);
+            if block.members.len() <= arm {
+                block.members.resize(arm + 1, Member::Absent);
             }
-            None => {
-                let mut members = vec![Member::Absent; arm + 1];
-                members[arm] = member;
-                self.blocks.push(Block { site, bin, members });
-                self.seed = Some(seed);
+            if block.members[arm] != Member::Absent || block.site != site {
+                self.give_up();
+                return;
             }
+            block.members[arm] = member;
+        } else {
+            let mut members = vec![Member::Absent; arm + 1];
+            members[arm] = member;
+            self.blocks.push(Block { site, bin, members });
+            self.seed = Some(seed);
         }
         if self.blocks.len() == PAIRS_PROBED && !self.is_paired() {
             self.give_up();
@@ -298,10 +289,10 @@ impl Counter {
             &site
         };
         let site = self.sites.place(site);
-        let size = whole(column::SIZE).unwrap_or(0);
+        let length = whole(column::SIZE).unwrap_or(0);
         let bin = BINS
             .iter()
-            .position(|(from, to, _)| (*from..*to).contains(&size));
+            .position(|(from, to, _)| (*from..*to).contains(&length));
         let ttlb = whole(column::TTLB);
         let cell = self.cells.entry((arm, site, bin)).or_default();
         match ttlb {

@@ -313,22 +313,21 @@ impl Page<'_> {
     /// A chart in one or more sizes, with its read-out.
     fn chart(&mut self, group: &Group, sizes: &[Size]) {
         let analysis = self.analysis;
-        let title = match group.subgroup {
-            Subgroup::All => String::new(),
-            _ => {
-                let total: u64 = group.times.iter().map(Counts::total).sum();
-                let is_small = (1..analysis.arms.len()).any(|arm| group.is_small(arm));
-                let few = if is_small {
-                    ": few, so read the bands"
-                } else {
-                    ""
-                };
-                format!(
-                    "<b>{}</b> <span>{} connections{few}</span>",
-                    escaped(&group.title),
-                    count(total)
-                )
-            }
+        let title = if group.subgroup == Subgroup::All {
+            String::new()
+        } else {
+            let total: u64 = group.times.iter().map(Counts::total).sum();
+            let is_small = (1..analysis.arms.len()).any(|arm| group.is_small(arm));
+            let few = if is_small {
+                ": few, so read the bands"
+            } else {
+                ""
+            };
+            format!(
+                "<b>{}</b> <span>{} connections{few}</span>",
+                escaped(&group.title),
+                count(total)
+            )
         };
         let number = self.charts.len();
         let _ = writeln!(
@@ -624,7 +623,7 @@ impl Page<'_> {
                 }
             ));
         }
-        if analysis.settings.shares.is_empty() {
+        if analysis.settings.shares.is_empty() && !analysis.is_paired {
             self.paragraph("No shares were given: arms are taken to be meant to have the same. Say otherwise with --shares.");
         }
         self.query(&analysis.counts_query);

@@ -125,7 +125,7 @@ impl<'a> Asker<'a> {
                 ));
             }
             Subgroup::Site(site) => {
-                conditions.push(format!("({}) == {}", self.site(), quoted(site)))
+                conditions.push(format!("({}) == {}", self.site(), quoted(site)));
             }
         }
         if conditions.is_empty() {
@@ -165,7 +165,7 @@ impl<'a> Asker<'a> {
     /// The share of packets lost, in percent, by arm: mean and percentiles.
     pub(super) fn loss(&self, subgroup: &Subgroup) -> String {
         format!(
-            r#"{}[{}, {LOSS}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99])] }}"#,
+            "{}[{}, {LOSS}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99])] }}",
             self.selected(subgroup),
             self.arm(),
         )
@@ -174,7 +174,7 @@ impl<'a> Asker<'a> {
     /// Other measures: each with its own expression of the row.
     pub(super) fn measure(&self, value: &str) -> String {
         format!(
-            r#"{}[{}, {value}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99])] }}"#,
+            "{}[{}, {value}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99]), count(r[1])] }}",
             self.selected(&Subgroup::All),
             self.arm(),
         )

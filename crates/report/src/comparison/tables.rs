@@ -36,7 +36,7 @@ pub(super) fn percent(value: f64) -> String {
 
 fn bare_percent(value: f64) -> String {
     let value = value * 100.0;
-    signed(value, if value.abs() < 99.95 { 1 } else { 0 })
+    signed(value, usize::from(value.abs() < 99.95))
 }
 
 /// `−16.0 to −13.1 %`.
@@ -409,15 +409,20 @@ pub(super) fn hundredths(estimate: Option<Estimate>) -> Option<Estimate> {
 
 /// Handshake, first byte, episodes and the like.
 pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
-    let mut columns = vec!["arm", "mean", "P50", "P90", "P99", "mean, difference"];
-    columns.insert(
-        1,
-        if table.share_of.is_some() {
-            "share"
-        } else {
-            "at least 1"
-        },
-    );
+    let first = match (&table.share_of, table.unit) {
+        (Some(_), _) => "share",
+        (None, "") => "at least 1",
+        _ => "connections",
+    };
+    let columns = [
+        "arm",
+        first,
+        "mean",
+        "P50",
+        "P90",
+        "P99",
+        "mean, difference",
+    ];
     let caption = format!("{}: {}", table.title, table.note);
     let mut out = Table::new(&caption, &columns);
     let unit = |text: String| {
@@ -435,11 +440,16 @@ pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
             Some(_) => None,
             None => counts.share_from(1),
         };
+        let share = share.map_or_else(
+            || ABSENT.to_owned(),
+            |share| format!("{:.1}\u{a0}%", share * 100.0),
+        );
         let mut cells = vec![
-            share.map_or_else(
-                || ABSENT.to_owned(),
-                |share| format!("{:.1}\u{a0}%", share * 100.0),
-            ),
+            if first == "connections" {
+                count(counts.total())
+            } else {
+                share
+            },
             counts.mean().map_or_else(
                 || ABSENT.to_owned(),
                 |mean| unit(format!("{mean:.decimals$}")),
@@ -474,7 +484,13 @@ pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
 pub(super) fn ratio(analysis: &Analysis) -> String {
     let mut table = Table::new(
         "Connections by arm",
-        &["arm", "share wanted", "expected", "connections", "of it"],
+        &[
+            "arm",
+            "share wanted",
+            "expected",
+            "connections",
+            "difference",
+        ],
     );
     let whole: f64 = analysis.arms.iter().map(|arm| arm.share).sum();
     let total: u64 = analysis.groups[0].times.iter().map(Counts::total).sum();

@@ -37,8 +37,12 @@ pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
     } else {
         ""
     };
+    let joint = match group.subgroup {
+        Subgroup::All => "; dashed: at all of P5–P95 and all arms at once",
+        _ => "",
+    };
     format!(
-        "TTLB of {} against {} · {} connections{paired} · bands: 95 % at each percentile; dashed: at all of P5–P95 and all arms at once",
+        "TTLB of {} against {} · {} connections{paired} · bands: 95 % at each percentile{joint}",
         listed(&names),
         analysis.arms[0].name,
         count(total),

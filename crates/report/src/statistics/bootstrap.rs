@@ -246,7 +246,7 @@ impl Against<'_> {
                 cells.push(self.cell(arm, place, &seen, resampled));
             }
         }
-        let critical = self.critical(&cells, resampled.len());
+        let critical = Self::critical(&cells, resampled.len());
         let intervals = cells
             .iter()
             .map(|cell| self.interval(cell, critical))
@@ -329,7 +329,7 @@ impl Against<'_> {
     }
 
     /// How many deviations 95 % of the resamples stay within, at all joint percentiles and in all arms at once.
-    fn critical(&self, cells: &[Cell], replicates: usize) -> f64 {
+    fn critical(cells: &[Cell], replicates: usize) -> f64 {
         let joint: Vec<&Cell> = cells.iter().filter(|cell| cell.is_joint).collect();
         let mut farthest: Vec<f64> = (0..replicates)
             .map(|replicate| {

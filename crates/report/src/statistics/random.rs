@@ -56,20 +56,20 @@ impl Random {
         if shape == 0 {
             return 0.0;
         }
-        let d = shape as f64 - 1.0 / 3.0;
-        let c = 1.0 / (9.0 * d).sqrt();
+        let third_less = shape as f64 - 1.0 / 3.0;
+        let scale = 1.0 / (9.0 * third_less).sqrt();
         loop {
             let x = self.normal();
-            let v = 1.0 + c * x;
-            if v <= 0.0 {
+            let root = 1.0 + scale * x;
+            if root <= 0.0 {
                 continue;
             }
-            let v = v * v * v;
-            let u = self.unit();
+            let cube = root * root * root;
+            let height = self.unit();
             let square = x * x;
-            if u < 1.0 - 0.0331 * square * square || u.ln() < 0.5 * square + d * (1.0 - v + v.ln())
-            {
-                return d * v;
+            let bound = 0.5 * square + third_less * (1.0 - cube + cube.ln());
+            if height < 1.0 - 0.0331 * square * square || height.ln() < bound {
+                return third_less * cube;
             }
         }
     }

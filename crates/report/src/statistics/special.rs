@@ -26,25 +26,26 @@ fn upper_gamma(a: f64, x: f64) -> f64 {
         }
         return (1.0 - front * sum).clamp(0.0, 1.0);
     }
+    front * fraction(a, x)
+}
+
+/// The continued fraction of the upper incomplete gamma function, without its front.
+fn fraction(a: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
-    let mut b = x + 1.0 - a;
-    let mut c = 1.0 / TINY;
-    let mut d = 1.0 / b;
-    let mut h = d;
-    for i in 1..10_000 {
-        let i = f64::from(i);
-        let an = -i * (i - a);
-        b += 2.0;
-        d = an * d + b;
-        d = if d.abs() < TINY { TINY } else { d };
-        c = b + an / c;
-        c = if c.abs() < TINY { TINY } else { c };
-        d = 1.0 / d;
-        let factor = d * c;
-        h *= factor;
-        if (factor - 1.0).abs() < 1e-16 {
+    let held = |value: f64| if value.abs() < TINY { TINY } else { value };
+    let mut denominator = x + 1.0 - a;
+    let (mut upper, mut lower) = (1.0 / TINY, 1.0 / denominator);
+    let mut value = lower;
+    for step in 1..10_000 {
+        let step = f64::from(step);
+        let numerator = -step * (step - a);
+        denominator += 2.0;
+        lower = 1.0 / held(numerator * lower + denominator);
+        upper = held(denominator + numerator / upper);
+        value *= lower * upper;
+        if (lower * upper - 1.0).abs() < 1e-16 {
             break;
         }
     }
-    (front * h).clamp(0.0, 1.0)
+    value
 }

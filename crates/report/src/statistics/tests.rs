@@ -1,4 +1,4 @@
-//! Known answers (SciPy's), properties against ten naive lines, and what intervals promise.
+//! Known answers (those of `SciPy`), properties against ten naive lines, and what intervals promise.
 
 use std::collections::BTreeMap;
 

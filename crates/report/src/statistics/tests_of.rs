@@ -101,9 +101,9 @@ pub fn wilcoxon(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>) -> Opti
     differences.sort_by(|a, b| a.0.total_cmp(&b.0));
     let n = differences.len() as f64;
     let (mut sum, mut ties, mut before) = (0.0, 0.0, 0.0);
-    for tied in differences.chunk_by(|a, b| a.0 == b.0) {
+    for tied in differences.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
         let t = tied.len() as f64;
-        let rank = before + (t + 1.0) / 2.0;
+        let rank = before + f64::midpoint(t, 1.0);
         sum += rank * tied.iter().filter(|(_, is_less)| *is_less).count() as f64;
         ties += t * t * t - t;
         before += t;
