@@ -351,6 +351,51 @@ fn pairs_narrow_what_paths_have_in_common() {
 }
 
 #[test]
+fn intervals_of_pairs_hold_the_truth_as_often_as_they_say() {
+    let shares: Vec<f64> = (1..=19).map(|step| f64::from(step) / 20.0).collect();
+    let (experiments, truth) = (200, -0.05);
+    let (mut alone, mut joint, mut cells) = (0u64, 0u64, 0u64);
+    for experiment in 0..experiments {
+        let mut random = Random::new(experiment, 78);
+        let mut pairs = Pairs::new(2);
+        let (mut base, mut arm) = (Vec::new(), Vec::new());
+        for _ in 0..400 {
+            let path = random.normal();
+            let mut one = |factor: f64| {
+                (6000.0 * (0.7 * path + 0.2 * random.normal()).exp() * factor).round() as u64
+            };
+            let (first, second) = (one(1.0), one(1.0 + truth));
+            pairs.push(&[Member::Value(first), Member::Value(second)]);
+            base.push(Some(first));
+            arm.push(Some(second));
+        }
+        let groups = [&Counts::of(base), &Counts::of(arm)];
+        let against = Against {
+            groups: &groups,
+            baseline: 0,
+            shares: &shares,
+            measure: Measure::Change,
+        };
+        let intervals = against.intervals(&bootstrap::paired(&pairs, &shares, 300, experiment));
+        let outside = |(low, high): (f64, f64)| truth < low || truth > high;
+        for cell in &intervals[1] {
+            cells += 1;
+            alone += u64::from(outside(cell.alone.expect("an interval")));
+        }
+        let is_missed = |cell: &bootstrap::Interval| cell.together.is_some_and(outside);
+        joint += u64::from(intervals[1].iter().any(is_missed));
+    }
+    let (alone, joint) = (
+        alone as f64 / cells as f64,
+        joint as f64 / experiments as f64,
+    );
+    // The percentile bootstrap errs on the wide side where percentiles of both arms move together.
+    assert!((0.02..0.07).contains(&alone), "at one percentile: {alone}");
+    // Three standard errors below, and at most, 5 % of 200.
+    assert!(joint < 0.097, "at all of them: {joint}");
+}
+
+#[test]
 fn where_transfers_did_not_end_there_is_no_percentile_and_no_band() {
     let base = Counts::of((1..=1000).map(Some));
     let arm = Counts::of((1..=1000).map(|value| (value <= 900).then_some(value)));
