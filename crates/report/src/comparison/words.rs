@@ -253,11 +253,12 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         let (faster, slower) = (of(|share| share > 0.5, true), of(|share| share < 0.5, true));
         let rest = of(|_| true, false);
         let mut parts = Vec::new();
-        if !faster.is_empty() {
-            parts.push(format!("faster in {}", listed(&faster)));
-        }
-        if !slower.is_empty() {
-            parts.push(format!("slower in {}", listed(&slower)));
+        for (chosen, what) in [(faster, "faster"), (slower, "slower")] {
+            if chosen.len() == groups.len() {
+                parts.push(format!("{what} in all of them"));
+            } else if !chosen.is_empty() {
+                parts.push(format!("{what} in {}", listed(&chosen)));
+            }
         }
         if rest.len() == groups.len() {
             parts.push("not told apart in any of them".to_owned());
