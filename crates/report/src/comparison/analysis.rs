@@ -245,7 +245,7 @@ fn group(
     let resampled = match &pairs {
         Some(pairs) => {
             // Pairs are drawn one by one: fewer times if they are very many.
-            let affordable = 1_000_000_000 / (pairs.len() * order.len()).max(1);
+            let affordable = 500_000_000 / (pairs.len() * order.len()).max(1);
             bootstrap::paired(
                 pairs,
                 &shares,

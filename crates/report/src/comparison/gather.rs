@@ -1,7 +1,7 @@
 //! From a log to counts, in one pass: how often each time to last byte occurred by arm, site and size, and the rest.
 //!
 //! What is kept grows with the number of different values, not with the number of lines; of paired connections, each
-//! pair's values are kept as well (some 150 bytes a pair).
+//! pair's values are kept as well (some 250 bytes a pair of four).
 
 use std::{
     collections::{BTreeMap, BTreeSet},

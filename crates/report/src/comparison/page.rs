@@ -644,7 +644,7 @@ impl Page<'_> {
              approximated: the log is read once, and each different value is counted."
                 .to_owned(),
             format!(
-                "Bands: {} resamples (half as many for sizes and sites), seed {}. {resampling} A band at one percentile is from the 2.5th \
+                "Bands: {} resamples (half as many for sizes and sites; of very many pairs fewer, 200 at least), seed {}. {resampling} A band at one percentile is from the 2.5th \
                  to the 97.5th percentile of the resampled changes. The joint band is as many standard deviations wide, on the scale of \
                  logarithms, as holds 95 % of the resamples at all percentiles from P5 to P95 and in all arms. Where fewer than 5 \
                  connections lie beyond a percentile, there is no band.",

@@ -36,7 +36,8 @@ def mann_whitney(a, b):
 
 
 def wilcoxon(a, b):
-    ratio = np.log(infinite(a) / infinite(b)).round(12)
+    with np.errstate(divide="ignore"):
+        ratio = np.log(infinite(a) / infinite(b)).round(12)
     result = stats.wilcoxon(ratio, zero_method="wilcox", correction=False, method="asymptotic")
     return {"p": result.pvalue, "share_less": float(np.mean(ratio < 0) + np.mean(ratio == 0) / 2)}
 
