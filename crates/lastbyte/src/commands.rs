@@ -2,8 +2,8 @@
 
 pub(crate) mod ab;
 pub(crate) mod query;
-pub(crate) mod serve;
 pub(crate) mod report;
+pub(crate) mod serve;
 pub(crate) mod sim;
 
 use std::process::ExitCode;

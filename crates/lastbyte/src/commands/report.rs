@@ -161,7 +161,7 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
         let name = log.display().to_string();
         if name == "-" {
             inputs.push(Input::new("<stdin>", || {
-                Ok(Box::new(io::stdin()) as Box<dyn io::Read>)
+                Ok(Box::new(io::stdin()) as Box<dyn io::Read + Send>)
             }));
             continue;
         }
