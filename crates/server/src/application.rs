@@ -95,6 +95,14 @@ struct First {
     content_length: u64,
 }
 
+impl Served {
+    fn is_first(&self, stream: StreamId) -> bool {
+        self.first
+            .as_ref()
+            .is_some_and(|first| first.stream == stream)
+    }
+}
+
 /// Bodies of requests are not looked at.
 struct Discard;
 
@@ -217,14 +225,8 @@ impl Application for Http3Server {
                 Event::Data { stream } => {
                     let _ = served.http3.read(connection, now, stream, &mut <[u8]>::len);
                 }
-                Event::Sent { stream } => {
-                    if served
-                        .first
-                        .as_ref()
-                        .is_some_and(|first| first.stream == stream)
-                    {
-                        log(&self.shared, served, connection, Some(now));
-                    }
+                Event::Sent { stream } if served.is_first(stream) => {
+                    log(&self.shared, served, connection, Some(now));
                 }
                 Event::Failed(_) => self.statistics.failed += 1,
                 Event::Drained => served.http3.close(connection, now, Code::NO_ERROR),

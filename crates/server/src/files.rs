@@ -22,7 +22,7 @@ use percent_encoding::percent_decode_str;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// H3_INTERNAL_ERROR (RFC 9114 §8.1): a file that was cut short while it was sent.
+/// `H3_INTERNAL_ERROR` (RFC 9114 §8.1): a file that was cut short while it was sent.
 const INTERNAL_ERROR: VarInt = VarInt::from_u32(0x102);
 
 /// What a path leads to.

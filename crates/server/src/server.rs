@@ -53,7 +53,7 @@ pub struct Settings {
     /// Where the line of each connection goes.
     pub log: Option<LogWriter>,
     /// Where secrets go, a line each, for debuggers.
-    pub key_log: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    pub key_log: Option<KeyLog>,
     /// Makes a listener for each connection, with its number and the time at its begin: for qlog.
     pub trace: Option<TraceMaker>,
     /// When clients have to show where they are.
@@ -67,6 +67,9 @@ pub struct Settings {
     /// What can be set for HTTP/3.
     pub http3: http3::Config,
 }
+
+/// Takes the lines of a key log.
+pub type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Makes a listener for a connection.
 pub type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;

@@ -264,7 +264,7 @@ fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
         }
         _ if arguments.self_signed => {
             let days = lastbyte_driver::Clock::since_epoch().as_secs() / 86_400;
-            Identity::self_signed(&arguments.name, days as i64).map_err(Failure::usage)
+            Identity::self_signed(&arguments.name, days.cast_signed()).map_err(Failure::usage)
         }
         _ => Err(Failure::Usage(
             "a server needs a certificate: --cert FILE --key FILE, or --self-signed to make one"
