@@ -6,7 +6,7 @@ fn ask(site: &Site, method: &str, path: &str) -> Answer {
 
 fn field(answer: &Answer, name: &str) -> Option<String> {
     let value = answer.response.fields().get(name)?;
-    Some(String::from_utf8_lossy(value.as_ref()).into_owned())
+    Some(String::from_utf8_lossy(value).into_owned())
 }
 
 #[test]
