@@ -11,12 +11,13 @@
 //! | `value` | what it computes with |
 //! | `methods` | one file a class |
 //! | `reducers` | accumulators that can be cut into chunks and merged |
+//! | `scan` | the fields of rows, found without parsing what is not read |
 //! | `json` | rows in, values out |
 //! | `regex`, `format` | what their names say |
 //!
 //! It never reads a clock, the environment or a random source, and opens no file: a caller hands in readers.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![expect(
     clippy::too_many_lines,
     reason = "a class's methods are one flat table, an arm each; so are the evaluator and the walks over the tree"
@@ -57,6 +58,7 @@ mod plan;
 mod reducers;
 mod regex;
 pub mod run;
+mod scan;
 mod stages;
 mod tree;
 mod value;

@@ -562,6 +562,12 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// What the inside of a string that has escapes means; `None` when it is no string.
+pub(crate) fn unescaped(raw: &[u8]) -> Option<String> {
+    let quoted = [b"\"", raw, b"\""].concat();
+    Parser::new(&quoted, &mut Keys::default()).string().ok()
+}
+
 fn hex4(text: &str) -> Option<u32> {
     let digits = text.as_bytes().get(..4)?;
     if !digits.iter().all(u8::is_ascii_hexdigit) {

@@ -8,12 +8,14 @@ use crate::json::parse::{JsonError, Keys, Parser, Projection};
 use crate::plan::parallel::Parallel;
 use crate::reducers::portable::{PackedRows, PackedScope};
 use crate::reducers::scope::Scope;
+use crate::scan::{Line, Reader};
 use crate::value::Value;
 use crate::value::class::Class;
 use crate::value::exception::{Eval, Flow, error};
 use crate::value::inspect::to_s;
 use crate::vm::Vm;
 use crate::vm::env::Env;
+use std::cell::RefCell;
 use std::io::{ErrorKind, Write};
 use std::rc::Rc;
 
@@ -22,6 +24,8 @@ pub(super) struct Pipeline<'a> {
     stages: Vec<Running>,
     printer: Printer<'a>,
     errors: &'a mut (dyn Write + Send),
+    reader: Rc<RefCell<Reader>>,
+    /// For the lines that the reader leaves to the parser.
     pub(super) projection: Projection,
     keys: Keys,
     failed: bool,
@@ -54,6 +58,11 @@ impl<'a> Pipeline<'a> {
         errors: &'a mut (dyn Write + Send),
         projection: Projection,
     ) -> Pipeline<'a> {
+        let reader = vm
+            .program
+            .reader
+            .get_or_init(|| Rc::new(RefCell::new(Reader::new(&projection))));
+        let reader = Rc::clone(reader);
         let stages = vm
             .program
             .stages
@@ -68,6 +77,7 @@ impl<'a> Pipeline<'a> {
             stages,
             printer,
             errors,
+            reader,
             projection,
             keys: Keys::default(),
             failed: false,
@@ -129,17 +139,40 @@ impl<'a> Pipeline<'a> {
         number: &mut usize,
         bytes: &[u8],
     ) -> Result<(), Stop> {
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', bytes) {
+        let mut at = 0;
+        while at < bytes.len() {
             *number += 1;
-            self.line(name, *number, &bytes[start..end])?;
-            start = end + 1;
-        }
-        if start < bytes.len() {
-            *number += 1;
-            self.line(name, *number, &bytes[start..])?;
+            let line = self.reader.borrow_mut().line(bytes, at);
+            let found = match line {
+                Line::Row(end) => self.found(bytes).map(|row| (row, end)),
+                Line::Blank(end) => {
+                    at = end;
+                    continue;
+                }
+                Line::Odd => None,
+            };
+            at = match found {
+                Some((row, end)) => {
+                    self.row(name, *number, row)?;
+                    end
+                }
+                None => {
+                    let rest = &bytes[at..];
+                    let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                    self.line(name, *number, &rest[..length])?;
+                    at + length + 1
+                }
+            };
         }
         Ok(())
+    }
+
+    /// The row that the reader has found.
+    fn found(&mut self, bytes: &[u8]) -> Option<Value> {
+        // The last row gives its place to it, if nobody keeps it.
+        self.vm.row = Value::Nil;
+        self.vm.target = Value::Nil;
+        self.reader.borrow_mut().row(bytes)
     }
 
     /// Makes this the pipeline of a thread that has parts of the input.

@@ -206,6 +206,34 @@ impl Table {
         }
     }
 
+    /// For rows that come one after the other: puts the values of the next into their places, if the keys are these and
+    /// nothing else was done to it. `set` is given each key's number; false when the Table is of no more use.
+    pub(crate) fn refill<'k>(
+        &mut self,
+        keys: impl Iterator<Item = (usize, &'k Rc<Text>)>,
+        mut set: impl FnMut(usize, &mut Value) -> bool,
+    ) -> bool {
+        if self.frozen.get() || !matches!(self.default.get_mut(), Fallback::Nil) {
+            return false;
+        }
+        let mut entries = self.entries.get_mut().list.iter_mut();
+        for (at, key) in keys {
+            let Some(entry) = entries.next() else {
+                return false;
+            };
+            let same = matches!(&entry.key, Value::Str(known) if Rc::ptr_eq(known, key));
+            if !same || !set(at, &mut entry.value) {
+                return false;
+            }
+        }
+        entries.next().is_none()
+    }
+
+    /// For rows: a frozen key that is not there yet, with its hash.
+    pub(crate) fn push_hashed(&self, hash: u64, key: Rc<Text>, value: Value) {
+        self.entries.borrow_mut().push(hash, Value::Str(key), value);
+    }
+
     pub(crate) fn remove(&self, key: &Value) -> Option<Value> {
         let hash = hash_of(key);
         let mut entries = self.entries.borrow_mut();

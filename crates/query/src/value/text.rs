@@ -42,6 +42,13 @@ impl Text {
         *self.text.borrow_mut() = text;
     }
 
+    /// Becomes another text in the same place; for one that nobody else has.
+    pub(crate) fn become_text(&mut self, text: &str) {
+        let own = self.text.get_mut();
+        own.clear();
+        own.push_str(text);
+    }
+
     pub(crate) fn push(&self, more: &str) {
         self.text.borrow_mut().push_str(more);
     }

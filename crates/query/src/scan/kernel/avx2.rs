@@ -1,0 +1,98 @@
+//! 32 bytes at once: any x86-64 server since 2013 (Intel) or 2017 (AMD).
+
+#![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
+
+use super::{Block, Kernel, Line, Work};
+use std::arch::x86_64::{
+    __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_sub_epi8,
+};
+
+/// Only [`Avx2::detect`] makes one, so to have it proves that the CPU has AVX2, BMI1 and BMI2.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::scan) struct Avx2(());
+
+impl Avx2 {
+    pub(super) fn detect() -> Option<Avx2> {
+        let has = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2");
+        (has && !cfg!(miri)).then_some(Avx2(()))
+    }
+
+    #[inline]
+    pub(super) fn line(self, work: Work<'_>) -> Line {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { line(self, work) }
+    }
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn line(kernel: Avx2, work: Work<'_>) -> Line {
+    work.run(kernel)
+}
+
+impl Kernel for Avx2 {
+    #[inline(always)]
+    fn first_difference(self, block: &Block, other: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_difference(block, other) }
+    }
+
+    #[inline(always)]
+    fn first_non_digit(self, block: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_non_digit(block) }
+    }
+
+    #[inline(always)]
+    fn first_special(self, block: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_special(block) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(block: &Block) -> __m256i {
+    // SAFETY: a block is 32 bytes that may be read, and this load asks for no alignment.
+    unsafe { _mm256_loadu_si256(block.as_ptr().cast()) }
+}
+
+/// The first byte whose mark is not set.
+#[inline]
+#[target_feature(enable = "avx2,bmi1")]
+fn first_unset(marks: __m256i) -> usize {
+    (!_mm256_movemask_epi8(marks)).trailing_zeros() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1")]
+fn first_difference(block: &Block, other: &Block) -> usize {
+    first_unset(_mm256_cmpeq_epi8(load(block), load(other)))
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1")]
+fn first_non_digit(block: &Block) -> usize {
+    let digit = _mm256_sub_epi8(load(block), _mm256_set1_epi8(0x30));
+    first_unset(_mm256_cmpeq_epi8(
+        _mm256_min_epu8(digit, _mm256_set1_epi8(9)),
+        digit,
+    ))
+}
+
+#[inline]
+#[target_feature(enable = "avx2,bmi1")]
+fn first_special(block: &Block) -> usize {
+    let text = load(block);
+    let quote = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x22));
+    let slash = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x5c));
+    let control = _mm256_cmpeq_epi8(_mm256_min_epu8(text, _mm256_set1_epi8(0x1f)), text);
+    // What is not ASCII has the sign bit, which is what is gathered.
+    let special = _mm256_or_si256(
+        _mm256_or_si256(quote, slash),
+        _mm256_or_si256(control, text),
+    );
+    _mm256_movemask_epi8(special).trailing_zeros() as usize
+}

@@ -1,0 +1,87 @@
+//! AVX-512's comparisons give masks at once, which takes a step off each chain of dependent instructions. Blocks stay
+//! 32 bytes: few literals and hardly a value are longer.
+
+#![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
+
+use super::{Block, Kernel, Line, Work};
+use std::arch::x86_64::{
+    __m256i, _mm256_cmpeq_epi8_mask, _mm256_cmpgt_epu8_mask, _mm256_cmplt_epi8_mask,
+    _mm256_cmpneq_epi8_mask, _mm256_loadu_si256, _mm256_set1_epi8, _mm256_sub_epi8,
+};
+
+/// Only [`Avx512::detect`] makes one, so to have it proves that the CPU has AVX-512 F, BW and VL, BMI1 and BMI2.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::scan) struct Avx512(());
+
+impl Avx512 {
+    pub(super) fn detect() -> Option<Avx512> {
+        let has = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2");
+        (has && !cfg!(miri)).then_some(Avx512(()))
+    }
+
+    #[inline]
+    pub(super) fn line(self, work: Work<'_>) -> Line {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { line(self, work) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
+fn line(kernel: Avx512, work: Work<'_>) -> Line {
+    work.run(kernel)
+}
+
+impl Kernel for Avx512 {
+    #[inline(always)]
+    fn first_difference(self, block: &Block, other: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_difference(block, other) }
+    }
+
+    #[inline(always)]
+    fn first_non_digit(self, block: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_non_digit(block) }
+    }
+
+    #[inline(always)]
+    fn first_special(self, block: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_special(block) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn load(block: &Block) -> __m256i {
+    // SAFETY: a block is 32 bytes that may be read, and this load asks for no alignment.
+    unsafe { _mm256_loadu_si256(block.as_ptr().cast()) }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1")]
+fn first_difference(block: &Block, other: &Block) -> usize {
+    _mm256_cmpneq_epi8_mask(load(block), load(other)).trailing_zeros() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1")]
+fn first_non_digit(block: &Block) -> usize {
+    let digit = _mm256_sub_epi8(load(block), _mm256_set1_epi8(0x30));
+    _mm256_cmpgt_epu8_mask(digit, _mm256_set1_epi8(9)).trailing_zeros() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1")]
+fn first_special(block: &Block) -> usize {
+    let text = load(block);
+    let quote = _mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(0x22));
+    let slash = _mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(0x5c));
+    // As signed numbers, control characters and what is not ASCII are both below a blank.
+    let other = _mm256_cmplt_epi8_mask(text, _mm256_set1_epi8(0x20));
+    (quote | slash | other).trailing_zeros() as usize
+}

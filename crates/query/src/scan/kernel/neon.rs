@@ -1,0 +1,111 @@
+//! Twice 16 bytes: every 64-bit ARM.
+
+#![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
+
+use super::{BLOCK, Block, Kernel, Line, Work};
+use std::arch::aarch64::{
+    uint8x16_t, vceqq_u8, vcgtq_u8, vcltq_u8, vdupq_n_u8, vget_lane_u64, vld1q_u8, vmvnq_u8,
+    vorrq_u8, vreinterpret_u64_u8, vreinterpretq_u16_u8, vshrn_n_u16, vsubq_u8,
+};
+
+/// Only [`Neon::detect`] makes one, so to have it proves that the CPU has NEON.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::scan) struct Neon(());
+
+impl Neon {
+    pub(super) fn detect() -> Option<Neon> {
+        let has = std::arch::is_aarch64_feature_detected!("neon");
+        (has && !cfg!(miri)).then_some(Neon(()))
+    }
+
+    #[inline]
+    pub(super) fn line(self, work: Work<'_>) -> Line {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { line(self, work) }
+    }
+}
+
+#[target_feature(enable = "neon")]
+fn line(kernel: Neon, work: Work<'_>) -> Line {
+    work.run(kernel)
+}
+
+impl Kernel for Neon {
+    #[inline(always)]
+    fn first_difference(self, block: &Block, other: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_difference(block, other) }
+    }
+
+    #[inline(always)]
+    fn first_non_digit(self, block: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_non_digit(block) }
+    }
+
+    #[inline(always)]
+    fn first_special(self, block: &Block) -> usize {
+        // SAFETY: `self` proves that the CPU has these instructions.
+        unsafe { first_special(block) }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn load(block: &Block) -> [uint8x16_t; 2] {
+    // SAFETY: a block is 32 bytes that may be read: sixteen from its begin, and sixteen from its middle.
+    unsafe { [vld1q_u8(block.as_ptr()), vld1q_u8(block.as_ptr().add(16))] }
+}
+
+/// The first byte that is marked (all its bits set).
+#[inline]
+#[target_feature(enable = "neon")]
+fn first(marks: [uint8x16_t; 2]) -> usize {
+    // Each byte becomes four bits of a word.
+    let word = |marks: uint8x16_t| {
+        vget_lane_u64::<0>(vreinterpret_u64_u8(vshrn_n_u16::<4>(vreinterpretq_u16_u8(
+            marks,
+        ))))
+    };
+    let low = word(marks[0]);
+    if low != 0 {
+        return low.trailing_zeros() as usize / 4;
+    }
+    let high = word(marks[1]);
+    if high != 0 {
+        return 16 + high.trailing_zeros() as usize / 4;
+    }
+    BLOCK
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn first_difference(block: &Block, other: &Block) -> usize {
+    let (a, b) = (load(block), load(other));
+    first([
+        vmvnq_u8(vceqq_u8(a[0], b[0])),
+        vmvnq_u8(vceqq_u8(a[1], b[1])),
+    ])
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn first_non_digit(block: &Block) -> usize {
+    let other = |text| vcgtq_u8(vsubq_u8(text, vdupq_n_u8(0x30)), vdupq_n_u8(9));
+    let [low, high] = load(block);
+    first([other(low), other(high)])
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn first_special(block: &Block) -> usize {
+    let special = |text| {
+        let quote = vceqq_u8(text, vdupq_n_u8(0x22));
+        let slash = vceqq_u8(text, vdupq_n_u8(0x5c));
+        let control = vcltq_u8(text, vdupq_n_u8(0x20));
+        let wide = vcgtq_u8(text, vdupq_n_u8(0x7f));
+        vorrq_u8(vorrq_u8(quote, slash), vorrq_u8(control, wide))
+    };
+    let [low, high] = load(block);
+    first([special(low), special(high)])
+}

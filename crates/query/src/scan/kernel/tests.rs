@@ -1,0 +1,68 @@
+//! Every kernel that this CPU has against what a byte at a time gives.
+
+use super::scalar::Scalar;
+use super::{BLOCK, Block, Kernel, Simd};
+use proptest::prelude::*;
+
+fn by_bytes(block: &Block, is: impl Fn(usize, u8) -> bool) -> usize {
+    let mut bytes = block.iter().enumerate();
+    bytes
+        .find(|(at, byte)| is(*at, **byte))
+        .map_or(BLOCK, |(at, _)| at)
+}
+
+fn check(kernel: impl Kernel, block: &Block, other: &Block) {
+    let special = |_, byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20 || byte >= 0x80;
+    assert_eq!(
+        kernel.first_difference(block, other),
+        by_bytes(block, |at, byte| byte != other[at])
+    );
+    assert_eq!(
+        kernel.first_non_digit(block),
+        by_bytes(block, |_, byte| !byte.is_ascii_digit())
+    );
+    assert_eq!(kernel.first_special(block), by_bytes(block, special));
+}
+
+fn check_all(block: &Block, other: &Block) {
+    check(Scalar, block, other);
+    for simd in Simd::all() {
+        match simd {
+            Simd::Scalar(kernel) => check(kernel, block, other),
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx2(kernel) => check(kernel, block, other),
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx512(kernel) => check(kernel, block, other),
+            #[cfg(target_arch = "aarch64")]
+            Simd::Neon(kernel) => check(kernel, block, other),
+        }
+    }
+}
+
+#[test]
+fn every_byte_at_every_place_is_told_from_digits_and_from_text() {
+    for background in [b'0', b'9', b'a', b' ', 0x7f] {
+        let plain = [background; BLOCK];
+        for byte in 0..=u8::MAX {
+            for at in 0..BLOCK {
+                let mut block = plain;
+                block[at] = byte;
+                check_all(&block, &plain);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn kernels_agree_on_any_bytes(block: [u8; BLOCK], digits in "[0-9]{0,32}", same in 0..=BLOCK) {
+        let mut other = block;
+        for byte in &mut other[same..] {
+            *byte = byte.wrapping_add(1);
+        }
+        check_all(&block, &other);
+        let mut number = block;
+        number[..digits.len()].copy_from_slice(digits.as_bytes());
+        check_all(&number, &other);
+    }
+}

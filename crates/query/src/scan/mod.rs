@@ -1,0 +1,24 @@
+//! Finds the fields that a query reads in lines of JSON, at the speed at which memory is read.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `line` | a line at a time, with plans and without |
+//! | `plan` | what rows look like, learned from rows: literal bytes and variable values |
+//! | `grammar` | JSON without values: where things end |
+//! | `kernel` | a block of bytes at once, with what the CPU has |
+//! | `rows` | what was found, as values |
+//!
+//! Whatever is taken here is what the parser ([`crate::json::parse`]) takes, with the same values; whatever is not is
+//! handed to it. It never decides what an error says.
+
+mod grammar;
+mod kernel;
+mod line;
+mod plan;
+mod rows;
+
+pub(crate) use line::Line;
+pub(crate) use rows::Reader;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! What was found in a line, as the row that the stages see. A row that nobody has kept gives its place to the next.
+
+use super::grammar::{Kind, Span};
+use super::line::{Line, Scanner};
+use crate::json::parse::{Keys, Parser, Projection};
+use crate::value::Value;
+use crate::value::table::{Table, hash_of_str};
+use crate::value::text::Text;
+use std::rc::Rc;
+
+/// So many digits are an Integer of 64 bits, whichever they are.
+const DIGITS_MAX: usize = 18;
+
+/// Reads rows: scans lines, and makes values of what was found.
+pub(crate) struct Reader {
+    scanner: Scanner,
+    projection: Projection,
+    fields: Vec<Field>,
+    /// The last row.
+    row: Rc<Table>,
+    /// For values that the parser reads.
+    keys: Keys,
+}
+
+/// A key that is read.
+struct Field {
+    key: Rc<Text>,
+    hash: u64,
+}
+
+impl Reader {
+    pub(crate) fn new(projection: &Projection) -> Reader {
+        Reader::with(Scanner::new(projection), projection)
+    }
+
+    pub(super) fn with(scanner: Scanner, projection: &Projection) -> Reader {
+        let fields = match projection {
+            Projection::Whole => Vec::new(),
+            Projection::Fields(fields) => fields
+                .iter()
+                .map(|(key, _)| Field {
+                    key: Rc::new(Text::frozen(key.clone())),
+                    hash: hash_of_str(key),
+                })
+                .collect(),
+        };
+        Reader {
+            scanner,
+            projection: projection.clone(),
+            fields,
+            row: Rc::default(),
+            keys: Keys::default(),
+        }
+    }
+
+    /// Goes past the line that begins at a place.
+    #[inline]
+    pub(crate) fn line(&mut self, bytes: &[u8], start: usize) -> Line {
+        self.scanner.line(bytes, start)
+    }
+
+    /// The row of that line, if it was one; `None` when only the parser can tell. The row before should be nobody's
+    /// any more.
+    pub(crate) fn row(&mut self, bytes: &[u8]) -> Option<Value> {
+        let found = self.scanner.found();
+        let Projection::Fields(projections) = &self.projection else {
+            return None;
+        };
+        let keys = &mut self.keys;
+        if let Some(row) = Rc::get_mut(&mut self.row) {
+            let present = found.iter().enumerate().filter(|(_, span)| span.is_some());
+            let present = present.map(|(at, _)| (at, &self.fields[at].key));
+            let refilled = row.refill(present, |at, value| {
+                found[at].is_some_and(|span| put(value, bytes, span, &projections[at].1, keys))
+            });
+            if refilled {
+                return Some(Value::Hash(Rc::clone(&self.row)));
+            }
+        }
+        let row = Table::with_capacity(found.len());
+        for (at, span) in found.iter().enumerate() {
+            if let Some(span) = span {
+                let mut value = Value::Nil;
+                if !put(&mut value, bytes, *span, &projections[at].1, keys) {
+                    return None;
+                }
+                let field = &self.fields[at];
+                row.push_hashed(field.hash, Rc::clone(&field.key), value);
+            }
+        }
+        self.row = Rc::new(row);
+        Some(Value::Hash(Rc::clone(&self.row)))
+    }
+}
+
+/// Puts the value that stands in the bytes into a place; false when the parser does not take it.
+#[inline]
+fn put(
+    place: &mut Value,
+    bytes: &[u8],
+    span: Span,
+    projection: &Projection,
+    keys: &mut Keys,
+) -> bool {
+    let raw = &bytes[span.start..span.end];
+    match span.kind {
+        Kind::Digits if raw.len() <= DIGITS_MAX => *place = Value::Int(integer(raw)),
+        Kind::Plain => {
+            let Ok(text) = std::str::from_utf8(&raw[1..raw.len() - 1]) else {
+                return false;
+            };
+            if let Value::Str(known) = place
+                && let Some(known) = Rc::get_mut(known)
+                && !known.is_frozen()
+            {
+                known.become_text(text);
+            } else {
+                *place = Value::str(text);
+            }
+        }
+        _ => match Parser::new(raw, keys).only(projection) {
+            Ok(value) => *place = value,
+            Err(_) => return false,
+        },
+    }
+    true
+}
+
+/// At most [`DIGITS_MAX`] digits.
+#[inline]
+fn integer(digits: &[u8]) -> i64 {
+    digits
+        .iter()
+        .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
+}
