@@ -48,18 +48,18 @@ pub(super) enum Next {
     End(usize),
 }
 
-/// A block of the bytes; zeros where there are no more.
+/// What a question about a block of the bytes gives; after their end are zeros.
 #[inline(always)]
-pub(super) fn block(bytes: &[u8], at: usize) -> Block {
+pub(super) fn ask(bytes: &[u8], at: usize, question: impl Fn(&Block) -> usize) -> usize {
     match bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        Some(block) => *block,
-        None => last_block(bytes, at),
+        Some(block) => question(block),
+        None => question(&last_block(bytes, at)),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn last_block(bytes: &[u8], at: usize) -> Block {
+pub(super) fn last_block(bytes: &[u8], at: usize) -> Block {
     let mut block = [0; BLOCK];
     let rest = bytes.get(at..).unwrap_or_default();
     let count = rest.len().min(BLOCK);
@@ -128,7 +128,7 @@ fn scalar(kernel: impl Kernel, bytes: &[u8], at: usize) -> Option<(usize, Kind)>
     match peek(bytes, at) {
         b'"' => string(kernel, bytes, at),
         b'0'..=b'9' => {
-            let digits = kernel.first_non_digit(&block(bytes, at));
+            let digits = ask(bytes, at, |block| kernel.first_non_digit(block));
             let zero_first = digits > 1 && bytes[at] == b'0';
             if digits == BLOCK
                 || zero_first
@@ -199,7 +199,7 @@ pub(super) fn string(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<
     }
     let mut at = start + 1;
     loop {
-        let plain = kernel.first_special(&block(bytes, at));
+        let plain = ask(bytes, at, |block| kernel.first_special(block));
         at += plain;
         if plain < BLOCK {
             break;
@@ -228,7 +228,7 @@ fn text(kernel: impl Kernel, bytes: &[u8], start: usize, special: usize) -> Opti
                 while !peek(bytes, at).is_ascii() {
                     at += 1;
                 }
-                at += kernel.first_special(&block(bytes, at));
+                at += ask(bytes, at, |block| kernel.first_special(block));
             }
         }
     }

@@ -161,7 +161,7 @@ impl State {
                     Followed::Odd => return Line::Odd,
                 }
             }
-            let member = match grammar::next(kernel, bytes, at, at == start) {
+            let member = match kernel.next(bytes, at, at == start) {
                 Some(Next::Member(member)) => member,
                 Some(Next::End(end)) => {
                     return self.end(kernel, bytes, start, end, walked);
@@ -237,7 +237,7 @@ impl State {
         if (walked.strange > STRANGE_MAX || !walked.known) && self.may_learn() {
             self.members.clear();
             let mut at = start;
-            while let Some(Next::Member(member)) = grammar::next(kernel, bytes, at, at == start) {
+            while let Some(Next::Member(member)) = kernel.next(bytes, at, at == start) {
                 at = member.value.end;
                 self.members.push(member);
             }

@@ -5,7 +5,7 @@
 //! A line follows a plan when every byte equals the literal's or lies in a value that was scanned in full. So what was
 //! followed is known to be JSON with just these keys, and the line's end needs no search.
 
-use super::grammar::{self, Kind, Member, Span, block, peek};
+use super::grammar::{Kind, Member, Span, ask, last_block, peek};
 use super::kernel::{BLOCK, Kernel};
 
 /// A longer line is no model for others.
@@ -204,7 +204,7 @@ impl Plan {
             };
             let value = match value {
                 Some(value) => value,
-                None => match grammar::value(kernel, bytes, at) {
+                None => match kernel.value(bytes, at) {
                     Some(value) => value,
                     None => return Followed::Odd,
                 },
@@ -259,20 +259,61 @@ fn same(
     literal: usize,
     length: usize,
 ) -> usize {
-    let mut done = 0;
-    loop {
-        let same = kernel.first_difference(&block(bytes, at + done), &block(pool, literal + done));
-        done += same;
-        if same < BLOCK || done >= length {
-            return done;
+    let (whole, rest) = (length / BLOCK, length % BLOCK);
+    // The block in which the literal ends is compared whole, too; what differs behind the literal does not count.
+    let wide = (whole + 1) * BLOCK;
+    let window = at.checked_add(wide).and_then(|end| bytes.get(at..end));
+    let expected = pool.get(literal..literal + wide);
+    let (Some(window), Some(expected)) = (window, expected) else {
+        return same_at_end(kernel, bytes, at, pool, literal, length);
+    };
+    let (window, _) = window.as_chunks::<BLOCK>();
+    let (expected, _) = expected.as_chunks::<BLOCK>();
+    let mut blocks = window.iter().zip(expected);
+    for done in 0..whole {
+        if let Some((block, literal)) = blocks.next() {
+            let same = kernel.first_difference(block, literal);
+            if same < BLOCK {
+                return done * BLOCK + same;
+            }
         }
     }
+    if let Some((block, literal)) = blocks.next() {
+        let same = kernel.first_difference(block, literal);
+        if same < rest {
+            return whole * BLOCK + same;
+        }
+    }
+    length
+}
+
+/// The same where blocks may end behind the bytes.
+#[cold]
+#[inline(never)]
+fn same_at_end(
+    kernel: impl Kernel,
+    bytes: &[u8],
+    at: usize,
+    pool: &[u8],
+    literal: usize,
+    length: usize,
+) -> usize {
+    let mut done = 0;
+    while done < length {
+        let expected = last_block(pool, literal + done);
+        let same = kernel.first_difference(&last_block(bytes, at + done), &expected);
+        done += same;
+        if same < BLOCK {
+            break;
+        }
+    }
+    done.min(length)
 }
 
 /// Digits that are an Integer, at once; anything else is looked at in full.
 #[inline(always)]
 fn digits(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<Span> {
-    let count = kernel.first_non_digit(&block(bytes, start));
+    let count = ask(bytes, start, |block| kernel.first_non_digit(block));
     if count.wrapping_sub(1) >= BLOCK - 1 || (count > 1 && peek(bytes, start) == b'0') {
         return None;
     }
@@ -286,7 +327,7 @@ fn digits(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<Span> {
 
 #[inline(always)]
 fn plain(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<Span> {
-    let count = kernel.first_special(&block(bytes, start + 1));
+    let count = ask(bytes, start + 1, |block| kernel.first_special(block));
     let end = start + 1 + count;
     (count < BLOCK && peek(bytes, start) == b'"' && peek(bytes, end) == b'"').then_some(Span {
         start,

@@ -3,57 +3,18 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{Block, Kernel, Line, Work};
+use super::{Block, Kernel, Line, Next, Span, Work, grammar};
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8_mask, _mm256_cmpgt_epu8_mask, _mm256_cmplt_epi8_mask,
     _mm256_cmpneq_epi8_mask, _mm256_loadu_si256, _mm256_set1_epi8, _mm256_sub_epi8,
 };
 
-/// Only [`Avx512::detect`] makes one, so to have it proves that the CPU has AVX-512 F, BW and VL, BMI1 and BMI2.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::scan) struct Avx512(());
-
-impl Avx512 {
-    pub(super) fn detect() -> Option<Avx512> {
-        let has = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2");
-        (has && !cfg!(miri)).then_some(Avx512(()))
-    }
-
-    #[inline]
-    pub(super) fn line(self, work: Work<'_>) -> Line {
-        // SAFETY: `self` proves that the CPU has these instructions.
-        unsafe { line(self, work) }
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1,bmi2")]
-fn line(kernel: Avx512, work: Work<'_>) -> Line {
-    work.run(kernel)
-}
-
-impl Kernel for Avx512 {
-    #[inline(always)]
-    fn first_difference(self, block: &Block, other: &Block) -> usize {
-        // SAFETY: `self` proves that the CPU has these instructions.
-        unsafe { first_difference(block, other) }
-    }
-
-    #[inline(always)]
-    fn first_non_digit(self, block: &Block) -> usize {
-        // SAFETY: `self` proves that the CPU has these instructions.
-        unsafe { first_non_digit(block) }
-    }
-
-    #[inline(always)]
-    fn first_special(self, block: &Block) -> usize {
-        // SAFETY: `self` proves that the CPU has these instructions.
-        unsafe { first_special(block) }
-    }
-}
+kernel!(
+    /// To have one proves that the CPU has AVX-512 F, BW and VL, BMI1 and BMI2.
+    Avx512,
+    "avx512f,avx512bw,avx512vl,bmi1,bmi2",
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
+);
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]

@@ -3,6 +3,77 @@
 //!
 //! This is the only module of the crate with `unsafe` code: the loads and the calls into code for a certain CPU.
 
+/// A kernel whose functions are compiled for certain features of a CPU, and all that is built on it, too. The type can
+/// only be made by its `detect`.
+macro_rules! kernel {
+    ($(#[$doc:meta])* $name:ident, $features:literal, $has:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub(in crate::scan) struct $name(());
+
+        impl $name {
+            pub(super) fn detect() -> Option<$name> {
+                ($has && !cfg!(miri)).then_some($name(()))
+            }
+
+            #[inline]
+            pub(super) fn line(self, work: Work<'_>) -> Line {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { line(self, work) }
+            }
+        }
+
+        impl Kernel for $name {
+            #[inline(always)]
+            fn first_difference(self, block: &Block, other: &Block) -> usize {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { first_difference(block, other) }
+            }
+
+            #[inline(always)]
+            fn first_non_digit(self, block: &Block) -> usize {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { first_non_digit(block) }
+            }
+
+            #[inline(always)]
+            fn first_special(self, block: &Block) -> usize {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { first_special(block) }
+            }
+
+            #[inline(always)]
+            fn value(self, bytes: &[u8], at: usize) -> Option<Span> {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { value(self, bytes, at) }
+            }
+
+            #[inline(always)]
+            fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { next(self, bytes, at, first) }
+            }
+        }
+
+        #[target_feature(enable = $features)]
+        fn line(kernel: $name, work: Work<'_>) -> Line {
+            work.run(kernel)
+        }
+
+        #[inline(never)]
+        #[target_feature(enable = $features)]
+        fn value(kernel: $name, bytes: &[u8], at: usize) -> Option<Span> {
+            grammar::value(kernel, bytes, at)
+        }
+
+        #[inline(never)]
+        #[target_feature(enable = $features)]
+        fn next(kernel: $name, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
+            grammar::next(kernel, bytes, at, first)
+        }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -11,6 +82,7 @@ mod avx512;
 mod neon;
 mod scalar;
 
+use super::grammar::{self, Next, Span};
 use super::line::{Line, Work};
 use scalar::Scalar;
 
@@ -29,6 +101,11 @@ pub(super) trait Kernel: Copy {
     /// The first byte that is not plain text within a JSON string: a quote, a backslash, a control character, or not
     /// ASCII.
     fn first_special(self, block: &Block) -> usize;
+
+    /// [`grammar::value`], not inlined.
+    fn value(self, bytes: &[u8], at: usize) -> Option<Span>;
+    /// [`grammar::next`], not inlined.
+    fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next>;
 }
 
 /// A kernel that this CPU can run.

@@ -2,53 +2,18 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{BLOCK, Block, Kernel, Line, Work};
+use super::{BLOCK, Block, Kernel, Line, Next, Span, Work, grammar};
 use std::arch::aarch64::{
     uint8x16_t, vceqq_u8, vcgtq_u8, vcltq_u8, vdupq_n_u8, vget_lane_u64, vld1q_u8, vmvnq_u8,
     vorrq_u8, vreinterpret_u64_u8, vreinterpretq_u16_u8, vshrn_n_u16, vsubq_u8,
 };
 
-/// Only [`Neon::detect`] makes one, so to have it proves that the CPU has NEON.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::scan) struct Neon(());
-
-impl Neon {
-    pub(super) fn detect() -> Option<Neon> {
-        let has = std::arch::is_aarch64_feature_detected!("neon");
-        (has && !cfg!(miri)).then_some(Neon(()))
-    }
-
-    #[inline]
-    pub(super) fn line(self, work: Work<'_>) -> Line {
-        // SAFETY: `self` proves that the CPU has these instructions.
-        unsafe { line(self, work) }
-    }
-}
-
-#[target_feature(enable = "neon")]
-fn line(kernel: Neon, work: Work<'_>) -> Line {
-    work.run(kernel)
-}
-
-impl Kernel for Neon {
-    #[inline(always)]
-    fn first_difference(self, block: &Block, other: &Block) -> usize {
-        // SAFETY: `self` proves that the CPU has these instructions.
-        unsafe { first_difference(block, other) }
-    }
-
-    #[inline(always)]
-    fn first_non_digit(self, block: &Block) -> usize {
-        // SAFETY: `self` proves that the CPU has these instructions.
-        unsafe { first_non_digit(block) }
-    }
-
-    #[inline(always)]
-    fn first_special(self, block: &Block) -> usize {
-        // SAFETY: `self` proves that the CPU has these instructions.
-        unsafe { first_special(block) }
-    }
-}
+kernel!(
+    /// To have one proves that the CPU has NEON.
+    Neon,
+    "neon",
+    std::arch::is_aarch64_feature_detected!("neon")
+);
 
 #[inline]
 #[target_feature(enable = "neon")]

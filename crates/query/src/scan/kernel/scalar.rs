@@ -1,6 +1,6 @@
 //! Eight bytes at once in a plain word: for any CPU, and what the others are measured against.
 
-use super::{BLOCK, Block, Kernel};
+use super::{BLOCK, Block, Kernel, Next, Span, grammar};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::scan) struct Scalar;
@@ -51,5 +51,15 @@ impl Kernel for Scalar {
                 | word.wrapping_sub(ONES * 0x20) & !word & HIGH
                 | word & HIGH
         })
+    }
+
+    #[inline(never)]
+    fn value(self, bytes: &[u8], at: usize) -> Option<Span> {
+        grammar::value(self, bytes, at)
+    }
+
+    #[inline(never)]
+    fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
+        grammar::next(self, bytes, at, first)
     }
 }
