@@ -158,7 +158,6 @@ impl State {
                         at = there;
                         left = Some((plan, atom));
                     }
-                    Followed::Odd => return Line::Odd,
                 }
             }
             let member = match kernel.next(bytes, at, at == start) {

@@ -59,8 +59,6 @@ pub(super) enum Followed {
     End(usize),
     /// To this atom, whose lead begins at this place.
     To(usize, usize),
-    /// It is not JSON.
-    Odd,
 }
 
 impl Plan {
@@ -202,22 +200,19 @@ impl Plan {
                 Some(Kind::Plain) => plain(kernel, bytes, at),
                 Some(_) => None,
             };
-            let value = match value {
-                Some(value) => value,
-                None => match kernel.value(bytes, at) {
-                    Some(value) => value,
-                    None => return Followed::Odd,
-                },
+            let lead = begin + (self.leads[step.atom].1 - literal);
+            let Some(value) = value.or_else(|| kernel.value(bytes, at)) else {
+                // A blank before the value, perhaps.
+                return Followed::To(step.atom, lead);
             };
             if let Some(slot) = step.slot {
                 found[slot] = Some(value);
             }
-            let lead = self.leads[step.atom].1;
-            last = Some((step.atom, begin + lead.saturating_sub(literal)));
+            last = Some((step.atom, lead));
             at = value.end;
             literal = step.literal.1;
         }
-        Followed::Odd
+        Followed::To(self.len(), at)
     }
 
     /// Which atom a line left the plan at, when so many bytes of a step's literal were the same.

@@ -1,1 +1,357 @@
+//! What the scanner finds against what the parser makes of the same lines: any shapes, any spacing, escapes,
+//! duplicates, orders, broken bytes, and every place at which the input may end.
 
+use super::kernel::Simd;
+use super::line::{Line, Scanner};
+use super::rows::Reader;
+use crate::json::parse::{Keys, Parser, Projection};
+use crate::value::Value;
+use crate::value::inspect::inspect;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Reads all lines as the pipeline does. What is read of each, or `None` for what is left to the parser.
+fn read(reader: &mut Reader, bytes: &[u8]) -> Vec<(usize, Option<Value>)> {
+    let mut rows = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let line = reader.line(bytes, at);
+        let next = match line {
+            Line::Row(end) => {
+                if let Some(row) = reader.row(bytes) {
+                    rows.push((at, Some(copy(&row))));
+                    end
+                } else {
+                    rows.push((at, None));
+                    next_line(bytes, at)
+                }
+            }
+            Line::Blank(end) => {
+                assert!(blank(&bytes[at..end]), "line at {at}");
+                end
+            }
+            Line::Odd => {
+                rows.push((at, None));
+                next_line(bytes, at)
+            }
+        };
+        assert_eq!(next, next_line(bytes, at), "line at {at}");
+        at = next;
+    }
+    rows
+}
+
+/// A row is written over by the next.
+fn copy(row: &Value) -> Value {
+    match row {
+        Value::Hash(table) => Value::hash(table.copy()),
+        other => other.clone(),
+    }
+}
+
+fn next_line(bytes: &[u8], at: usize) -> usize {
+    let length = bytes[at..].iter().position(|byte| *byte == b'\n');
+    length.map_or(bytes.len(), |length| at + length + 1)
+}
+
+fn blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}
+
+/// Each field as it is seen by a query.
+fn shown(row: &Value, projection: &Projection) -> String {
+    match (row, projection) {
+        (Value::Hash(table), Projection::Fields(fields)) => fields
+            .iter()
+            .map(|(key, inner)| {
+                let value = table.get_str(key);
+                format!("{key}={:?} ", value.map(|value| shown(&value, inner)))
+            })
+            .collect(),
+        (other, _) => inspect(other),
+    }
+}
+
+/// Every kernel must read every line as the parser does.
+fn check(bytes: &[u8], projection: &Projection) {
+    for simd in Simd::all() {
+        let mut reader = Reader::with(Scanner::with(simd, projection), projection);
+        for (at, row) in read(&mut reader, bytes) {
+            let line = &bytes[at..next_line(bytes, at)];
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            let text = String::from_utf8_lossy(line);
+            let expected = Parser::new(line, &mut Keys::default()).only(projection);
+            match (row, expected) {
+                (Some(row), Ok(expected)) => assert_eq!(
+                    shown(&row, projection),
+                    shown(&expected, projection),
+                    "{simd:?}: {text}"
+                ),
+                (Some(row), Err(wrong)) => panic!("{simd:?}: {text} is {wrong:?}, not {row:?}"),
+                (None, Ok(expected)) => {
+                    let empty = shown(&expected, &Projection::Whole) == "{}";
+                    let must = matches!(&expected, Value::Hash(_)) && !empty;
+                    let object = text.trim_start().starts_with("{\"");
+                    let known = must && object && *projection != Projection::Whole;
+                    assert!(!known, "{simd:?} leaves {text} to the parser");
+                }
+                (None, Err(_)) => {}
+            }
+        }
+    }
+}
+
+fn fields(keys: &[&str]) -> Projection {
+    let fields = keys.iter().map(|key| match key.split_once('/') {
+        Some((key, inner)) => ((*key).to_owned(), fields(&[inner])),
+        None => ((*key).to_owned(), Projection::Whole),
+    });
+    Projection::Fields(fields.collect())
+}
+
+fn projections() -> Vec<Projection> {
+    vec![
+        fields(&[]),
+        fields(&["a"]),
+        fields(&["b/x", "key-of-more-than-thirty-two-bytes-in-all", "é"]),
+        fields(&["c", "a", "b"]),
+        Projection::Whole,
+    ]
+}
+
+fn scalar() -> impl Strategy<Value = String> {
+    let number = prop_oneof![
+        4 => (0..2000u64).prop_map(|it| it.to_string()),
+        1 => any::<i64>().prop_map(|it| it.to_string()),
+        1 => "[1-9][0-9]{17,40}",
+        1 => any::<f64>().prop_filter("finite", |it| it.is_finite()).prop_map(|it| format!("{it:?}")),
+        1 => "-?(0|[1-9][0-9]{0,3})(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?",
+        1 => select(vec!["-0", "0", "-0.0", "1e400", "0e0", "01", "1.", "-", "+1", ".5", "1e"])
+            .prop_map(str::to_owned),
+    ];
+    let escape = select(vec![
+        "\\n",
+        "\\\"",
+        "\\\\",
+        "\\/",
+        "\\u00e9",
+        "\\ud83d\\ude00",
+        "é",
+        "日本",
+        "\u{7f}",
+        "\u{2028}",
+        "\\u0000",
+        "\\ud800",
+        "\\udc00",
+        "\\x",
+        "\\u12g4",
+        "\t",
+    ]);
+    let text = prop_oneof![
+        3 => "[ -!#-\\[\\]-~]{0,12}",
+        1 => "[ -!#-\\[\\]-~]{28,70}",
+        1 => ("[a-z]{0,40}", escape, "[a-z]{0,40}").prop_map(|(a, b, c)| format!("{a}{b}{c}")),
+    ];
+    prop_oneof![
+        4 => number,
+        3 => text.prop_map(|it| format!("\"{it}\"")),
+        1 => select(vec!["true", "false", "null", "nul", "True", "{}", "[]"]).prop_map(str::to_owned),
+    ]
+}
+
+fn value() -> impl Strategy<Value = String> {
+    scalar().prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..3)
+                .prop_map(|list| format!("[{}]", list.join(", "))),
+            proptest::collection::vec((select(vec!["x", "y", "a"]), inner), 0..3).prop_map(
+                |pairs| {
+                    let pairs: Vec<String> = pairs
+                        .iter()
+                        .map(|(key, value)| format!("\"{key}\":{value}"))
+                        .collect();
+                    format!("{{{}}}", pairs.join(","))
+                }
+            ),
+        ]
+    })
+}
+
+const KEYS: [&str; 9] = [
+    "a",
+    "b",
+    "c",
+    "é",
+    "\\u0061",
+    "key-of-more-than-thirty-two-bytes-in-all",
+    "d",
+    "",
+    "a\\n",
+];
+
+#[derive(Clone, Debug)]
+struct Shape {
+    keys: Vec<&'static str>,
+    values: Vec<String>,
+    colon: &'static str,
+    comma: &'static str,
+    end: &'static str,
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    (
+        proptest::collection::vec((select(KEYS.to_vec()), value()), 1..9),
+        select(vec![":", ": ", " :\t"]),
+        select(vec![",", ", ", " ,"]),
+        select(vec![
+            "}\n", "}\n", "}\n", "} \n", "}\r\n", "}\n\n", "}}\n", "]\n",
+        ]),
+    )
+        .prop_map(|(pairs, colon, comma, end)| {
+            let (keys, values) = pairs.into_iter().unzip();
+            Shape {
+                keys,
+                values,
+                colon,
+                comma,
+                end,
+            }
+        })
+}
+
+/// What a line does to its shape: another value, a member gone, two swapped, one more.
+#[derive(Clone, Debug)]
+enum Change {
+    Value(usize, String),
+    Drop(usize),
+    Swap(usize),
+    Twice(usize, String),
+    Byte(usize, u8),
+    Cut(usize),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        6 => (0..9usize, value()).prop_map(|(at, value)| Change::Value(at, value)),
+        2 => (0..9usize).prop_map(Change::Drop),
+        1 => (0..9usize).prop_map(Change::Swap),
+        1 => (0..9usize, value()).prop_map(|(at, value)| Change::Twice(at, value)),
+        1 => (0..200usize, any::<u8>()).prop_map(|(at, byte)| Change::Byte(at, byte)),
+        1 => (0..200usize).prop_map(Change::Cut),
+    ]
+}
+
+fn line(shape: &Shape, changes: &[Change]) -> Vec<u8> {
+    let keys = shape.keys.iter().copied();
+    let mut pairs: Vec<(&str, String)> = keys.zip(shape.values.iter().cloned()).collect();
+    for change in changes {
+        let count = pairs.len().max(1);
+        match change {
+            Change::Value(at, value) => {
+                if let Some(pair) = pairs.get_mut(at % count) {
+                    pair.1.clone_from(value);
+                }
+            }
+            Change::Drop(at) if *at < pairs.len() => {
+                pairs.remove(*at);
+            }
+            Change::Swap(at) if at + 1 < pairs.len() => pairs.swap(*at, at + 1),
+            Change::Twice(at, value) if *at < pairs.len() => {
+                pairs.push((pairs[*at].0, value.clone()));
+            }
+            _ => {}
+        }
+    }
+    let pairs: Vec<String> = pairs
+        .iter()
+        .map(|(key, value)| format!("\"{key}\"{}{value}", shape.colon))
+        .collect();
+    let mut line = format!("{{{}{}", pairs.join(shape.comma), shape.end).into_bytes();
+    for change in changes {
+        match change {
+            Change::Byte(at, byte) if *at < line.len() => line[*at] = *byte,
+            Change::Cut(at) if *at < line.len() => line.truncate(*at),
+            _ => {}
+        }
+    }
+    line
+}
+
+fn lines() -> impl Strategy<Value = Vec<u8>> {
+    let rows = proptest::collection::vec(
+        (
+            any::<prop::sample::Index>(),
+            proptest::collection::vec(change(), 0..3),
+        ),
+        1..30,
+    );
+    (proptest::collection::vec(shape(), 1..4), rows, 0..3usize).prop_map(|(shapes, rows, short)| {
+        let mut bytes: Vec<u8> = rows
+            .iter()
+            .flat_map(|(at, changes)| line(at.get(&shapes), changes))
+            .collect();
+        bytes.truncate(bytes.len().saturating_sub(short));
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lines_are_read_as_the_parser_reads_them(bytes in lines(), at in 0..5usize) {
+        check(&bytes, &projections()[at]);
+    }
+
+    #[test]
+    fn any_bytes_are_read_as_the_parser_reads_them(
+        bytes in proptest::collection::vec(select(b"{}[]\",:\\\n \tabu0159e.-+tn".to_vec()), 0..80),
+        at in 0..5usize,
+    ) {
+        check(&bytes, &projections()[at]);
+    }
+}
+
+#[test]
+fn the_input_may_end_anywhere() {
+    let row = |number: u64| {
+        format!(
+            "{{\"a\":{number},\"b\":{{\"x\":[1,{number}]}},\"c\":\"text {number}\",\"key-of-more-than-thirty-two-bytes-in-all\"\
+             :-{number}.5e1,\"d\":\"\\u00e9\\n{number}\",\"é\":true,\"f\":null}}\n"
+        )
+    };
+    let lines: String = (95..105).map(row).collect();
+    let first = lines.len() - 2 * row(104).len();
+    for projection in projections() {
+        for end in first..=lines.len() {
+            check(&lines.as_bytes()[..end], &projection);
+        }
+    }
+}
+
+#[test]
+fn nesting_has_the_parsers_limit() {
+    for depth in [98, 99, 100, 101] {
+        for (open, close) in [("[", "]"), ("{\"x\":", "}")] {
+            let inner = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+            let lines = format!("{{\"a\":1,\"z\":{inner}}}\n").repeat(3);
+            for projection in projections() {
+                check(lines.as_bytes(), &projection);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_kept_are_not_written_over() {
+    let projection = fields(&["a"]);
+    let mut reader = Reader::new(&projection);
+    let bytes = b"{\"a\":\"one\"}\n{\"a\":\"two\"}\n";
+    assert_eq!(reader.line(bytes, 0), Line::Row(12));
+    let first = reader.row(bytes);
+    assert_eq!(reader.line(bytes, 12), Line::Row(24));
+    let second = reader.row(bytes);
+    let shown = |row: &Option<Value>| row.as_ref().map(inspect);
+    assert_eq!(shown(&first).as_deref(), Some("{\"a\" => \"one\"}"));
+    assert_eq!(shown(&second).as_deref(), Some("{\"a\" => \"two\"}"));
+}
