@@ -175,6 +175,20 @@ pub(crate) fn fast(op: Op, a: &Value, b: &Value) -> Option<Value> {
     }
 }
 
+/// Whether a comparison holds; `None` for other operators.
+#[inline]
+pub(crate) fn holds(op: Op, a: i64, b: i64) -> Option<bool> {
+    Some(match op {
+        Op::Lt => a < b,
+        Op::Le => a <= b,
+        Op::Gt => a > b,
+        Op::Ge => a >= b,
+        Op::Eq => a == b,
+        Op::Ne => a != b,
+        _ => return None,
+    })
+}
+
 fn fast_int(op: Op, a: i64, b: i64) -> Option<Value> {
     Some(match op {
         Op::Add => Value::Int(a.checked_add(b)?),
@@ -183,12 +197,7 @@ fn fast_int(op: Op, a: i64, b: i64) -> Option<Value> {
         Op::Div if b != 0 && b != -1 => Value::Int(num_integer::Integer::div_floor(&a, &b)),
         Op::Mod if b != 0 && b != -1 => Value::Int(num_integer::Integer::mod_floor(&a, &b)),
         Op::Div | Op::Mod => return None,
-        Op::Lt => Value::Bool(a < b),
-        Op::Le => Value::Bool(a <= b),
-        Op::Gt => Value::Bool(a > b),
-        Op::Ge => Value::Bool(a >= b),
-        Op::Eq => Value::Bool(a == b),
-        Op::Ne => Value::Bool(a != b),
+        _ => Value::Bool(holds(op, a, b)?),
     })
 }
 

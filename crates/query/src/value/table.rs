@@ -149,6 +149,15 @@ impl Table {
     }
 
     pub(crate) fn get_str(&self, key: &str) -> Option<Value> {
+        let entries = self.entries.borrow();
+        if entries.list.len() <= SEARCHED {
+            let mut list = entries.list.iter();
+            let found = list.find(
+                |entry| matches!(&entry.key, Value::Str(text) if *text.get().as_bytes() == *key.as_bytes()),
+            );
+            return found.map(|entry| entry.value.clone());
+        }
+        drop(entries);
         self.get_hashed(hash_of_str(key), key)
     }
 

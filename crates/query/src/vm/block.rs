@@ -61,7 +61,13 @@ impl Vm {
                     tag,
                 };
                 let block = Block::of(Rc::new(proc));
-                return match run(self, Some(&block)) {
+                let result = run(self, Some(&block));
+                if let Block::Proc(_, kept) = block
+                    && let Some(env) = kept.into_inner()
+                {
+                    self.spare.block_over(env);
+                }
+                return match result {
                     Err(flow) => match *flow {
                         Flow::Break(to, value) if to == tag => Ok(value),
                         other => Err(Box::new(other)),
@@ -162,7 +168,7 @@ impl Vm {
                             env.clear();
                             env
                         }
-                        _ => Env::new(code.locals, Some(Rc::clone(outer)), Rc::clone(&outer.frame)),
+                        _ => self.spare.block(code.locals, outer),
                     };
                     let result = self.run_block(code, &env, args, proc.tag);
                     *kept.borrow_mut() = Some(env);

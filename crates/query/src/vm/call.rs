@@ -29,8 +29,17 @@ impl Vm {
             Some(node) => self.eval(node, env)?,
             None => env.frame.receiver.clone(),
         };
-        let args = self.arguments(&call.arguments, env)?;
         let keywords = call.arguments.keywords;
+        // A row is mostly passed alone: no list for it.
+        if let ([one], false, None) = (
+            &*call.arguments.list,
+            call.arguments.splat,
+            call.block.as_ref(),
+        ) {
+            let one = self.eval(one, env)?;
+            return self.call_helper(call.method, receiver, &[one], keywords, None);
+        }
+        let args = self.arguments(&call.arguments, env)?;
         self.with_block(call.block.as_ref(), env, |vm, block| {
             let block = Vm::block_value(block);
             vm.call_helper(call.method, receiver, &args, keywords, block)
@@ -52,12 +61,13 @@ impl Vm {
             receiver,
             tag,
         };
-        let env = Env::new(code.locals, None, Rc::new(frame));
+        let env = self.spare.helper(code.locals, frame);
         let outer_match = std::mem::take(&mut self.last_match);
         let result = self
             .bind(&code.parameters, args, keywords, block, &env)
             .and_then(|()| self.deeper(|vm| vm.eval(&code.body, &env)));
         self.last_match = outer_match;
+        self.spare.helper_over(env);
         match result {
             Err(flow) => match *flow {
                 Flow::Return(to, value) if to == tag => Ok(value),

@@ -197,6 +197,15 @@ impl Vm {
     /// Whether a condition holds. Comparisons, the common case, make no value.
     #[inline]
     pub(crate) fn test(&mut self, node: &Node, env: &Rc<Env>) -> Eval<bool> {
+        if let Node::Binary(parts) = node {
+            let (left, right) = (self.eval(&parts.1, env)?, self.eval(&parts.2, env)?);
+            if let (Value::Int(left), Value::Int(right)) = (&left, &right)
+                && let Some(holds) = number::holds(parts.0, *left, *right)
+            {
+                return Ok(holds);
+            }
+            return Ok(self.binary(parts.0, &left, &right)?.truthy());
+        }
         Ok(self.eval(node, env)?.truthy())
     }
 
@@ -209,28 +218,29 @@ impl Vm {
     }
 
     fn index(&mut self, receiver: &Node, key: &Node, env: &Rc<Env>) -> Eval {
+        // A field of the row, or of what a local holds, is read where it is.
+        let found = match (receiver, key) {
+            (Node::Row, Node::Str(key)) => field(&self.row, key),
+            (Node::Local(slot), Node::Str(key)) => field(&env.locals.borrow()[*slot], key),
+            (Node::Row, Node::Int(at)) => element(&self.row, *at),
+            (Node::Local(slot), Node::Int(at)) => element(&env.locals.borrow()[*slot], *at),
+            _ => None,
+        };
+        if let Some(value) = found {
+            return Ok(value);
+        }
         let receiver = self.eval(receiver, env)?;
         // A String literal as a key needs no String.
-        if let (Value::Hash(table), Node::Str(key)) = (&receiver, key) {
-            if let Some(value) = table.get_str(key) {
-                return Ok(value);
-            }
-            if !table.has_fallback() {
-                return Ok(Value::Nil);
-            }
+        if let Node::Str(key) = key
+            && let Some(value) = field(&receiver, key)
+        {
+            return Ok(value);
         }
         let key = self.eval(key, env)?;
-        if let (Value::Array(list), Value::Int(at)) = (&receiver, &key) {
-            let list = list.borrow();
-            let at = if *at < 0 {
-                *at + list.len() as i64
-            } else {
-                *at
-            };
-            return Ok(usize::try_from(at)
-                .ok()
-                .and_then(|at| list.get(at).cloned())
-                .unwrap_or_default());
+        if let Value::Int(at) = &key
+            && let Some(value) = element(&receiver, *at)
+        {
+            return Ok(value);
         }
         self.send(&receiver, crate::names::M::OpIndex, &[key], None)
     }
@@ -494,13 +504,55 @@ impl Vm {
     }
 
     fn stage_node(&mut self, call: &StageCall, env: &Rc<Env>) -> Eval {
-        // These are called for each row, with one value and no block: no list for it.
-        let args = self.arguments(&call.arguments, env)?;
-        match &call.block {
-            Some(block) => self.with_block(Some(block), env, |vm, block| {
-                reducers::builtins::call(vm, call.builtin, &args, block, call.reducing)
-            }),
-            None => reducers::builtins::call(self, call.builtin, &args, None, false),
+        // These are called for each row, mostly with one value: no list for it.
+        match (call.arguments.splat, &*call.arguments.list) {
+            (false, []) => self.stage_call(call, &[], env),
+            (false, [one]) => {
+                let one = self.eval(one, env)?;
+                self.stage_call(call, &[one], env)
+            }
+            (false, [one, two]) => {
+                let both = [self.eval(one, env)?, self.eval(two, env)?];
+                self.stage_call(call, &both, env)
+            }
+            _ => {
+                let args = self.arguments(&call.arguments, env)?;
+                self.stage_call(call, &args, env)
+            }
         }
     }
+
+    fn stage_call(&mut self, call: &StageCall, args: &[Value], env: &Rc<Env>) -> Eval {
+        match &call.block {
+            Some(block) => self.with_block(Some(block), env, |vm, block| {
+                reducers::builtins::call(vm, call.builtin, args, block, call.reducing)
+            }),
+            None => reducers::builtins::call(self, call.builtin, args, None, false),
+        }
+    }
+}
+
+/// A Hash's value for a String key; `None` when the Hash decides itself, or when it is none.
+#[inline]
+fn field(receiver: &Value, key: &str) -> Option<Value> {
+    let Value::Hash(table) = receiver else {
+        return None;
+    };
+    table
+        .get_str(key)
+        .or_else(|| (!table.has_fallback()).then_some(Value::Nil))
+}
+
+/// An Array's element; `None` when it is no Array.
+#[inline]
+fn element(receiver: &Value, at: i64) -> Option<Value> {
+    let Value::Array(list) = receiver else {
+        return None;
+    };
+    let list = list.borrow();
+    let at = if at < 0 { at + list.len() as i64 } else { at };
+    let found = usize::try_from(at)
+        .ok()
+        .and_then(|at| list.get(at).cloned());
+    Some(found.unwrap_or_default())
 }

@@ -13,7 +13,7 @@ use crate::tree::Program;
 use crate::value::Value;
 use crate::value::class::Class;
 use crate::value::exception::{Eval, error};
-use env::{Env, Frame};
+use env::{Env, Frame, Spare};
 use std::rc::Rc;
 
 /// How deep calls may nest. Each takes some kilobytes of the machine's stack; [`crate::run`] provides it.
@@ -38,6 +38,7 @@ pub(crate) struct Vm {
     /// Enumerators that walk endless sequences stop here.
     depth: u32,
     tags: u64,
+    spare: Spare,
 }
 
 impl Vm {
@@ -55,6 +56,7 @@ impl Vm {
             random: crate::methods::random::Random::new(&[0]),
             depth: 0,
             tags: 0,
+            spare: Spare::default(),
         }
     }
 
