@@ -226,6 +226,7 @@ fn text(kernel: impl Kernel, bytes: &[u8], start: usize, special: usize) -> Opti
                 at += 1;
                 // Text that is not ASCII is mostly so throughout; it is checked as a whole below.
                 while !peek(bytes, at).is_ascii() {
+                    ascii = false;
                     at += 1;
                 }
                 at += ask(bytes, at, |block| kernel.first_special(block));

@@ -5,8 +5,8 @@
 //! A line follows a plan when every byte equals the literal's or lies in a value that was scanned in full. So what was
 //! followed is known to be JSON with just these keys, and the line's end needs no search.
 
-use super::grammar::{Kind, Member, Span, ask, last_block, peek};
-use super::kernel::{BLOCK, Kernel};
+use super::grammar::{Kind, Member, Span, last_block};
+use super::kernel::{BLOCK, Block, Kernel};
 
 /// A longer line is no model for others.
 const LENGTH_MAX: usize = 64 * 1024;
@@ -26,13 +26,27 @@ struct Atom {
 /// A run of literal bytes, and the value after it.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// In the pool.
-    literal: (usize, usize),
+    /// Where the literal ends in the pool; it begins where the one before ends.
+    end: usize,
+    value: Want,
+    /// Where the value is noted.
+    slot: usize,
     /// The value's, or the number of atoms after the last literal.
     atom: usize,
-    value: Option<Kind>,
-    slot: Option<usize>,
 }
+
+/// What is expected after a literal.
+#[derive(Clone, Copy, Debug)]
+enum Want {
+    Digits,
+    Plain,
+    Any,
+    /// Nothing: the line's end was part of the literal.
+    End,
+}
+
+/// The slot of values that are not wanted.
+const NOWHERE: usize = usize::MAX;
 
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -117,19 +131,25 @@ impl Plan {
         self.steps.clear();
         self.pool.clear();
         self.leads.clear();
-        let mut begun = 0;
         for (at, atom) in self.atoms.iter().enumerate() {
             self.leads.push((self.steps.len(), self.pool.len()));
             self.pool
                 .extend_from_slice(&self.model[atom.lead.0..atom.lead.1]);
-            if atom.variable.is_some() {
+            if let Some(kind) = atom.variable {
                 self.steps.push(Step {
-                    literal: (begun, self.pool.len()),
+                    end: self.pool.len(),
+                    value: match kind {
+                        Kind::Digits => Want::Digits,
+                        Kind::Plain => Want::Plain,
+                        _ => Want::Any,
+                    },
+                    slot: if self.whole {
+                        at
+                    } else {
+                        atom.slot.unwrap_or(NOWHERE)
+                    },
                     atom: at,
-                    value: atom.variable,
-                    slot: if self.whole { Some(at) } else { atom.slot },
                 });
-                begun = self.pool.len();
             } else {
                 self.pool
                     .extend_from_slice(&self.model[atom.value.start..atom.value.end]);
@@ -139,10 +159,10 @@ impl Plan {
         let tail = self.atoms.last().map_or(0, |atom| atom.value.end);
         self.pool.extend_from_slice(&self.model[tail..]);
         self.steps.push(Step {
-            literal: (begun, self.pool.len()),
+            end: self.pool.len(),
+            value: Want::End,
+            slot: NOWHERE,
             atom: self.atoms.len(),
-            value: None,
-            slot: None,
         });
         self.pool.extend_from_slice(&[0; BLOCK]);
     }
@@ -183,36 +203,60 @@ impl Plan {
         found: &mut [Option<Span>],
     ) -> Followed {
         let (first, mut literal) = self.leads[atom];
-        let mut at = start;
-        // The last variable, and where its lead began.
-        let mut last = None;
-        for step in &self.steps[first..] {
-            let length = step.literal.1 - literal;
-            let same = same(kernel, bytes, at, &self.pool, literal, length);
-            if same < length {
-                return self.left(step, atom, at, literal, same, last);
+        let steps = self.steps.get(first..).unwrap_or_default();
+        let mut rest = bytes.get(start..).unwrap_or_default();
+        let mut pool = self.pool.get(literal..).unwrap_or_default();
+        // Where the literal before the last value began, in the line and in the pool.
+        let mut before = None;
+        for step in steps {
+            let begin = bytes.len() - rest.len();
+            let length = step.end - literal;
+            if !holds(kernel, rest, pool, length) {
+                let same = same(kernel, rest, pool, length);
+                if same < length {
+                    return self.left(step, atom, (begin, literal), same, before);
+                }
             }
-            let begin = at;
-            at += length;
-            let value = match step.value {
-                None => return Followed::End(at),
-                Some(Kind::Digits) => digits(kernel, bytes, at),
-                Some(Kind::Plain) => plain(kernel, bytes, at),
-                Some(_) => None,
+            let (Some(after), Some(more)) = (rest.get(length..), pool.get(length..)) else {
+                break;
             };
-            let lead = begin + (self.leads[step.atom].1 - literal);
-            let Some(value) = value.or_else(|| kernel.value(bytes, at)) else {
-                // A blank before the value, perhaps.
-                return Followed::To(step.atom, lead);
+            (rest, pool) = (after, more);
+            let quick = match step.value {
+                Want::Digits => digits(kernel, rest),
+                Want::Plain => plain(kernel, rest),
+                Want::Any => None,
+                Want::End => return Followed::End(begin + length),
             };
-            if let Some(slot) = step.slot {
-                found[slot] = Some(value);
+            let start = begin + length;
+            let value = match quick {
+                Some((length, kind)) => Span {
+                    start,
+                    end: start + length,
+                    kind,
+                },
+                None => match kernel.value(bytes, start) {
+                    Some(value) => value,
+                    // A blank before the value, perhaps.
+                    None => return self.before(step.atom, (begin, literal)),
+                },
+            };
+            if let Some(found) = found.get_mut(step.slot) {
+                *found = Some(value);
             }
-            last = Some((step.atom, lead));
-            at = value.end;
-            literal = step.literal.1;
+            rest = match rest.get(value.end - start..) {
+                Some(rest) => rest,
+                None => break,
+            };
+            before = Some((begin, literal));
+            literal = step.end;
         }
-        Followed::To(self.len(), at)
+        Followed::To(self.len(), bytes.len() - rest.len())
+    }
+
+    /// Back to where an atom's lead begins, in a literal that begins there.
+    #[cold]
+    fn before(&self, atom: usize, (begin, literal): (usize, usize)) -> Followed {
+        Followed::To(atom, begin + (self.leads[atom].1 - literal))
     }
 
     /// Which atom a line left the plan at, when so many bytes of a step's literal were the same.
@@ -222,16 +266,15 @@ impl Plan {
         &self,
         step: &Step,
         from: usize,
-        at: usize,
-        literal: usize,
+        (begin, literal): (usize, usize),
         same: usize,
-        last: Option<(usize, usize)>,
+        before: Option<(usize, usize)>,
     ) -> Followed {
         if same == 0 {
             // The value before may go on.
-            return match last {
-                Some((last, place)) => Followed::To(last, place),
-                None => Followed::To(from, at),
+            return match before {
+                Some(before) => self.before(self.leads_at(literal) - 1, before),
+                None => Followed::To(from, begin),
             };
         }
         // The last lead that begins before this byte: when one begins at it, the value before may go on.
@@ -240,63 +283,45 @@ impl Plan {
         while self.leads[atom].1 >= here {
             atom -= 1;
         }
-        Followed::To(atom, at + self.leads[atom].1 - literal)
+        self.before(atom, (begin, literal))
     }
+
+    /// The atom whose lead begins here in the pool.
+    fn leads_at(&self, literal: usize) -> usize {
+        self.leads.partition_point(|lead| lead.1 < literal)
+    }
+}
+
+/// Whether the literal stands here. The block in which it ends is compared whole; what differs behind it does not
+/// count. Near the end of the bytes it may stand here all the same.
+#[inline(always)]
+fn holds(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> bool {
+    let wide = length / BLOCK * BLOCK + BLOCK;
+    let (Some(bytes), Some(pool)) = (bytes.get(..wide), pool.get(..wide)) else {
+        return false;
+    };
+    let (bytes, _) = bytes.as_chunks::<BLOCK>();
+    let (pool, _) = pool.as_chunks::<BLOCK>();
+    let (Some((last, bytes)), Some((last_literal, pool))) = (bytes.split_last(), pool.split_last())
+    else {
+        return false;
+    };
+    for (block, literal) in bytes.iter().zip(pool) {
+        if kernel.first_difference(block, literal) < BLOCK {
+            return false;
+        }
+    }
+    kernel.first_difference(last, last_literal) >= length % BLOCK
 }
 
 /// How many bytes are the literal's.
-#[inline(always)]
-fn same(
-    kernel: impl Kernel,
-    bytes: &[u8],
-    at: usize,
-    pool: &[u8],
-    literal: usize,
-    length: usize,
-) -> usize {
-    let (whole, rest) = (length / BLOCK, length % BLOCK);
-    // The block in which the literal ends is compared whole, too; what differs behind the literal does not count.
-    let wide = (whole + 1) * BLOCK;
-    let window = at.checked_add(wide).and_then(|end| bytes.get(at..end));
-    let expected = pool.get(literal..literal + wide);
-    let (Some(window), Some(expected)) = (window, expected) else {
-        return same_at_end(kernel, bytes, at, pool, literal, length);
-    };
-    let (window, _) = window.as_chunks::<BLOCK>();
-    let (expected, _) = expected.as_chunks::<BLOCK>();
-    let mut blocks = window.iter().zip(expected);
-    for done in 0..whole {
-        if let Some((block, literal)) = blocks.next() {
-            let same = kernel.first_difference(block, literal);
-            if same < BLOCK {
-                return done * BLOCK + same;
-            }
-        }
-    }
-    if let Some((block, literal)) = blocks.next() {
-        let same = kernel.first_difference(block, literal);
-        if same < rest {
-            return whole * BLOCK + same;
-        }
-    }
-    length
-}
-
-/// The same where blocks may end behind the bytes.
 #[cold]
 #[inline(never)]
-fn same_at_end(
-    kernel: impl Kernel,
-    bytes: &[u8],
-    at: usize,
-    pool: &[u8],
-    literal: usize,
-    length: usize,
-) -> usize {
+fn same(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> usize {
     let mut done = 0;
     while done < length {
-        let expected = last_block(pool, literal + done);
-        let same = kernel.first_difference(&last_block(bytes, at + done), &expected);
+        let expected = last_block(pool, done);
+        let same = kernel.first_difference(&last_block(bytes, done), &expected);
         done += same;
         if same < BLOCK {
             break;
@@ -305,30 +330,25 @@ fn same_at_end(
     done.min(length)
 }
 
-/// Digits that are an Integer, at once; anything else is looked at in full.
+/// Digits that are an Integer, at once; anything else is looked at in full. A fraction shows as a literal that does
+/// not follow.
 #[inline(always)]
-fn digits(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<Span> {
-    let count = ask(bytes, start, |block| kernel.first_non_digit(block));
-    if count.wrapping_sub(1) >= BLOCK - 1 || (count > 1 && peek(bytes, start) == b'0') {
-        return None;
-    }
-    // A fraction shows as a literal that does not follow.
-    Some(Span {
-        start,
-        end: start + count,
-        kind: Kind::Digits,
-    })
+fn digits(kernel: impl Kernel, bytes: &[u8]) -> Option<(usize, Kind)> {
+    let block: &Block = bytes.first_chunk()?;
+    let count = kernel.first_non_digit(block);
+    // No branch: how many digits a number has cannot be foretold.
+    let plain = (count.wrapping_sub(1) < BLOCK - 1) & ((count == 1) | (block[0] != b'0'));
+    plain.then_some((count, Kind::Digits))
 }
 
+/// A short string of plain text.
 #[inline(always)]
-fn plain(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<Span> {
-    let count = ask(bytes, start + 1, |block| kernel.first_special(block));
-    let end = start + 1 + count;
-    (count < BLOCK && peek(bytes, start) == b'"' && peek(bytes, end) == b'"').then_some(Span {
-        start,
-        end: end + 1,
-        kind: Kind::Plain,
-    })
+fn plain(kernel: impl Kernel, bytes: &[u8]) -> Option<(usize, Kind)> {
+    let (quote, text) = bytes.split_first()?;
+    let block: &Block = text.first_chunk()?;
+    let count = kernel.first_special(block);
+    let plain = *quote == b'"' && block.get(count) == Some(&b'"');
+    plain.then_some((count + 2, Kind::Plain))
 }
 
 /// How to scan what is sometimes the one and sometimes the other.
