@@ -11,6 +11,28 @@ use crate::tree::{
 
 /// What the query reads of its input rows.
 pub(crate) fn projection(program: &Program) -> Projection {
+    let walked = walk(program);
+    // When every stage only selects, the row is printed.
+    if walked.printed {
+        return Projection::Whole;
+    }
+    walked.read
+}
+
+/// What the stages read of the rows, when they print those they keep as they are; `None` when they do anything else.
+pub(crate) fn passed_on(program: &Program) -> Option<Projection> {
+    let walked = walk(program);
+    let passes = walked.printed && program.stages.iter().all(|stage| !stage.reducing);
+    (passes && walked.read != Projection::Whole).then_some(walked.read)
+}
+
+struct Walked {
+    read: Projection,
+    /// Rows are printed.
+    printed: bool,
+}
+
+fn walk(program: &Program) -> Walked {
     let mut walk = Walk {
         program,
         paths: Vec::new(),
@@ -22,16 +44,15 @@ pub(crate) fn projection(program: &Program) -> Projection {
     for (node, _) in &program.start {
         walk.node(node);
     }
-    // When every stage only selects, the row is printed.
     let printed = program.stages.iter().all(|stage| walk.stage(&stage.body));
-    if walk.whole || printed {
-        return Projection::Whole;
-    }
-    let mut root = Projection::Fields(Vec::new());
+    let mut read = Projection::Fields(Vec::new());
     for path in &walk.paths {
-        add(&mut root, path);
+        add(&mut read, path);
     }
-    root
+    if walk.whole {
+        read = Projection::Whole;
+    }
+    Walked { read, printed }
 }
 
 fn add(projection: &mut Projection, path: &[String]) {
@@ -80,6 +101,9 @@ impl Walk<'_> {
             }
             other => other,
         };
+        if self.is_row(last) {
+            return true;
+        }
         if let Node::Stage(call) = last
             && call.builtin == Builtin::Select
         {
@@ -309,16 +333,23 @@ impl Walk<'_> {
                 self.arguments(&call.arguments);
                 let bare = call.arguments.list.is_empty();
                 let takes_row = match call.builtin {
-                    Builtin::Select | Builtin::Flat | Builtin::Sort | Builtin::Reduce => true,
+                    Builtin::Select | Builtin::Flat | Builtin::Sort => true,
+                    Builtin::Reduce => second_parameter(call.block.as_ref()).is_none(),
                     Builtin::Map | Builtin::MapValues | Builtin::Apply | Builtin::Group => bare,
                     Builtin::GroupBy => call.block.is_none(),
                     _ => false,
                 };
                 // In the block of another builtin the target is an element, which is read whole already.
                 self.whole |= takes_row && self.row;
-                self.block(call.block.as_ref(), call.builtin == Builtin::GroupBy);
+                match (call.builtin, &call.block) {
+                    (Builtin::Reduce, Some(BlockNode::Code(code))) => {
+                        self.code(code, second_parameter(call.block.as_ref()));
+                    }
+                    (Builtin::GroupBy, block) => self.block(block.as_ref(), true),
+                    (_, block) => self.block(block.as_ref(), false),
+                }
             }
-            Node::Lambda(code) => self.code(code, false),
+            Node::Lambda(code) => self.code(code, None),
             Node::Yield(arguments) => self.arguments(arguments),
             Node::MatchAssign(parts) => {
                 self.node(&parts.0);
@@ -397,24 +428,22 @@ impl Walk<'_> {
                 self.whole |= given_row;
                 self.node(node);
             }
-            Some(BlockNode::Code(code)) => self.code(code, given_row),
+            Some(BlockNode::Code(code)) => {
+                let simple = code.parameters.simple && code.parameters.required.len() <= 1;
+                self.whole |= given_row && !simple;
+                let slot = (given_row && !code.parameters.required.is_empty()).then_some(0);
+                self.code(code, slot);
+            }
         }
     }
 
-    fn code(&mut self, code: &Code, given_row: bool) {
+    /// Walks a block; `row` is the slot of the parameter that is the row.
+    fn code(&mut self, code: &Code, row: Option<usize>) {
         let outer: Vec<(usize, usize)> = self.tracked.clone();
         for tracked in &mut self.tracked {
             tracked.0 += 1;
         }
-        if given_row {
-            if code.parameters.simple && code.parameters.required.len() <= 1 {
-                if code.parameters.required.len() == 1 {
-                    self.tracked.push((0, 0));
-                }
-            } else {
-                self.whole = true;
-            }
-        }
+        self.tracked.extend(row.map(|slot| (0, slot)));
         for (_, default) in &code.parameters.optional {
             self.node(default);
         }
@@ -467,5 +496,16 @@ impl Walk<'_> {
             self.node(&code.body);
             self.tracked = outer;
         }
+    }
+}
+
+/// The slot of the second of a block's two plain parameters.
+fn second_parameter(block: Option<&BlockNode>) -> Option<usize> {
+    let Some(BlockNode::Code(code)) = block else {
+        return None;
+    };
+    match (code.parameters.simple, &*code.parameters.required) {
+        (true, [_, Target::Local(slot)]) => Some(*slot),
+        _ => None,
     }
 }

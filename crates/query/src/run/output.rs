@@ -75,6 +75,11 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
+    /// Whether a value is printed as one compact line.
+    pub(super) fn is_compact(&self) -> bool {
+        self.format == Format::Json
+    }
+
     /// Forgets what was not written, as jrf does with a table after an error.
     pub(super) fn forget_table(&mut self) {
         if self.format == Format::Tsv {

@@ -5,7 +5,7 @@ use super::input::Input;
 use super::output::Printer;
 use super::parallel::Work;
 use crate::json::parse::{JsonError, Keys, Parser, Projection};
-use crate::plan::parallel::Parallel;
+use crate::plan::{self, parallel::Parallel};
 use crate::reducers::portable::{PackedRows, PackedScope};
 use crate::reducers::scope::Scope;
 use crate::scan::{Line, Reader};
@@ -25,6 +25,8 @@ pub(super) struct Pipeline<'a> {
     printer: Printer<'a>,
     errors: &'a mut (dyn Write + Send),
     reader: Rc<RefCell<Reader>>,
+    /// The stages keep rows or drop them, and those that are kept are printed as they are.
+    passes_on: bool,
     /// For the lines that the reader leaves to the parser.
     pub(super) projection: Projection,
     keys: Keys,
@@ -58,10 +60,12 @@ impl<'a> Pipeline<'a> {
         errors: &'a mut (dyn Write + Send),
         projection: Projection,
     ) -> Pipeline<'a> {
-        let reader = vm
-            .program
-            .reader
-            .get_or_init(|| Rc::new(RefCell::new(Reader::new(&projection))));
+        let passed_on = plan::passed_on(&vm.program).filter(|_| printer.is_compact());
+        let reader = vm.program.reader.get_or_init(|| {
+            Rc::new(RefCell::new(Reader::new(
+                passed_on.as_ref().unwrap_or(&projection),
+            )))
+        });
         let reader = Rc::clone(reader);
         let stages = vm
             .program
@@ -78,6 +82,7 @@ impl<'a> Pipeline<'a> {
             printer,
             errors,
             reader,
+            passes_on: passed_on.is_some(),
             projection,
             keys: Keys::default(),
             failed: false,
@@ -153,7 +158,11 @@ impl<'a> Pipeline<'a> {
             };
             at = match found {
                 Some((row, end)) => {
-                    self.row(name, *number, row)?;
+                    if self.passes_on {
+                        self.pass_on(name, *number, row, &bytes[at..end])?;
+                    } else {
+                        self.row(name, *number, row)?;
+                    }
                     end
                 }
                 None => {
@@ -312,6 +321,35 @@ impl<'a> Pipeline<'a> {
         self.pushed(name, number, pushed)
     }
 
+    /// Prints a row if all stages keep it: as it stands, where that is the form in which it would be printed.
+    fn pass_on(&mut self, name: &str, number: usize, row: Value, line: &[u8]) -> Result<(), Stop> {
+        self.number = number;
+        let verbatim = self.reader.borrow().is_verbatim();
+        for at in 0..self.stages.len() {
+            match self.evaluate(at, row.clone()) {
+                Ok(None | Some(Value::Dropped)) => return Ok(()),
+                Ok(Some(value)) if value.same(&row) => {}
+                // `next` gave another value.
+                Ok(value) => {
+                    let handed = self.hand_on(at, value);
+                    return self.pushed(name, number, handed);
+                }
+                Err(flow) => return self.pushed(name, number, Err((at, flow))),
+            }
+        }
+        if verbatim && let Ok(text) = std::str::from_utf8(line) {
+            self.printer.write(text);
+            return self.pushed(name, number, Ok(()));
+        }
+        // The reader has seen that it is JSON.
+        let printed = match Parser::new(line, &mut self.keys).only(&self.projection) {
+            Ok(row) => self.printer.print(&row),
+            Err(_) => Ok(()),
+        };
+        let last = self.stages.len().saturating_sub(1);
+        self.pushed(name, number, printed.map_err(|flow| (last, flow)))
+    }
+
     /// What an error of a row means for the run.
     fn pushed(
         &mut self,
@@ -355,7 +393,13 @@ impl<'a> Pipeline<'a> {
         if at == self.stages.len() {
             return self.printer.print(&row).map_err(|flow| (at - 1, flow));
         }
-        match self.evaluate(at, row).map_err(|flow| (at, flow))? {
+        let value = self.evaluate(at, row).map_err(|flow| (at, flow))?;
+        self.hand_on(at, value)
+    }
+
+    /// Hands a stage's value to the next.
+    fn hand_on(&mut self, at: usize, value: Option<Value>) -> Result<(), (usize, Box<Flow>)> {
+        match value {
             None | Some(Value::Dropped) => Ok(()),
             Some(Value::Flat(list)) => {
                 let list = list.borrow().clone();

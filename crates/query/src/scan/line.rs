@@ -51,6 +51,8 @@ pub(super) struct State {
     /// Lines from which nothing was learned since all plans are.
     passed: u64,
     patience: u64,
+    /// The last row is printed as it stands.
+    verbatim: bool,
 }
 
 enum Wanted {
@@ -101,6 +103,7 @@ impl Scanner {
             members: Vec::new(),
             passed: 0,
             patience: PATIENCE,
+            verbatim: false,
         };
         Scanner { simd, state }
     }
@@ -119,6 +122,13 @@ impl Scanner {
     /// The values of the last row, by their place among the projection's fields.
     pub(crate) fn found(&self) -> &[Option<Span>] {
         &self.state.found
+    }
+}
+
+impl Scanner {
+    /// Whether the last row, with its line's end, is printed as it stands. It may be though this says no.
+    pub(crate) fn is_verbatim(&self) -> bool {
+        self.state.verbatim
     }
 }
 
@@ -146,10 +156,11 @@ impl State {
             let mut left = None;
             if let Some((plan, atom)) = place.take() {
                 match self.plans[plan].follow(kernel, bytes, at, atom, &mut self.found) {
-                    Followed::End(end) => {
+                    Followed::End(end, regular) => {
                         self.plans[plan].uses += 1;
                         self.plan = plan;
                         if at == start {
+                            self.verbatim = regular && self.plans[plan].is_canonical();
                             return Line::Row(end);
                         }
                         return self.end(kernel, bytes, start, end, walked);
@@ -199,6 +210,7 @@ impl State {
     #[inline(always)]
     fn reset(&mut self) {
         self.found.fill(None);
+        self.verbatim = false;
     }
 
     #[inline(never)]

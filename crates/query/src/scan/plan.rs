@@ -7,6 +7,8 @@
 
 use super::grammar::{Kind, Member, Span, last_block};
 use super::kernel::{BLOCK, Block, Kernel};
+use crate::json::parse::{Keys, Parser, Projection};
+use crate::json::print;
 
 /// A longer line is no model for others.
 const LENGTH_MAX: usize = 64 * 1024;
@@ -60,6 +62,8 @@ pub(super) struct Plan {
     leads: Vec<(usize, usize)>,
     /// All values are wanted: those of variables are noted by their atom.
     whole: bool,
+    /// The model is printed as it stands.
+    canonical: bool,
     /// Values have been made variable since the steps were made.
     stale: bool,
     /// How many lines it helped with since the last was thrown away.
@@ -69,8 +73,8 @@ pub(super) struct Plan {
 /// How far a line follows a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Followed {
-    /// To its end, after which the next begins.
-    End(usize),
+    /// To its end, after which the next begins; and whether all variables were Digits or plain text.
+    End(usize, bool),
     /// To this atom, whose lead begins at this place.
     To(usize, usize),
 }
@@ -116,6 +120,7 @@ impl Plan {
             pool: Vec::new(),
             leads: Vec::new(),
             whole,
+            canonical: canonical(&bytes[start..end]),
             stale: true,
             uses: 0,
         };
@@ -167,6 +172,11 @@ impl Plan {
         self.pool.extend_from_slice(&[0; BLOCK]);
     }
 
+    /// Whether a row that follows it, with Digits and plain text for its variables, is printed as it stands.
+    pub(super) fn is_canonical(&self) -> bool {
+        self.canonical
+    }
+
     pub(super) fn len(&self) -> usize {
         self.atoms.len()
     }
@@ -208,6 +218,7 @@ impl Plan {
         let mut pool = self.pool.get(literal..).unwrap_or_default();
         // Where the literal before the last value began, in the line and in the pool.
         let mut before = None;
+        let mut regular = true;
         for step in steps {
             let begin = bytes.len() - rest.len();
             let length = step.end - literal;
@@ -225,7 +236,7 @@ impl Plan {
                 Want::Digits => digits(kernel, rest),
                 Want::Plain => plain(kernel, rest),
                 Want::Any => None,
-                Want::End => return Followed::End(begin + length),
+                Want::End => return Followed::End(begin + length, regular),
             };
             let start = begin + length;
             let value = match quick {
@@ -235,7 +246,10 @@ impl Plan {
                     kind,
                 },
                 None => match kernel.value(bytes, start) {
-                    Some(value) => value,
+                    Some(value) => {
+                        regular &= matches!(value.kind, Kind::Digits | Kind::Plain);
+                        value
+                    }
                     // A blank before the value, perhaps.
                     None => return self.before(step.atom, (begin, literal)),
                 },
@@ -290,6 +304,18 @@ impl Plan {
     fn leads_at(&self, literal: usize) -> usize {
         self.leads.partition_point(|lead| lead.1 < literal)
     }
+}
+
+/// Whether a line, with its end, is what printing its row gives.
+fn canonical(line: &[u8]) -> bool {
+    let parsed = Parser::new(line, &mut Keys::default()).only(&Projection::Whole);
+    let mut printed = String::with_capacity(line.len());
+    let Ok(row) = parsed else { return false };
+    let Ok(()) = print::compact(&mut printed, &row) else {
+        return false;
+    };
+    printed.push('\n');
+    printed.as_bytes() == line
 }
 
 /// Whether the literal stands here. The block in which it ends is compared whole; what differs behind it does not

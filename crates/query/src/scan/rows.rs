@@ -59,6 +59,11 @@ impl Reader {
         self.scanner.line(bytes, start)
     }
 
+    /// Whether that line, with its end, is what printing its row gives. It may be though this says no.
+    pub(crate) fn is_verbatim(&self) -> bool {
+        self.scanner.is_verbatim()
+    }
+
     /// The row of that line, if it was one; `None` when only the parser can tell. The row before should be nobody's
     /// any more.
     pub(crate) fn row(&mut self, bytes: &[u8]) -> Option<Value> {
