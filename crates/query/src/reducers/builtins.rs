@@ -229,7 +229,7 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
             let elements = list.borrow().clone();
             keyed(vm, Keyed::List, |vm, reducer| {
                 for (at, element) in elements.into_iter().enumerate() {
-                    in_slot(vm, reducer, &Value::size(at), element.clone(), |vm| {
+                    in_slot(vm, reducer, at, &Value::size(at), element.clone(), |vm| {
                         vm.call1(block, element)
                     })?;
                 }
@@ -239,9 +239,9 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
         Value::Hash(table) if reducing => {
             let pairs = table.pairs();
             keyed(vm, Keyed::List, |vm, reducer| {
-                for (key, value) in pairs {
+                for (at, (key, value)) in pairs.into_iter().enumerate() {
                     let pair = Value::pair(key.clone(), value.clone());
-                    in_slot(vm, reducer, &key.clone(), pair, |vm| {
+                    in_slot(vm, reducer, at, &key.clone(), pair, |vm| {
                         vm.call_pair(block, key, value)
                     })?;
                 }
@@ -282,8 +282,8 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
     let pairs = table.pairs();
     if reducing {
         return keyed(vm, Keyed::Hash, |vm, reducer| {
-            for (key, value) in pairs {
-                in_slot(vm, reducer, &key, value.clone(), |vm| {
+            for (at, (key, value)) in pairs.into_iter().enumerate() {
+                in_slot(vm, reducer, at, &key, value.clone(), |vm| {
                     vm.call1(block, value)
                 })?;
             }
@@ -305,15 +305,16 @@ fn keyed(vm: &mut Vm, kind: Keyed, step: impl FnOnce(&mut Vm, &mut Reducer) -> E
     vm.reducer(|_| Ok(Reducer::keyed(kind)), step)
 }
 
-/// Runs a block in the scope of a key.
+/// Runs a block in the scope of a key, which is likely to be the one at this place.
 fn in_slot(
     vm: &mut Vm,
     reducer: &mut Reducer,
+    place: usize,
     key: &Value,
     target: Value,
     run: impl FnOnce(&mut Vm) -> Eval,
 ) -> Eval<()> {
-    if let Some(scope) = reducer.slot(key) {
+    if let Some(scope) = reducer.slot_at(place, key) {
         vm.within_scope(scope, target, run)?;
     }
     Ok(())
@@ -322,7 +323,7 @@ fn in_slot(
 fn group_by(vm: &mut Vm, key: &Value, block: Option<&Block<'_>>) -> Eval {
     let row = vm.target.clone();
     keyed(vm, Keyed::Hash, |vm, reducer| {
-        in_slot(vm, reducer, key, row.clone(), |vm| match block {
+        in_slot(vm, reducer, 0, key, row.clone(), |vm| match block {
             Some(block) => vm.call1(block, row),
             None => step(vm, |_| Ok(Accumulator::Group(Vec::new())), row),
         })

@@ -61,6 +61,20 @@ impl Reducer {
         }
     }
 
+    /// As [`Reducer::slot`], for a key that is likely to be the one at this place.
+    pub(crate) fn slot_at(&mut self, place: usize, key: &Value) -> Option<&mut Scope> {
+        if let Reducer::Keyed { keys, scopes, .. } = &mut *self
+            && keys.get(place).is_some_and(|known| known.same(key))
+            && place < scopes.len()
+        {
+            return match self {
+                Reducer::Keyed { scopes, .. } => scopes.get_mut(place),
+                _ => None,
+            };
+        }
+        self.slot(key)
+    }
+
     /// The scope of a key, which is made the first time.
     pub(crate) fn slot(&mut self, key: &Value) -> Option<&mut Scope> {
         let Reducer::Keyed {

@@ -159,7 +159,7 @@ impl<'a> Pipeline<'a> {
             at = match found {
                 Some((row, end)) => {
                     if self.passes_on {
-                        self.pass_on(name, *number, row, &bytes[at..end])?;
+                        self.pass_on(name, *number, &row, &bytes[at..end])?;
                     } else {
                         self.row(name, *number, row)?;
                     }
@@ -322,13 +322,13 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Prints a row if all stages keep it: as it stands, where that is the form in which it would be printed.
-    fn pass_on(&mut self, name: &str, number: usize, row: Value, line: &[u8]) -> Result<(), Stop> {
+    fn pass_on(&mut self, name: &str, number: usize, row: &Value, line: &[u8]) -> Result<(), Stop> {
         self.number = number;
         let verbatim = self.reader.borrow().is_verbatim();
         for at in 0..self.stages.len() {
             match self.evaluate(at, row.clone()) {
                 Ok(None | Some(Value::Dropped)) => return Ok(()),
-                Ok(Some(value)) if value.same(&row) => {}
+                Ok(Some(value)) if value.same(row) => {}
                 // `next` gave another value.
                 Ok(value) => {
                     let handed = self.hand_on(at, value);

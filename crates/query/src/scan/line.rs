@@ -42,6 +42,9 @@ pub(super) struct State {
     /// The values of the last row, by their place among the fields (or in the plan, when all are wanted).
     found: Vec<Option<Span>>,
     plans: Vec<Plan>,
+    /// Their numbers among all that were learned.
+    numbers: Vec<u64>,
+    learned: u64,
     /// The plan that the last row ended on.
     plan: usize,
     /// Where the leads of the plans stand, by their hashes.
@@ -98,6 +101,8 @@ impl Scanner {
             wanted,
             found: vec![None; slots],
             plans: Vec::new(),
+            numbers: Vec::new(),
+            learned: 0,
             plan: 0,
             leads: FastMap::default(),
             members: Vec::new(),
@@ -126,6 +131,13 @@ impl Scanner {
 }
 
 impl Scanner {
+    /// The plan that the last row followed, and its number among all that were learned.
+    pub(super) fn plan(&self) -> Option<(&Plan, u64)> {
+        let state = &self.state;
+        let number = state.numbers.get(state.plan)?;
+        Some((state.plans.get(state.plan)?, *number))
+    }
+
     /// Whether the last row, with its line's end, is printed as it stands. It may be though this says no.
     pub(crate) fn is_verbatim(&self) -> bool {
         self.state.verbatim
@@ -289,6 +301,7 @@ impl State {
         if self.plans.len() < PLANS_MAX {
             self.plan = self.plans.len();
             self.plans.push(plan);
+            self.numbers.push(0);
         } else {
             let least = (0..self.plans.len()).min_by_key(|at| self.plans[*at].uses);
             self.plan = least.unwrap_or(0);
@@ -297,6 +310,8 @@ impl State {
                 plan.uses = 0;
             }
         }
+        self.learned += 1;
+        self.numbers[self.plan] = self.learned;
         self.leads.clear();
         for (at, plan) in self.plans.iter().enumerate() {
             for atom in 0..plan.len() {

@@ -11,6 +11,11 @@
 //! Whatever is taken here is what the parser ([`crate::json::parse`]) takes, with the same values; whatever is not is
 //! handed to it. It never decides what an error says.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what a kernel calls must become part of the function that is compiled for its CPU"
+)]
+
 mod grammar;
 mod kernel;
 mod line;

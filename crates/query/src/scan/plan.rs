@@ -18,6 +18,7 @@ const LENGTH_MAX: usize = 64 * 1024;
 struct Atom {
     /// In the model: what stands before the value since the last, and the value.
     lead: (usize, usize),
+    key: (usize, usize),
     value: Span,
     /// How the value is scanned; `None` while it has always been the same.
     variable: Option<Kind>,
@@ -108,6 +109,7 @@ impl Plan {
             };
             atoms.push(Atom {
                 lead: (member.start - start, value.start),
+                key: (member.key.0 - start, member.key.1 - start),
                 value,
                 variable: slot.map(|_| kind),
                 slot,
@@ -175,6 +177,19 @@ impl Plan {
     /// Whether a row that follows it, with Digits and plain text for its variables, is printed as it stands.
     pub(super) fn is_canonical(&self) -> bool {
         self.canonical
+    }
+
+    /// The keys as they stand in the model, without their quotes.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.atoms.iter().map(|atom| {
+            let (start, end) = atom.key;
+            &self.model[start..end]
+        })
+    }
+
+    /// The model, and where an atom's value stands in it.
+    pub(super) fn constant(&self, atom: usize) -> (&[u8], Span) {
+        (&self.model, self.atoms[atom].value)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -362,8 +377,9 @@ fn same(kernel: impl Kernel, bytes: &[u8], pool: &[u8], length: usize) -> usize 
 fn digits(kernel: impl Kernel, bytes: &[u8]) -> Option<(usize, Kind)> {
     let block: &Block = bytes.first_chunk()?;
     let count = kernel.first_non_digit(block);
-    // No branch: how many digits a number has cannot be foretold.
-    let plain = (count.wrapping_sub(1) < BLOCK - 1) & ((count == 1) | (block[0] != b'0'));
+    // No branch on how many digits there are, which cannot be foretold: a zero stands alone, or not first.
+    let zeros = usize::from(block[0] == b'0') * count;
+    let plain = count.wrapping_sub(1) < BLOCK - 1 && zeros < 2;
     plain.then_some((count, Kind::Digits))
 }
 

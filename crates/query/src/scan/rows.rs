@@ -2,10 +2,12 @@
 
 use super::grammar::{Kind, Span};
 use super::line::{Line, Scanner};
-use crate::json::parse::{Keys, Parser, Projection};
+use super::plan::Plan;
+use crate::json::parse::{Keys, Parser, Projection, unescaped};
 use crate::value::Value;
 use crate::value::table::{Table, hash_of_str};
 use crate::value::text::Text;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// So many digits are an Integer of 64 bits, whichever they are.
@@ -16,6 +18,9 @@ pub(crate) struct Reader {
     scanner: Scanner,
     projection: Projection,
     fields: Vec<Field>,
+    /// When whole rows are read: the keys of the last row's plan, and the values that are the same in all its rows, with
+    /// the plan's number.
+    model: (u64, Vec<(Field, Value)>),
     /// The last row.
     row: Rc<Table>,
     /// For values that the parser reads.
@@ -48,6 +53,7 @@ impl Reader {
             scanner,
             projection: projection.clone(),
             fields,
+            model: (0, Vec::new()),
             row: Rc::default(),
             keys: Keys::default(),
         }
@@ -69,7 +75,7 @@ impl Reader {
     pub(crate) fn row(&mut self, bytes: &[u8]) -> Option<Value> {
         let found = self.scanner.found();
         let Projection::Fields(projections) = &self.projection else {
-            return None;
+            return self.whole_row(bytes);
         };
         let keys = &mut self.keys;
         if let Some(row) = Rc::get_mut(&mut self.row) {
@@ -96,6 +102,71 @@ impl Reader {
         self.row = Rc::new(row);
         Some(Value::Hash(Rc::clone(&self.row)))
     }
+
+    /// A row of which all values are read: what varies from the line, the rest from the plan.
+    fn whole_row(&mut self, bytes: &[u8]) -> Option<Value> {
+        let (plan, number) = self.scanner.plan()?;
+        if self.model.0 != number {
+            self.model = (number, model(plan)?);
+        }
+        let (model, found, keys) = (&self.model.1, self.scanner.found(), &mut self.keys);
+        let mut put_at = |at: usize, place: &mut Value| {
+            if let Some(span) = found[at] {
+                return put(place, bytes, span, &Projection::Whole, keys);
+            }
+            match &model[at].1 {
+                value @ (Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
+                    *place = value.clone();
+                    true
+                }
+                // What may be changed in place is made anew.
+                _ => {
+                    let (model, span) = plan.constant(at);
+                    put(place, model, span, &Projection::Whole, keys)
+                }
+            }
+        };
+        if let Some(row) = Rc::get_mut(&mut self.row) {
+            let expected = model.iter().map(|(field, _)| &field.key).enumerate();
+            if row.refill(expected, &mut put_at) {
+                return Some(Value::Hash(Rc::clone(&self.row)));
+            }
+        }
+        let row = Table::with_capacity(model.len());
+        for (at, (field, _)) in model.iter().enumerate() {
+            let mut value = Value::Nil;
+            if !put_at(at, &mut value) {
+                return None;
+            }
+            row.push_hashed(field.hash, Rc::clone(&field.key), value);
+        }
+        self.row = Rc::new(row);
+        Some(Value::Hash(Rc::clone(&self.row)))
+    }
+}
+
+/// A plan's keys, and its values; `None` when a key comes twice.
+fn model(plan: &Plan) -> Option<Vec<(Field, Value)>> {
+    let mut model: Vec<(Field, Value)> = Vec::with_capacity(plan.len());
+    let mut known = BTreeSet::new();
+    let mut keys = Keys::default();
+    for (at, raw) in plan.keys().enumerate() {
+        let key = unescaped(raw)?;
+        if !known.insert(key.clone()) {
+            return None;
+        }
+        let (bytes, span) = plan.constant(at);
+        let mut value = Value::Nil;
+        if !put(&mut value, bytes, span, &Projection::Whole, &mut keys) {
+            return None;
+        }
+        let field = Field {
+            hash: hash_of_str(&key),
+            key: Rc::new(Text::frozen(key)),
+        };
+        model.push((field, value));
+    }
+    Some(model)
 }
 
 /// Puts the value that stands in the bytes into a place; false when the parser does not take it.

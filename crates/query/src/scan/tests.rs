@@ -61,13 +61,13 @@ fn blank(line: &[u8]) -> bool {
 /// Each field as it is seen by a query.
 fn shown(row: &Value, projection: &Projection) -> String {
     match (row, projection) {
-        (Value::Hash(table), Projection::Fields(fields)) => fields
-            .iter()
-            .map(|(key, inner)| {
-                let value = table.get_str(key);
-                format!("{key}={:?} ", value.map(|value| shown(&value, inner)))
-            })
-            .collect(),
+        (Value::Hash(table), Projection::Fields(fields)) => {
+            let fields = fields.iter().map(|(key, inner)| {
+                let value = table.get_str(key).map(|value| shown(&value, inner));
+                format!("{key}={value:?}")
+            });
+            fields.collect::<Vec<_>>().join(" ")
+        }
         (other, _) => inspect(other),
     }
 }
@@ -354,4 +354,35 @@ fn rows_that_are_kept_are_not_written_over() {
     let shown = |row: &Option<Value>| row.as_ref().map(inspect);
     assert_eq!(shown(&first).as_deref(), Some("{\"a\" => \"one\"}"));
     assert_eq!(shown(&second).as_deref(), Some("{\"a\" => \"two\"}"));
+}
+
+#[test]
+fn rows_that_were_changed_are_not_used_again() {
+    let projection = Projection::Whole;
+    let mut reader = Reader::new(&projection);
+    let line = b"{\"a\":\"one\",\"b\":1,\"c\":[2]}\n";
+    let bytes = line.repeat(6);
+    let mut rows = Vec::new();
+    for at in 0..6 {
+        if reader.line(&bytes, at * line.len()) != Line::Row((at + 1) * line.len()) {
+            continue;
+        }
+        let Some(Value::Hash(row)) = reader.row(&bytes) else {
+            panic!("a whole row is read from its plan");
+        };
+        rows.push(inspect(&Value::Hash(row.clone())));
+        match at {
+            2 => drop(row.remove(&Value::str("b"))),
+            3 => {
+                row.remove_first();
+                row.insert(Value::str("a"), Value::Nil);
+            }
+            4 => row.freeze(),
+            _ => row.insert(Value::str("b"), Value::Nil),
+        }
+    }
+    assert!(rows.len() > 3);
+    for row in rows {
+        assert_eq!(row, "{\"a\" => \"one\", \"b\" => 1, \"c\" => [2]}");
+    }
 }

@@ -12,7 +12,7 @@ fn by_bytes(block: &Block, is: impl Fn(usize, u8) -> bool) -> usize {
 }
 
 fn check(kernel: impl Kernel, block: &Block, other: &Block) {
-    let special = |_, byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20 || byte >= 0x80;
+    let special = |_, byte: u8| byte == b'"' || byte == b'\\' || !(0x20..0x80).contains(&byte);
     assert_eq!(
         kernel.first_difference(block, other),
         by_bytes(block, |at, byte| byte != other[at])
