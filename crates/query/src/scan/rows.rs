@@ -19,8 +19,8 @@ pub(crate) struct Reader {
     projection: Projection,
     fields: Vec<Field>,
     /// When whole rows are read: the keys of the last row's plan, and the values that are the same in all its rows, with
-    /// the plan's number.
-    model: (u64, Vec<(Field, Value)>),
+    /// the plan's number; no values when a key comes twice.
+    model: (u64, Option<Vec<(Field, Value)>>),
     /// The last row.
     row: Rc<Table>,
     /// For values that the parser reads.
@@ -53,7 +53,7 @@ impl Reader {
             scanner,
             projection: projection.clone(),
             fields,
-            model: (0, Vec::new()),
+            model: (0, None),
             row: Rc::default(),
             keys: Keys::default(),
         }
@@ -107,9 +107,10 @@ impl Reader {
     fn whole_row(&mut self, bytes: &[u8]) -> Option<Value> {
         let (plan, number) = self.scanner.plan()?;
         if self.model.0 != number {
-            self.model = (number, model(plan)?);
+            self.model = (number, model(plan));
         }
-        let (model, found, keys) = (&self.model.1, self.scanner.found(), &mut self.keys);
+        let (found, keys) = (self.scanner.found(), &mut self.keys);
+        let model = self.model.1.as_ref()?;
         let mut put_at = |at: usize, place: &mut Value| {
             if let Some(span) = found[at] {
                 return put(place, bytes, span, &Projection::Whole, keys);
