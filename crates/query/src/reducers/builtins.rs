@@ -133,7 +133,7 @@ fn plain(vm: &mut Vm, make: impl FnOnce(&mut Vm) -> Eval<Accumulator>) -> Eval<R
     Ok(if vm.chunk {
         Reducer::Chunk {
             part: begin.for_chunk(),
-            begin,
+            begin: Box::new(begin),
         }
     } else {
         Reducer::Plain(begin)
@@ -279,10 +279,11 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
     let Value::Hash(table) = &collection else {
         return Err(expects("map_values", "Hash", &collection));
     };
-    let pairs = table.pairs();
+    // The keys are those of a Hash already.
+    let entries = table.hashed_pairs();
     if reducing {
         return keyed(vm, Keyed::Hash, |vm, reducer| {
-            for (at, (key, value)) in pairs.into_iter().enumerate() {
+            for (at, (_, key, value)) in entries.into_iter().enumerate() {
                 in_slot(vm, reducer, at, &key, value.clone(), |vm| {
                     vm.call1(block, value)
                 })?;
@@ -290,12 +291,12 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
             Ok(())
         });
     }
-    let out = Table::with_capacity(pairs.len());
-    for (key, value) in pairs {
+    let out = Table::with_capacity(entries.len());
+    for (hash, key, value) in entries {
         match with_target(vm, value.clone(), |vm| vm.call1(block, value))? {
             Value::Dropped => {}
-            Value::Flat(list) => out.insert(key, Value::Array(list)),
-            value => out.insert(key, value),
+            Value::Flat(list) => out.push_known(hash, key, Value::Array(list)),
+            value => out.push_known(hash, key, value),
         }
     }
     Ok(Value::hash(out))

@@ -24,7 +24,7 @@ pub(crate) enum Reducer {
     Plain(Accumulator),
     /// On a thread that has a part of the input: what it gathers, and how the whole begins.
     Chunk {
-        begin: Accumulator,
+        begin: Box<Accumulator>,
         part: Accumulator,
     },
     /// Rows with their keys, or with the block that compares them.
@@ -37,7 +37,7 @@ pub(crate) enum Reducer {
     /// One scope for each key, in order of first appearance.
     Keyed {
         kind: Keyed,
-        index: Table,
+        index: Box<Table>,
         keys: Vec<Value>,
         scopes: Vec<Scope>,
     },
@@ -55,7 +55,7 @@ impl Reducer {
     pub(crate) fn keyed(kind: Keyed) -> Reducer {
         Reducer::Keyed {
             kind,
-            index: Table::default(),
+            index: Box::default(),
             keys: Vec::new(),
             scopes: Vec::new(),
         }
@@ -63,14 +63,21 @@ impl Reducer {
 
     /// As [`Reducer::slot`], for a key that is likely to be the one at this place.
     pub(crate) fn slot_at(&mut self, place: usize, key: &Value) -> Option<&mut Scope> {
-        if let Reducer::Keyed { keys, scopes, .. } = &mut *self
-            && keys.get(place).is_some_and(|known| known.same(key))
-            && place < scopes.len()
+        if let Reducer::Keyed { keys, .. } = &mut *self
+            && let Some(known) = keys.get_mut(place)
         {
-            return match self {
-                Reducer::Keyed { scopes, .. } => scopes.get_mut(place),
-                _ => None,
-            };
+            let same = known.same(key);
+            let equal = same || same_text(known, key);
+            if equal && !same {
+                // The rows that follow have this very String for a key.
+                *known = key.clone();
+            }
+            if equal {
+                return match self {
+                    Reducer::Keyed { scopes, .. } => scopes.get_mut(place),
+                    _ => None,
+                };
+            }
         }
         self.slot(key)
     }
@@ -104,7 +111,7 @@ impl Reducer {
             Reducer::Plain(accumulator) => vec![accumulator.finish(vm)?],
             Reducer::Chunk { mut begin, part } => {
                 begin.merge(vm, part)?;
-                vec![begin.finish(vm)?]
+                vec![(*begin).finish(vm)?]
             }
             Reducer::Reduce(value) => vec![value],
             Reducer::Sort { keys, rows, by } => sorted(vm, keys, rows, by)?,
@@ -121,6 +128,14 @@ impl Reducer {
                 }]
             }
         })
+    }
+}
+
+/// Two frozen Strings of the same text.
+fn same_text(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Str(a), Value::Str(b)) => a.is_frozen() && b.is_frozen() && *a.get() == *b.get(),
+        _ => false,
     }
 }
 

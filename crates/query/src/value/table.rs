@@ -279,6 +279,19 @@ impl Table {
             .collect()
     }
 
+    /// The pairs with the hashes of their keys, for [`Table::push_known`].
+    pub(crate) fn hashed_pairs(&self) -> Vec<(u64, Value, Value)> {
+        let entries = self.entries.borrow();
+        let list = entries.list.iter();
+        list.map(|entry| (entry.hash, entry.key.clone(), entry.value.clone()))
+            .collect()
+    }
+
+    /// A key of another Table, which is not in this one yet.
+    pub(crate) fn push_known(&self, hash: u64, key: Value, value: Value) {
+        self.entries.borrow_mut().push(hash, key, value);
+    }
+
     pub(crate) fn keys(&self) -> Vec<Value> {
         self.entries
             .borrow()
