@@ -122,8 +122,8 @@ fn rfc9002_6_2_4_probes_say_what_another_space_lost() {
     pair.shake_hands();
 }
 
-/// The acknowledgment of the client's Handshake packets is lost, and `HANDSHAKE_DONE` is not: its probes back off, and are to
-/// come at their time again once something was acknowledged.
+/// The acknowledgment of the client's Handshake packets is lost, and `HANDSHAKE_DONE` is not: its probes back off, and are
+/// to come at their time again once something was acknowledged.
 #[test]
 fn rfc9002_6_2_2_1_a_confirmed_handshake_lets_probes_begin_anew() {
     let mut pair = Pair::new(1, Faults::default());
