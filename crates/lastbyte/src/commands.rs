@@ -1,6 +1,7 @@
 //! The commands, a file or a folder each.
 
 pub(crate) mod ab;
+pub(crate) mod get;
 pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod serve;

@@ -33,11 +33,15 @@ pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
     Ok(BufWriter::with_capacity(1 << 16, file))
 }
 
-/// Opens a file to be written to its end.
+/// Opens a file to be written at its end.
 pub(crate) fn append(path: &Path) -> Result<File, Failure> {
-    let mut options = File::options();
-    let file = options.create(true).append(true).open(path);
+    let file = File::options().append(true).create(true).open(path);
     file.map_err(|error| cannot_write(path, &error))
+}
+
+/// Reads a file as a whole.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    fs::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
 /// Writes a file as a whole.

@@ -21,6 +21,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Fetches over HTTP/3, as curl would: files, timings, key logs, qlog.
+    Get(Box<commands::get::Arguments>),
     /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
     Sim(Box<commands::sim::Arguments>),
     /// Runs an experiment: connections drawn from a population into arms, simulated, logged and compared.
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Err(error) => return commands::usage(&error),
     };
     let result = match arguments.command {
+        Command::Get(arguments) => commands::get::run(&arguments),
         Command::Sim(arguments) => commands::sim::run(&arguments),
         Command::Ab(arguments) => commands::ab::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),

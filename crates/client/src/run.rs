@@ -1,0 +1,137 @@
+//! From a list of fetches to what came of them: names, a socket, a worker.
+
+use core::fmt;
+use std::{
+    collections::BTreeMap,
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+};
+
+use lastbyte_driver::{Clock, Worker};
+use lastbyte_quic::{
+    Time,
+    endpoint::{Endpoint, EndpointConfig},
+};
+use lastbyte_udp::{Options, Socket};
+
+use crate::{
+    Client, Family, Fetch, Listener, Memory, Origin, Outcome, Settings, client::Places,
+    resolve::resolve,
+};
+
+/// How a name was resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// Of whom.
+    pub origin: Origin,
+    /// When it was begun.
+    pub begin: Time,
+    /// When it was done.
+    pub end: Time,
+    /// What was found.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Report {
+    /// Of each fetch, in their order.
+    pub outcomes: Vec<Outcome>,
+    /// Of each origin.
+    pub lookups: Vec<Lookup>,
+    /// When it began.
+    pub begin: Time,
+}
+
+/// Why nothing could be fetched at all.
+#[derive(Debug)]
+pub enum RunError {
+    /// There is nobody to trust.
+    Trust(String),
+    /// There is no socket, or it is broken.
+    Socket(io::Error),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trust(what) => f.write_str(what),
+            Self::Socket(error) => write!(f, "cannot use a UDP socket: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<io::Error> for RunError {
+    fn from(error: io::Error) -> Self {
+        Self::Socket(error)
+    }
+}
+
+/// Fetches. Returns when all are over, well or not, and all connections closed.
+///
+/// # Errors
+///
+/// Nothing can be fetched at all. What concerns single fetches is in their outcomes.
+pub fn run(
+    settings: &Settings,
+    memory: &Memory,
+    clock: Clock,
+    fetches: Vec<Fetch>,
+    listener: &mut dyn Listener,
+) -> Result<Report, RunError> {
+    let begin = clock.now();
+    let crypto = settings.crypto(memory).map_err(RunError::Trust)?;
+    let mut lookups = Vec::new();
+    let mut addresses = BTreeMap::new();
+    for fetch in &fetches {
+        let origin = fetch.url.origin();
+        if addresses.contains_key(origin) {
+            continue;
+        }
+        let begin = clock.now();
+        let found = resolve(
+            origin,
+            settings.family,
+            &settings.overrides,
+            settings.connect_timeout,
+        );
+        lookups.push(Lookup {
+            origin: origin.clone(),
+            begin,
+            end: clock.now(),
+            addresses: found.as_ref().map_or_else(|_| Vec::new(), Clone::clone),
+        });
+        addresses.insert(origin.clone(), found);
+    }
+    let socket = bind(settings.family)?;
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
+    let mut config = EndpointConfig::client();
+    config.limits.handshake_timeout = settings.connect_timeout;
+    let endpoint = Endpoint::new(config, seed).map_err(io::Error::other)?;
+    let local = socket.local_address();
+    let places = Places { local, addresses };
+    let client = Client::new(settings, memory, crypto, places, fetches, listener);
+    let mut worker = Worker::new(socket, endpoint, client, clock)?;
+    worker.run()?;
+    let outcomes = worker.application().take_outcomes();
+    Ok(Report {
+        outcomes,
+        lookups,
+        begin,
+    })
+}
+
+/// A socket for all families that are wanted, or for IPv4 where there is no IPv6.
+fn bind(family: Family) -> io::Result<Socket> {
+    let options = Options::default();
+    let ipv4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+    let ipv6 = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
+    match family {
+        Family::Ipv4 => Socket::bind(ipv4, &options),
+        Family::Ipv6 => Socket::bind(ipv6, &options),
+        Family::Any => Socket::bind(ipv6, &options).or_else(|_| Socket::bind(ipv4, &options)),
+    }
+}
