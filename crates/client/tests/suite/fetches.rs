@@ -1,0 +1,362 @@
+//! What comes of fetches, and how they fail.
+
+use std::{io, time::Duration};
+
+use lastbyte_client::{
+    Failure, Fetch, Handshake, Listener, Memory, Outcome, Report, Settings, Trust, Url, run,
+};
+use lastbyte_driver::Clock;
+use lastbyte_http3::{Fields, Response};
+use lastbyte_quic::{connection::Config, endpoint::RetryPolicy};
+
+use super::server::{Server, body};
+
+/// Keeps what it hears.
+#[derive(Default)]
+struct Kept {
+    bodies: Vec<Vec<u8>>,
+    heads: Vec<String>,
+    handshakes: Vec<Handshake>,
+    /// After how many bytes there is no more room.
+    room: Option<usize>,
+    is_interrupted: bool,
+}
+
+impl Listener for Kept {
+    fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
+        if self.bodies.len() <= fetch {
+            self.bodies.resize(fetch + 1, Vec::new());
+        }
+        self.bodies[fetch].extend_from_slice(bytes);
+        match self.room {
+            Some(room) if self.bodies[fetch].len() > room => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn on_interim(&mut self, _: usize, response: &Response) -> io::Result<()> {
+        self.heads.push(format!("{}", response.status()));
+        Ok(())
+    }
+
+    fn on_head(&mut self, _: usize, response: &Response) -> io::Result<()> {
+        self.heads.push(format!("{}", response.status()));
+        Ok(())
+    }
+
+    fn on_trailers(&mut self, _: usize, fields: &Fields) -> io::Result<()> {
+        self.heads.push(format!("{fields:?}"));
+        Ok(())
+    }
+
+    fn on_connected(&mut self, _: usize, handshake: &Handshake) {
+        self.handshakes.push(handshake.clone());
+    }
+
+    fn on_tick(&mut self) -> bool {
+        !self.is_interrupted
+    }
+}
+
+fn settings(server: &Server) -> Settings {
+    let mut settings = Settings::new(Config::new("cubic".parse().expect("a spec")));
+    settings.trust = Trust::Authorities(server.certificate.clone().into_bytes());
+    settings
+}
+
+fn get(server: &Server, path: &str) -> Fetch {
+    let url: Url = server.url(path).parse().expect("an address");
+    Fetch::get(url)
+}
+
+fn fetch_with(
+    settings: &Settings,
+    memory: &Memory,
+    kept: &mut Kept,
+    fetches: Vec<Fetch>,
+) -> Vec<Outcome> {
+    let report: Report = run(settings, memory, Clock::new(), fetches, kept).expect("a socket");
+    report.outcomes
+}
+
+fn fetch(server: &Server, path: &str) -> (Outcome, Kept) {
+    let mut kept = Kept::default();
+    let fetches = vec![get(server, path)];
+    let mut outcomes = fetch_with(&settings(server), &Memory::default(), &mut kept, fetches);
+    (outcomes.remove(0), kept)
+}
+
+fn server() -> Server {
+    Server::start("localhost", RetryPolicy::Never)
+}
+
+#[test]
+fn many_fetches_share_a_connection_and_arrive_whole() {
+    let server = server();
+    let mut kept = Kept::default();
+    // More than the server takes at a time, and than there are under way.
+    let sizes: Vec<usize> = (0..250).map(|number| number * 37).collect();
+    let fetches = sizes.iter().map(|size| get(&server, &size.to_string()));
+    let outcomes = fetch_with(
+        &settings(&server),
+        &Memory::default(),
+        &mut kept,
+        fetches.collect(),
+    );
+    kept.bodies.resize(sizes.len(), Vec::new());
+    for ((size, outcome), received) in sizes.iter().zip(&outcomes).zip(&kept.bodies) {
+        assert!(outcome.failure.is_none(), "{outcome:?}");
+        assert_eq!(
+            (outcome.status, outcome.received),
+            (Some(200), *size as u64)
+        );
+        assert_eq!(*received, body(*size));
+    }
+    assert_eq!(server.connections(), 1);
+    let charged = outcomes
+        .iter()
+        .filter(|outcome| outcome.timing.connect.is_some());
+    assert_eq!(charged.count(), 1, "one made the connection");
+}
+
+#[test]
+fn a_large_body_arrives_whole_with_a_retry_before_it() {
+    let server = Server::start("localhost", RetryPolicy::Always);
+    let (outcome, kept) = fetch(&server, "20000000");
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!(kept.bodies[0], body(20_000_000));
+}
+
+#[test]
+fn interim_responses_and_trailers_are_heard_in_order() {
+    let server = server();
+    let (outcome, kept) = fetch(&server, "all");
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!(&kept.heads[..2], ["103", "200"]);
+    assert!(kept.heads[2].contains("x-sum"), "{:?}", kept.heads);
+    assert_eq!(kept.bodies[0], b"hello");
+}
+
+#[test]
+fn an_upload_arrives_whole() {
+    let server = server();
+    let sent = body(3_000_000);
+    let mut what = get(&server, "echo");
+    what.method = "POST".to_owned();
+    what.upload = Some(std::sync::Arc::new(sent.clone()));
+    let mut kept = Kept::default();
+    let outcomes = fetch_with(
+        &settings(&server),
+        &Memory::default(),
+        &mut kept,
+        vec![what],
+    );
+    assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
+    assert!(kept.bodies[0] == sent);
+}
+
+#[test]
+fn the_next_run_resumes_and_asks_early() {
+    let server = server();
+    let memory = Memory::default();
+    let mut settings = settings(&server);
+    settings.early_data = true;
+    settings.ticket_wait = Duration::from_secs(5);
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        let mut kept = Kept::default();
+        let fetches = vec![get(&server, "1000"), get(&server, "2000")];
+        let outcomes = fetch_with(&settings, &memory, &mut kept, fetches);
+        assert!(outcomes.iter().all(|outcome| outcome.failure.is_none()));
+        assert_eq!(kept.bodies, [body(1000), body(2000)]);
+        let handshake = kept.handshakes.remove(0);
+        let early = outcomes.iter().map(|outcome| outcome.is_early);
+        runs.push((
+            handshake.is_resumed,
+            handshake.early_data,
+            early.collect::<Vec<_>>(),
+        ));
+    }
+    assert_eq!(runs[0], (false, None, vec![false, false]));
+    assert_eq!(runs[1], (true, Some(true), vec![true, true]));
+    assert_eq!(runs[2], (true, Some(true), vec![true, true]));
+}
+
+#[test]
+fn a_certificate_is_for_a_name_and_from_whom_we_trust() {
+    let server = Server::start("example.com", RetryPolicy::Never);
+    let (outcome, _) = fetch(&server, "1");
+    let failure = outcome.failure.expect("another name");
+    assert!(matches!(failure, Failure::Certificate(_)), "{failure:?}");
+    assert!(failure.to_string().contains("another name"), "{failure}");
+
+    let other = self::server();
+    let mut settings = settings(&server);
+    let mut kept = Kept::default();
+    let memory = Memory::default();
+    let outcomes = fetch_with(&settings, &memory, &mut kept, vec![get(&other, "1")]);
+    let failure = outcomes[0].failure.as_ref().expect("another authority");
+    assert!(matches!(failure, Failure::Certificate(_)), "{failure:?}");
+
+    settings.trust = Trust::Anybody;
+    let outcomes = fetch_with(&settings, &memory, &mut kept, vec![get(&server, "1")]);
+    assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
+}
+
+#[test]
+fn bodies_that_break_off_are_partial() {
+    let server = server();
+    for path in ["reset", "close", "short"] {
+        let (outcome, _) = fetch(&server, path);
+        let failure = outcome.failure.expect(path);
+        assert!(
+            matches!(failure, Failure::Partial { .. }),
+            "{path}: {failure:?}"
+        );
+        assert_eq!(outcome.retries, 0, "{path}");
+    }
+}
+
+#[test]
+fn one_that_fails_leaves_the_others_alone() {
+    let server = server();
+    let mut kept = Kept::default();
+    let paths = ["100000", "reset", "200000", "no-such", "300000"];
+    let fetches = paths.map(|path| get(&server, path)).to_vec();
+    let outcomes = fetch_with(&settings(&server), &Memory::default(), &mut kept, fetches);
+    let failed: Vec<bool> = outcomes.iter().map(|one| one.failure.is_some()).collect();
+    assert_eq!(failed, [false, true, false, false, false]);
+    assert_eq!(outcomes[3].status, Some(404));
+    assert_eq!(kept.bodies[4], body(300_000));
+    assert_eq!(server.connections(), 1);
+}
+
+#[test]
+fn what_cannot_be_kept_ends_the_fetch() {
+    let server = server();
+    let mut kept = Kept {
+        room: Some(50_000),
+        ..Kept::default()
+    };
+    let fetches = vec![get(&server, "5000000"), get(&server, "40000")];
+    let outcomes = fetch_with(&settings(&server), &Memory::default(), &mut kept, fetches);
+    let failure = outcomes[0].failure.as_ref().expect("no room");
+    assert!(matches!(failure, Failure::Write(_)), "{failure:?}");
+    assert!(outcomes[1].failure.is_none(), "{outcomes:?}");
+    assert!(kept.bodies[0].len() < 60_000, "nothing after the error");
+}
+
+#[test]
+fn refused_requests_go_to_another_connection_but_not_for_ever() {
+    let server = server();
+    let (outcome, _) = fetch(&server, "reject-once");
+    // The path is unknown the second time.
+    assert_eq!((outcome.status, outcome.retries), (Some(404), 1));
+    assert_eq!(server.connections(), 2);
+
+    let (outcome, _) = fetch(&server, "reject");
+    let failure = outcome.failure.expect("refused each time");
+    assert!(matches!(failure, Failure::Response(_)), "{failure:?}");
+    assert_eq!(outcome.retries, 3);
+}
+
+#[test]
+fn after_goaway_another_connection_is_made() {
+    let server = server();
+    let mut settings = settings(&server);
+    settings.parallel = 1;
+    let mut kept = Kept::default();
+    let fetches = ["goaway", "100", "goaway", "200"].map(|path| get(&server, path));
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches.to_vec());
+    let statuses: Vec<_> = outcomes.iter().map(|outcome| outcome.status).collect();
+    assert_eq!(statuses, [Some(200); 4]);
+    assert!(outcomes.iter().all(|outcome| outcome.failure.is_none()));
+    assert_eq!(kept.bodies[3], body(200));
+    assert!(server.connections() > 1, "{}", server.connections());
+}
+
+#[test]
+fn time_limits_hold() {
+    let server = server();
+    let mut settings = settings(&server);
+    settings.time_limit = Some(Duration::from_millis(300));
+    let mut kept = Kept::default();
+    let fetches = vec![get(&server, "never"), get(&server, "10")];
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    let failure = outcomes[0].failure.as_ref().expect("too late");
+    assert!(matches!(failure, Failure::TimeLimit(_)), "{failure:?}");
+    assert!(outcomes[1].failure.is_none(), "{outcomes:?}");
+}
+
+#[test]
+fn an_interrupt_ends_all_at_once() {
+    let server = server();
+    let mut kept = Kept {
+        is_interrupted: true,
+        ..Kept::default()
+    };
+    let fetches = vec![get(&server, "never"), get(&server, "10")];
+    let outcomes = fetch_with(&settings(&server), &Memory::default(), &mut kept, fetches);
+    for outcome in &outcomes {
+        let failure = outcome.failure.as_ref().expect("interrupted");
+        assert!(matches!(failure, Failure::Interrupted), "{failure:?}");
+    }
+}
+
+#[test]
+fn names_without_addresses_and_addresses_without_servers() {
+    let server = server();
+    let mut settings = settings(&server);
+    settings.connect_timeout = Duration::from_millis(400);
+    settings.attempt_delay = Duration::from_millis(20);
+    // Bound, so that nobody else answers there, and silent.
+    let silent = lastbyte_udp::Socket::bind(
+        "127.0.0.1:0".parse().expect("an address"),
+        &lastbyte_udp::Options::default(),
+    )
+    .expect("a socket");
+    let silent = format!("https://{}/", silent.local_address());
+    let there = Fetch::get(silent.parse().expect("an address"));
+    let nowhere = Fetch::get("https://no-such-name.invalid/".parse().expect("an address"));
+    let mut kept = Kept::default();
+    let fetches = vec![nowhere, there, get(&server, "10")];
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    let failure = |at: usize| outcomes[at].failure.as_ref();
+    assert!(matches!(
+        failure(0),
+        Some(Failure::Resolve(_) | Failure::ConnectTimeout(_))
+    ));
+    assert!(matches!(failure(1), Some(Failure::ConnectTimeout(_))));
+    assert!(failure(2).is_none(), "{outcomes:?}");
+}
+
+#[test]
+fn where_one_address_is_silent_the_next_answers() {
+    let server = server();
+    let silent = lastbyte_udp::Socket::bind(
+        format!("127.0.0.2:{}", server.port)
+            .parse()
+            .expect("an address"),
+        &lastbyte_udp::Options::default(),
+    );
+    let _silent = silent.expect("all of 127.0.0.0/8 is loopback");
+    let mut settings = settings(&server);
+    settings.attempt_delay = Duration::from_millis(20);
+    let url: Url = server.url("1000").parse().expect("an address");
+    settings.overrides = vec![lastbyte_client::Override {
+        origin: url.origin().clone(),
+        addresses: ["127.0.0.2", "127.0.0.1"]
+            .map(|ip| ip.parse().expect("an address"))
+            .to_vec(),
+    }];
+    let mut kept = Kept::default();
+    let outcomes = fetch_with(
+        &settings,
+        &Memory::default(),
+        &mut kept,
+        vec![Fetch::get(url)],
+    );
+    assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
+    assert_eq!(kept.bodies[0], body(1000));
+    assert_eq!(kept.handshakes[0].remote.ip().to_string(), "127.0.0.1");
+}

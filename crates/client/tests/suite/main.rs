@@ -1,0 +1,4 @@
+//! The client against a server over loopback.
+
+mod fetches;
+mod server;

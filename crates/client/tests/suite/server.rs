@@ -1,0 +1,289 @@
+//! A small HTTP/3 server for tests, well-behaved or not, by the path that is asked for. Shared with the tests of the binary.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use lastbyte_driver::{Application, Clock, Crew, Datagram, Owners, Turn};
+use lastbyte_http3::{Body, Code, Config, Connection as Http3, Event, Fields, Request, Response};
+use lastbyte_quic::{
+    Time,
+    connection::{self, Connection},
+    crypto::tls::TlsServer,
+    endpoint::{Closed, Endpoint, EndpointConfig, Handle, RetryPolicy},
+};
+use lastbyte_udp::{Options, Steering, bind_group};
+use lastbyte_wire::StreamId;
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rustls::pki_types::PrivateKeyDer;
+
+/// A server in a thread of its own, until it is dropped.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    /// Its certificate, which vouches for itself, in PEM.
+    pub(crate) certificate: String,
+    /// How many connections there were.
+    pub(crate) accepted: Arc<AtomicUsize>,
+    crew: Option<Crew<()>>,
+}
+
+impl Server {
+    /// For this name.
+    pub(crate) fn start(name: &str, retry: RetryPolicy) -> Self {
+        let names = vec![name.to_owned()];
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(names).expect("a certificate");
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let key = PrivateKeyDer::try_from(signing_key.serialize_der()).expect("a key");
+        let mut config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("TLS 1.3")
+            .with_no_client_auth()
+            .with_single_cert(vec![cert.der().clone()], key)
+            .expect("a pair");
+        config.alpn_protocols = vec![lastbyte_http3::ALPN.to_vec()];
+        config.max_early_data_size = u32::MAX;
+        let crypto = Arc::new(TlsServer::new(config).expect("for QUIC"));
+        let address: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+        let options = Options::default();
+        let (sockets, steering) =
+            bind_group(address, 1, &options, Steering::ByAddress).expect("a socket");
+        let port = sockets[0].local_address().port();
+        let owners = Owners {
+            byte: 0,
+            workers: 1,
+            steering,
+        };
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&accepted);
+        let make = move |_| {
+            let transport = connection::Config::new("cubic".parse().expect("a spec"));
+            let mut config = EndpointConfig::server(Arc::new(transport), crypto.clone());
+            if let Some(server) = &mut config.server {
+                server.retry = retry;
+            }
+            let endpoint = Endpoint::new(config, [7; 32]).map_err(std::io::Error::other)?;
+            let site = Site {
+                accepted: Arc::clone(&counter),
+                connections: BTreeMap::new(),
+                rejected: 0,
+                to_break: Vec::new(),
+                is_done: false,
+            };
+            Ok((endpoint, site))
+        };
+        let crew = Crew::start(sockets, owners, Clock::new(), make).expect("a crew");
+        Self {
+            port,
+            certificate: cert.pem(),
+            accepted,
+            crew: Some(crew),
+        }
+    }
+
+    pub(crate) fn connections(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}/{path}", self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(crew) = self.crew.take() {
+            for remote in crew.remotes() {
+                let _ = remote.say(());
+            }
+            let _ = crew.join();
+        }
+    }
+}
+
+/// The bytes of the body of `/N`.
+pub(crate) fn body(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at % 251) as u8).collect()
+}
+
+struct Site {
+    accepted: Arc<AtomicUsize>,
+    connections: BTreeMap<Handle, (Http3, BTreeMap<StreamId, Vec<u8>>)>,
+    rejected: usize,
+    /// Messages to be broken off once what was sent of them has arrived, some with their connections.
+    to_break: Vec<(Handle, StreamId, bool)>,
+    is_done: bool,
+}
+
+impl Site {
+    fn answer(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        quic: &mut Connection,
+        stream: StreamId,
+        request: &Request,
+    ) {
+        let Some((http3, uploads)) = self.connections.get_mut(&handle) else {
+            return;
+        };
+        let path = request.path().unwrap_or_default().trim_start_matches('/');
+        let source = |len: usize| Body::Source(Box::new(body(len)));
+        let ok = Response::new(200);
+        let part = |http3: &mut Http3, quic: &mut Connection| {
+            let response = Response::new(200).with("content-length", "100000");
+            http3
+                .respond(quic, stream, &response, Body::Follows)
+                .expect("open");
+            http3.write(quic, stream, &body(5000)).expect("open");
+        };
+        match path {
+            "reset" | "close" => {
+                part(http3, quic);
+                self.to_break.push((handle, stream, path == "close"));
+            }
+            // A head, and a body that is shorter than it says: what our own end would not send.
+            "short" => {
+                let bytes = b"\x01\x09\0\0\xd9\x54\x041000\x00\x05hello";
+                quic.streams().write(stream, bytes).expect("room");
+                quic.streams().finish(stream).expect("open");
+            }
+            "goaway" => {
+                http3.respond(quic, stream, &ok, source(10)).expect("open");
+                http3.shut_down(quic, now);
+            }
+            "reject-once" if self.rejected == 0 => {
+                self.rejected += 1;
+                http3.cancel(quic, now, stream, Code::REQUEST_REJECTED);
+            }
+            "reject" => http3.cancel(quic, now, stream, Code::REQUEST_REJECTED),
+            "never" => {}
+            "echo" => {
+                uploads.insert(stream, Vec::new());
+            }
+            "all" => {
+                let interim = Response::new(103).with("link", "</style.css>");
+                http3.inform(quic, stream, &interim).expect("open");
+                let response = Response::new(200).with("x-test", "ab");
+                http3
+                    .respond(quic, stream, &response, Body::Follows)
+                    .expect("open");
+                http3.write(quic, stream, b"hello").expect("open");
+                let trailers = Fields::new().with("x-sum", "5");
+                http3.trailers(quic, stream, &trailers).expect("open");
+            }
+            path => match path.parse::<usize>() {
+                Ok(len) => {
+                    let response = ok.with("content-length", len.to_string());
+                    let body = if request.method() == "HEAD" {
+                        Body::Empty
+                    } else {
+                        source(len)
+                    };
+                    http3.respond(quic, stream, &response, body).expect("open");
+                }
+                Err(_) => {
+                    let response = Response::new(404);
+                    http3
+                        .respond(quic, stream, &response, source(9))
+                        .expect("open");
+                }
+            },
+        }
+    }
+}
+
+impl Site {
+    fn break_off(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
+        let Some((http3, _)) = self.connections.get_mut(&handle) else {
+            return;
+        };
+        if quic.recovery().in_flight() > 0 {
+            return;
+        }
+        for (_, stream, closes) in self.to_break.extract_if(.., |(of, ..)| *of == handle) {
+            if closes {
+                http3.close(quic, now, Code::INTERNAL_ERROR);
+            } else {
+                http3.reset(quic, stream, Code::INTERNAL_ERROR);
+            }
+        }
+    }
+}
+
+impl Application for Site {
+    type Command = ();
+
+    fn on_accepted(&mut self, _: Time, handle: Handle, _: &mut Connection) {
+        self.accepted.fetch_add(1, Ordering::SeqCst);
+        let http3 = Http3::server(&Config::default());
+        self.connections.insert(handle, (http3, BTreeMap::new()));
+    }
+
+    fn on_datagram(&mut self, now: Time, _: Handle, quic: &mut Connection, datagram: Datagram<'_>) {
+        let Datagram { path, ecn, bytes } = datagram;
+        quic.handle_datagram(now, &path, ecn, bytes, &mut lastbyte_quic::stream::KeepAll);
+    }
+
+    fn on_ready(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
+        self.break_off(now, handle, quic);
+        while quic.poll_event().is_some() {}
+        loop {
+            let Some((http3, uploads)) = self.connections.get_mut(&handle) else {
+                return;
+            };
+            match http3.poll(quic, now) {
+                None => return,
+                Some(Event::Request { stream, request }) => {
+                    self.answer(now, handle, quic, stream, &request);
+                }
+                Some(Event::Data { stream }) => {
+                    let upload = uploads.entry(stream).or_default();
+                    let _ = http3.read(quic, now, stream, &mut |bytes| {
+                        upload.extend_from_slice(bytes);
+                        bytes.len()
+                    });
+                }
+                Some(Event::Finished { stream }) => {
+                    if let Some(upload) = uploads.remove(&stream) {
+                        let body = Body::Source(Box::new(upload));
+                        http3
+                            .respond(quic, stream, &Response::new(200), body)
+                            .expect("open");
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn on_closed(&mut self, _: Time, closed: Closed) {
+        self.connections.remove(&closed.handle);
+    }
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {
+        self.is_done = true;
+    }
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+        let mut deadline = None;
+        for (handle, (http3, _)) in &mut self.connections {
+            let Some(at) = http3.deadline() else { continue };
+            if at <= now
+                && let Some(quic) = endpoint.connection(*handle)
+            {
+                while http3.poll(quic, now).is_some() {}
+            }
+            deadline = deadline.into_iter().chain(http3.deadline()).min();
+        }
+        Turn {
+            deadline,
+            is_done: self.is_done,
+        }
+    }
+}
