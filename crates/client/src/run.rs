@@ -81,8 +81,8 @@ pub fn run(
     fetches: Vec<Fetch>,
     listener: &mut dyn Listener,
 ) -> Result<Report, RunError> {
-    let begin = clock.now();
     let crypto = settings.crypto(memory).map_err(RunError::Trust)?;
+    let begin = clock.now();
     let mut lookups = Vec::new();
     let mut addresses = BTreeMap::new();
     for fetch in &fetches {

@@ -84,6 +84,11 @@ impl Settings {
     /// There is nobody to trust.
     pub(crate) fn crypto(&self, memory: &Memory) -> Result<Crypto, String> {
         let provider = crypto::provider(rustls::crypto::aws_lc_rs::default_provider());
+        // The library gathers entropy when randomness is first wanted, which takes it a tenth of a second: not a delay of
+        // the first connection's, as its timing would say.
+        let mut unused = [0; 1];
+        let drawn = provider.secure_random.fill(&mut unused);
+        drawn.map_err(|_| "there is no randomness".to_owned())?;
         let provider = Arc::new(provider);
         let verifier = Arc::new(self.trust.verifier(&provider)?);
         let shared: Arc<dyn ServerCertVerifier> = Arc::clone(&verifier) as _;
@@ -175,11 +180,11 @@ impl Memory {
     }
 
     pub(crate) fn put_settings(&self, origin: &Origin, settings: &http3::Settings) {
-        self.servers().entry(origin.clone()).or_default().settings = Some(settings.clone());
+        self.servers().entry(origin.clone()).or_default().settings = Some(*settings);
     }
 
     pub(crate) fn settings(&self, origin: &Origin) -> Option<http3::Settings> {
-        self.servers().get(origin)?.settings.clone()
+        self.servers().get(origin)?.settings
     }
 
     pub(crate) fn put_remote(&self, origin: &Origin, remote: core::net::SocketAddr) {

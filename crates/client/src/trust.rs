@@ -129,6 +129,11 @@ fn describe(error: &CertificateError) -> String {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             format!("it is for another name: {error}")
         }
+        CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "it is not signed by whom it says; name its authority, if you trust it".to_owned()
+        }
         error => error.to_string(),
     }
 }

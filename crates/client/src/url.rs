@@ -2,7 +2,7 @@
 //!
 //! Never: resolves a name, or guesses what a broken address could mean.
 
-use core::fmt;
+use core::fmt::{self, Write as _};
 
 #[cfg(test)]
 mod tests;
@@ -163,7 +163,8 @@ fn origin(authority: &str) -> Result<Origin, UrlError> {
     let port = match port.filter(|port| !port.is_empty()) {
         None => PORT,
         Some(port) => match port.parse() {
-            Ok(port) if port > 0 && !authority.ends_with('+') => port,
+            // `parse` takes a sign.
+            Ok(number) if number > 0 && !port.starts_with('+') => number,
             _ => return Err(UrlError::Port(port.to_owned())),
         },
     };
@@ -212,7 +213,8 @@ fn push_ascii(text: &str, out: &mut String) {
         if byte.is_ascii() {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            // Writing to a String cannot fail.
+            let _ = write!(out, "%{byte:02X}");
         }
     }
 }

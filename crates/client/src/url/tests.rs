@@ -33,6 +33,7 @@ fn what_cannot_be_fetched_is_named() {
         ("https://a/\r\nx", UrlError::Character('\r')),
         ("https://me:secret@a/", UrlError::UserInformation),
         ("https://a:0/", UrlError::Port("0".to_owned())),
+        ("https://a:+80/", UrlError::Port("+80".to_owned())),
         ("https://a:99999/", UrlError::Port("99999".to_owned())),
         ("https://[::1/", UrlError::Host("[::1".to_owned())),
         ("https://[::1]x/", UrlError::Host("[::1]x".to_owned())),

@@ -111,6 +111,10 @@ pub(crate) fn body(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
+fn len_of(response: Response, len: usize) -> Response {
+    response.with("content-length", len.to_string())
+}
+
 struct Site {
     accepted: Arc<AtomicUsize>,
     connections: BTreeMap<Handle, (Http3, BTreeMap<StreamId, Vec<u8>>)>,
@@ -177,23 +181,14 @@ impl Site {
                 let trailers = Fields::new().with("x-sum", "5");
                 http3.trailers(quic, stream, &trailers).expect("open");
             }
-            path => match path.parse::<usize>() {
-                Ok(len) => {
-                    let response = ok.with("content-length", len.to_string());
-                    let body = if request.method() == "HEAD" {
-                        Body::Empty
-                    } else {
-                        source(len)
-                    };
-                    http3.respond(quic, stream, &response, body).expect("open");
-                }
-                Err(_) => {
-                    let response = Response::new(404);
-                    http3
-                        .respond(quic, stream, &response, source(9))
-                        .expect("open");
-                }
-            },
+            path => {
+                let (response, body) = match path.parse::<usize>() {
+                    Ok(len) if request.method() == "HEAD" => (len_of(ok, len), Body::Empty),
+                    Ok(len) => (len_of(ok, len), source(len)),
+                    Err(_) => (Response::new(404), source(9)),
+                };
+                http3.respond(quic, stream, &response, body).expect("open");
+            }
         }
     }
 }

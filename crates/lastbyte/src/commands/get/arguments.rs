@@ -37,7 +37,7 @@ SSLKEYLOGFILE in the environment works like --keylog. The reference is docs/get.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// What to fetch: https://host[:port]/path
+    /// What to fetch: `https://host[:port]/path`
     #[arg(required = true, value_name = "URL")]
     pub(crate) urls: Vec<String>,
 
@@ -242,17 +242,15 @@ fn resolve(text: &str) -> Result<Override, String> {
     let wrong = || {
         format!("`{text}` is not of the form HOST:PORT:ADDRESS, as in example.com:443:127.0.0.1")
     };
-    let (host_and_port, addresses) = match text.strip_prefix('[') {
-        None => {
-            let colon = text.match_indices(':').nth(1).ok_or_else(wrong)?.0;
-            (&text[..colon], &text[colon + 1..])
-        }
-        Some(_) => {
-            let bracket = text.find("]:").ok_or_else(wrong)?;
-            let colon = text[bracket + 2..].find(':').ok_or_else(wrong)? + bracket + 2;
-            (&text[..colon], &text[colon + 1..])
-        }
+    // Past the colons of an IPv6 address.
+    let host_end = if text.starts_with('[') {
+        text.find(']').ok_or_else(wrong)?
+    } else {
+        0
     };
+    let mut colons = text[host_end..].match_indices(':');
+    let colon = host_end + colons.nth(1).ok_or_else(wrong)?.0;
+    let (host_and_port, addresses) = (&text[..colon], &text[colon + 1..]);
     let url: Url = host_and_port
         .parse()
         .map_err(|error| format!("{}: {error}", wrong()))?;

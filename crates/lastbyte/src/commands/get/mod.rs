@@ -40,8 +40,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let clock = Clock::new();
     let mut rounds = Vec::new();
     let mut exit = 0;
-    for _ in 0..arguments.repeat.get() {
-        let mut outputs = Outputs::new(arguments, &fetches, &interrupt)?;
+    for round in 0..arguments.repeat.get() {
+        let mut outputs = Outputs::new(arguments, &fetches, &interrupt, round)?;
         let report = match fetch(&settings, &memory, clock, fetches.clone(), &mut outputs) {
             Ok(report) => report,
             Err(RunError::Trust(what)) => return Ok(failed(arguments, 77, &what)),

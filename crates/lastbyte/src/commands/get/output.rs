@@ -3,6 +3,7 @@
 use core::net::SocketAddr;
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     io::{self, BufWriter, Stdout, Write},
     path::PathBuf,
 };
@@ -37,6 +38,7 @@ pub(super) fn to_stdout(arguments: &Arguments) -> usize {
 pub(super) struct Outputs<'a> {
     arguments: &'a Arguments,
     interrupt: &'a Interrupt,
+    round: usize,
     targets: Vec<Target>,
     stdout: BufWriter<Stdout>,
     handshakes: BTreeMap<usize, Handshake>,
@@ -62,6 +64,7 @@ impl<'a> Outputs<'a> {
         arguments: &'a Arguments,
         fetches: &[Fetch],
         interrupt: &'a Interrupt,
+        round: usize,
     ) -> Result<Self, Failure> {
         let given = arguments.outputs.0.len();
         if given > fetches.len() {
@@ -96,6 +99,7 @@ impl<'a> Outputs<'a> {
         Ok(Self {
             arguments,
             interrupt,
+            round,
             targets: targets.collect::<Result<_, Failure>>()?,
             stdout: BufWriter::with_capacity(1 << 16, io::stdout()),
             handshakes: BTreeMap::new(),
@@ -179,7 +183,8 @@ impl<'a> Outputs<'a> {
         let mut text = format!("{mark} {first}\n");
         for line in fields {
             let value = String::from_utf8_lossy(line.value);
-            text.push_str(&format!("{mark} {}: {}\n", line.name, printable(&value)));
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{mark} {}: {}", line.name, printable(&value));
         }
         text.push(mark);
         text.push('\n');
@@ -338,16 +343,8 @@ impl Listener for Outputs<'_> {
 
     fn trace(&mut self, now: Time, connection: usize) -> Option<Box<dyn Trace>> {
         let folder = self.arguments.qlog.as_ref()?;
-        let number = (0..)
-            .map(|round| {
-                (
-                    round,
-                    folder.join(format!("get-{round}-{connection}.sqlog")),
-                )
-            })
-            .find(|(_, path)| !path.exists());
-        let (round, path) = number?;
-        let group = format!("get-{round}-{connection}");
+        let group = format!("get-{}-{connection}", self.round);
+        let path = folder.join(format!("{group}.sqlog"));
         let file = match create(&path) {
             Ok(file) => file,
             Err(failure) => {

@@ -33,7 +33,7 @@ fn spans_without_a_unit_are_seconds() {
 fn places_of_hosts_have_both_families() {
     let found = resolve("Example.com:8443:127.0.0.1,[::1]").expect("a place");
     assert_eq!(found.origin.to_string(), "example.com:8443");
-    let expected = ["127.0.0.1", "::1"].map(|ip| ip.parse().expect("an address"));
+    let expected = ["127.0.0.1", "::1"].map(|ip| ip.parse::<IpAddr>().expect("an address"));
     assert_eq!(found.addresses, expected);
     let found = resolve("[::2]:443:::1").expect("a place");
     assert_eq!((&*found.origin.host, found.origin.port), ("::2", 443));

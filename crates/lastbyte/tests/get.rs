@@ -1,0 +1,321 @@
+//! `lastbyte get` as people use it, and as they misuse it, against a server over loopback.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what a command reads and writes is files"
+)]
+
+#[path = "../../client/tests/suite/server.rs"]
+mod server;
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Command, Output},
+};
+
+use lastbyte_quic::endpoint::RetryPolicy;
+use serde_json::Value;
+
+use self::server::{Server, body};
+
+const PAGE: &str = include_str!("../../../docs/get.md");
+
+/// A folder of its own, with the server's certificate.
+struct Place {
+    server: Server,
+    folder: PathBuf,
+}
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let server = Server::start("localhost", RetryPolicy::Never);
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("ca.pem"), &server.certificate).expect("a file");
+        Self { server, folder }
+    }
+
+    fn get(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(["get", "--cacert", "ca.pem"])
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env_remove("SSLKEYLOGFILE")
+            .output()
+            .expect("the binary runs")
+    }
+
+    fn url(&self, path: &str) -> String {
+        self.server.url(path)
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.folder.join(name)).expect(name)
+    }
+}
+
+fn get(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .arg("get")
+        .args(arguments)
+        .output()
+        .expect("the binary runs")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("an exit code")
+}
+
+#[test]
+fn bodies_go_where_they_are_told() {
+    let place = Place::new("get-outputs");
+    let [a, b, c] = ["1000", "2000", "3000"].map(|path| place.url(path));
+    let output = place.get(&[&a, "-o", "first", &b, "-O", &c]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(place.read("first"), body(1000));
+    assert_eq!(place.read("2000"), body(2000));
+    assert_eq!(output.stdout, body(3000));
+    assert_eq!(stderr(&output), "", "no bar in a pipe");
+    assert_eq!(place.server.connections(), 1);
+
+    // Two to the terminal: one after the other.
+    let output = place.get(&[&place.url("40000"), &place.url("50000")]);
+    assert_eq!(output.stdout, [body(40_000), body(50_000)].concat());
+}
+
+#[test]
+fn a_body_of_no_bytes_makes_a_file_and_a_refused_one_none() {
+    let place = Place::new("get-empty");
+    let output = place.get(&[&place.url("0"), "-o", "empty"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(place.read("empty"), b"");
+    let output = place.get(&["-f", &place.url("no-such"), "-o", "none"]);
+    assert_eq!(code(&output), 22, "{}", stderr(&output));
+    assert_eq!(place.read("none"), b"");
+}
+
+#[test]
+fn heads_are_shown_as_curl_shows_them() {
+    let place = Place::new("get-heads");
+    let output = place.get(&["-I", &place.url("1000")]);
+    let head = "HTTP/3 200 \r\ncontent-length: 1000\r\n\r\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), head);
+    let output = place.get(&["-i", &place.url("3")]);
+    assert_eq!(
+        output.stdout,
+        b"HTTP/3 200 \r\ncontent-length: 3\r\n\r\n\x00\x01\x02"
+    );
+    let output = place.get(&["-sv", "-H", "X-Mine: 1", "-H", "accept:", &place.url("1")]);
+    let said = stderr(&output);
+    for expected in [
+        "> GET /1 HTTP/3",
+        "> x-mine: 1",
+        "< HTTP/3 200",
+        "< content-length: 1",
+        "QUIC version 1",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    assert!(!said.contains("accept"), "{said}");
+}
+
+#[test]
+fn uploads_arrive() {
+    let place = Place::new("get-uploads");
+    fs::write(place.folder.join("large"), body(700_000)).expect("a file");
+    fs::write(place.folder.join("lines"), "a\r\nb\n").expect("a file");
+    let url = place.url("echo");
+    let sent = |arguments: &[&str]| {
+        let output = place.get(&[arguments, &[&url]].concat());
+        assert_eq!(code(&output), 0, "{arguments:?}: {}", stderr(&output));
+        output.stdout
+    };
+    assert_eq!(sent(&["-d", "x=1", "-d", "@lines"]), b"x=1&ab");
+    assert_eq!(sent(&["--data-binary", "@lines"]), b"a\r\nb\n");
+    assert_eq!(sent(&["-T", "large"]), body(700_000));
+    let output = place.get(&["-T", "missing", &url]);
+    assert_eq!(code(&output), 26, "{}", stderr(&output));
+}
+
+#[test]
+fn exit_codes_are_those_of_curl() {
+    let place = Place::new("get-errors");
+    let one = place.url("1");
+    let [close, reset, short, never, large] =
+        ["close", "reset", "short", "never", "1000000"].map(|path| place.url(path));
+    let cases: [(&[&str], i32); 13] = [
+        (&["https://no-such-name.invalid/"], 6),
+        (&[&close], 18),
+        (&[&reset], 18),
+        (&[&short], 18),
+        (&["-f", &place.url("no-such")], 22),
+        (&[&large, "-o", "/dev/full"], 23),
+        (&[&large, "-o", "no/such/folder"], 23),
+        (&["-m", "0.2", &never], 28),
+        (&["https://a b/"], 3),
+        (&["ftp://localhost/"], 1),
+        (&["--http", "2", &one], 2),
+        (&["--congestion", "none", &one], 2),
+        (&["-O", &place.url("")], 2),
+    ];
+    for (arguments, expected) in cases {
+        let output = place.get(arguments);
+        let said = stderr(&output);
+        assert_eq!(code(&output), expected, "{arguments:?}: {said}");
+        assert!(said.starts_with("error: "), "{arguments:?}: {said}");
+        let silent = place.get(&[&["-s"], arguments].concat());
+        if ![2, 22].contains(&expected) {
+            assert_eq!(stderr(&silent), "", "{arguments:?}");
+        }
+    }
+    fs::write(place.folder.join("not.pem"), "nothing").expect("a file");
+    for (arguments, expected) in [
+        (&["--cacert", "/nonexistent", &one][..], 77),
+        (
+            &[
+                "--cacert",
+                concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"),
+                &one,
+            ],
+            77,
+        ),
+        // Whom the system trusts does not vouch for it.
+        (&[&one], 60),
+    ] {
+        let output = get(arguments);
+        assert_eq!(
+            code(&output),
+            expected,
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+    // Bound and silent.
+    let silent = lastbyte_udp::Socket::bind(
+        "127.0.0.1:0".parse().expect("an address"),
+        &lastbyte_udp::Options::default(),
+    );
+    let silent = silent.expect("a socket").local_address();
+    let url = format!("https://{silent}/");
+    let output = place.get(&["--connect-timeout", "300ms", &url]);
+    assert_eq!(code(&output), 28, "{}", stderr(&output));
+}
+
+#[test]
+fn timings_are_told_for_people_and_programs() {
+    let place = Place::new("get-timing");
+    let (a, b) = (place.url("1000"), place.url("200000"));
+    let words = [
+        "-s", "--timing", "--json", "--0rtt", "--repeat", "3", "-o", "a", "-o", "b", &a, &b,
+    ];
+    let output = place.get(&words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let fetches = told["fetches"].as_array().expect("an array");
+    assert_eq!(fetches.len(), 6);
+    let handshakes: Vec<_> = fetches.iter().map(|fetch| &fetch["handshake"]).collect();
+    assert_eq!(
+        handshakes,
+        ["full", "full", "0-rtt", "0-rtt", "0-rtt", "0-rtt"]
+    );
+    for fetch in fetches {
+        let of = |key: &str| fetch[key].as_f64();
+        assert_eq!(fetch["status"], 200);
+        let total = of("total_ms").expect("a total");
+        assert!(
+            of("first_byte_ms").expect("a first byte") <= total,
+            "{fetch}"
+        );
+    }
+    assert_eq!(fetches[0]["early"], false);
+    assert_eq!(fetches[5]["early"], true);
+    assert!(fetches[0]["connect_ms"].is_number());
+    assert_eq!(fetches[1]["connect_ms"], Value::Null, "shared");
+    assert_eq!(told["summary"]["handshakes"]["0-rtt"], 2);
+
+    let output = place.get(&["--timing", "-o", "a", &a]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        text.lines().next().expect("a head").contains("TTFB"),
+        "{text}"
+    );
+    assert!(text.contains(" 200      1000  full"), "{text}");
+}
+
+#[test]
+fn secrets_and_events_are_written_where_they_are_wanted() {
+    let place = Place::new("get-logs");
+    let output = place.get(&[
+        "--keylog",
+        "keys",
+        "--qlog",
+        "qlogs",
+        "-o",
+        "x",
+        &place.url("9"),
+    ]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let keys = String::from_utf8(place.read("keys")).expect("text");
+    assert!(keys.contains("CLIENT_TRAFFIC_SECRET_0 "), "{keys}");
+    let events = place.read("qlogs/get-0-0.sqlog");
+    let text = String::from_utf8_lossy(&events);
+    assert!(text.contains("packet_sent"), "{text}");
+    // From the environment, behind what is there.
+    let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args(["get", "-k", "-o", "x", &place.url("9")])
+        .current_dir(&place.folder)
+        .env("SSLKEYLOGFILE", "keys")
+        .output()
+        .expect("the binary runs");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let more = String::from_utf8(place.read("keys")).expect("text");
+    assert!(more.starts_with(&keys) && more.len() > keys.len());
+}
+
+#[test]
+fn a_host_is_where_it_is_said_to_be() {
+    let place = Place::new("get-resolve");
+    let port = place.server.port;
+    let said = format!("somewhere.invalid:{port}:127.0.0.1");
+    let url = format!("https://somewhere.invalid:{port}/5");
+    let output = place.get(&["--resolve", &said, &url]);
+    // It is there, but is called otherwise.
+    assert_eq!(code(&output), 60, "{}", stderr(&output));
+    let output = get(&["-k", "--resolve", &said, &url]);
+    assert_eq!(output.stdout, body(5), "{}", stderr(&output));
+    let output = get(&["-k", "-6", "--resolve", &said, &url]);
+    assert_eq!(code(&output), 6, "{}", stderr(&output));
+}
+
+/// Each flag of the help is on the page, and no other.
+#[test]
+fn the_page_and_the_help_name_the_same_flags() {
+    let output = get(&["--help"]);
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let options = help.split("Examples:").next().expect("options");
+    let is_flag = |word: &&str| word.starts_with("--") && word.len() > 2;
+    let flags_of = |text: &str| {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let flags: std::collections::BTreeSet<String> =
+            words.filter(is_flag).map(str::to_owned).collect();
+        flags
+    };
+    let of_help: std::collections::BTreeSet<String> = options
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'))
+        .filter_map(|line| flags_of(line).into_iter().next())
+        .collect();
+    let of_page: std::collections::BTreeSet<String> = PAGE
+        .lines()
+        .filter(|line| line.starts_with("| `-"))
+        .filter_map(|line| flags_of(line.split('|').nth(1)?).into_iter().next())
+        .collect();
+    assert!(of_help.len() > 20, "{of_help:?}");
+    assert_eq!(of_help, of_page);
+}
