@@ -306,8 +306,8 @@ impl<'a> Client<'a> {
         link.queue.extend(server.waiting.drain(..));
         server.link = Some(handle);
         if let Some(race) = server.race.take() {
-            let others = race.attempts().iter().filter(|other| **other != handle);
-            self.to_close.extend(others);
+            self.to_close
+                .extend(race.attempts().filter(|other| *other != handle));
         }
         self.memory
             .put_remote(&server.origin, quic.network().remote);
@@ -354,12 +354,17 @@ impl<'a> Client<'a> {
                 return;
             };
             if race.begin + timeout <= now {
-                let attempts = race.attempts().to_vec();
+                let attempts: Vec<Handle> = race.attempts().collect();
                 for handle in attempts {
                     self.drop_link(now, handle, endpoint);
                 }
                 self.lose_race(now, number, &Failure::ConnectTimeout(timeout));
                 return;
+            }
+            if let Some((handle, failure)) = race.find_refused(now) {
+                race.on_failed(Some(handle), failure);
+                self.drop_link(now, handle, endpoint);
+                continue;
             }
             if let Some(failure) = race.take_defeat() {
                 self.lose_race(now, number, &failure);
@@ -422,7 +427,8 @@ impl<'a> Client<'a> {
         if is_early && let Some(remembered) = remembered {
             http3 = http3.with_remembered(remembered);
         }
-        race.on_begun(now, handle, is_early, self.settings.attempt_delay);
+        race.on_begun(now, handle, remote, is_early);
+        race.wait_until(now + self.settings.attempt_delay);
         let mut link = Link::new(connection, number, now, http3);
         if is_early {
             link.queue.extend(server.waiting.drain(..));

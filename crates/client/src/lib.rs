@@ -13,7 +13,7 @@
 //! | `resolve` | names to addresses |
 //! | [`Client`] | the application on a worker: who is fetched when, over which connection |
 //! | `link` | one connection, and its requests |
-//! | `race` | which of several addresses a connection is made to |
+//! | `race`, `scout` | which of several addresses a connection is made to, and at which nobody listens |
 //!
 //! # What is bounded
 //!
@@ -29,6 +29,7 @@ mod listener;
 mod race;
 mod resolve;
 mod run;
+mod scout;
 mod settings;
 mod trust;
 mod url;

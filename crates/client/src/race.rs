@@ -8,7 +8,19 @@ use std::collections::VecDeque;
 
 use lastbyte_quic::{Time, endpoint::Handle};
 
-use crate::Failure;
+use crate::{Failure, scout::Scout};
+
+/// After how long without a handshake it is asked whether anybody listens at an address.
+const SILENCE: Duration = Duration::from_millis(200);
+
+/// A connection that is being made.
+#[derive(Debug)]
+struct Attempt {
+    handle: Handle,
+    begin: Time,
+    remote: SocketAddr,
+    scout: Option<Scout>,
+}
 
 /// The attempts to connect to one host.
 #[derive(Debug)]
@@ -16,7 +28,7 @@ pub(crate) struct Race {
     pub(crate) begin: Time,
     addresses: VecDeque<SocketAddr>,
     next_at: Time,
-    attempts: Vec<Handle>,
+    attempts: Vec<Attempt>,
     /// Requests are under way in 0-RTT: they are not sent by two ways at once.
     is_early: bool,
     failure: Option<Failure>,
@@ -45,15 +57,50 @@ impl Race {
     }
 
     /// An attempt has begun.
-    pub(crate) fn on_begun(&mut self, now: Time, attempt: Handle, is_early: bool, delay: Duration) {
-        self.attempts.push(attempt);
+    pub(crate) fn on_begun(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        remote: SocketAddr,
+        is_early: bool,
+    ) {
+        self.attempts.push(Attempt {
+            handle,
+            begin: now,
+            remote,
+            scout: None,
+        });
         self.is_early = is_early;
-        self.next_at = now + delay;
+    }
+
+    /// When the next address may be tried.
+    pub(crate) const fn wait_until(&mut self, at: Time) {
+        self.next_at = at;
+    }
+
+    /// An attempt at whose address nobody listens.
+    pub(crate) fn find_refused(&mut self, now: Time) -> Option<(Handle, Failure)> {
+        self.attempts.iter_mut().find_map(|attempt| {
+            let error = match &attempt.scout {
+                Some(scout) => scout.answer()?,
+                None if attempt.begin + SILENCE > now => return None,
+                None => match Scout::send(attempt.remote) {
+                    Ok(scout) => {
+                        attempt.scout = Some(scout);
+                        return None;
+                    }
+                    Err(error) => error,
+                },
+            };
+            let remote = attempt.remote;
+            let what = format!("nobody speaks QUIC at {remote}: {error}");
+            Some((attempt.handle, Failure::Connect(what)))
+        })
     }
 
     /// An attempt came to nothing, or could not even begin. The first reason that is not for lack of an answer is kept.
     pub(crate) fn on_failed(&mut self, attempt: Option<Handle>, failure: Failure) {
-        self.attempts.retain(|other| Some(*other) != attempt);
+        self.attempts.retain(|other| Some(other.handle) != attempt);
         if self.attempts.is_empty() {
             self.is_early = false;
         }
@@ -74,8 +121,8 @@ impl Race {
         }
     }
 
-    pub(crate) fn attempts(&self) -> &[Handle] {
-        &self.attempts
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.attempts.iter().map(|attempt| attempt.handle)
     }
 
     /// When the next address is to be tried.

@@ -149,7 +149,8 @@ fn exit_codes_are_those_of_curl() {
     let one = place.url("1");
     let [close, reset, short, never, large] =
         ["close", "reset", "short", "never", "1000000"].map(|path| place.url(path));
-    let cases: [(&[&str], i32); 13] = [
+    let cases: [(&[&str], i32); 14] = [
+        (&["https://127.0.0.1:1/"], 7),
         (&["https://no-such-name.invalid/"], 6),
         (&[&close], 18),
         (&[&reset], 18),

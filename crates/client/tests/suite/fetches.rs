@@ -331,6 +331,32 @@ fn names_without_addresses_and_addresses_without_servers() {
 }
 
 #[test]
+fn where_nobody_listens_is_found_before_time_is_up() {
+    let server = server();
+    let mut settings = settings(&server);
+    settings.connect_timeout = Duration::from_secs(60);
+    let mut kept = Kept::default();
+    // Reserved for a service that nobody runs any more.
+    let fetches = ["https://127.0.0.1:1/", "https://[::1]:1/"]
+        .map(|url| Fetch::get(url.parse().expect("an address")));
+    let clock = Clock::new();
+    let begin = clock.now();
+    let report = run(
+        &settings,
+        &Memory::default(),
+        clock,
+        fetches.to_vec(),
+        &mut kept,
+    )
+    .expect("a socket");
+    for outcome in &report.outcomes {
+        let failure = outcome.failure.as_ref().expect("nobody there");
+        assert!(matches!(failure, Failure::Connect(_)), "{failure:?}");
+    }
+    assert!(clock.now().since(begin) < Duration::from_secs(30));
+}
+
+#[test]
 fn where_one_address_is_silent_the_next_answers() {
     let server = server();
     let silent = lastbyte_udp::Socket::bind(
