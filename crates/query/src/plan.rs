@@ -1,6 +1,7 @@
 //! Which parts of a row a query reads, so that a reader need not build the rest. Follows the row through stages that only
 //! select, through helpers it is passed to, and into the blocks of `group_by`.
 
+mod looking;
 pub(crate) mod parallel;
 
 use crate::json::parse::Projection;
@@ -19,10 +20,12 @@ pub(crate) fn projection(program: &Program) -> Projection {
     walked.read
 }
 
-/// What the stages read of the rows, when they print those they keep as they are; `None` when they do anything else.
+/// What the stages read of the rows, when they print those they keep as they are; `None` when they may do anything else.
 pub(crate) fn passed_on(program: &Program) -> Option<Projection> {
     let walked = walk(program);
-    let passes = walked.printed && program.stages.iter().all(|stage| !stage.reducing);
+    let mut stages = program.stages.iter();
+    let passes =
+        walked.printed && stages.all(|stage| !stage.reducing && looking::only_looks(&stage.body));
     (passes && walked.read != Projection::Whole).then_some(walked.read)
 }
 

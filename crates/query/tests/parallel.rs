@@ -314,3 +314,100 @@ proptest! {
         }
     }
 }
+
+/// What reads, keeps, changes and passes on rows in each way that there is.
+const SHAPED: &[&str] = &[
+    "_",
+    "_[\"a\"]",
+    "[_[\"b\"], _[\"a\"], _[\"o\"]]",
+    "_[\"o\"] && _[\"o\"][\"x\"]",
+    "select(_[\"b\"])",
+    "select(_[\"a\"].to_i > 0) >> select(_[\"b\"] != \"x\")",
+    "select(_[\"b\"].to_s << \"!\")",
+    "select((_[\"l\"] || []) << 1)",
+    "select((s = _[\"b\"]; s << \"!\" if s; _[\"a\"]))",
+    "select([_[\"b\"]].each { |s| s << \"!\" if s })",
+    "select(_[\"o\"].is_a?(Hash) ? _[\"o\"][\"x\"] = 0 : true)",
+    "(_[\"l\"] || []) << 1; _",
+    "next _ if _[\"b\"]",
+    "select { |r| r[\"b\"] }",
+    "group(_) >> _.reverse",
+    "group([_[\"b\"], _[\"l\"]]) >> (_.each { |b, l| b << \"+\" if b; l << 0 if l }; _)",
+    "sort(_[\"b\"].to_s) >> _[\"a\"]",
+    "reduce([]) { |kept, row| kept << row[\"o\"] }",
+    "reduce([]) { |kept, row| kept << row }",
+    "map_values { |value| count(value) }",
+    "map_values { |value| group(value) }",
+    "group_by(_[\"b\"]) { [count(), group(_[\"l\"])] }",
+];
+
+const VALUES: &[&str] = &[
+    "0",
+    "7",
+    "123456789012345678",
+    "12345678901234567890123",
+    "-3",
+    "-0",
+    "1.5",
+    "-2e-3",
+    "1E5",
+    "null",
+    "true",
+    "\"\"",
+    "\"x\"",
+    "\"plain text that is longer than a block of a kernel: no less than 64 bytes of it\"",
+    "\"\\u00e9\\n\\\"\"",
+    "\"\u{e9}\u{1f600}\"",
+    "[]",
+    "[1, \"x\"]",
+    "{}",
+    "{\"x\":1}",
+    "{\"x\": {\"x\":\"}\\\"\"}}",
+];
+
+/// A row: where its keys begin in their order, which are left out, its values, and what it has besides.
+fn shaped() -> impl Strategy<Value = String> {
+    // Mostly one of few shapes, so that plans are learned and followed.
+    let shape = prop_oneof![6 => Just((0, 0, 0)), 2 => Just((2, 0, 0)), 1 => (0_usize..4, 0_u8..16, 0_usize..6)];
+    let values = proptest::collection::vec(prop_oneof![4 => 1_usize..3, 1 => 0..VALUES.len()], 4);
+    (shape, values).prop_map(|((first, missing, extra), values)| {
+        let keys = ["a", "b", "l", "o"];
+        let mut members: Vec<String> = (0..4)
+            .map(|at| (at + first) % 4)
+            .filter(|at| missing & (1 << at) == 0)
+            .map(|at| format!("\"{}\":{}", keys[at], VALUES[values[at]]))
+            .collect();
+        let more = match extra {
+            1 => "\"more\":[1,{\"b\":2}]",
+            2 => "\"\\u0062\":\"escaped key\"",
+            3 => " \"spaced\" : 1 ",
+            _ => "\"c\":\"always\"",
+        };
+        let at = extra.min(members.len());
+        members.insert(at, more.to_owned());
+        format!("{{{}}}\n", members.join(","))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// With `lax`, rows are parsed one by one: nothing is learned from others.
+    #[test]
+    fn what_is_learned_of_rows_changes_nothing(
+        rows in proptest::collection::vec(shaped(), 1..120),
+        threads in 2_usize..4,
+        bytes in 1_usize..3000,
+    ) {
+        let files = [("a".to_owned(), rows.concat().into_bytes())];
+        for query in SHAPED {
+            let parsed = Options { lax: true, ..options(1, 1, Format::Json) };
+            let parsed = run(query, "", &files, parsed);
+            prop_assert!(parsed.is_some(), "{} is refused", query);
+            for (threads, bytes) in [(1, 1 << 20), (threads, bytes), (2, 1)] {
+                let learned = run(query, "", &files, options(threads, bytes, Format::Json));
+                prop_assert_eq!(&parsed, &learned, "{} on {} threads by {}", query, threads, bytes);
+            }
+        }
+    }
+}
