@@ -38,6 +38,8 @@ pub(super) struct Member {
     pub(super) start: usize,
     /// The key, without its quotes.
     pub(super) key: (usize, usize),
+    /// It has neither escapes nor anything but ASCII.
+    pub(super) plain_key: bool,
     pub(super) value: Span,
 }
 
@@ -102,7 +104,8 @@ pub(super) fn next(kernel: impl Kernel, bytes: &[u8], start: usize, first: bool)
         _ => return None,
     }
     at = blanks(bytes, at);
-    let (key_end, _) = string(kernel, bytes, at)?;
+    let (key_end, kind) = string(kernel, bytes, at)?;
+    let plain_key = kind == Kind::Plain;
     let key = (at + 1, key_end - 1);
     at = blanks(bytes, key_end);
     if peek(bytes, at) != b':' {
@@ -110,7 +113,12 @@ pub(super) fn next(kernel: impl Kernel, bytes: &[u8], start: usize, first: bool)
     }
     at = blanks(bytes, at + 1);
     let value = value(kernel, bytes, at)?;
-    Some(Next::Member(Member { start, key, value }))
+    Some(Next::Member(Member {
+        start,
+        key,
+        plain_key,
+        value,
+    }))
 }
 
 /// The value that begins at a place.

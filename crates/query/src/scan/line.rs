@@ -14,7 +14,7 @@ const PLANS_MAX: usize = 8;
 const STRANGE_MAX: usize = 3;
 
 /// So often in a line a plan is looked for again.
-const RETURNS_MAX: usize = 24;
+const RETURNS_MAX: usize = 8;
 
 /// With all plans learned, the next is learned from such a line as the so-manyeth, then the twice-so-manyeth.
 const PATIENCE: u64 = 64;
@@ -236,7 +236,7 @@ impl State {
     fn note(&mut self, bytes: &[u8], member: &Member) {
         if let Wanted::Fields(keys) = &self.wanted {
             let key = &bytes[member.key.0..member.key.1];
-            if let Some(slot) = slot(keys, key) {
+            if let Some(slot) = slot(keys, key, member.plain_key) {
                 self.found[slot] = Some(member.value);
             }
         }
@@ -291,8 +291,9 @@ impl State {
             Wanted::All => (true, &[]),
             Wanted::Fields(keys) => (false, keys),
         };
-        let Some(plan) = Plan::learn(bytes, &self.members, end, whole, |key| slot(keys, key))
-        else {
+        let Some(plan) = Plan::learn(bytes, &self.members, end, whole, |key| {
+            slot(keys, key, false)
+        }) else {
             return;
         };
         if whole && self.found.len() < plan.len() {
@@ -324,12 +325,12 @@ impl State {
 
 /// Which of the keys a key is. One that is written with escapes is compared as what it means.
 #[inline(always)]
-fn slot(keys: &[Vec<u8>], raw: &[u8]) -> Option<usize> {
-    let plain = keys.iter().position(|key| key == raw);
-    if plain.is_none() && raw.contains(&b'\\') {
+fn slot(keys: &[Vec<u8>], raw: &[u8], plain: bool) -> Option<usize> {
+    let found = keys.iter().position(|key| key == raw);
+    if found.is_none() && !plain && raw.contains(&b'\\') {
         return slot_of_escaped(keys, raw);
     }
-    plain
+    found
 }
 
 #[cold]
