@@ -4,5 +4,6 @@
 pub(crate) mod accumulator;
 pub(crate) mod builtins;
 pub(crate) mod column;
+pub(crate) mod packed;
 pub(crate) mod portable;
 pub(crate) mod scope;

@@ -1,15 +1,8 @@
-//! What a thread gathered from its part of the input, in a form that crosses threads; and how it joins what was
-//! gathered before it. Whether it can is asked first, so that joining never fails half-way.
+//! Values in a form that crosses threads, and the rows made of them.
 
-use super::accumulator::{Accumulator, Wanted};
-use super::column::Column;
-use super::scope::{Keyed, Reducer, Scope};
 use crate::value::Value;
-use crate::value::exception::Eval;
-use crate::value::number::Op;
 use crate::value::table::Table;
 use crate::value::text::Text;
-use crate::vm::Vm;
 use num_bigint::BigInt;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -40,7 +33,7 @@ pub(crate) enum Portable {
 
 impl Portable {
     /// About how many bytes it takes.
-    fn weight(&self) -> usize {
+    pub(super) fn weight(&self) -> usize {
         let inner = match self {
             Portable::Symbol(text) | Portable::Str(text) | Portable::FrozenStr(text) => text.len(),
             Portable::Array(list) => list.iter().map(Portable::weight).sum(),
@@ -56,20 +49,20 @@ impl Portable {
 
 /// Packs values that may share parts.
 #[derive(Default)]
-struct Packer {
+pub(super) struct Packer {
     /// By address, for as long as the values live.
     seen: BTreeMap<usize, u32>,
     /// `None` while it is packed.
-    heap: Vec<Option<Portable>>,
+    pub(super) heap: Vec<Option<Portable>>,
 }
 
 impl Packer {
-    fn all(&mut self, values: &[Value]) -> Option<Vec<Portable>> {
+    pub(super) fn all(&mut self, values: &[Value]) -> Option<Vec<Portable>> {
         values.iter().map(|value| self.pack(value)).collect()
     }
 
     /// `None` when it is more than data.
-    fn pack(&mut self, value: &Value) -> Option<Portable> {
+    pub(super) fn pack(&mut self, value: &Value) -> Option<Portable> {
         self.at_depth(value, 0)
     }
 
@@ -132,27 +125,27 @@ impl Packer {
     }
 }
 
-fn heap_weight(heap: &[Option<Portable>]) -> usize {
+pub(super) fn heap_weight(heap: &[Option<Portable>]) -> usize {
     heap.iter().flatten().map(Portable::weight).sum()
 }
 
 /// What several places share, on the thread that joins.
-struct Heap {
+pub(super) struct Heap {
     packed: Vec<Option<Portable>>,
     made: Vec<Option<Value>>,
 }
 
 impl Heap {
-    fn new(packed: Vec<Option<Portable>>) -> Heap {
+    pub(super) fn new(packed: Vec<Option<Portable>>) -> Heap {
         let made = packed.iter().map(|_| None).collect();
         Heap { packed, made }
     }
 
-    fn all(&mut self, values: &[Portable]) -> Vec<Value> {
+    pub(super) fn all(&mut self, values: &[Portable]) -> Vec<Value> {
         values.iter().map(|value| self.unpack(value)).collect()
     }
 
-    fn unpack(&mut self, value: &Portable) -> Value {
+    pub(super) fn unpack(&mut self, value: &Portable) -> Value {
         match value {
             Portable::Nil => Value::Nil,
             Portable::Bool(it) => Value::Bool(*it),
@@ -234,389 +227,5 @@ impl PackedRows {
 
     pub(crate) fn into_rows(self) -> Vec<(usize, PackedRow)> {
         self.rows
-    }
-}
-
-enum PackedColumn {
-    Ints(Vec<i64>),
-    Floats(Vec<f64>),
-    Mixed(Vec<Portable>),
-}
-
-impl PackedColumn {
-    fn pack(packer: &mut Packer, column: &Column) -> Option<PackedColumn> {
-        Some(match column {
-            Column::Ints(list) => PackedColumn::Ints(list.clone()),
-            Column::Floats(list) => PackedColumn::Floats(list.clone()),
-            Column::Mixed(list) => PackedColumn::Mixed(packer.all(list)?),
-        })
-    }
-
-    fn unpack(self, heap: &mut Heap) -> Column {
-        match self {
-            PackedColumn::Ints(list) => Column::Ints(list),
-            PackedColumn::Floats(list) => Column::Floats(list),
-            PackedColumn::Mixed(list) => Column::Mixed(heap.all(&list)),
-        }
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            PackedColumn::Ints(list) => size_of_val(&**list),
-            PackedColumn::Floats(list) => size_of_val(&**list),
-            PackedColumn::Mixed(list) => list.iter().map(Portable::weight).sum(),
-        }
-    }
-
-    /// Whether these can be added up without an error.
-    fn is_numeric(&self) -> bool {
-        match self {
-            PackedColumn::Ints(_) | PackedColumn::Floats(_) => true,
-            PackedColumn::Mixed(list) => list
-                .iter()
-                .all(|it| matches!(it, Portable::Int(_) | Portable::Float(_))),
-        }
-    }
-}
-
-/// What a chunk's accumulator holds.
-enum Part {
-    Count(u64),
-    Least(Portable),
-    Most(Portable),
-    Percentile(PackedColumn),
-    Group(Vec<Portable>),
-    Values(PackedColumn),
-}
-
-/// How an accumulator begins.
-enum Begin {
-    Count,
-    Sum(Portable, Portable),
-    Min,
-    Max,
-    Average,
-    Deviation(bool),
-    Percentile(Wanted),
-    Group,
-}
-
-impl Begin {
-    fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Begin> {
-        Some(match accumulator {
-            Accumulator::Count(_) => Begin::Count,
-            Accumulator::Sum { total, initial } => {
-                Begin::Sum(packer.pack(total)?, packer.pack(initial)?)
-            }
-            Accumulator::Min(_) => Begin::Min,
-            Accumulator::Max(_) => Begin::Max,
-            Accumulator::Average { .. } => Begin::Average,
-            Accumulator::Deviation { sample, .. } => Begin::Deviation(*sample),
-            Accumulator::Percentile { wanted, .. } => Begin::Percentile(wanted.clone()),
-            Accumulator::Group(_) => Begin::Group,
-            Accumulator::Chunk(_) => return None,
-        })
-    }
-
-    fn make(&self, heap: &mut Heap) -> Accumulator {
-        match self {
-            Begin::Count => Accumulator::Count(0),
-            Begin::Sum(total, initial) => Accumulator::Sum {
-                total: heap.unpack(total),
-                initial: heap.unpack(initial),
-            },
-            Begin::Min => Accumulator::Min(Value::Nil),
-            Begin::Max => Accumulator::Max(Value::Nil),
-            Begin::Average => Accumulator::average(),
-            Begin::Deviation(sample) => Accumulator::deviation(*sample),
-            Begin::Percentile(wanted) => Accumulator::Percentile {
-                values: Column::default(),
-                wanted: wanted.clone(),
-            },
-            Begin::Group => Accumulator::Group(Vec::new()),
-        }
-    }
-}
-
-enum PackedReducer {
-    Plain(Begin, Part),
-    Sort(Vec<Portable>, Vec<Portable>),
-    Keyed(Keyed, Vec<(Portable, Slot)>),
-}
-
-/// A scope within another one, or the outermost.
-struct Slot {
-    reducers: Vec<PackedReducer>,
-    template: Option<Portable>,
-}
-
-/// A scope of a chunk, on its way to the thread that joins.
-pub(crate) struct PackedScope {
-    slot: Slot,
-    heap: Vec<Option<Portable>>,
-}
-
-/// A scope of a chunk, on the thread that joins.
-pub(crate) struct ArrivedScope {
-    slot: Slot,
-    heap: Heap,
-}
-
-impl PackedScope {
-    /// `None` when it holds more than data.
-    pub(crate) fn pack(scope: &Scope) -> Option<PackedScope> {
-        let mut packer = Packer::default();
-        let slot = Slot::pack(&mut packer, scope)?;
-        let heap = packer.heap;
-        Some(PackedScope { slot, heap })
-    }
-
-    /// About how many bytes it takes.
-    pub(crate) fn weight(&self) -> usize {
-        self.slot.weight() + heap_weight(&self.heap)
-    }
-
-    pub(crate) fn arrive(self) -> ArrivedScope {
-        ArrivedScope {
-            slot: self.slot,
-            heap: Heap::new(self.heap),
-        }
-    }
-}
-
-impl ArrivedScope {
-    /// Whether it can be joined to a scope.
-    pub(crate) fn fits(&mut self, scope: &Scope) -> bool {
-        self.slot.fits(&mut self.heap, scope)
-    }
-
-    /// Joins it to a scope that it fits.
-    pub(crate) fn join(mut self, vm: &mut Vm, scope: &mut Scope) -> Eval<()> {
-        self.slot.join(&mut self.heap, vm, scope)
-    }
-}
-
-impl Slot {
-    fn pack(packer: &mut Packer, scope: &Scope) -> Option<Slot> {
-        // All is packed while all of it lives: an address is one object.
-        let template = match &scope.template {
-            None => None,
-            Some(value) => Some(packer.pack(value)?),
-        };
-        let reducers = scope.reducers.iter();
-        let reducers = reducers
-            .map(|reducer| PackedReducer::pack(packer, reducer.as_ref()?))
-            .collect::<Option<_>>()?;
-        Some(Slot { reducers, template })
-    }
-
-    fn weight(&self) -> usize {
-        let template = self.template.as_ref().map_or(0, Portable::weight);
-        let reducers = self.reducers.iter().map(PackedReducer::weight);
-        template + reducers.sum::<usize>()
-    }
-
-    fn fits(&self, heap: &mut Heap, scope: &Scope) -> bool {
-        let reducers = self.reducers.iter().enumerate();
-        let mut fits = reducers.map(|(at, part)| match (scope.reducers.get(at), part) {
-            (Some(None), _) => false,
-            (Some(Some(Reducer::Plain(known))), PackedReducer::Plain(_, part)) => part.fits(known),
-            (None, PackedReducer::Plain(begin, part)) => part.fits(&begin.make(heap)),
-            (
-                Some(Some(Reducer::Sort { keys, rows, .. })),
-                PackedReducer::Sort(more_keys, more_rows),
-            ) => {
-                keys.len() == rows.len() && more_keys.len() == more_rows.len()
-                    || keys.is_empty() && more_keys.is_empty()
-            }
-            (None, PackedReducer::Sort(..)) => true,
-            (
-                Some(Some(Reducer::Keyed {
-                    kind,
-                    index,
-                    scopes,
-                    ..
-                })),
-                PackedReducer::Keyed(part, slots),
-            ) => {
-                kind == part
-                    && slots
-                        .iter()
-                        .all(|(key, slot)| match index.get(&heap.unpack(key)) {
-                            Some(Value::Int(at)) => slot.fits(heap, &scopes[at as usize]),
-                            _ => slot.fits(heap, &Scope::default()),
-                        })
-            }
-            (None, PackedReducer::Keyed(_, slots)) => slots
-                .iter()
-                .all(|(_, slot)| slot.fits(heap, &Scope::default())),
-            _ => false,
-        });
-        fits.all(|fits| fits)
-    }
-
-    fn join(self, heap: &mut Heap, vm: &mut Vm, scope: &mut Scope) -> Eval<()> {
-        for (at, part) in self.reducers.into_iter().enumerate() {
-            if at == scope.reducers.len() {
-                scope.reducers.push(Some(match &part {
-                    PackedReducer::Plain(begin, _) => Reducer::Plain(begin.make(heap)),
-                    PackedReducer::Sort(..) => Reducer::Sort {
-                        keys: Vec::new(),
-                        rows: Vec::new(),
-                        by: None,
-                    },
-                    PackedReducer::Keyed(kind, _) => Reducer::keyed(*kind),
-                }));
-            }
-            let Some(Some(known)) = scope.reducers.get_mut(at) else {
-                continue;
-            };
-            match (known, part) {
-                (Reducer::Plain(known), PackedReducer::Plain(_, part)) => {
-                    join_part(heap, vm, known, part)?;
-                }
-                (Reducer::Sort { keys, rows, .. }, PackedReducer::Sort(more_keys, more_rows)) => {
-                    keys.extend(heap.all(&more_keys));
-                    rows.extend(heap.all(&more_rows));
-                }
-                (known, PackedReducer::Keyed(_, slots)) => {
-                    for (key, slot) in slots {
-                        if let Some(known) = known.slot(&heap.unpack(&key)) {
-                            slot.join(heap, vm, known)?;
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-        if scope.template.is_none() {
-            scope.template = self.template.map(|it| heap.unpack(&it));
-        }
-        Ok(())
-    }
-}
-
-fn join_part(heap: &mut Heap, vm: &mut Vm, known: &mut Accumulator, part: Part) -> Eval<()> {
-    // Integers add up to the same in any order, which is quicker than one by one.
-    if let (Accumulator::Sum { total, .. }, Part::Values(PackedColumn::Ints(list))) =
-        (&mut *known, &part)
-        && let Value::Int(_) | Value::Big(_) = total
-    {
-        let sum: i128 = list.iter().map(|it| i128::from(*it)).sum();
-        let sum = crate::value::number::integer(BigInt::from(sum));
-        *total = vm.binary(Op::Add, total, &sum)?;
-        return Ok(());
-    }
-    known.merge(vm, part.unpack(heap))
-}
-
-impl PackedReducer {
-    fn pack(packer: &mut Packer, reducer: &Reducer) -> Option<PackedReducer> {
-        Some(match reducer {
-            Reducer::Chunk { begin, part } => {
-                PackedReducer::Plain(Begin::of(packer, begin)?, Part::of(packer, part)?)
-            }
-            // The block is the first row's, which only that row's thread has.
-            Reducer::Sort { by: Some(_), .. } | Reducer::Plain(_) | Reducer::Reduce(_) => {
-                return None;
-            }
-            Reducer::Sort { keys, rows, .. } => {
-                PackedReducer::Sort(packer.all(keys)?, packer.all(rows)?)
-            }
-            Reducer::Keyed {
-                kind,
-                index,
-                keys,
-                scopes,
-            } => {
-                let mut slots = Vec::with_capacity(keys.len());
-                for (at, (key, scope)) in keys.iter().zip(scopes).enumerate() {
-                    // A key that was changed in place is found by what it was.
-                    if !matches!(index.get(key), Some(Value::Int(found)) if found == at as i64) {
-                        return None;
-                    }
-                    slots.push((packer.pack(key)?, Slot::pack(packer, scope)?));
-                }
-                PackedReducer::Keyed(*kind, slots)
-            }
-        })
-    }
-
-    fn weight(&self) -> usize {
-        let all = |list: &[Portable]| list.iter().map(Portable::weight).sum::<usize>();
-        size_of::<PackedReducer>()
-            + match self {
-                PackedReducer::Plain(_, part) => part.weight(),
-                PackedReducer::Sort(keys, rows) => all(keys) + all(rows),
-                PackedReducer::Keyed(_, slots) => slots
-                    .iter()
-                    .map(|(key, slot)| key.weight() + slot.weight())
-                    .sum(),
-            }
-    }
-}
-
-impl Part {
-    fn of(packer: &mut Packer, accumulator: &Accumulator) -> Option<Part> {
-        Some(match accumulator {
-            Accumulator::Count(count) => Part::Count(*count),
-            Accumulator::Min(value) => Part::Least(packer.pack(value)?),
-            Accumulator::Max(value) => Part::Most(packer.pack(value)?),
-            Accumulator::Percentile { values, .. } => {
-                Part::Percentile(PackedColumn::pack(packer, values)?)
-            }
-            Accumulator::Group(list) => Part::Group(packer.all(list)?),
-            Accumulator::Chunk(values) => Part::Values(PackedColumn::pack(packer, values)?),
-            _ => return None,
-        })
-    }
-
-    fn weight(&self) -> usize {
-        match self {
-            Part::Count(_) => 0,
-            Part::Least(value) | Part::Most(value) => value.weight(),
-            Part::Percentile(values) | Part::Values(values) => values.weight(),
-            Part::Group(list) => list.iter().map(Portable::weight).sum(),
-        }
-    }
-
-    fn unpack(self, heap: &mut Heap) -> Accumulator {
-        match self {
-            Part::Count(count) => Accumulator::Count(count),
-            Part::Least(value) => Accumulator::Min(heap.unpack(&value)),
-            Part::Most(value) => Accumulator::Max(heap.unpack(&value)),
-            Part::Percentile(values) | Part::Values(values) => {
-                Accumulator::Chunk(values.unpack(heap))
-            }
-            Part::Group(list) => Accumulator::Group(heap.all(&list)),
-        }
-    }
-
-    /// Whether the chunk's steps can be made on what is known, without an error.
-    fn fits(&self, known: &Accumulator) -> bool {
-        let number =
-            |value: &Value| matches!(value, Value::Int(_) | Value::Float(_) | Value::Big(_));
-        match (self, known) {
-            (Part::Count(_), Accumulator::Count(_))
-            | (Part::Percentile(_), Accumulator::Percentile { .. })
-            | (Part::Group(_), Accumulator::Group(_)) => true,
-            (Part::Least(more), Accumulator::Min(known))
-            | (Part::Most(more), Accumulator::Max(known)) => match (more, known) {
-                (Portable::Nil, _) | (_, Value::Nil) | (Portable::Str(_), Value::Str(_)) => true,
-                (Portable::Int(_), Value::Int(_)) => true,
-                (Portable::Int(_), Value::Float(known)) => !known.is_nan(),
-                (Portable::Float(more), Value::Int(_)) => !more.is_nan(),
-                (Portable::Float(more), Value::Float(known)) => !more.is_nan() && !known.is_nan(),
-                _ => false,
-            },
-            (Part::Values(values), Accumulator::Sum { total, .. }) => {
-                number(total) && values.is_numeric()
-            }
-            (Part::Values(values), Accumulator::Average { sum, .. }) => {
-                number(sum) && values.is_numeric()
-            }
-            (Part::Values(values), Accumulator::Deviation { .. }) => values.is_numeric(),
-            _ => false,
-        }
     }
 }
