@@ -31,6 +31,7 @@ class Rules:
     delay_ms: float = 0
     loss: float = 0
     corruption: float = 0
+    in_a_row: int = 3  # how many packets of a flow and direction are lost or corrupted in a row at most
     duplication: float = 0
     congestion_marks: float = 0  # of those that are ECN-capable, how many get CE
     size_max: int = 65_535  # longer ones vanish, once so many datagrams of the server passed:
@@ -48,9 +49,10 @@ class Flow:
     def __init__(self, client):
         self.client = client
         self.upstream = None
+        self.hurt_in_a_row = {"client": 0, "server": 0}
         self.uses = []  # for each address towards the server: how many datagrams came back to it
         self.is_validated = False
-        self.from_client = self.from_server = 0
+        self.from_client = self.from_server = self.handshake_len = 0
         self.amplification = 0.0
 
 
@@ -68,7 +70,6 @@ class Relay:
         self.flows, self.upstreams, self.due = {}, {}, []
         self.order = self.from_server = self.rebound = 0
         self.silent_until = None
-        self.crypto_bytes = []  # what the server sent in Initial and Handshake packets, for each flow that began
         self.front = self._socket(server[0])
         self.port = self.front.getsockname()[1]
         self.wake, self.woken = socket.socketpair()
@@ -144,12 +145,12 @@ class Relay:
                     found = self.flows[address] = Flow(address)
                     self._bind(found)
                 self._look("client", found, data, tos)
-                self._pass("client", found.upstream, None, data, tos)
+                self._pass("client", found, found.upstream, None, data, tos)
             else:
                 flow.uses[use] += 1
                 self._look("server", flow, data, tos)
                 self._count(flow)
-                self._pass("server", self.front, flow.client, data, tos)
+                self._pass("server", flow, self.front, flow.client, data, tos)
 
     def _count(self, flow):
         self.from_server += 1
@@ -160,12 +161,15 @@ class Relay:
             self.rebound += 1
             self._bind(flow)
 
-    def _pass(self, side, sock, to, data, tos):
+    def _pass(self, side, flow, sock, to, data, tos):
         chance, rules = self.chance[side], self.rules
         loss, corruption, duplication, mark = (chance.random() for _ in range(4))
         place = chance.randrange(1 << 30)
         now = time.monotonic()
-        if loss < rules.loss:
+        may_be_hurt = flow.hurt_in_a_row[side] < rules.in_a_row
+        is_hurt = may_be_hurt and (loss < rules.loss or corruption < rules.corruption)
+        flow.hurt_in_a_row[side] = flow.hurt_in_a_row[side] + 1 if is_hurt else 0
+        if may_be_hurt and loss < rules.loss:
             self.fates["lost"] += 1
             return
         if self.silent_until is not None and now < self.silent_until:
@@ -174,7 +178,7 @@ class Relay:
         if len(data) > rules.size_max and self.from_server >= rules.size_max_from:
             self.fates["too long"] += 1
             return
-        if corruption < rules.corruption:
+        if may_be_hurt and corruption < rules.corruption:
             data = bytearray(data)
             data[place % len(data)] ^= 1 << (place >> 16) % 8
             self.fates["corrupted"] += 1
@@ -210,10 +214,10 @@ class Relay:
         if side == "client":
             flow.from_client += len(data)
             # RFC 9000 §8.1: a Handshake packet shows that the client is where it says.
-            flow.is_validated |= any(kind in ("handshake", "short") for kind, _ in kinds)
+            flow.is_validated |= any(kind == "handshake" for kind, _ in kinds)
         else:
             if kinds and kinds[0][0] in ("initial", "handshake"):
-                self.seen[side]["bytes of the handshake"] += len(data)
+                flow.handshake_len += len(data)
             flow.from_server += len(data)
             if not flow.is_validated and flow.from_client:
                 flow.amplification = max(flow.amplification, flow.from_server / flow.from_client)
@@ -223,7 +227,9 @@ def packets(data):
     """Kind and version of each packet in a datagram."""
     while data:
         if not data[0] & 0x80:
-            yield "short", None
+            # Without the fixed bit it is padding behind the last packet.
+            if data[0] & 0x40:
+                yield "short", None
             return
         if len(data) < 7:
             return

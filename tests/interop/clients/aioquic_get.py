@@ -88,9 +88,7 @@ async def resume(paths, early):
     ticket = tickets[0]
     if not early:
         ticket = dataclasses.replace(ticket, max_early_data_size=None)
-    async with connection(configuration(session_ticket=ticket), wait_connected=False) as client:
-        if not early:
-            await client.wait_connected()
+    async with connection(configuration(session_ticket=ticket), wait_connected=not early) as client:
         await client.get(paths[1:])
         assert client._quic.tls.session_resumed, "not resumed"
         assert not early or client._quic.tls.early_data_accepted, "0-RTT was not accepted"

@@ -59,6 +59,8 @@ class Browser:
             f"--ignore-certificate-errors-spki-list={ask.key_hash}",
             f"--host-resolver-rules=MAP localhost {host}, MAP * ~NOTFOUND, EXCLUDE {host}", "about:blank",
         ]
+        if os.environ.get("INTEROP_NETLOG"):
+            flags += [f"--log-net-log={ask.folder.parent / 'netlog.json'}", "--net-log-capture-mode=Everything"]
         # 3 and 4 are the numbers that the flag means.
         script = f'exec "$@" 3<&{from_us} 4>&{to_us} {from_us}<&- {to_us}>&-'
         self.output = ask.output.open("a")
@@ -126,7 +128,7 @@ class Browser:
 class Chromium(Peer):
     name = "chromium"
     modes = {"plain", "many", "gallery"}
-    features = {"ipv6"}
+    features = {"ipv6", "mtu"}
 
     def version(self):
         if not shutil.which("chromium"):

@@ -6,7 +6,7 @@ from . import Peer, package, python
 class CurlCffi(Peer):
     name = "curl_cffi"
     modes = {"plain", "many", "separate"}
-    features = {"ipv6"}
+    features = {"mtu", "ipv6"}
 
     def version(self):
         return package("curl_cffi")

@@ -11,7 +11,7 @@ CHACHA20 = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+CHACHA20-POLY1305"
 class Gtlsclient(Peer):
     name = "gtlsclient"
     modes = {"plain", "many", "separate", "resume", "early", "chacha20", "key-update", "negotiate", "v2", "migrate"}
-    features = {"ipv6", "ecn"}
+    features = {"mtu", "ipv6", "ecn"}
 
     def version(self):
         if not shutil.which("gtlsclient"):

@@ -6,7 +6,7 @@ from . import Peer, package, python
 class Niquests(Peer):
     name = "niquests"
     modes = {"plain", "many", "separate"}
-    features = {"ipv6"}
+    features = {"ipv6", "mtu"}
 
     def version(self):
         found, under = package("niquests"), package("qh3")

@@ -49,7 +49,7 @@ class Program(Peer):
 class QuicGo(Program):
     name = "quic-go"
     program = "p_quicgo"
-    features = {"ipv6", "ecn"}
+    features = {"mtu", "ipv6", "ecn"}
 
 
 PEER = QuicGo()

@@ -6,7 +6,7 @@ from .quic_go import Program
 class Quinn(Program):
     name = "quinn"
     program = "p_quinn"
-    features = {"ecn"}
+    features = {"mtu", "ecn"}
 
 
 PEER = Quinn()
