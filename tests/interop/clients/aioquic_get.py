@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import pathlib
+import socket
 import ssl
 import sys
 
@@ -100,7 +101,11 @@ async def migrate(paths):
         await until(lambda: client.received > 1 << 20 or fetch.done())
         client.change_connection_id()
         old = client._transport
-        await asyncio.get_running_loop().create_datagram_endpoint(lambda: client, local_addr=(ask["host"], 0))
+        # As the first one: of IPv6, for both.
+        sock = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        sock.bind(("::", 0))
+        await asyncio.get_running_loop().create_datagram_endpoint(lambda: client, sock=sock)
         old.abort()
         await client.ping()
         await fetch

@@ -1,4 +1,5 @@
-"""ngtcp2's own client, as Debian packages it. It ends with 0 whatever happened: only the files count."""
+"""ngtcp2's own client, as Debian packages it. It ends with 0 whatever happened: only the files count.
+Its version 2 is that of a draft."""
 
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ CHACHA20 = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+CHACHA20-POLY1305"
 
 class Gtlsclient(Peer):
     name = "gtlsclient"
-    modes = {"plain", "many", "separate", "resume", "early", "chacha20", "key-update", "negotiate", "v2", "migrate"}
+    modes = {"plain", "many", "separate", "resume", "early", "chacha20", "key-update", "negotiate", "migrate"}
     features = {"mtu", "ipv6", "ecn"}
 
     def version(self):
@@ -31,7 +32,6 @@ class Gtlsclient(Peer):
             "chacha20": ["--ciphers=" + CHACHA20],
             "key-update": ["--key-update=1ms"],
             "negotiate": ["-v", "0x1a2a3a4a", "--preferred-versions=v1"],
-            "v2": ["--preferred-versions=0x6b3343cf,v1", "--other-versions=0x6b3343cf,v1"],
             "migrate": ["--change-local-addr=20ms"],
         }
         self._get(ask, ask.paths, flags.get(ask.mode, []))
