@@ -46,7 +46,7 @@ pub struct Limits {
     /// Requests given up by the client before they were answered ("rapid reset"). A request that is answered to the end
     /// gives one back. Default: 200 at once, 20 a second.
     pub resets: Rate,
-    /// `PRIORITY_UPDATE` frames. Default: 500 at once, 100 a second.
+    /// `PRIORITY_UPDATE` frames. A request gives two back: browsers send one with each. Default: 500 at once, 100 a second.
     pub priority_updates: Rate,
     /// `PRIORITY_UPDATE` frames that came before their streams, at a time. Default: 128. Each takes 40 bytes; later ones
     /// have no effect.

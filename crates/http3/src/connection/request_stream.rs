@@ -13,6 +13,9 @@ use crate::{
     qpack::Decoded,
 };
 
+/// How many `PRIORITY_UPDATE` frames a request gives back: one when it is made, and one change of mind.
+const PRIORITY_UPDATES_EACH: u64 = 2;
+
 /// What of the peer's message is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expects {
@@ -307,6 +310,7 @@ impl RequestStream {
         self.priority = request.priority();
         self.is_unscheduled = true;
         shared.statistics.requests += 1;
+        shared.guard.priority_updates.give(PRIORITY_UPDATES_EACH);
         shared.events.push_back(Event::Request {
             stream: id,
             request,

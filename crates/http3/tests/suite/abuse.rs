@@ -162,3 +162,20 @@ fn rfc9114_10_5_early_priorities_are_bounded() {
     let is_told = |event: &&Event| matches!(event, Event::Priority { .. });
     assert_eq!(pair.server.events.iter().filter(is_told).count(), 90);
 }
+
+#[test]
+fn rfc9218_7_1_a_browser_says_the_priority_of_each_of_many_requests() {
+    let mut pair = server();
+    let control = pair.client.open(UNI, &CONTROL, false);
+    let updates = |count| priority_update(0, "u=1").repeat(count);
+    pair.client.say(control, &updates(480), false);
+    pair.pass(4 * DELAY);
+    // As many again would be too many; with requests they are not.
+    for _ in 0..90 {
+        pair.client.open(BIDI, &head(&GET), true);
+        pair.client.say(control, &updates(2), false);
+        pair.pass(DELAY / 50);
+    }
+    pair.pass(4 * DELAY);
+    assert_eq!(failure(&mut pair, Side::Server), None);
+}
