@@ -36,13 +36,18 @@ pub enum Steering {
 ///
 /// # Errors
 ///
-/// The address cannot be bound.
+/// The address cannot be bound, also if another group has it.
 pub fn bind_group(
     address: SocketAddr,
     count: usize,
     options: &Options,
     steering: Steering,
 ) -> io::Result<(Vec<Socket>, Steering)> {
+    if count > 1 && address.port() != 0 {
+        // A group joins any other of the same user without a word, and each gets a part of the datagrams. A socket that
+        // shares with nobody can only be bound where nobody is.
+        drop(open(address, options, false)?);
+    }
     let mut sockets = Vec::with_capacity(count);
     let mut address = address;
     for _ in 0..count.max(1) {

@@ -67,3 +67,15 @@ fn one_socket_needs_no_steering_and_shares_its_port_with_nobody() {
     let again = Socket::bind(sockets[0].local_address(), &Options::default());
     assert!(again.is_err());
 }
+
+#[test]
+fn a_group_does_not_join_another() {
+    let any = "127.0.0.1:0".parse().expect("an address");
+    let bind = |address| bind_group(address, 2, &Options::default(), Steering::ByAddress);
+    let (first, _) = bind(any).expect("a group");
+    let taken = first[0].local_address();
+    let error = bind(taken).expect_err("the port is taken");
+    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    drop(first);
+    bind(taken).expect("the port is free again");
+}
