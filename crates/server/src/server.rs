@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use aws_lc_rs::rand;
+use aws_lc_rs::{hmac, rand};
 use lastbyte_congestion::Time;
 use lastbyte_driver::{Clock, Crew, Owners, worker};
 use lastbyte_http3 as http3;
@@ -180,7 +180,8 @@ impl Server {
             .map(|socket| (socket.local_address(), socket.capabilities()))
             .ok_or_else(|| StartError::System(io::Error::other("no socket")))?;
         let crypto = Arc::new(tls(&settings)?);
-        let reset_secret = ResetSecret(random()?);
+        let key = settings.identity.key.secret_der();
+        let reset_secret = reset_secret(key, settings.server_id);
         let ends = Arc::new(Mutex::new(vec![Statistics::default(); workers]));
         let at_end = Arc::clone(&ends);
         let arms = Arc::new(settings.arms);
@@ -325,6 +326,17 @@ fn tls(settings: &Settings) -> Result<TlsServer, StartError> {
     TlsServer::with_tickets(config, Arc::new(tickets)).map_err(|found| error(&found))
 }
 
+/// What stateless resets are made from (RFC 9000 §10.3.2): of the private key, so that a server that was killed and is
+/// there again can tell the clients of the one before; and of the server's number, so that another server with the same
+/// certificate, to which a packet is led astray, cannot end a connection (§21.11).
+fn reset_secret(private_key: &[u8], server_id: u8) -> ResetSecret {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, private_key);
+    let label = [b"lastbyte stateless reset ".as_slice(), &[server_id]].concat();
+    let mut secret = [0; 32];
+    secret.copy_from_slice(hmac::sign(&key, &label).as_ref());
+    ResetSecret(secret)
+}
+
 fn random_io() -> io::Result<Seed> {
     let mut seed = [0; 32];
     rand::fill(&mut seed).map_err(|_| io::Error::other("the system gives no randomness"))?;
@@ -334,3 +346,6 @@ fn random_io() -> io::Result<Seed> {
 fn random() -> Result<Seed, StartError> {
     random_io().map_err(StartError::System)
 }
+
+#[cfg(test)]
+mod tests;
