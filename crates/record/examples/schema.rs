@@ -9,5 +9,12 @@ use lastbyte_record::connection_log::{json_schema, markdown};
 
 fn main() {
     let wants_json = std::env::args().nth(1).is_some_and(|word| word == "json");
-    print!("{}", if wants_json { json_schema() } else { markdown() });
+    print!(
+        "{}",
+        if wants_json {
+            json_schema()
+        } else {
+            markdown()
+        }
+    );
 }

@@ -12,11 +12,18 @@ fn document(name: &str) -> String {
 fn the_table_of_statistics_is_that_of_the_schema() {
     let page = document("connection-log.md");
     let how = "cargo run -p lastbyte-record --example schema";
-    assert!(page.contains(&markdown()), "docs/connection-log.md: paste what `{how}` prints");
+    assert!(
+        page.contains(&markdown()),
+        "docs/connection-log.md: paste what `{how}` prints"
+    );
 }
 
 #[test]
 fn the_json_schema_is_that_of_the_schema() {
-    let how = "cargo run -p lastbyte-record --example schema json > docs/connection-log.schema.json";
-    assert!(document("connection-log.schema.json") == json_schema(), "run `{how}`");
+    let how =
+        "cargo run -p lastbyte-record --example schema json > docs/connection-log.schema.json";
+    assert!(
+        document("connection-log.schema.json") == json_schema(),
+        "run `{how}`"
+    );
 }

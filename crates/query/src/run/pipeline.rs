@@ -342,10 +342,14 @@ impl<'a> Pipeline<'a> {
             self.printer.write(text);
             return self.pushed(name, number, Ok(()));
         }
-        // The reader has seen that it is JSON.
         let printed = match Parser::new(line, &mut self.keys).only(&self.projection) {
             Ok(row) => self.printer.print(&row),
-            Err(_) => Ok(()),
+            // The reader took it for JSON. Should they ever disagree, the line is told of and not lost.
+            Err(wrong) => {
+                let column = column(line, wrong.at);
+                self.not_json(name, number, column, &wrong);
+                return Err(Stop::File);
+            }
         };
         let last = self.stages.len().saturating_sub(1);
         self.pushed(name, number, printed.map_err(|flow| (last, flow)))

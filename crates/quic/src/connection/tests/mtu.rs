@@ -43,3 +43,17 @@ fn rfc8899_4_4_a_black_hole_is_noticed_and_the_transfer_goes_on() {
     pair.transfer(&body(100, 3), &body(500_000, 4));
     assert_eq!(pair.server.datagram_size(), 1200);
 }
+
+#[test]
+fn rfc8899_4_3_a_black_hole_that_swallows_all_there_is_is_noticed() {
+    let mut pair = Pair::new(1, Faults::default());
+    pair.shake_hands();
+    pair.transfer(&body(100, 1), &body(1_000_000, 2));
+    assert_eq!(pair.server.datagram_size(), 1472);
+    pair.mtu = 1250;
+    let began = pair.now;
+    // Nothing of it is in a small datagram but probes.
+    pair.transfer(&body(100, 3), &body(20 * 1446, 4));
+    assert_eq!(pair.server.datagram_size(), 1200);
+    assert!(pair.now.since(began) < Duration::from_secs(5));
+}
