@@ -212,6 +212,8 @@ impl Connection {
         self.reach(now, Stage::Confirmed);
         // RFC 9002 §A.8: that says as much as an acknowledgment of a Handshake packet, which may have been lost.
         self.has_handshake_ack = true;
+        // What is needed until then is given back.
+        self.has_new_keys = true;
         self.statistics.handshake_confirmed_after = Some(now.since(self.started_at));
         self.discard(now, Space::Handshake);
         if let Some(keys) = &mut self.one_rtt {
