@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// The directory; without one, there are only objects by size
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// Where to listen: an address and a UDP port, 0 for any that is free. [::] takes IPv4 too
+    /// Where to listen: an address and a UDP port, 0 for any that is free. An address of all of IPv6 takes IPv4 too
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433")]
     listen: SocketAddr,
     /// Certificate chain, in PEM
