@@ -1,7 +1,9 @@
 //! The commands, a file or a folder each.
 
 pub(crate) mod ab;
+pub(crate) mod emulate;
 pub(crate) mod get;
+mod path;
 pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod serve;

@@ -25,6 +25,8 @@ enum Command {
     Get(Box<commands::get::Arguments>),
     /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
     Sim(Box<commands::sim::Arguments>),
+    /// Relays UDP between real clients and a real server, over an emulated path.
+    Emulate(Box<commands::emulate::Arguments>),
     /// Runs an experiment: connections drawn from a population into arms, simulated, logged and compared.
     Ab(commands::ab::Arguments),
     /// Compares the arms of an experiment by its log: a page with charts, tables, and what is significant.
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Get(arguments) => commands::get::run(&arguments),
         Command::Sim(arguments) => commands::sim::run(&arguments),
+        Command::Emulate(arguments) => commands::emulate::run(&arguments),
         Command::Ab(arguments) => commands::ab::run(&arguments),
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Query(arguments) => Ok(commands::query::run(&arguments)),

@@ -42,12 +42,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
+    ("emulate", &["link", "udp"]),
     ("report", &["query"]),
     ("testkit", &ANY),
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 13] = [
+const ANY: [&str; 14] = [
     "congestion",
     "wire",
     "link",
@@ -61,6 +62,7 @@ const ANY: [&str; 13] = [
     "driver",
     "server",
     "client",
+    "emulate",
 ];
 
 /// Crates that cannot even name a clock, a socket, a file or the environment: they have no standard library.

@@ -5,6 +5,7 @@
 //! | [`socket`] | a socket: sending with segmentation offload (GSO), receiving in batches (`recvmmsg`, GRO), ECN (RFC 9000 §13.4), which local address a datagram came to, no fragmentation (§14) |
 //! | [`group`] | several sockets with one port, and which of them the kernel hands a datagram to |
 //! | [`wait`] | waiting for a socket, a deadline to the microsecond, or a word from another thread |
+//! | [`poller`] | the same for many sockets |
 //!
 //! It knows nothing of QUIC but where a connection ID stands in a packet (RFC 8999 §5), reads no clock, and starts no
 //! thread. Sockets never block. What a system lacks (GSO, GRO, ECN, steering) is done without, and said by
@@ -16,9 +17,13 @@
 
 pub mod group;
 mod option;
+#[cfg(target_os = "linux")]
+pub mod poller;
 pub mod socket;
 pub mod wait;
 
 pub use group::{Steering, bind_group};
+#[cfg(target_os = "linux")]
+pub use poller::Poller;
 pub use socket::{Batch, Capabilities, Ecn, Options, Received, SendError, Socket, Transmit};
 pub use wait::{Ready, Waiter, Waker, sharpen_timers};

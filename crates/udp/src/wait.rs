@@ -130,6 +130,13 @@ impl Waiter {
 }
 
 impl Waker {
+    #[cfg(target_os = "linux")]
+    pub(crate) fn on(rope: &Arc<UnixStream>) -> Self {
+        Self {
+            rope: Arc::clone(rope),
+        }
+    }
+
     /// Ends the wait, or the next one if there is none now.
     pub fn wake(&self) {
         // If it is full, there is a ring to be heard already; if the other end is gone, nobody waits.

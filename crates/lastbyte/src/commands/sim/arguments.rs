@@ -5,11 +5,9 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum, value_parser};
 use lastbyte_congestion::Spec;
 use lastbyte_link::Rate;
-use lastbyte_sim::{
-    CrossKind,
-    network::{LinkText, PathText},
-    units,
-};
+use lastbyte_sim::{CrossKind, units};
+
+use crate::commands::path::PathArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,63 +37,8 @@ Times count from the client's first datagram. TTLB: until the last byte had arri
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// A named network, or a file that ends in .toml; may be repeated
-    #[arg(long, value_name = "NAME|FILE", help_heading = "Path")]
-    pub(crate) network: Vec<String>,
-    /// Rate of the bottleneck, from server to client: 55mbit
-    #[arg(long, help_heading = "Path")]
-    rate: Option<String>,
-    /// Delivery opportunities of the bottleneck from a file in mahimahi's format, in place of a rate
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with = "rate",
-        help_heading = "Path"
-    )]
-    rate_trace: Option<String>,
-    /// Round-trip time without queues: 39ms
-    #[arg(long, help_heading = "Path")]
-    rtt: Option<String>,
-    /// What the queue before the bottleneck holds: 50ms at its rate, 64kB, 100p (packets), or unlimited. Default, with a --rate
-    /// and an --rtt: one round trip, or 20 packets if that is below 10ms
-    #[arg(long, help_heading = "Path")]
-    queue: Option<String>,
-    /// How the queue is kept: drop-tail, codel, fq-codel
-    #[arg(long, help_heading = "Path")]
-    aqm: Option<String>,
-    /// Above which depth packets are marked CE: 5ms, 30kB, 20p; for codel and fq-codel `on`. Implies --ecn
-    #[arg(long, help_heading = "Path")]
-    mark: Option<String>,
-    /// Share of packets lost by chance: 1%
-    #[arg(long, help_heading = "Path")]
-    loss: Option<String>,
-    /// Share of packets lost in bursts, and their mean length: "1% 3p" (Gilbert-Elliott)
-    #[arg(long, value_name = "SHARE LENGTH", help_heading = "Path")]
-    burst_loss: Option<String>,
-    /// Share of packets that are held up, and for how long: "1% 5ms"
-    #[arg(long, value_name = "SHARE SPAN", help_heading = "Path")]
-    reorder: Option<String>,
-    /// Up to how much more delay a packet has: 5ms, or "5ms reorder" if they may overtake
-    #[arg(long, help_heading = "Path")]
-    jitter: Option<String>,
-    /// Share of packets that arrive twice: 0.1%
-    #[arg(long, value_name = "SHARE", help_heading = "Path")]
-    duplicate: Option<String>,
-    /// A policer's rate and bucket: "10mbit 100kB"
-    #[arg(long, value_name = "RATE BUCKET", help_heading = "Path")]
-    policer: Option<String>,
-    /// Rate from client to server. Default: unlimited
-    #[arg(long, value_name = "RATE", help_heading = "Path")]
-    up_rate: Option<String>,
-    /// Share of packets lost by chance from client to server
-    #[arg(long, value_name = "SHARE", help_heading = "Path")]
-    up_loss: Option<String>,
-    /// How far apart the packets of the client come out, in batches, as on radio links: 4ms
-    #[arg(long, value_name = "SPAN", help_heading = "Path")]
-    up_release: Option<String>,
-    /// What a packet has beside its UDP payload, in bytes: 28 for IPv4. Default: 0
-    #[arg(long, value_name = "BYTES", help_heading = "Path")]
-    overhead: Option<u32>,
+    #[command(flatten)]
+    pub(crate) path: PathArguments,
 
     /// How much is transferred: 1.6MB; may be repeated, one transfer each
     #[arg(long, default_value = "1.6MB", value_delimiter = ',', value_parser = units::bytes, help_heading = "Transfer")]
@@ -232,37 +175,8 @@ impl Arguments {
         }
     }
 
-    /// The settings of the path that stand on the command line.
-    pub(crate) fn path_text(&self) -> PathText {
-        PathText {
-            rtt: self.rtt.clone(),
-            overhead: self.overhead,
-            down: LinkText {
-                rate: self.rate.clone(),
-                trace: self.rate_trace.clone(),
-                queue: self.queue.clone(),
-                discipline: self.aqm.clone(),
-                mark: self.mark.clone(),
-                loss: self.loss.clone(),
-                burst_loss: self.burst_loss.clone(),
-                reorder: self.reorder.clone(),
-                jitter: self.jitter.clone(),
-                duplicate: self.duplicate.clone(),
-                policer: self.policer.clone(),
-                ..LinkText::default()
-            },
-            up: LinkText {
-                rate: self.up_rate.clone(),
-                loss: self.up_loss.clone(),
-                release: self.up_release.clone(),
-                ..LinkText::default()
-            },
-            ..PathText::default()
-        }
-    }
-
     /// Whether packets are marked as capable of ECN.
     pub(crate) fn uses_ecn(&self) -> bool {
-        self.ecn || self.mark.is_some()
+        self.ecn || self.path.marks()
     }
 }

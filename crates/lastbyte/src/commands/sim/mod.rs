@@ -6,16 +6,15 @@ mod qlogs;
 mod table;
 
 use core::time::Duration;
-use std::{io::Write, path::Path, process::ExitCode};
+use std::{io::Write, process::ExitCode};
 
 use lastbyte_record::qlog::Dialect;
 use lastbyte_sim::{
     self as sim, CrossTraffic, FlowPlan, Request, Scenario, Transport,
     lines::{Label, Lines},
     listener::Several,
-    network::PathText,
     row::Row,
-    simulate, units,
+    simulate,
 };
 
 pub(crate) use self::arguments::Arguments;
@@ -63,7 +62,7 @@ fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
 fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
     let arms = arguments.arms().map_err(Failure::Usage)?;
     let mut jobs = Vec::new();
-    for (network, path) in paths(arguments)? {
+    for (network, path) in arguments.path.paths()? {
         for size in &arguments.size {
             for arm in &arms {
                 for run in 0..arguments.runs.get() as u64 {
@@ -127,66 +126,6 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, size: u64, seed: 
         time_limit: arguments.time_limit,
     }
 }
-
-/// The paths that were asked for, with their names.
-fn paths(arguments: &Arguments) -> Result<Vec<(String, sim::Path)>, Failure> {
-    let settings = arguments.path_text();
-    let mut bases = Vec::new();
-    for name in &arguments.network {
-        let file = Path::new(name);
-        if file
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            let text = files::read_text(file).map_err(Failure::Usage)?;
-            let base = PathText::parse(&text)
-                .map_err(|error| Failure::Usage(format!("`{name}`: {error}")))?;
-            let stem = file
-                .file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned());
-            bases.push((stem.unwrap_or_else(|| name.clone()), base));
-        } else {
-            bases.push((name.clone(), PathText::named(name).map_err(Failure::usage)?));
-        }
-    }
-    if bases.is_empty() {
-        bases.push(base_of(&settings)?);
-    }
-    let mut paths = Vec::new();
-    for (name, base) in bases {
-        let text = base.overridden_by(settings.clone());
-        let path = text.path(&mut |file| files::read_text(Path::new(file)));
-        paths.push((name, path.map_err(Failure::usage)?));
-    }
-    Ok(paths)
-}
-
-/// Where no network is named: one of the command line's own, if it says what that takes; or the path of the talk.
-fn base_of(settings: &PathText) -> Result<(String, PathText), Failure> {
-    let has_rate = settings.down.rate.is_some() || settings.down.trace.is_some();
-    match (has_rate, &settings.rtt) {
-        (false, None) => Ok((
-            "vdsl".to_owned(),
-            PathText::named("vdsl").map_err(Failure::usage)?,
-        )),
-        (true, Some(rtt)) => {
-            let mut base = PathText::default();
-            // A queue of one round trip, where nothing is said of it; on a short one, of twenty packets.
-            let is_short = units::span(rtt).is_ok_and(|rtt| rtt < SHORT_RTT);
-            let queue = if is_short { "20p" } else { rtt };
-            base.down.queue = Some(queue.to_owned());
-            Ok(("custom".to_owned(), base))
-        }
-        (true, None) => Err(Failure::Usage(
-            "a path with a --rate needs an --rtt too, or a --network to begin with".to_owned(),
-        )),
-        (false, Some(_)) => Err(Failure::Usage(
-            "a path with an --rtt needs a --rate too, or a --network to begin with".to_owned(),
-        )),
-    }
-}
-
-const SHORT_RTT: Duration = Duration::from_millis(10);
 
 /// One simulation after the other, with all that happens written down.
 fn run_and_listen(

@@ -1,0 +1,27 @@
+//! Emulated paths between real sockets: a UDP relay that does to packets what a modelled link does, when it does it.
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`paths`] | which client's datagram is in which link, and until when: bytes and time in, bytes and deadlines out |
+//! | [`relay`] | sockets, the clock, and the thread between them |
+//! | [`lateness`] | how much later than the model says packets left |
+//!
+//! The links are those of the simulator, so what holds there for a network file, holds here: rates, queues, loss, jitter,
+//! marks, policers. What does not hold is the order of chance: real packets come at other times than simulated ones.
+//!
+//! A relay is as good as its timer. It therefore writes down how late each datagram left ([`Report::late`]), and whoever
+//! measures through it asks that first: a run over a busy machine shows there.
+//!
+//! Datagrams of QUIC, and of anything else over UDP, go through; TCP does not. Linux has what it takes (`epoll`).
+
+#![forbid(unsafe_code)]
+
+pub mod lateness;
+pub mod paths;
+#[cfg(target_os = "linux")]
+pub mod relay;
+
+pub use lateness::Lateness;
+pub use paths::{Plan, Report, Sharing, WayReport};
+#[cfg(target_os = "linux")]
+pub use relay::{Relay, Settings, StartError};

@@ -1,0 +1,191 @@
+use lastbyte_link::{Capacity, DropTail, Limit, Loss, Queue, Rate, Schedule};
+
+use super::*;
+
+fn address(port: u16) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], port))
+}
+
+fn millis(millis: u64) -> Time {
+    Time::from_nanos(millis * 1_000_000)
+}
+
+/// 8 Mb/s, so that a datagram of 1000 bytes takes 1 ms, and 10 ms of delay; up, 5 ms of delay alone.
+fn plan() -> Plan {
+    let down = Config {
+        capacity: Capacity::Constant(Rate::from_bits_per_second(8_000_000)),
+        queue: Queue::DropTail(DropTail {
+            limit: Limit::Packets(2),
+            mark_above: None,
+        }),
+        delay: Duration::from_millis(10),
+        ..Config::default()
+    };
+    let up = Config {
+        delay: Duration::from_millis(5),
+        ..Config::default()
+    };
+    Plan::new(down, up)
+}
+
+fn arrivals(paths: &mut Paths) -> Vec<(u64, u64, Way)> {
+    let mut all = Vec::new();
+    while let Some(at) = paths.deadline() {
+        while let Some(arrival) = paths.poll(at) {
+            assert_eq!(arrival.at, at, "it comes out when it arrives");
+            let micros = arrival.at.as_nanos() / 1000;
+            all.push((micros, arrival.client, arrival.way));
+        }
+    }
+    all
+}
+
+#[test]
+fn a_datagram_takes_as_long_as_the_link_says() {
+    let mut paths = Paths::new(plan()).expect("a plan that can be");
+    let (client, is_new) = paths.client(millis(100), address(1)).expect("room");
+    assert!(is_new);
+    assert_eq!(paths.client(millis(101), address(1)), Ok((client, false)));
+    paths.send(millis(100), client, Way::Up, Ecn::Ect0, &[7; 20]);
+    assert_eq!(paths.poll(millis(104)), None);
+    let arrival = paths.poll(millis(105)).expect("it arrived");
+    assert_eq!(arrival.bytes[..], [7; 20]);
+    assert_eq!((arrival.ecn, arrival.way), (Ecn::Ect0, Way::Up));
+    assert_eq!(arrival.address, address(1));
+    // One in service, two that wait, and one that finds no room.
+    for _ in 0..4 {
+        paths.send(millis(200), client, Way::Down, Ecn::NotEct, &[0; 1000]);
+    }
+    assert_eq!(
+        arrivals(&mut paths),
+        [211_000, 212_000, 213_000].map(|at| (at, client, Way::Down))
+    );
+    let report = paths.report();
+    assert_eq!(report.down.sent.packets, 4);
+    assert_eq!(report.down.delivered.bytes, 3000);
+    assert_eq!(report.down.dropped_in_all(), 1);
+    assert_eq!(report.up.delivered.packets, 1);
+    assert_eq!(report.late.max(), Duration::ZERO);
+}
+
+#[test]
+fn clients_have_paths_of_their_own_or_share_one() {
+    for (sharing, last) in [(Sharing::Apart, 11_000), (Sharing::Shared, 12_000)] {
+        let mut paths = Paths::new(Plan { sharing, ..plan() }).expect("a plan that can be");
+        let (one, _) = paths.client(Time::ZERO, address(1)).expect("room");
+        let (two, _) = paths.client(Time::ZERO, address(2)).expect("room");
+        for client in [one, two] {
+            paths.send(Time::ZERO, client, Way::Down, Ecn::NotEct, &[0; 1000]);
+        }
+        assert_eq!(
+            arrivals(&mut paths),
+            [(11_000, one, Way::Down), (last, two, Way::Down)],
+            "{sharing:?}"
+        );
+    }
+}
+
+#[test]
+fn the_time_of_a_path_begins_with_its_client() {
+    // The rate falls to an eighth after 50 ms: of the path's own time.
+    let schedule = [
+        (Duration::ZERO, Rate::from_bits_per_second(8_000_000)),
+        (
+            Duration::from_millis(50),
+            Rate::from_bits_per_second(1_000_000),
+        ),
+    ];
+    let mut plan = plan();
+    plan.down.capacity = Capacity::Schedule(Schedule::new(&schedule, None).expect("a schedule"));
+    let mut paths = Paths::new(plan).expect("a plan that can be");
+    let (early, _) = paths.client(Time::ZERO, address(1)).expect("room");
+    let (late, _) = paths.client(millis(1000), address(2)).expect("room");
+    for client in [early, late] {
+        paths.send(millis(1000), client, Way::Down, Ecn::NotEct, &[0; 1000]);
+    }
+    assert_eq!(
+        arrivals(&mut paths),
+        [(1_011_000, late, Way::Down), (1_018_000, early, Way::Down)]
+    );
+}
+
+#[test]
+fn a_late_poll_is_written_down() {
+    let mut paths = Paths::new(plan()).expect("a plan that can be");
+    let (client, _) = paths.client(Time::ZERO, address(1)).expect("room");
+    paths.send(Time::ZERO, client, Way::Up, Ecn::NotEct, &[0; 10]);
+    let arrival = paths.poll(millis(8)).expect("it arrived");
+    assert_eq!(arrival.at, millis(5));
+    assert_eq!(paths.report().late.max(), Duration::from_millis(3));
+}
+
+#[test]
+fn silent_clients_are_forgotten_and_what_they_counted_is_not() {
+    let mut paths = Paths::new(Plan {
+        idle: Duration::from_secs(1),
+        clients_max: 2,
+        ..plan()
+    })
+    .expect("a plan that can be");
+    let (one, _) = paths.client(Time::ZERO, address(1)).expect("room");
+    let (two, _) = paths.client(Time::ZERO, address(2)).expect("room");
+    assert_eq!(paths.client(Time::ZERO, address(3)), Err(TooManyClients));
+    paths.send(millis(500), two, Way::Down, Ecn::NotEct, &[0; 10]);
+    assert_eq!(paths.expire(millis(999)), []);
+    assert_eq!(paths.expire(millis(1000)), [one]);
+    paths.send(millis(1000), one, Way::Down, Ecn::NotEct, &[0; 10]);
+    assert!(paths.client(millis(1000), address(3)).is_ok());
+    assert_eq!(paths.expire(millis(5000)).len(), 2);
+    assert_eq!(
+        arrivals(&mut paths),
+        [],
+        "their datagrams are gone with them"
+    );
+    let report = paths.report();
+    assert_eq!((report.clients, report.refused), (3, 1));
+    assert_eq!((report.down.sent.packets, report.down.stray), (1, 1));
+}
+
+#[test]
+fn a_queue_without_a_limit_has_one_here() {
+    let mut plan = plan();
+    plan.down.queue = Queue::default();
+    plan.inside_max = 10_000;
+    let mut paths = Paths::new(plan).expect("a plan that can be");
+    let (client, _) = paths.client(Time::ZERO, address(1)).expect("room");
+    for _ in 0..20 {
+        paths.send(Time::ZERO, client, Way::Down, Ecn::NotEct, &[0; 1000]);
+    }
+    let all = arrivals(&mut paths).len() as u64;
+    let report = paths.report();
+    assert_eq!(all, 11);
+    assert_eq!(report.down.overflowed, 9);
+}
+
+#[test]
+fn one_seed_gives_one_fate_to_the_same_datagrams() {
+    let fates = |seed| {
+        let mut plan = plan();
+        plan.seed = seed;
+        plan.up.loss = vec![Loss::Bernoulli(0.3)];
+        let mut paths = Paths::new(plan).expect("a plan that can be");
+        let clients = [1, 2].map(|port| paths.client(Time::ZERO, address(port)).expect("room").0);
+        let mut all = Vec::new();
+        for at in 0..200 {
+            for client in clients {
+                paths.send(millis(10 * at), client, Way::Up, Ecn::NotEct, &[0; 10]);
+            }
+            all.extend(arrivals(&mut paths));
+        }
+        let of = |client| -> Vec<u64> {
+            let mine = all.iter().filter(|(_, of, _)| *of == client);
+            mine.map(|(at, _, _)| *at).collect()
+        };
+        (of(clients[0]), of(clients[1]))
+    };
+    assert_eq!(fates(1), fates(1));
+    assert_ne!(fates(1), fates(2));
+    let (one, two) = fates(1);
+    assert_ne!(one, two, "each path has chances of its own");
+    assert!((100..180).contains(&one.len()), "{}", one.len());
+}

@@ -1,0 +1,298 @@
+//! The relay: one thread between the sockets of clients and of the server.
+//!
+//! Owns: one socket that clients send to, one for each client that the server answers to, the clock. Never: decides what
+//! happens to a datagram.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "real time passes on an emulated path"
+)]
+
+use std::{
+    collections::BTreeMap,
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use lastbyte_link::{ConfigError, Ecn, Time};
+use lastbyte_udp::{
+    Batch, Ecn as Mark, Options, Poller, Socket, Transmit, Waker, sharpen_timers, socket::loopback,
+};
+
+use crate::paths::{Paths, Plan, Report, Way};
+
+#[cfg(test)]
+mod tests;
+
+/// What a relay is to do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where clients send to; port 0 is any that is free.
+    pub listen: SocketAddr,
+    /// Where the server is.
+    pub to: SocketAddr,
+    /// What lies between.
+    pub plan: Plan,
+}
+
+/// Why a relay cannot start.
+#[derive(Debug)]
+pub enum StartError {
+    /// A link cannot be made of a setting.
+    Path(ConfigError),
+    /// Nothing can be received at that address.
+    Listen(SocketAddr, io::Error),
+    /// There are no file descriptors or threads left.
+    System(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(error) => write!(f, "no path can be made of this: {error}"),
+            Self::Listen(address, error) => write!(f, "cannot listen on `{address}`: {error}"),
+            Self::System(error) => write!(f, "cannot start a relay: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A relay that runs, until it is stopped or dropped.
+#[derive(Debug)]
+pub struct Relay {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    waker: Waker,
+    thread: Option<JoinHandle<io::Result<Report>>>,
+}
+
+impl Relay {
+    /// Starts one.
+    ///
+    /// # Errors
+    ///
+    /// The path cannot be, the address is taken, or the system has nothing left.
+    pub fn start(settings: Settings) -> Result<Self, StartError> {
+        let paths = Paths::new(settings.plan).map_err(StartError::Path)?;
+        let front = Socket::bind(settings.listen, &Options::default())
+            .map_err(|error| StartError::Listen(settings.listen, error))?;
+        let address = loopback(front.local_address());
+        let poller = Poller::new().map_err(StartError::System)?;
+        poller.add(&front, FRONT).map_err(StartError::System)?;
+        let waker = poller.waker();
+        let is_over = Arc::<AtomicBool>::default();
+        let mut turn = Turn {
+            to: settings.to,
+            paths,
+            front,
+            upstreams: BTreeMap::new(),
+            poller,
+            batch: Batch::new(),
+            start: Instant::now(),
+            is_over: Arc::clone(&is_over),
+        };
+        let thread = thread::Builder::new()
+            .name("relay".to_owned())
+            .spawn(move || {
+                // What it cannot do shows in how late datagrams are.
+                let _ = sharpen_timers();
+                turn.run()
+            })
+            .map_err(StartError::System)?;
+        Ok(Self {
+            address,
+            is_over,
+            waker,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where clients send to.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether it ended by itself, which it does when its sockets break: [`stop`](Self::stop) says why.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Ends it, and says what became of all datagrams. What is on the way is dropped.
+    ///
+    /// # Errors
+    ///
+    /// A socket broke.
+    pub fn stop(mut self) -> io::Result<Report> {
+        match self.end() {
+            Some(result) => result,
+            None => Ok(Report::default()),
+        }
+    }
+
+    fn end(&mut self) -> Option<io::Result<Report>> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.waker.wake();
+        let result = self.thread.take()?.join();
+        Some(result.unwrap_or_else(|_| Err(io::Error::other("the relay's thread panicked"))))
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The key of the socket that clients send to; the others have the numbers of clients.
+const FRONT: u64 = u64::MAX - 1;
+/// How often forgotten clients are looked for.
+const SWEEP: Duration = Duration::from_secs(1);
+/// How many batches are received from one socket before the others, and what is due, have their turn.
+const BATCHES: usize = 4;
+
+struct Turn {
+    to: SocketAddr,
+    paths: Paths,
+    front: Socket,
+    upstreams: BTreeMap<u64, Socket>,
+    poller: Poller,
+    batch: Batch,
+    start: Instant,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Turn {
+    fn now(&self) -> Time {
+        Time::ZERO + self.start.elapsed()
+    }
+
+    fn run(&mut self) -> io::Result<Report> {
+        let mut ready = Vec::new();
+        let mut sweep = self.now() + SWEEP;
+        loop {
+            self.send_due();
+            let now = self.now();
+            if now >= sweep {
+                self.expire(now);
+                sweep = now + SWEEP;
+            }
+            let deadline = self.paths.deadline().map_or(sweep, |due| due.min(sweep));
+            self.poller.wait(Some(deadline.since(now)), &mut ready)?;
+            if self.is_over.load(Ordering::Relaxed) {
+                return Ok(self.paths.report());
+            }
+            for key in &ready {
+                self.receive(*key)?;
+            }
+        }
+    }
+
+    /// Sends on what arrived. The clock is read for each: a train of datagrams takes its time.
+    fn send_due(&mut self) {
+        while let Some(arrival) = self.paths.poll(self.now()) {
+            let (socket, remote) = match arrival.way {
+                Way::Up => (self.upstreams.get(&arrival.client), self.to),
+                Way::Down => (Some(&self.front), arrival.address),
+            };
+            let transmit = Transmit {
+                remote,
+                local: None,
+                ecn: mark(arrival.ecn),
+                bytes: &arrival.bytes,
+                segment_len: arrival.bytes.len(),
+            };
+            if socket.is_none_or(|socket| socket.send(&transmit).is_err()) {
+                self.paths.unsent();
+            }
+        }
+    }
+
+    fn receive(&mut self, key: u64) -> io::Result<()> {
+        for _ in 0..BATCHES {
+            let socket = if key == FRONT {
+                &self.front
+            } else {
+                match self.upstreams.get(&key) {
+                    Some(socket) => socket,
+                    None => return Ok(()),
+                }
+            };
+            if socket.receive(&mut self.batch)? == 0 {
+                return Ok(());
+            }
+            let now = Time::ZERO + self.start.elapsed();
+            for received in self.batch.received() {
+                let client = if key == FRONT {
+                    let Ok((client, is_new)) = self.paths.client(now, received.remote) else {
+                        continue;
+                    };
+                    if is_new {
+                        let Ok(socket) = upstream(self.to, &self.poller, client) else {
+                            self.paths.refused();
+                            self.paths.forget(client);
+                            continue;
+                        };
+                        self.upstreams.insert(client, socket);
+                    }
+                    client
+                } else {
+                    key
+                };
+                let way = if key == FRONT { Way::Up } else { Way::Down };
+                let ecn = codepoint(received.ecn);
+                for datagram in received.bytes.chunks(received.segment_len) {
+                    self.paths.send(now, client, way, ecn, datagram);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, now: Time) {
+        for client in self.paths.expire(now) {
+            if let Some(socket) = self.upstreams.remove(&client) {
+                // Closing it would do, too.
+                let _ = self.poller.remove(&socket);
+            }
+        }
+    }
+}
+
+/// A socket that the server sees as one client.
+fn upstream(to: SocketAddr, poller: &Poller, client: u64) -> io::Result<Socket> {
+    let any: IpAddr = match to {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = Socket::bind(SocketAddr::new(any, 0), &Options::default())?;
+    poller.add(&socket, client)?;
+    Ok(socket)
+}
+
+const fn mark(ecn: Ecn) -> Mark {
+    match ecn {
+        Ecn::NotEct => Mark::NotEct,
+        Ecn::Ect1 => Mark::Ect1,
+        Ecn::Ect0 => Mark::Ect0,
+        Ecn::Ce => Mark::Ce,
+    }
+}
+
+const fn codepoint(mark: Mark) -> Ecn {
+    match mark {
+        Mark::NotEct => Ecn::NotEct,
+        Mark::Ect1 => Ecn::Ect1,
+        Mark::Ect0 => Ecn::Ect0,
+        Mark::Ce => Ecn::Ce,
+    }
+}

@@ -1,0 +1,104 @@
+use lastbyte_link::Config;
+
+use super::*;
+
+fn any() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0))
+}
+
+fn plan(delay: Duration) -> Plan {
+    let way = Config {
+        delay,
+        ..Config::default()
+    };
+    Plan::new(way.clone(), way)
+}
+
+fn send(socket: &Socket, remote: SocketAddr, ecn: Mark, bytes: &[u8], segment_len: usize) {
+    let transmit = Transmit {
+        remote,
+        local: None,
+        ecn,
+        bytes,
+        segment_len,
+    };
+    socket.send(&transmit).expect("sent");
+}
+
+/// Waits for as many datagrams, and says where from, how marked, and what they are.
+fn receive(socket: &Socket, count: usize) -> Vec<(SocketAddr, Mark, Vec<u8>)> {
+    let mut poller = Poller::new().expect("a poller");
+    poller.add(socket, 0).expect("added");
+    let mut batch = Batch::new();
+    let mut all = Vec::new();
+    while all.len() < count {
+        poller.wait(None, &mut Vec::new()).expect("waited");
+        socket.receive(&mut batch).expect("received");
+        for received in batch.received() {
+            let (remote, ecn) = (received.remote, received.ecn);
+            let datagrams = received.bytes.chunks(received.segment_len);
+            all.extend(datagrams.map(|datagram| (remote, ecn, datagram.to_vec())));
+        }
+    }
+    all
+}
+
+#[test]
+fn datagrams_get_through_both_ways_no_sooner_than_the_path_lets_them() {
+    let server = Socket::bind(any(), &Options::default()).expect("a socket");
+    let delay = Duration::from_millis(20);
+    let relay = Relay::start(Settings {
+        listen: any(),
+        to: server.local_address(),
+        plan: plan(delay),
+    })
+    .expect("a relay");
+    let clients = [(); 2].map(|()| Socket::bind(any(), &Options::default()).expect("a socket"));
+    let start = Instant::now();
+    // Batches of several datagrams are taken apart.
+    let long: Vec<u8> = (0..2500_u32).map(|at| at as u8).collect();
+    send(&clients[0], relay.address(), Mark::Ect0, &long, 1000);
+    send(&clients[1], relay.address(), Mark::NotEct, b"second", 6);
+    let mut arrived = receive(&server, 4);
+    assert!(start.elapsed() >= delay);
+    // The two have different addresses here; a client's own datagrams stay in order.
+    let (first, _, _) = arrived
+        .iter()
+        .find(|(_, ecn, _)| *ecn == Mark::Ect0)
+        .cloned()
+        .expect("the marks are as they were");
+    arrived.sort_by_key(|(remote, _, _)| *remote != first);
+    let whole: Vec<u8> = arrived[..3]
+        .iter()
+        .flat_map(|(_, _, bytes)| bytes.clone())
+        .collect();
+    assert_eq!(whole, long);
+    let (second, ecn, bytes) = &arrived[3];
+    assert_eq!((*ecn, &bytes[..]), (Mark::NotEct, &b"second"[..]));
+    assert_ne!(*second, first);
+    send(&server, *second, Mark::Ce, b"answer", 6);
+    let answer = receive(&clients[1], 1);
+    assert_eq!(answer, [(relay.address(), Mark::Ce, b"answer".to_vec())]);
+    assert!(start.elapsed() >= 2 * delay);
+    assert!(!relay.is_over());
+    let report = relay.stop().expect("a report");
+    assert_eq!(report.clients, 2);
+    assert_eq!(report.up.delivered.packets, 4);
+    assert_eq!(report.up.delivered.bytes, 2506);
+    assert_eq!(report.down.delivered.packets, 1);
+    assert_eq!(report.late.count(), 5);
+    assert_eq!((report.unsent, report.refused), (0, 0));
+}
+
+#[test]
+fn a_taken_address_is_an_error_that_names_it() {
+    let taken = Socket::bind(any(), &Options::default()).expect("a socket");
+    let error = Relay::start(Settings {
+        listen: taken.local_address(),
+        to: any(),
+        plan: plan(Duration::ZERO),
+    })
+    .expect_err("it is taken");
+    let text = error.to_string();
+    assert!(text.contains(&taken.local_address().to_string()), "{text}");
+}
