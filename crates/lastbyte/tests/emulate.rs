@@ -2,11 +2,111 @@
 
 use std::{
     io::{BufRead, BufReader, Read},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
 };
+
+use serde_json::Value;
 
 fn lastbyte() -> Command {
     Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+}
+
+/// A server or a relay. Gone with the test.
+struct Running {
+    child: Child,
+    address: String,
+}
+
+impl Running {
+    /// Starts it, and reads what it says until that ends with the address it listens on.
+    fn start(arguments: &[&str], address_of: fn(&str) -> Option<&str>) -> Self {
+        let mut child = lastbyte()
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("started");
+        let stderr = BufReader::new(child.stderr.take().expect("piped"));
+        let mut lines = stderr.lines().map(|line| line.expect("text"));
+        let address = lines
+            .find_map(|line| address_of(&line).map(str::to_owned))
+            .expect("it says where it listens");
+        // What else it says is of no interest, but it must be able to say it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, address }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn first_word(line: &str) -> Option<&str> {
+    line.split(' ').next()
+}
+
+fn served(line: &str) -> Option<&str> {
+    line.strip_prefix("listening on ")?.split(' ').next()
+}
+
+/// Over a path this long, whole round trips are told apart on any machine.
+const RTT: f64 = 400.0;
+
+#[test]
+fn handshakes_take_as_many_round_trips_as_the_protocol_says() {
+    let server = Running::start(
+        &["serve", "--self-signed", "--listen", "127.0.0.1:0"],
+        served,
+    );
+    let to = server.address.as_str();
+    let path = ["--rate", "1gbit", "--rtt", "400ms"];
+    let mut arguments = vec!["emulate", "--listen", "127.0.0.1:0", "--to", to];
+    arguments.extend(path);
+    let relay = Running::start(&arguments, first_word);
+    let url = format!("https://{}/1k", relay.address);
+    // The kind of handshake, the round trips to the end of the handshake, and to the first byte from the beginning.
+    for (flag, expected) in [
+        (None, [("full", 1, 2), ("resumed", 1, 2)]),
+        (Some("--0rtt"), [("full", 1, 2), ("0-rtt", 1, 1)]),
+    ] {
+        let output = lastbyte()
+            .args([
+                "get",
+                "-k",
+                "--timing",
+                "--json",
+                "--repeat",
+                "2",
+                "-o",
+                "/dev/null",
+            ])
+            .args(flag)
+            .arg(&url)
+            .output()
+            .expect("started");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let fetches = told["fetches"].as_array().expect("fetches");
+        let found: Vec<(&str, u64, u64)> = fetches
+            .iter()
+            .map(|fetch| {
+                let millis = |key: &str| fetch[key].as_f64().expect("a number");
+                // Not a moment less than so many round trips, and less than one more.
+                let trips = |millis: f64| (millis / RTT).floor() as u64;
+                (
+                    fetch["handshake"].as_str().expect("text"),
+                    trips(millis("connect_ms")),
+                    trips(millis("total_ms") - millis("body_ms")),
+                )
+            })
+            .collect();
+        assert_eq!(found, expected, "{told:#}");
+    }
 }
 
 #[test]
@@ -62,7 +162,7 @@ fn relays_until_it_is_told_to_stop_and_then_says_what_became_of_all() {
     let mut stdout = relay.stdout.take().expect("piped");
     stdout.read_to_string(&mut out).expect("read");
     assert!(relay.wait().expect("ended").success());
-    let report: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    let report: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(report["clients"], 1);
     assert_eq!(report["up"]["delivered"], 1);
     assert_eq!(report["down"]["packets"], 0);
