@@ -119,6 +119,10 @@ pub(crate) struct Arguments {
     /// The largest UDP payload that is tried, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u16).range(1200..=65_000))]
     mtu: u16,
+    /// The UDP payload to begin with, in bytes, which initial windows count in too. What is more than 1200 fails on paths that
+    /// carry less
+    #[arg(long, value_name = "BYTES", default_value_t = 1200, value_parser = clap::value_parser!(u16).range(1200..=65_000))]
+    initial_mtu: u16,
     /// The byte of connection IDs by which a load balancer finds this server
     #[arg(long, value_name = "0..255", default_value_t = 0)]
     server_id: u8,
@@ -279,8 +283,8 @@ fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
         let mut config = Config::new(spec);
         config.versions.clone_from(&arguments.quic_version);
         config.mtu = MtuConfig {
-            maximum: arguments.mtu,
-            ..MtuConfig::default()
+            initial: arguments.initial_mtu,
+            maximum: arguments.mtu.max(arguments.initial_mtu),
         };
         Arc::new(config)
     };

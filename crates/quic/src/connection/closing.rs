@@ -21,6 +21,9 @@ use crate::{
     trace,
 };
 
+/// What an ACK frame leaves for `CONNECTION_CLOSE`: the frame, and as much of its reason as helps.
+const CLOSE_ROOM: usize = 200;
+
 impl Connection {
     /// Closes the connection with a code of the application's.
     pub fn close(&mut self, now: Time, code: u64) {
@@ -104,6 +107,9 @@ impl Connection {
         let mut writer = Writer::new(room.get_mut(..frames_end)?);
         let packet = self.begin_packet(space, number, None, &mut writer)?;
         let start = writer.position();
+        // What had arrived until then was of use: with the last of its acknowledgments the peer knows that all of it did.
+        let room_for_ack = writer.remaining().saturating_sub(CLOSE_ROOM);
+        self.write_ack(now, space, room_for_ack, &mut writer);
         let (cause, reason) = match self.close.reason()? {
             // Before the handshake is done, an application's code would tell too much (§10.2.3).
             CloseReason::LocalApplication { .. } if space != Space::Application => (

@@ -184,6 +184,21 @@ fn rfc9000_10_2_an_application_closes_with_its_code() {
 }
 
 #[test]
+fn who_closes_after_the_last_byte_acknowledges_it() {
+    let mut pair = Pair::new(3, Faults::default());
+    pair.shake_hands();
+    // The last of these packets alone would be acknowledged later.
+    pair.transfer(&[1], &body(20_000, 7));
+    let unacknowledged = pair.server.recovery.in_flight();
+    assert!(unacknowledged > 0, "all was acknowledged already");
+    pair.client.close(pair.now, 0);
+    while pair.server.close_reason().is_none() {
+        assert!(pair.step(), "still open");
+    }
+    assert_eq!(pair.server.recovery.in_flight(), 0);
+}
+
+#[test]
 fn rfc9000_10_1_silence_ends_a_connection_without_a_word() {
     let mut pair = Pair::new(3, Faults::default());
     pair.shake_hands();

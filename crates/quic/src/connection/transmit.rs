@@ -343,7 +343,8 @@ impl Connection {
         permit: Permit,
         writer: &mut Writer<'_>,
     ) -> bool {
-        self.write_ack(now, space, writer);
+        let room = writer.remaining();
+        self.write_ack(now, space, room, writer);
         let before = writer.position();
         let receipts = &mut self.receipts;
         let is_probe = *self.probes.get(space) > 0;
@@ -365,14 +366,19 @@ impl Connection {
         writer.position() > before
     }
 
-    fn write_ack(&mut self, now: Time, space: Space, writer: &mut Writer<'_>) {
+    pub(super) fn write_ack(
+        &mut self,
+        now: Time,
+        space: Space,
+        room: usize,
+        writer: &mut Writer<'_>,
+    ) {
         let received = self.received.get_mut(space);
         if received.urgency(now) == Urgency::None || self.packet_type(space) == PacketType::ZeroRtt
         {
             return;
         }
         let received = self.received.get_mut(space);
-        let room = writer.remaining();
         if let Ok(Some(largest)) = received.write_ack(now, writer, room, ACK_DELAY_EXPONENT) {
             self.receipts.push(Receipt::Ack { largest });
             if let (Space::Application, Some(keys), Some(largest)) =
