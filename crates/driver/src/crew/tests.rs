@@ -3,7 +3,12 @@
 use std::{
     collections::BTreeSet,
     net::SocketAddr,
-    sync::{Arc, mpsc},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::Duration,
 };
 
 use lastbyte_congestion::Time;
@@ -14,7 +19,7 @@ use lastbyte_quic::{
     endpoint::{Closed, EndpointConfig, Handle},
     stream::StreamEvent,
 };
-use lastbyte_udp::{Options, Steering, bind_group};
+use lastbyte_udp::{Batch, Ecn, Options, Received, Steering, Transmit, Waker, bind_group};
 use lastbyte_wire::Direction;
 
 use super::*;
@@ -175,6 +180,17 @@ struct Outcome {
 
 /// So many downloads from so many workers, of which the kernel knows this.
 fn download(address: &str, workers: usize, connections: usize, steering: Steering) -> Outcome {
+    download_by_way_of(address, workers, connections, steering, |server| server)
+}
+
+/// The same, from an address that leads to the workers.
+fn download_by_way_of(
+    address: &str,
+    workers: usize,
+    connections: usize,
+    steering: Steering,
+    way: impl FnOnce(SocketAddr) -> SocketAddr,
+) -> Outcome {
     let address = address.parse().expect("an address");
     let options = Options::default();
     let (sockets, achieved) = bind_group(address, workers, &options, steering).expect("a group");
@@ -199,7 +215,7 @@ fn download(address: &str, workers: usize, connections: usize, steering: Steerin
     let socket = Socket::bind(any_port, &options).expect("a socket");
     let asking = Asking {
         local: socket.local_address(),
-        server,
+        server: way(server),
         connections,
         arrived: 0,
         done: 0,
@@ -254,4 +270,104 @@ fn without_steering_connections_stay_where_their_addresses_lead_them() {
         .map(|server| server.handovers_lost)
         .sum();
     assert_eq!(lost, 0);
+}
+
+/// A NAT for one client that forgets its binding now and then: from then on it has another port towards the server.
+struct Nat {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    waker: Waker,
+    thread: Option<JoinHandle<usize>>,
+}
+
+/// After how many datagrams of the server the client gets another port.
+const BINDING_LASTS: usize = 100;
+
+impl Nat {
+    fn before(server: SocketAddr) -> Self {
+        let any_port = SocketAddr::new(server.ip(), 0);
+        let bind = move || Socket::bind(any_port, &Options::default()).expect("a socket");
+        let inside = bind();
+        let address = inside.local_address();
+        let mut waiter = Waiter::new().expect("a waiter");
+        let waker = waiter.waker();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&is_over);
+        let work = move || {
+            let mut outside = vec![bind()];
+            let mut client = None;
+            let mut from_server = 0;
+            let mut batch = Batch::new();
+            while !over.load(Ordering::Relaxed) {
+                // All sockets are looked at soon, whichever has something.
+                let soon = Some(Duration::from_millis(1));
+                waiter.wait(&inside, false, soon).expect("waited");
+                while inside.receive(&mut batch).expect("received") > 0 {
+                    for received in batch.received() {
+                        client = Some(received.remote);
+                        pass(&outside[outside.len() - 1], server, &received);
+                    }
+                }
+                for socket in &outside {
+                    while socket.receive(&mut batch).expect("received") > 0 {
+                        for received in batch.received() {
+                            from_server += received.bytes.len().div_ceil(received.segment_len);
+                            pass(&inside, client.expect("it asked"), &received);
+                        }
+                    }
+                }
+                if from_server > BINDING_LASTS {
+                    from_server = 0;
+                    outside.push(bind());
+                }
+            }
+            outside.len()
+        };
+        let thread = thread::Builder::new().spawn(work).expect("a thread");
+        Self {
+            address,
+            is_over,
+            waker,
+            thread: Some(thread),
+        }
+    }
+
+    /// How many ports the client had.
+    fn end(&mut self) -> usize {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.waker.wake();
+        let thread = self.thread.take().expect("it ends once");
+        thread.join().expect("no panic")
+    }
+}
+
+fn pass(socket: &Socket, remote: SocketAddr, received: &Received<'_>) {
+    let transmit = Transmit {
+        remote,
+        local: None,
+        ecn: Ecn::NotEct,
+        bytes: received.bytes,
+        segment_len: received.segment_len,
+    };
+    // What the kernel has no room for is lost, as on the way.
+    let _ = socket.send(&transmit);
+}
+
+/// Each time the client's port changes, the kernel may lead it to another worker, which is not who knows the connection.
+#[test]
+fn without_steering_a_client_that_moves_is_handed_over() {
+    let mut nat = None;
+    let outcome = download_by_way_of("127.0.0.1:0", 3, 8, Steering::ByAddress, |server| {
+        nat.insert(Nat::before(server)).address
+    });
+    let ports = nat.expect("a NAT").end();
+    let sum = |count: fn(&Statistics) -> u64| outcome.servers.iter().map(count).sum::<u64>();
+    let (handed, received) = (
+        sum(|server| server.handed_over),
+        sum(|server| server.taken_over),
+    );
+    // All of so many ports at the right worker by chance: 3^-30.
+    assert!(ports > 30, "{ports} ports");
+    assert!(handed > 0, "{:?}", outcome.servers);
+    assert_eq!(handed, received + sum(|server| server.handovers_lost));
 }
