@@ -178,7 +178,7 @@ class Relay:
         if len(data) > rules.size_max and self.from_server >= rules.size_max_from:
             self.fates["too long"] += 1
             return
-        if may_be_hurt and corruption < rules.corruption:
+        if may_be_hurt and corruption < rules.corruption and data:
             data = bytearray(data)
             data[place % len(data)] ^= 1 << (place >> 16) % 8
             self.fates["corrupted"] += 1

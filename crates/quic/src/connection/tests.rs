@@ -226,6 +226,26 @@ fn rfc9002_6_2_2_1_a_lost_first_flight_is_sent_again() {
     assert_eq!(client_sends, [0, 999]);
 }
 
+/// A server that gets the second of two probes alone has what it needs.
+#[test]
+fn rfc9002_6_2_4_both_probes_of_a_handshake_carry_its_data() {
+    let mut pair = Pair::new(3, Faults::default());
+    let start = pair.now;
+    pair.shake_hands();
+    let undisturbed = pair.now.since(start);
+    let mut pair = Pair::new(3, Faults::default());
+    pair.transmit();
+    pair.flying.clear();
+    pair.now = pair.client.deadline().expect("a probe timeout");
+    pair.client.on_timeout(pair.now);
+    pair.transmit();
+    assert_eq!(pair.flying.len(), 2);
+    pair.flying.pop();
+    pair.shake_hands();
+    let probe_timeout = Duration::from_millis(999);
+    assert_eq!(pair.now.since(start), probe_timeout + undisturbed);
+}
+
 #[test]
 fn tls_carries_a_transfer_over_a_bad_path_in_both_versions() {
     let (client, server) = crate::crypto::tls::testing::pair();

@@ -349,10 +349,14 @@ impl Connection {
         let receipts = &mut self.receipts;
         let is_probe = *self.probes.get(space) > 0;
         if permit == Permit::All || is_probe {
-            self.rooms
-                .crypto
-                .get_mut(space)
-                .write_frames(writer, &mut |receipt| receipts.push(receipt));
+            let crypto = self.rooms.crypto.get_mut(space);
+            crypto.write_frames(writer, &mut |receipt| receipts.push(receipt));
+            // The second probe of a handshake says the same once more, in case the first is lost; and whoever gets no other
+            // first needs it to begin with (RFC 9000 §17.2.2).
+            if is_probe && writer.position() == before && space != Space::Application {
+                crypto.send_again();
+                crypto.write_frames(writer, &mut |receipt| receipts.push(receipt));
+            }
             if space == Space::Application {
                 self.write_application_frames(writer);
             }
