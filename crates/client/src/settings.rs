@@ -18,6 +18,7 @@ use lastbyte_quic::{
         },
         tls::TlsClient,
     },
+    flow::WindowSize,
 };
 use rustls::client::danger::ServerCertVerifier;
 
@@ -58,10 +59,25 @@ pub struct Settings {
     pub ticket_wait: Duration,
 }
 
+/// What a server may send ahead of what was read, on one stream to begin with and at most. What comes is handed on at once,
+/// so this is not about memory; a smaller window would hold up the very first flights of a server that starts fast. As
+/// Chromium has it.
+const STREAM_WINDOW: WindowSize = WindowSize {
+    initial: 6 << 20,
+    maximum: 24 << 20,
+};
+/// The same of all streams together.
+const CONNECTION_WINDOW: WindowSize = WindowSize {
+    initial: 15 << 20,
+    maximum: 48 << 20,
+};
+
 impl Settings {
-    /// The defaults, for this transport.
+    /// The defaults, for this transport, with receive windows as browsers have them.
     #[must_use]
-    pub fn new(transport: connection::Config) -> Self {
+    pub fn new(mut transport: connection::Config) -> Self {
+        transport.streams.stream_window = STREAM_WINDOW;
+        transport.streams.connection_window = CONNECTION_WINDOW;
         Self {
             transport,
             http3: http3::Config::default(),

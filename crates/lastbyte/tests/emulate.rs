@@ -194,3 +194,60 @@ fn what_cannot_be_is_refused_with_the_reason() {
         assert!(stderr.contains(words), "{arguments:?}: {stderr}");
     }
 }
+
+/// The log of a server whose client closes as soon as all has come: it says that all of it arrived, and that the sender never
+/// waited for the client to allow more.
+#[test]
+fn a_transfer_is_complete_in_the_log_and_flow_control_held_nothing_up() {
+    let log = std::env::temp_dir().join(format!("lastbyte-emulate-{}.ndjson", std::process::id()));
+    let name = log.to_str().expect("text");
+    let mut server = Running::start(
+        &[
+            "serve",
+            "--self-signed",
+            "--listen",
+            "127.0.0.1:0",
+            "--log",
+            name,
+        ],
+        served,
+    );
+    let to = server.address.as_str();
+    let relay = Running::start(
+        &[
+            "emulate",
+            "--network",
+            "vdsl",
+            "--listen",
+            "127.0.0.1:0",
+            "--to",
+            to,
+        ],
+        first_word,
+    );
+    let url = format!("https://{}/3m", relay.address);
+    let output = lastbyte()
+        .args(["get", "-k", "-s", "-S", "-o", "/dev/null", &url])
+        .output()
+        .expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    // The line is written when the last acknowledgment has come, half a round trip after the client's end.
+    let line = loop {
+        let text = std::fs::read_to_string(&log).expect("a log");
+        if let Some((line, _)) = text.split_once('\n') {
+            break line.to_owned();
+        }
+        assert!(
+            server.child.try_wait().expect("waited").is_none(),
+            "the server ended"
+        );
+        std::thread::yield_now();
+    };
+    std::fs::remove_file(&log).expect("removed");
+    let line: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(line["complete"], true, "{line:#}");
+    for key in ["data_blocked", "stream_data_blocked"] {
+        assert_eq!(line[format!("num-frames-sent.{key}")], 0, "{line:#}");
+    }
+}
