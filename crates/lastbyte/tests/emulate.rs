@@ -1,5 +1,10 @@
 //! `lastbyte emulate` as people start it.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "files and threads are what tests of a program are about"
+)]
+
 use std::{
     io::{BufRead, BufReader, Read},
     process::{Child, Command, Stdio},

@@ -551,6 +551,11 @@ impl Connection {
     /// Probes a space, and with it those that have something to say that the peer waits for (RFC 9002 §6.2.4): what one
     /// space lost can be what the peer needs to acknowledge another, and the window be full of that.
     fn probe(&mut self, expired: Space) {
+        // New data is best; where there is none, the last packets may have been lost, and nothing but a probe would tell.
+        if expired == Space::Application && !self.rooms.want_to_send(expired) {
+            self.recovery
+                .repeat_oldest(expired, usize::from(PROBES), &mut self.rooms);
+        }
         for space in Space::ALL {
             self.rooms.crypto.get_mut(space).send_again();
             if space == expired

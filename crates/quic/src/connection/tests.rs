@@ -11,6 +11,8 @@ mod retry;
 mod version;
 mod zero_rtt;
 
+use core::cmp::Reverse;
+
 use self::pair::*;
 use super::*;
 use crate::crypto::{
@@ -244,6 +246,36 @@ fn rfc9002_6_2_4_both_probes_of_a_handshake_carry_its_data() {
     pair.shake_hands();
     let probe_timeout = Duration::from_millis(999);
     assert_eq!(pair.now.since(start), probe_timeout + undisturbed);
+}
+
+/// The last packet is lost, and nothing is sent behind it: the probe brings what it had.
+#[test]
+fn rfc9002_6_2_4_a_probe_carries_the_last_bytes_again() {
+    let mut pair = Pair::new(3, Faults::default());
+    pair.shake_hands();
+    let up = body(5000, 1);
+    let id = pair.start_transfer(&up);
+    pair.transmit();
+    let mut flying = pair
+        .flying
+        .drain()
+        .map(|Reverse(one)| one)
+        .collect::<Vec<_>>();
+    flying.sort();
+    let lost = flying.pop().expect("the last packet");
+    assert!(lost.to_server && flying.len() > 3);
+    pair.flying.extend(flying.into_iter().map(Reverse));
+    let probes = pair.client.recovery_statistics().probe_timeouts;
+    pair.run_until("a probe", |pair| {
+        pair.client.recovery_statistics().probe_timeouts > probes
+    });
+    let probed_at = pair.now;
+    pair.run_until("all bytes", |pair| {
+        pair.arrived
+            .get(&(true, id))
+            .is_some_and(|arrived| *arrived == up)
+    });
+    assert_eq!(pair.now.since(probed_at), DELAY);
 }
 
 #[test]

@@ -646,6 +646,13 @@ impl Recovery {
         }
     }
 
+    /// Has the frames of the oldest `count` packets in flight sent again, though nothing says that they are lost: a probe has
+    /// to carry something (RFC 9002 §6.2.4). For recovery they stay in flight.
+    pub fn repeat_oldest(&self, space: Space, count: usize, sink: &mut impl ReceiptSink) {
+        self.sent(space)
+            .oldest(count, &mut |receipt| sink.lost(space, receipt));
+    }
+
     /// Gives up what is in flight in a space, without a word to the congestion controller: a Retry, another version, or
     /// 0-RTT that was refused (RFC 9002 §6.3, RFC 9001 §4.6.2). What of it is to be sent again is for `sink` to say.
     pub fn give_up(&mut self, now: Time, space: Space, sink: &mut impl ReceiptSink) {

@@ -279,6 +279,23 @@ impl SentPackets {
         self.join_run(number);
     }
 
+    /// Tells the receipts of the oldest packets outstanding that elicit acknowledgments, of so many at most. They stay
+    /// outstanding.
+    pub fn oldest(&self, count: usize, each: &mut impl FnMut(Receipt)) {
+        let first = self.oldest_outstanding.saturating_sub(self.base) as usize;
+        let outstanding = self.slots.iter().skip(first).filter(|slot| {
+            let packet = &slot.packet;
+            slot.fate == Fate::Outstanding
+                && packet.is_ack_eliciting
+                && !packet.is_off_path
+                && !packet.is_mtu_probe
+        });
+        for slot in outstanding.take(count) {
+            self.receipts_of(slot.receipts, slot.receipt_count)
+                .for_each(&mut *each);
+        }
+    }
+
     /// Lets a packet that is done know where its run begins. Skipped numbers stay apart, so that no range steps over
     /// them.
     fn join_run(&mut self, number: u64) {

@@ -147,7 +147,7 @@ fn rfc9369_4_1_0_rtt_packets_sent_after_the_change_are_of_the_first_version() {
     };
     let len = initial.bytes().len();
     answer.bytes.truncate(len);
-    pair.flying.push(std::cmp::Reverse(answer));
+    pair.flying.push(Reverse(answer));
     pair.run_until("follow", |pair| pair.client.version() == second);
     pair.start_transfer(&body(500, 1));
     pair.transmit();
