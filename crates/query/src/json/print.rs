@@ -22,9 +22,7 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
     match value {
         Value::Nil => out.push_str("null"),
         Value::Bool(it) => out.push_str(if *it { "true" } else { "false" }),
-        Value::Int(it) => {
-            let _ = write!(out, "{it}");
-        }
+        Value::Int(it) => integer(out, *it),
         Value::Big(it) => {
             let _ = write!(out, "{it}");
         }
@@ -106,16 +104,37 @@ fn close(out: &mut String, bracket: char, empty: bool, indent: Option<&str>, dep
     out.push(bracket);
 }
 
+/// An Integer, without the machinery of formats: rows have many.
+fn integer(out: &mut String, it: i64) {
+    if let 0..10 = it {
+        out.push(char::from(b'0' + it as u8));
+        return;
+    }
+    // The longest has nineteen.
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    let mut rest = it.unsigned_abs();
+    while rest > 0 && first > 0 {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    if it < 0 {
+        out.push('-');
+    }
+    out.push_str(std::str::from_utf8(&digits[first..]).unwrap_or_default());
+}
+
 /// Escapes `"`, `\` and the controls below a space; everything else stays as it is.
 pub(crate) fn quoted(out: &mut String, text: &str) {
     out.push('"');
-    let mut plain = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
-            continue;
-        }
-        out.push_str(&text[plain..at]);
-        plain = at + 1;
+    let mut rest = text;
+    loop {
+        let plain = plain(rest.as_bytes());
+        out.push_str(&rest[..plain]);
+        let Some(byte) = rest.as_bytes().get(plain) else {
+            break;
+        };
         match byte {
             b'"' => out.push_str("\\\""),
             b'\\' => out.push_str("\\\\"),
@@ -128,7 +147,30 @@ pub(crate) fn quoted(out: &mut String, text: &str) {
                 let _ = write!(out, "\\u{other:04x}");
             }
         }
+        rest = &rest[plain + 1..];
     }
-    out.push_str(&text[plain..]);
     out.push('"');
 }
+
+/// How many bytes come before the first that is escaped.
+fn plain(text: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let (words, rest) = text.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        let special = zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | control;
+        if special != 0 {
+            // The lowest mark is true; those above it may be a borrow's.
+            return at * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
+    let plain = rest.iter().position(special).unwrap_or(rest.len());
+    text.len() - rest.len() + plain
+}
+
+#[cfg(test)]
+mod tests;
