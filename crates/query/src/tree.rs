@@ -281,6 +281,11 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
+    /// Whether it is one plain parameter.
+    pub(crate) fn takes_one(&self) -> bool {
+        self.simple && self.required.len() == 1 && !self.trailing_comma
+    }
+
     /// Whether an Array given alone is spread over them.
     pub(crate) fn spreads(&self) -> bool {
         let places = self.required.len() + self.optional.len() + self.posts.len();

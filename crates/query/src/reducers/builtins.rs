@@ -291,15 +291,20 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
             Ok(())
         });
     }
-    let out = Table::with_capacity(entries.len());
-    for (hash, key, value) in entries {
-        match with_target(vm, value.clone(), |vm| vm.call1(block, value))? {
+    let mut out = Table::with_capacity(entries.len());
+    let outer = vm.target.clone();
+    let done = vm.call_each(
+        block,
+        entries,
+        |(_, _, value)| value,
+        |(hash, key, _), value| match value {
             Value::Dropped => {}
             Value::Flat(list) => out.push_known(hash, key, Value::Array(list)),
             value => out.push_known(hash, key, value),
-        }
-    }
-    Ok(Value::hash(out))
+        },
+    );
+    vm.target = outer;
+    done.map(|()| Value::hash(out))
 }
 
 fn keyed(vm: &mut Vm, kind: Keyed, step: impl FnOnce(&mut Vm, &mut Reducer) -> Eval<()>) -> Eval {

@@ -288,8 +288,8 @@ impl Table {
     }
 
     /// A key of another Table, which is not in this one yet.
-    pub(crate) fn push_known(&self, hash: u64, key: Value, value: Value) {
-        self.entries.borrow_mut().push(hash, key, value);
+    pub(crate) fn push_known(&mut self, hash: u64, key: Value, value: Value) {
+        self.entries.get_mut().push(hash, key, value);
     }
 
     pub(crate) fn keys(&self) -> Vec<Value> {

@@ -179,6 +179,52 @@ impl Vm {
         }
     }
 
+    /// Calls a block with one thing's value after the other, which is the target meanwhile (and after the last). What it
+    /// gives goes to `each`, with the thing.
+    pub(crate) fn call_each<T>(
+        &mut self,
+        block: &Block<'_>,
+        things: impl IntoIterator<Item = T>,
+        value: impl Fn(&T) -> &Value,
+        mut each: impl FnMut(T, Value),
+    ) -> Eval<()> {
+        let Block::Proc(proc, kept) = block else {
+            for thing in things {
+                self.target.clone_from(value(&thing));
+                let result = self.call_block(block, std::slice::from_ref(value(&thing)))?;
+                each(thing, result);
+            }
+            return Ok(());
+        };
+        let simple = match &proc.kind {
+            Kind::Code(code, outer) if !proc.lambda && code.parameters.takes_one() => {
+                Some((code, outer))
+            }
+            _ => None,
+        };
+        let mut env = kept.borrow_mut().take();
+        for thing in things {
+            let given = value(&thing);
+            self.target.clone_from(given);
+            let result = match simple {
+                Some((code, outer)) => {
+                    let env = match &mut env {
+                        Some(env) if Rc::strong_count(env) == 1 => env,
+                        place => place.insert(self.spare.block(code.locals, outer)),
+                    };
+                    env.begin(given);
+                    self.run_body(code, env, proc.tag)?
+                }
+                None => self.call_block(block, std::slice::from_ref(given))?,
+            };
+            each(thing, result);
+        }
+        if env.is_some() {
+            *kept.borrow_mut() = env;
+        }
+        Ok(())
+    }
+
     fn run_block(&mut self, code: &Rc<Code>, env: &Rc<Env>, args: &[Value], tag: u64) -> Eval {
         if code.parameters.simple
             && code.parameters.required.len() == args.len()
@@ -191,6 +237,11 @@ impl Vm {
         } else {
             self.bind_block(&code.parameters, args, env)?;
         }
+        self.run_body(code, env, tag)
+    }
+
+    #[inline]
+    fn run_body(&mut self, code: &Code, env: &Rc<Env>, tag: u64) -> Eval {
         loop {
             return match self.deeper(|vm| vm.eval(&code.body, env)) {
                 Err(flow) => match *flow {

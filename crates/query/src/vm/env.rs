@@ -51,6 +51,15 @@ impl Env {
         env
     }
 
+    /// As for a new call: the first local is this, the others nothing.
+    pub(crate) fn begin(&self, value: &Value) {
+        let mut locals = self.locals.borrow_mut();
+        if let Some((first, others)) = locals.split_first_mut() {
+            first.clone_from(value);
+            others.fill(Value::Nil);
+        }
+    }
+
     pub(crate) fn clear(&self) {
         for local in self.locals.borrow_mut().iter_mut() {
             *local = Value::Nil;
