@@ -42,8 +42,11 @@ impl Pipeline<'_> {
                 let Some(length) = go_on(&more)? else { break };
                 small = small.saturating_sub(length);
                 // Parts so small are for tests.
-                if (small == 0 || size < SMALL_BYTES) && !lines.ended() {
-                    let inputs = inputs.collect();
+                if small == 0 || size < SMALL_BYTES {
+                    let inputs: Vec<Input> = inputs.by_ref().collect();
+                    if inputs.is_empty() && lines.ended() {
+                        return Ok(());
+                    }
                     return self.share(lines, &name, number, inputs, query, parallel);
                 }
             }
