@@ -9,7 +9,7 @@ use crate::plan::{self, parallel::Parallel};
 use crate::reducers::packed::PackedScope;
 use crate::reducers::portable::PackedRows;
 use crate::reducers::scope::Scope;
-use crate::scan::{Line, Reader};
+use crate::scan::{Line, Reader, Reprinter};
 use crate::value::Value;
 use crate::value::class::Class;
 use crate::value::exception::{Eval, Flow, error};
@@ -28,6 +28,10 @@ pub(super) struct Pipeline<'a> {
     reader: Rc<RefCell<Reader>>,
     /// The stages keep rows or drop them, and those that are kept are printed as they are.
     passes_on: bool,
+    /// For rows that are printed as they are, from lines that are not.
+    reprinter: Reprinter,
+    /// The last of them.
+    reprinted: String,
     /// For the lines that the reader leaves to the parser.
     pub(super) projection: Projection,
     keys: Keys,
@@ -84,6 +88,8 @@ impl<'a> Pipeline<'a> {
             errors,
             reader,
             passes_on: passed_on.is_some(),
+            reprinter: Reprinter::new(),
+            reprinted: String::new(),
             projection,
             keys: Keys::default(),
             failed: false,
@@ -340,6 +346,11 @@ impl<'a> Pipeline<'a> {
         }
         if verbatim && let Ok(text) = std::str::from_utf8(line) {
             self.printer.write(text);
+            return self.pushed(name, number, Ok(()));
+        }
+        self.reprinted.clear();
+        if self.reprinter.print(line, &mut self.reprinted) {
+            self.printer.write(&self.reprinted);
             return self.pushed(name, number, Ok(()));
         }
         let printed = match Parser::new(line, &mut self.keys).only(&self.projection) {

@@ -248,7 +248,7 @@ fn text(kernel: impl Kernel, bytes: &[u8], start: usize, special: usize) -> Opti
 }
 
 /// Goes past an escape, whose backslash stands before.
-fn escape(bytes: &[u8], at: usize) -> Option<usize> {
+pub(super) fn escape(bytes: &[u8], at: usize) -> Option<usize> {
     match peek(bytes, at) {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
         b'u' => match hex4(bytes, at + 1)? {

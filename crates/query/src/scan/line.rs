@@ -2,8 +2,10 @@
 //! a plan where a key stands as in one.
 
 use super::grammar::{self, Member, Next, Span};
-use super::kernel::{Kernel, Simd};
+use super::index::{Index, Visit};
+use super::kernel::{Kernel, Run, Simd};
 use super::plan::{Followed, Plan};
+use super::wanted::{Fields, Wanted};
 use crate::fast_hash::{self, FastMap};
 use crate::json::parse::Projection;
 
@@ -13,8 +15,11 @@ const PLANS_MAX: usize = 8;
 /// A line that has more keys that no plan expected is a model for others.
 const STRANGE_MAX: usize = 3;
 
-/// So often in a line a plan is looked for again.
+/// So often in a line a plan is looked for again, and half as often after each line in which that was of no use.
 const RETURNS_MAX: usize = 8;
+
+/// Of lines in which it was of no use, the so-manyeth is tried in full again.
+const RETRY: u64 = 64;
 
 /// With all plans learned, the next is learned from such a line as the so-manyeth, then the twice-so-manyeth.
 const PATIENCE: u64 = 64;
@@ -37,7 +42,7 @@ pub(crate) struct Scanner {
     state: State,
 }
 
-pub(super) struct State {
+struct State {
     wanted: Wanted,
     /// The values of the last row, by their place among the fields (or in the plan, when all are wanted).
     found: Vec<Option<Span>>,
@@ -56,12 +61,12 @@ pub(super) struct State {
     patience: u64,
     /// The last row is printed as it stands.
     verbatim: bool,
-}
-
-enum Wanted {
-    /// Fields by their keys.
-    Fields(Vec<Vec<u8>>),
-    All,
+    /// For lines that leave all plans.
+    index: Index,
+    /// So often a plan is looked for again, at present.
+    returns: usize,
+    /// Lines that left all plans for good.
+    lost: u64,
 }
 
 /// What was seen on the way through a line.
@@ -74,7 +79,7 @@ struct Walked {
 }
 
 /// A scanner at a line.
-pub(super) struct Work<'a> {
+struct Work<'a> {
     state: &'a mut State,
     bytes: &'a [u8],
     start: usize,
@@ -86,20 +91,10 @@ impl Scanner {
     }
 
     pub(super) fn with(simd: Simd, projection: &Projection) -> Scanner {
-        let wanted = match projection {
-            Projection::Whole => Wanted::All,
-            Projection::Fields(fields) => {
-                let keys = fields.iter().map(|(key, _)| key.clone().into_bytes());
-                Wanted::Fields(keys.collect())
-            }
-        };
-        let slots = match &wanted {
-            Wanted::Fields(keys) => keys.len(),
-            Wanted::All => 0,
-        };
+        let wanted = Wanted::of(projection);
         let state = State {
+            found: vec![None; wanted.len()],
             wanted,
-            found: vec![None; slots],
             plans: Vec::new(),
             numbers: Vec::new(),
             learned: 0,
@@ -109,6 +104,9 @@ impl Scanner {
             passed: 0,
             patience: PATIENCE,
             verbatim: false,
+            index: Index::default(),
+            returns: RETURNS_MAX,
+            lost: 0,
         };
         Scanner { simd, state }
     }
@@ -117,7 +115,7 @@ impl Scanner {
     #[inline]
     pub(crate) fn line(&mut self, bytes: &[u8], start: usize) -> Line {
         let state = &mut self.state;
-        self.simd.line(Work {
+        self.simd.run(Work {
             state,
             bytes,
             start,
@@ -131,6 +129,13 @@ impl Scanner {
 }
 
 impl Scanner {
+    /// For tests: one that does not look for a plan again in a line that leaves its own.
+    #[cfg(test)]
+    pub(super) fn hasty(mut self) -> Scanner {
+        self.state.returns = 0;
+        self
+    }
+
     /// The plan that the last row followed, and its number among all that were learned.
     pub(super) fn plan(&self) -> Option<(&Plan, u64)> {
         let state = &self.state;
@@ -144,9 +149,11 @@ impl Scanner {
     }
 }
 
-impl Work<'_> {
+impl Run for Work<'_> {
+    type Made = Line;
+
     #[inline(always)]
-    pub(super) fn run(self, kernel: impl Kernel) -> Line {
+    fn run(self, kernel: impl Kernel) -> Line {
         let Work {
             state,
             bytes,
@@ -164,6 +171,7 @@ impl State {
         // Where to follow a plan from.
         let mut place = (!self.plans.is_empty()).then_some((self.plan, 0));
         let mut walked = Walked::default();
+        let mut usual = true;
         loop {
             let mut left = None;
             if let Some((plan, atom)) = place.take() {
@@ -175,6 +183,7 @@ impl State {
                             self.verbatim = regular && self.plans[plan].is_canonical();
                             return Line::Row(end);
                         }
+                        self.returns = RETURNS_MAX;
                         return self.end(kernel, bytes, start, end, walked);
                     }
                     Followed::To(atom, there) => {
@@ -182,6 +191,18 @@ impl State {
                         left = Some((plan, atom));
                     }
                 }
+            }
+            if walked.strange > self.returns && usual {
+                if let Some(end) = self.rest(kernel, bytes, at, at == start) {
+                    self.lost += 1;
+                    self.returns = match self.lost % RETRY {
+                        0 => RETURNS_MAX,
+                        _ => self.returns / 2,
+                    };
+                    walked.strange = walked.strange.max(STRANGE_MAX + 1);
+                    return self.end(kernel, bytes, start, end, walked);
+                }
+                usual = false;
             }
             let member = match kernel.next(bytes, at, at == start) {
                 Some(Next::Member(member)) => member,
@@ -206,7 +227,7 @@ impl State {
                 place = Some((plan, atom));
             } else {
                 walked.strange += 1;
-                if walked.strange <= RETURNS_MAX {
+                if walked.strange <= self.returns {
                     place = self.known_lead(lead);
                 }
             }
@@ -217,6 +238,27 @@ impl State {
                 *atom += 1;
             }
         }
+    }
+
+    /// Goes through the rest of a line, with all its signs at once. Gives where the next begins; `None` when it has to be
+    /// gone through key by key.
+    #[inline(always)]
+    fn rest(&mut self, kernel: impl Kernel, bytes: &[u8], at: usize, first: bool) -> Option<usize> {
+        let (index, found) = (&mut self.index, &mut self.found);
+        let end = kernel.index(index, bytes, at)?;
+        let is_json = match &self.wanted {
+            Wanted::All => index.members(kernel, bytes, at, first, &mut ()),
+            Wanted::Fields(fields) => {
+                let mut noting = Noting {
+                    bytes,
+                    plain: index.is_plain(),
+                    fields,
+                    found,
+                };
+                index.members(kernel, bytes, at, first, &mut noting)
+            }
+        };
+        is_json.then_some(end)
     }
 
     #[inline(always)]
@@ -234,9 +276,9 @@ impl State {
     /// Keeps a value that is wanted and was met outside of a plan.
     #[inline(always)]
     fn note(&mut self, bytes: &[u8], member: &Member) {
-        if let Wanted::Fields(keys) = &self.wanted {
+        if let Wanted::Fields(fields) = &self.wanted {
             let key = &bytes[member.key.0..member.key.1];
-            if let Some(slot) = slot(keys, key, member.plain_key) {
+            if let Some(slot) = fields.slot(key, member.plain_key) {
                 self.found[slot] = Some(member.value);
             }
         }
@@ -287,13 +329,12 @@ impl State {
     }
 
     fn learn(&mut self, bytes: &[u8], end: usize) {
-        let (whole, keys): (bool, &[Vec<u8>]) = match &self.wanted {
-            Wanted::All => (true, &[]),
-            Wanted::Fields(keys) => (false, keys),
+        let whole = matches!(self.wanted, Wanted::All);
+        let slot = |key: &[u8]| match &self.wanted {
+            Wanted::All => None,
+            Wanted::Fields(fields) => fields.slot(key, false),
         };
-        let Some(plan) = Plan::learn(bytes, &self.members, end, whole, |key| {
-            slot(keys, key, false)
-        }) else {
+        let Some(plan) = Plan::learn(bytes, &self.members, end, whole, slot) else {
             return;
         };
         if whole && self.found.len() < plan.len() {
@@ -323,19 +364,23 @@ impl State {
     }
 }
 
-/// Which of the keys a key is. One that is written with escapes is compared as what it means.
-#[inline(always)]
-fn slot(keys: &[Vec<u8>], raw: &[u8], plain: bool) -> Option<usize> {
-    let found = keys.iter().position(|key| key == raw);
-    if found.is_none() && !plain && raw.contains(&b'\\') {
-        return slot_of_escaped(keys, raw);
-    }
-    found
+/// Keeps the values of a line that are wanted.
+struct Noting<'a> {
+    bytes: &'a [u8],
+    plain: bool,
+    fields: &'a Fields,
+    found: &'a mut [Option<Span>],
 }
 
-#[cold]
-#[inline(never)]
-fn slot_of_escaped(keys: &[Vec<u8>], raw: &[u8]) -> Option<usize> {
-    let text = crate::json::parse::unescaped(raw)?;
-    keys.iter().position(|key| key == text.as_bytes())
+impl Visit for Noting<'_> {
+    #[inline(always)]
+    fn member(&mut self, key: (usize, usize), value: Span) -> bool {
+        let key = &self.bytes[key.0..key.1];
+        if (!self.plain || self.fields.may_have(key))
+            && let Some(slot) = self.fields.slot(key, self.plain)
+        {
+            self.found[slot] = Some(value);
+        }
+        true
+    }
 }

@@ -5,6 +5,9 @@
 //! | `line` | a line at a time, with plans and without |
 //! | `plan` | what rows look like, learned from rows: literal bytes and variable values |
 //! | `grammar` | JSON without values: where things end |
+//! | `index` | where all signs of a line stand: for lines that follow no plan |
+//! | `reprint` | a row as it is printed, from its line |
+//! | `wanted` | which keys are looked for |
 //! | `kernel` | a block of bytes at once, with what the CPU has |
 //! | `rows` | what was found, as values |
 //!
@@ -17,12 +20,16 @@
 )]
 
 mod grammar;
+mod index;
 mod kernel;
 mod line;
 mod plan;
+mod reprint;
 mod rows;
+mod wanted;
 
 pub(crate) use line::Line;
+pub(crate) use reprint::Reprinter;
 pub(crate) use rows::Reader;
 
 #[cfg(test)]

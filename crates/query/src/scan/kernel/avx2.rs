@@ -2,17 +2,17 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{Block, Kernel, Line, Next, Span, Work, grammar};
+use super::{Block, Index, Kernel, Marks, Next, Run, Span, Stretch, grammar};
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_sub_epi8,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_setr_epi8, _mm256_shuffle_epi8, _mm256_sub_epi8,
 };
 
 kernel!(
-    /// To have one proves that the CPU has AVX2, BMI1 and BMI2.
+    /// To have one proves that the CPU has AVX2, BMI1, BMI2 and POPCNT.
     Avx2,
-    "avx2,bmi1,bmi2",
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
+    "avx2,bmi1,bmi2,popcnt",
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt")
 );
 
 #[inline]
@@ -58,4 +58,43 @@ fn first_special(block: &Block) -> usize {
         _mm256_or_si256(control, text),
     );
     _mm256_movemask_epi8(special).trailing_zeros() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn marks(stretch: &Stretch) -> Marks {
+    Marks::of(stretch, |half| {
+        let text = load(half);
+        // With the bit set in which `[` differs from `{`, and `]` from `}`, the low half of a byte tells which of the
+        // four signs it may be.
+        let folded = _mm256_or_si256(text, _mm256_set1_epi8(0x20));
+        let sign = _mm256_shuffle_epi8(signs(), text);
+        let control = _mm256_cmpeq_epi8(_mm256_min_epu8(text, _mm256_set1_epi8(0x1f)), text);
+        Marks {
+            quotes: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x22))),
+            backslashes: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x5c))),
+            signs: gather(_mm256_cmpeq_epi8(folded, sign)),
+            controls: gather(control),
+            blanks: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x20))),
+            wide: gather(text),
+        }
+    })
+}
+
+/// The sign whose byte ends in these four bits: `:` 0x3a, `{` 0x7b, `,` 0x2c, `}` 0x7d; for the others zero, which no byte
+/// is when it is compared. The instruction looks it up in each half of the block for itself.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn signs() -> __m256i {
+    _mm256_setr_epi8(
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0, //
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0,
+    )
+}
+
+/// The signs of all bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn gather(marks: __m256i) -> u64 {
+    u64::from(_mm256_movemask_epi8(marks).cast_unsigned())
 }

@@ -3,17 +3,18 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{Block, Kernel, Line, Next, Span, Work, grammar};
+use super::{Block, Index, Kernel, Marks, Next, Run, Span, Stretch, grammar};
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8_mask, _mm256_cmpgt_epu8_mask, _mm256_cmplt_epi8_mask,
-    _mm256_cmpneq_epi8_mask, _mm256_loadu_si256, _mm256_set1_epi8, _mm256_sub_epi8,
+    _mm256_cmplt_epu8_mask, _mm256_cmpneq_epi8_mask, _mm256_loadu_si256, _mm256_movepi8_mask,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_setr_epi8, _mm256_shuffle_epi8, _mm256_sub_epi8,
 };
 
 kernel!(
-    /// To have one proves that the CPU has AVX-512 F, BW and VL, BMI1 and BMI2.
+    /// To have one proves that the CPU has AVX-512 F, BW and VL, BMI1, BMI2 and POPCNT.
     Avx512,
-    "avx512f,avx512bw,avx512vl,bmi1,bmi2",
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
+    "avx512f,avx512bw,avx512vl,bmi1,bmi2,popcnt",
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt")
 );
 
 #[inline]
@@ -45,4 +46,34 @@ fn first_special(block: &Block) -> usize {
     // As signed numbers, control characters and what is not ASCII are both below a blank.
     let other = _mm256_cmplt_epi8_mask(text, _mm256_set1_epi8(0x20));
     (quote | slash | other).trailing_zeros() as usize
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn marks(stretch: &Stretch) -> Marks {
+    Marks::of(stretch, |half| {
+        let text = load(half);
+        let are = |byte| u64::from(_mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(byte)));
+        // As in the kernel for AVX2.
+        let folded = _mm256_or_si256(text, _mm256_set1_epi8(0x20));
+        let sign = _mm256_shuffle_epi8(signs(), text);
+        Marks {
+            quotes: are(0x22),
+            backslashes: are(0x5c),
+            signs: u64::from(_mm256_cmpeq_epi8_mask(folded, sign)),
+            controls: u64::from(_mm256_cmplt_epu8_mask(text, _mm256_set1_epi8(0x20))),
+            blanks: are(0x20),
+            wide: u64::from(_mm256_movepi8_mask(text)),
+        }
+    })
+}
+
+/// The sign whose byte ends in these four bits.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn signs() -> __m256i {
+    _mm256_setr_epi8(
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0, //
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0,
+    )
 }

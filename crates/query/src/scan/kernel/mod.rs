@@ -17,9 +17,9 @@ macro_rules! kernel {
             }
 
             #[inline]
-            pub(super) fn line(self, work: Work<'_>) -> Line {
+            pub(super) fn run<R: Run>(self, task: R) -> R::Made {
                 // SAFETY: `self` proves that the CPU has these features.
-                unsafe { line(self, work) }
+                unsafe { run(self, task) }
             }
         }
 
@@ -43,6 +43,12 @@ macro_rules! kernel {
             }
 
             #[inline(always)]
+            fn marks(self, stretch: &Stretch) -> Marks {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { marks(stretch) }
+            }
+
+            #[inline(always)]
             fn value(self, bytes: &[u8], at: usize) -> Option<Span> {
                 // SAFETY: `self` proves that the CPU has these features.
                 unsafe { value(self, bytes, at) }
@@ -53,11 +59,17 @@ macro_rules! kernel {
                 // SAFETY: `self` proves that the CPU has these features.
                 unsafe { next(self, bytes, at, first) }
             }
+
+            #[inline(always)]
+            fn index(self, index: &mut Index, bytes: &[u8], start: usize) -> Option<usize> {
+                // SAFETY: `self` proves that the CPU has these features.
+                unsafe { index_line(self, index, bytes, start) }
+            }
         }
 
         #[target_feature(enable = $features)]
-        fn line(kernel: $name, work: Work<'_>) -> Line {
-            work.run(kernel)
+        fn run<R: Run>(kernel: $name, task: R) -> R::Made {
+            task.run(kernel)
         }
 
         #[inline(never)]
@@ -71,6 +83,17 @@ macro_rules! kernel {
         fn next(kernel: $name, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
             grammar::next(kernel, bytes, at, first)
         }
+
+        #[inline(never)]
+        #[target_feature(enable = $features)]
+        fn index_line(
+            kernel: $name,
+            index: &mut Index,
+            bytes: &[u8],
+            start: usize,
+        ) -> Option<usize> {
+            index.fill(kernel, bytes, start)
+        }
     };
 }
 
@@ -83,7 +106,7 @@ mod neon;
 mod scalar;
 
 use super::grammar::{self, Next, Span};
-use super::line::{Line, Work};
+use super::index::Index;
 use scalar::Scalar;
 
 /// How many bytes are looked at together.
@@ -91,6 +114,43 @@ pub(super) const BLOCK: usize = 32;
 
 /// Such bytes.
 pub(super) type Block = [u8; BLOCK];
+
+/// How many bytes are marked together: a bit of a word for each.
+pub(super) const STRETCH: usize = 64;
+
+/// Such bytes.
+pub(super) type Stretch = [u8; STRETCH];
+
+/// What stands where in a stretch, the first byte in the lowest bit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    pub(super) quotes: u64,
+    pub(super) backslashes: u64,
+    /// `,` `:` `[` `]` `{` `}`, and the control characters 0x0c and 0x1a.
+    pub(super) signs: u64,
+    /// Bytes below a blank.
+    pub(super) controls: u64,
+    pub(super) blanks: u64,
+    /// Bytes that are not ASCII.
+    pub(super) wide: u64,
+}
+
+impl Marks {
+    /// Of a stretch, from those of its two halves.
+    #[inline(always)]
+    fn of(stretch: &Stretch, half: impl Fn(&Block) -> Marks) -> Marks {
+        let (halves, _) = stretch.as_chunks::<BLOCK>();
+        let (low, high) = (half(&halves[0]), half(&halves[1]));
+        Marks {
+            quotes: low.quotes | high.quotes << BLOCK,
+            backslashes: low.backslashes | high.backslashes << BLOCK,
+            signs: low.signs | high.signs << BLOCK,
+            controls: low.controls | high.controls << BLOCK,
+            blanks: low.blanks | high.blanks << BLOCK,
+            wide: low.wide | high.wide << BLOCK,
+        }
+    }
+}
 
 /// What is asked of a block; [`BLOCK`] when there is no such byte.
 pub(super) trait Kernel: Copy {
@@ -101,11 +161,23 @@ pub(super) trait Kernel: Copy {
     /// The first byte that is not plain text within a JSON string: a quote, a backslash, a control character, or not
     /// ASCII.
     fn first_special(self, block: &Block) -> usize;
+    /// What stands where.
+    fn marks(self, stretch: &Stretch) -> Marks;
 
     /// [`grammar::value`], not inlined.
     fn value(self, bytes: &[u8], at: usize) -> Option<Span>;
     /// [`grammar::next`], not inlined.
     fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next>;
+    /// [`Index::fill`], not inlined.
+    fn index(self, index: &mut Index, bytes: &[u8], start: usize) -> Option<usize>;
+}
+
+/// What is done with a kernel, whichever it is.
+pub(super) trait Run {
+    type Made;
+
+    /// To be inlined, with all it calls but what is known to be large.
+    fn run(self, kernel: impl Kernel) -> Self::Made;
 }
 
 /// A kernel that this CPU can run.
@@ -139,20 +211,38 @@ impl Simd {
         Simd::all().last().unwrap_or(Simd::Scalar(Scalar))
     }
 
-    /// Goes past a line, in code that is compiled for this CPU as a whole.
+    /// Does it in code that is compiled for this CPU as a whole.
     #[inline]
-    pub(super) fn line(self, work: Work<'_>) -> Line {
+    pub(super) fn run<R: Run>(self, task: R) -> R::Made {
         match self {
-            Simd::Scalar(kernel) => work.run(kernel),
+            Simd::Scalar(kernel) => task.run(kernel),
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx2(kernel) => kernel.line(work),
+            Simd::Avx2(kernel) => kernel.run(task),
             #[cfg(target_arch = "x86_64")]
-            Simd::Avx512(kernel) => kernel.line(work),
+            Simd::Avx512(kernel) => kernel.run(task),
             #[cfg(target_arch = "aarch64")]
-            Simd::Neon(kernel) => kernel.line(work),
+            Simd::Neon(kernel) => kernel.run(task),
         }
     }
 }
+
+/// Runs the same for whichever kernel it is.
+#[cfg(test)]
+macro_rules! with_kernel {
+    ($simd:expr, $kernel:ident => $run:expr) => {
+        match $simd {
+            Simd::Scalar($kernel) => $run,
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx2($kernel) => $run,
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx512($kernel) => $run,
+            #[cfg(target_arch = "aarch64")]
+            Simd::Neon($kernel) => $run,
+        }
+    };
+}
+#[cfg(test)]
+pub(super) use with_kernel;
 
 #[cfg(test)]
 mod tests;

@@ -2,10 +2,11 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{BLOCK, Block, Kernel, Line, Next, Span, Work, grammar};
+use super::{BLOCK, Block, Index, Kernel, Marks, Next, Run, Span, Stretch, grammar};
 use std::arch::aarch64::{
-    uint8x16_t, vceqq_u8, vcgtq_u8, vcltq_u8, vdupq_n_u8, vget_lane_u64, vld1q_u8, vmvnq_u8,
-    vorrq_u8, vreinterpret_u64_u8, vreinterpretq_u16_u8, vshrn_n_u16, vsubq_u8,
+    uint8x16_t, vandq_u8, vceqq_u8, vcgtq_u8, vcltq_u8, vdupq_n_u8, vget_lane_u64, vgetq_lane_u64,
+    vld1q_u8, vmvnq_u8, vorrq_u8, vpaddq_u8, vqtbl1q_u8, vreinterpret_u64_u8, vreinterpretq_u16_u8,
+    vreinterpretq_u64_u8, vshrn_n_u16, vsubq_u8,
 };
 
 kernel!(
@@ -73,4 +74,50 @@ fn first_special(block: &Block) -> usize {
     };
     let [low, high] = load(block);
     first([special(low), special(high)])
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn marks(stretch: &Stretch) -> Marks {
+    Marks::of(stretch, |half| {
+        let text = load(half);
+        let are = |byte| gather(text.map(|text| vceqq_u8(text, vdupq_n_u8(byte))));
+        Marks {
+            quotes: are(0x22),
+            backslashes: are(0x5c),
+            signs: gather(text.map(|text| {
+                // As in the kernel for AVX2.
+                let folded = vorrq_u8(text, vdupq_n_u8(0x20));
+                let low = vandq_u8(text, vdupq_n_u8(0x0f));
+                vceqq_u8(folded, vqtbl1q_u8(signs(), low))
+            })),
+            controls: gather(text.map(|text| vcltq_u8(text, vdupq_n_u8(0x20)))),
+            blanks: are(0x20),
+            wide: gather(text.map(|text| vcgtq_u8(text, vdupq_n_u8(0x7f)))),
+        }
+    })
+}
+
+/// The sign whose byte ends in these four bits.
+#[inline]
+#[target_feature(enable = "neon")]
+fn signs() -> uint8x16_t {
+    const SIGNS: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0];
+    // SAFETY: sixteen bytes that may be read.
+    unsafe { vld1q_u8(SIGNS.as_ptr()) }
+}
+
+/// A bit for each byte that is marked (all its bits set).
+#[inline]
+#[target_feature(enable = "neon")]
+fn gather(marks: [uint8x16_t; 2]) -> u64 {
+    const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+    // SAFETY: sixteen bytes that may be read.
+    let bits = unsafe { vld1q_u8(BITS.as_ptr()) };
+    let [low, high] = marks.map(|marks| vandq_u8(marks, bits));
+    // Neighbours are added until eight bytes are one.
+    let sums = vpaddq_u8(low, high);
+    let sums = vpaddq_u8(sums, sums);
+    let sums = vpaddq_u8(sums, sums);
+    vgetq_lane_u64::<0>(vreinterpretq_u64_u8(sums)) & 0xffff_ffff
 }

@@ -1,6 +1,6 @@
 //! Eight bytes at once in a plain word: for any CPU, and what the others are measured against.
 
-use super::{BLOCK, Block, Kernel, Next, Span, grammar};
+use super::{BLOCK, Block, Index, Kernel, Marks, Next, Span, Stretch, grammar};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::scan) struct Scalar;
@@ -12,6 +12,14 @@ const HIGH: u64 = 0x8080_8080_8080_8080;
 #[inline(always)]
 fn zeros(word: u64) -> u64 {
     word.wrapping_sub(ONES) & !word & HIGH
+}
+
+/// A bit for each byte of a word that is not zero.
+#[inline(always)]
+fn gather(word: u64) -> u64 {
+    let some = ((word & !HIGH) + !HIGH | word) & HIGH;
+    // Each bit comes to its place in the highest byte.
+    (some >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 /// The first byte that a word's marks show.
@@ -53,6 +61,30 @@ impl Kernel for Scalar {
         })
     }
 
+    #[inline(always)]
+    fn marks(self, stretch: &Stretch) -> Marks {
+        let mut marks = Marks::default();
+        let (words, _) = stretch.as_chunks::<8>();
+        for (at, word) in words.iter().enumerate() {
+            let word = u64::from_le_bytes(*word);
+            let place = at * 8;
+            let are = |word: u64, byte: u64| (gather(word ^ (ONES * byte)) ^ 0xff) << place;
+            // With the bit set in which `[` differs from `{`, and `]` from `}`.
+            let folded = word | ONES * 0x20;
+            let high = word & HIGH;
+            // Bytes of at least 0x20 reach the high bit with so much more.
+            let text = (word & !HIGH) + ONES * 0x60 | word;
+            marks.quotes |= are(word, 0x22);
+            marks.backslashes |= are(word, 0x5c);
+            marks.signs |=
+                are(folded, 0x2c) | are(folded, 0x3a) | are(folded, 0x7b) | are(folded, 0x7d);
+            marks.controls |= gather(!text & HIGH) << place;
+            marks.blanks |= are(word, 0x20);
+            marks.wide |= gather(high) << place;
+        }
+        marks
+    }
+
     #[inline(never)]
     fn value(self, bytes: &[u8], at: usize) -> Option<Span> {
         grammar::value(self, bytes, at)
@@ -61,5 +93,10 @@ impl Kernel for Scalar {
     #[inline(never)]
     fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
         grammar::next(self, bytes, at, first)
+    }
+
+    #[inline(never)]
+    fn index(self, index: &mut Index, bytes: &[u8], start: usize) -> Option<usize> {
+        index.fill(self, bytes, start)
     }
 }

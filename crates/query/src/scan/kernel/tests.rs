@@ -1,7 +1,6 @@
 //! Every kernel that this CPU has against what a byte at a time gives.
 
-use super::scalar::Scalar;
-use super::{BLOCK, Block, Kernel, Simd};
+use super::{BLOCK, Block, Kernel, Marks, STRETCH, Simd, Stretch};
 use proptest::prelude::*;
 
 fn by_bytes(block: &Block, is: impl Fn(usize, u8) -> bool) -> usize {
@@ -25,16 +24,42 @@ fn check(kernel: impl Kernel, block: &Block, other: &Block) {
 }
 
 fn check_all(block: &Block, other: &Block) {
-    check(Scalar, block, other);
     for simd in Simd::all() {
-        match simd {
-            Simd::Scalar(kernel) => check(kernel, block, other),
-            #[cfg(target_arch = "x86_64")]
-            Simd::Avx2(kernel) => check(kernel, block, other),
-            #[cfg(target_arch = "x86_64")]
-            Simd::Avx512(kernel) => check(kernel, block, other),
-            #[cfg(target_arch = "aarch64")]
-            Simd::Neon(kernel) => check(kernel, block, other),
+        with_kernel!(simd, kernel => check(kernel, block, other));
+    }
+}
+
+fn marks_by_bytes(stretch: &Stretch) -> Marks {
+    let bits = |is: fn(u8) -> bool| {
+        let marked = stretch.iter().enumerate().filter(|(_, byte)| is(**byte));
+        marked.fold(0, |bits, (at, _)| bits | 1 << at)
+    };
+    Marks {
+        quotes: bits(|byte| byte == b'"'),
+        backslashes: bits(|byte| byte == b'\\'),
+        signs: bits(|byte| b",:[]{}\x0c\x1a".contains(&byte)),
+        controls: bits(|byte| byte < 0x20),
+        blanks: bits(|byte| byte == b' '),
+        wide: bits(|byte| !byte.is_ascii()),
+    }
+}
+
+fn check_marks(stretch: &Stretch) {
+    for simd in Simd::all() {
+        let marks = with_kernel!(simd, kernel => kernel.marks(stretch));
+        assert_eq!(marks, marks_by_bytes(stretch), "{simd:?}: {stretch:?}");
+    }
+}
+
+#[test]
+fn every_byte_at_every_place_has_its_marks() {
+    for background in [b'0', b'"', b',', 0, 0xff] {
+        for byte in 0..=u8::MAX {
+            for at in 0..STRETCH {
+                let mut stretch = [background; STRETCH];
+                stretch[at] = byte;
+                check_marks(&stretch);
+            }
         }
     }
 }
@@ -54,6 +79,14 @@ fn every_byte_at_every_place_is_told_from_digits_and_from_text() {
 }
 
 proptest! {
+    #[test]
+    fn kernels_mark_any_bytes_alike(low: [u8; 32], high: [u8; 32]) {
+        let mut stretch = [0; STRETCH];
+        stretch[..32].copy_from_slice(&low);
+        stretch[32..].copy_from_slice(&high);
+        check_marks(&stretch);
+    }
+
     #[test]
     fn kernels_agree_on_any_bytes(block: [u8; BLOCK], digits in "[0-9]{0,32}", same in 0..=BLOCK) {
         let mut other = block;

@@ -1,0 +1,206 @@
+//! Prints a row from the bytes of its line: what stands there is copied where it is in the form in which it is printed,
+//! and only what is not (a fraction, an escape, a list) is parsed. For rows that are passed on as they are.
+
+use super::grammar::{Kind, Span};
+use super::index::{Index, Visit};
+use super::kernel::{Kernel, Run, Simd};
+use crate::fast_hash;
+use crate::json::parse::{Keys, Parser, Projection};
+use crate::json::print;
+
+/// A row with more keys is left to the parser.
+const KEYS_MAX: usize = 1 << 12;
+
+/// Prints rows.
+pub(crate) struct Reprinter {
+    simd: Simd,
+    state: State,
+}
+
+#[derive(Default)]
+struct State {
+    index: Index,
+    seen: Seen,
+    /// For values that are parsed.
+    keys: Keys,
+}
+
+impl Reprinter {
+    pub(crate) fn new() -> Reprinter {
+        Reprinter::with(Simd::best())
+    }
+
+    pub(super) fn with(simd: Simd) -> Reprinter {
+        let state = State::default();
+        Reprinter { simd, state }
+    }
+
+    /// Appends to `out` what parsing and printing the row of this line (with or without its end) would give, and a
+    /// line's end. False, with nothing appended, when that has to be done: the line may be no row, or a key comes twice.
+    pub(crate) fn print(&mut self, line: &[u8], out: &mut String) -> bool {
+        let begin = out.len();
+        let Ok(text) = std::str::from_utf8(line) else {
+            return false;
+        };
+        let state = &mut self.state;
+        let printed = self.simd.run(Printing { state, text, out });
+        if printed {
+            out.push_str("}\n");
+        } else {
+            out.truncate(begin);
+        }
+        printed
+    }
+}
+
+struct Printing<'a> {
+    state: &'a mut State,
+    text: &'a str,
+    out: &'a mut String,
+}
+
+impl Run for Printing<'_> {
+    type Made = bool;
+
+    #[inline(always)]
+    fn run(self, kernel: impl Kernel) -> bool {
+        let State { index, seen, keys } = self.state;
+        let bytes = self.text.as_bytes();
+        if kernel.index(index, bytes, 0).is_none() {
+            return false;
+        }
+        seen.clear();
+        let mut copying = Copying {
+            text: self.text,
+            out: self.out,
+            plain: index.is_plain(),
+            seen,
+            keys,
+            sign: b'{',
+            from: 0,
+            to: 0,
+        };
+        let whole = index.members(kernel, bytes, 0, true, &mut copying);
+        copying.flush();
+        whole
+    }
+}
+
+/// Copies pieces of a text; those that stand side by side at once.
+struct Copying<'a> {
+    text: &'a str,
+    out: &'a mut String,
+    /// There are no escapes.
+    plain: bool,
+    seen: &'a mut Seen,
+    keys: &'a mut Keys,
+    /// What stands before the next key.
+    sign: u8,
+    from: usize,
+    to: usize,
+}
+
+impl Visit for Copying<'_> {
+    #[inline(always)]
+    fn member(&mut self, key: (usize, usize), value: Span) -> bool {
+        let bytes = self.text.as_bytes();
+        if self.is_escaped(key.0, key.1) || !self.seen.is_new(&bytes[key.0..key.1]) {
+            return false;
+        }
+        // The sign and the key's first quote; the other quote and the colon.
+        if bytes.get(key.0 - 2) == Some(&self.sign) {
+            self.piece(key.0 - 2, key.1 + 2);
+        } else {
+            self.flush();
+            self.out.push(char::from(self.sign));
+            self.piece(key.0 - 1, key.1 + 2);
+        }
+        self.sign = b',';
+        let Span { start, end, kind } = value;
+        let as_it_stands = match kind {
+            Kind::Digits | Kind::Plain => true,
+            Kind::Text => !self.is_escaped(start, end),
+            Kind::Number => false,
+            Kind::Other => matches!(bytes[start], b't' | b'f' | b'n'),
+        };
+        if as_it_stands {
+            self.piece(start, end);
+            return true;
+        }
+        self.parsed(&bytes[start..end])
+    }
+}
+
+impl Copying<'_> {
+    #[inline(always)]
+    fn is_escaped(&self, from: usize, to: usize) -> bool {
+        !self.plain && self.text.as_bytes()[from..to].contains(&b'\\')
+    }
+
+    #[inline(always)]
+    fn piece(&mut self, from: usize, to: usize) {
+        if from != self.to {
+            self.flush();
+            self.from = from;
+        }
+        self.to = to;
+    }
+
+    fn flush(&mut self) {
+        let (from, to) = (self.from, self.to);
+        self.out
+            .push_str(self.text.get(from..to).unwrap_or_default());
+        self.from = to;
+    }
+
+    #[inline(never)]
+    fn parsed(&mut self, value: &[u8]) -> bool {
+        self.flush();
+        let value = Parser::new(value, self.keys).only(&Projection::Whole);
+        value.is_ok_and(|value| print::compact(self.out, &value).is_ok())
+    }
+}
+
+/// The keys of a row, by their hashes.
+#[derive(Default)]
+struct Seen {
+    /// Open addressing: the number of the row, and the hash. A power of two, at most half full.
+    places: Vec<(u64, u64)>,
+    row: u64,
+    count: usize,
+}
+
+impl Seen {
+    fn clear(&mut self) {
+        if self.places.is_empty() {
+            self.places.resize(2 * KEYS_MAX, (0, 0));
+        }
+        self.row += 1;
+        self.count = 0;
+    }
+
+    /// False for a key that was seen, or has the hash of one that was, and when there are too many.
+    #[inline(always)]
+    fn is_new(&mut self, key: &[u8]) -> bool {
+        let hash = fast_hash::of_bytes(key);
+        let mask = self.places.len() - 1;
+        let mut at = hash as usize & mask;
+        while let Some((row, known)) = self.places.get(at)
+            && *row == self.row
+        {
+            if *known == hash {
+                return false;
+            }
+            at = (at + 1) & mask;
+        }
+        if self.count == KEYS_MAX {
+            return false;
+        }
+        self.count += 1;
+        self.places[at] = (self.row, hash);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Which keys are looked for, and a quick answer for those that are not: most of a row.
+
+use crate::json::parse::{self, Projection};
+
+#[derive(Debug)]
+pub(super) enum Wanted {
+    Fields(Fields),
+    All,
+}
+
+/// Some fields by their keys.
+#[derive(Debug)]
+pub(super) struct Fields {
+    keys: Vec<Vec<u8>>,
+    /// A bit for each [`sketch`] of a key.
+    sketches: [u64; 4],
+}
+
+impl Wanted {
+    pub(super) fn of(projection: &Projection) -> Wanted {
+        let Projection::Fields(fields) = projection else {
+            return Wanted::All;
+        };
+        let keys = fields.iter().map(|(key, _)| key.clone().into_bytes());
+        let keys: Vec<Vec<u8>> = keys.collect();
+        let mut sketches = [0; 4];
+        for key in &keys {
+            let sketch = sketch(key);
+            sketches[usize::from(sketch >> 6)] |= 1 << (sketch & 63);
+        }
+        Wanted::Fields(Fields { keys, sketches })
+    }
+
+    /// How many places there are for values.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Wanted::Fields(fields) => fields.keys.len(),
+            Wanted::All => 0,
+        }
+    }
+}
+
+impl Fields {
+    /// Which of the keys a key is. One that is written with escapes is compared as what it means.
+    #[inline(always)]
+    pub(super) fn slot(&self, raw: &[u8], plain: bool) -> Option<usize> {
+        let found = self.keys.iter().position(|key| key == raw);
+        if found.is_none() && !plain && raw.contains(&b'\\') {
+            return self.slot_of_escaped(raw);
+        }
+        found
+    }
+
+    /// False when a key without escapes is none of the keys.
+    #[inline(always)]
+    pub(super) fn may_have(&self, raw: &[u8]) -> bool {
+        let sketch = sketch(raw);
+        self.sketches[usize::from(sketch >> 6)] >> (sketch & 63) & 1 == 1
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn slot_of_escaped(&self, raw: &[u8]) -> Option<usize> {
+        let text = parse::unescaped(raw)?;
+        self.keys.iter().position(|key| key == text.as_bytes())
+    }
+}
+
+/// Of a key's length and its last eight bytes: many keys begin alike.
+#[inline(always)]
+fn sketch(key: &[u8]) -> u8 {
+    let word = match key.last_chunk() {
+        Some(last) => u64::from_le_bytes(*last),
+        None => short(key),
+    };
+    let mixed = (word ^ key.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as u8
+}
+
+#[inline(always)]
+fn short(key: &[u8]) -> u64 {
+    key.iter()
+        .fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
