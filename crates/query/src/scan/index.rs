@@ -19,6 +19,10 @@ pub(super) struct Index {
     count: usize,
     /// Whether there are backslashes, or anything but ASCII.
     unusual: bool,
+    /// Whether there are blanks between signs.
+    spaced: bool,
+    /// Whether there is anything else than digits outside of strings.
+    words: bool,
 }
 
 /// To whom members are shown. A closure could not be told to become part of what is compiled for a certain CPU.
@@ -60,7 +64,8 @@ impl Index {
         self.count = 0;
         self.unusual = false;
         let mut carry = Carry::default();
-        let mut wide = 0;
+        // What was met so far, and what must not be.
+        let (mut wide, mut spaced, mut words, mut wrong) = (0, 0, 0, 0);
         // Where the last escape ends.
         let mut escaped = start;
         let mut at = start;
@@ -75,31 +80,39 @@ impl Index {
             }
             let within = within(marks.quotes) ^ carry.within;
             // Tabs and the like are rare, but for the line's end.
-            let (mut tabs, mut line) = (0, u64::MAX);
+            let mut line = u64::MAX;
             let mut end = None;
             if marks.controls != 0 {
-                let place;
-                (tabs, place) = controls(marks.controls & !within, bytes, at)?;
+                let (tabs, place) = controls(marks.controls & !within, bytes, at)?;
+                marks.blanks |= tabs;
                 if let Some(place) = place {
                     line = (1 << place) - 1;
                     end = Some(at + place as usize);
                 }
-                if marks.controls & within & line != 0 {
-                    return None;
-                }
+                wrong |= marks.controls & within & line;
             }
-            let signs = marks.signs & !within & line;
-            let blank = (marks.blanks | tabs) & !within & line;
-            let closed = marks.quotes & !within & line;
-            let open = (signs | blank) << 1 | carry.sign;
-            // After a string comes a sign; a blank comes after a sign or a blank.
-            if ((closed << 1 | carry.closed) & !signs & line) | (blank & !open) != 0 {
-                return None;
-            }
+            let outside = !within & line;
+            let signs = marks.signs & outside;
+            let blank = marks.blanks & outside;
+            let closed = marks.quotes & outside;
+            // After a string comes a sign; a blank, and a string, comes after a sign or a blank.
+            let opened = marks.quotes & within & line;
+            wrong |= (closed << 1 | carry.closed) & !signs & line;
+            wrong |= (blank | opened) & !((signs | blank) << 1 | carry.sign);
+            spaced |= blank;
+            words |= outside & !(signs | blank | closed | marks.digits);
             wide |= marks.wide & line;
             self.push(at - start, signs);
             if let Some(end) = end {
-                return self.done(bytes, start, end, wide != 0);
+                if wrong != 0 {
+                    return None;
+                }
+                (self.spaced, self.words) = (spaced != 0, words != 0);
+                if wide != 0 {
+                    std::str::from_utf8(&bytes[start..end]).ok()?;
+                    self.unusual = true;
+                }
+                return Some((end + 1).min(bytes.len()));
             }
             carry = Carry {
                 within: 0_u64.wrapping_sub(within >> 63),
@@ -147,15 +160,6 @@ impl Index {
         self.count += count;
     }
 
-    #[inline(always)]
-    fn done(&mut self, bytes: &[u8], start: usize, end: usize, wide: bool) -> Option<usize> {
-        if wide {
-            std::str::from_utf8(&bytes[start..end]).ok()?;
-            self.unusual = true;
-        }
-        Some((end + 1).min(bytes.len()))
-    }
-
     /// Shows each member to `visit`, from the place on that was indexed. False when the rest of the line is no JSON, or
     /// unusual, or `visit` wants no more: what was shown does not count then.
     #[inline(always)]
@@ -184,6 +188,7 @@ impl Index {
         } else {
             Kind::Plain
         };
+        let (spaced, words) = (self.spaced, self.words);
         let mut places = self.places.get(..self.count)?;
         let mut at = start + *places.first()? as usize;
         if at != start {
@@ -202,23 +207,25 @@ impl Index {
                 return None;
             };
             let (colon, end) = (start + *colon as usize, start + *end as usize);
-            let key = after(bytes, at);
-            // No sign stands in between, so a quote at each end is those of one string.
-            let quoted = peek(bytes, key) == b'"' && colon > key + 1 && bytes[colon - 1] == b'"';
-            if !quoted || bytes[colon] != b':' {
+            // A string that begins here ends before the next sign, right before it: that is known of all strings.
+            let quote = after(bytes, at, spaced);
+            let from = after(bytes, colon, spaced);
+            if peek(bytes, quote) != b'"' || peek(bytes, colon) != b':' {
                 return None;
             }
-            let key = (key + 1, colon - 1);
-            let at_value = after(bytes, colon);
+            let key = (quote + 1, colon - 1);
             let value = |kind| Span {
-                start: at_value,
+                start: from,
                 end,
                 kind,
             };
-            let span = match peek(bytes, at_value) {
-                b'"' if end > at_value + 1 && bytes[end - 1] == b'"' => value(text),
+            let span = match peek(bytes, from) {
+                b'"' => value(text),
+                b'0' if !words && from + 1 == end => value(Kind::Digits),
+                // What is neither a sign nor a blank is a digit.
+                b'1'..=b'9' if !words => value(Kind::Digits),
                 b'{' | b'[' => {
-                    let span = kernel.value(bytes, at_value)?;
+                    let span = kernel.value(bytes, from)?;
                     let inner = places.iter();
                     let inner = inner.take_while(|place| start + (**place as usize) < span.end);
                     places = &places[inner.count()..];
@@ -229,13 +236,13 @@ impl Index {
                     continue;
                 }
                 _ => {
-                    let count = ask(bytes, at_value, |block| kernel.first_non_digit(block));
+                    let count = ask(bytes, from, |block| kernel.first_non_digit(block));
                     // A zero stands alone, or not first.
-                    let zeros = usize::from(bytes[at_value] == b'0') * count;
-                    if count > 0 && count < BLOCK && zeros < 2 && at_value + count == end {
+                    let zeros = usize::from(bytes[from] == b'0') * count;
+                    if count > 0 && count < BLOCK && zeros < 2 && from + count == end {
                         value(Kind::Digits)
                     } else {
-                        let span = kernel.value(bytes, at_value)?;
+                        let span = kernel.value(bytes, from)?;
                         if span.end != end {
                             return None;
                         }
@@ -254,11 +261,12 @@ impl Index {
 
 /// What follows a sign.
 #[inline(always)]
-fn after(bytes: &[u8], sign: usize) -> usize {
-    if peek(bytes, sign + 1) > b' ' {
-        return sign + 1;
+fn after(bytes: &[u8], sign: usize, spaced: bool) -> usize {
+    if spaced {
+        blanks(bytes, sign + 1)
+    } else {
+        sign + 1
     }
-    blanks(bytes, sign + 1)
 }
 
 /// Sets the bits from each quote that begins a string to before the one that ends it.

@@ -375,9 +375,8 @@ struct Noting<'a> {
 impl Visit for Noting<'_> {
     #[inline(always)]
     fn member(&mut self, key: (usize, usize), value: Span) -> bool {
-        let key = &self.bytes[key.0..key.1];
-        if (!self.plain || self.fields.may_have(key))
-            && let Some(slot) = self.fields.slot(key, self.plain)
+        if (!self.plain || self.fields.may_have(self.bytes, key))
+            && let Some(slot) = self.fields.slot(&self.bytes[key.0..key.1], self.plain)
         {
             self.found[slot] = Some(value);
         }

@@ -298,7 +298,10 @@ fn lines() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 8 } else { 2000 },
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn lines_are_read_as_the_parser_reads_them(bytes in lines(), at in 0..5usize) {

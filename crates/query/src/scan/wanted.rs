@@ -25,7 +25,11 @@ impl Wanted {
         let keys: Vec<Vec<u8>> = keys.collect();
         let mut sketches = [0; 4];
         for key in &keys {
-            let sketch = sketch(key);
+            let mut last = [0; 8];
+            for (to, from) in last.iter_mut().rev().zip(key.iter().rev()) {
+                *to = *from;
+            }
+            let sketch = sketch(u64::from_le_bytes(last), key.len());
             sketches[usize::from(sketch >> 6)] |= 1 << (sketch & 63);
         }
         Wanted::Fields(Fields { keys, sketches })
@@ -51,10 +55,13 @@ impl Fields {
         found
     }
 
-    /// False when a key without escapes is none of the keys.
+    /// False when a key without escapes, which stands here, is none of the keys.
     #[inline(always)]
-    pub(super) fn may_have(&self, raw: &[u8]) -> bool {
-        let sketch = sketch(raw);
+    pub(super) fn may_have(&self, bytes: &[u8], (start, end): (usize, usize)) -> bool {
+        let Some(last) = bytes.get(..end).and_then(<[u8]>::last_chunk) else {
+            return true;
+        };
+        let sketch = sketch(u64::from_le_bytes(*last), end - start);
         self.sketches[usize::from(sketch >> 6)] >> (sketch & 63) & 1 == 1
     }
 
@@ -66,19 +73,11 @@ impl Fields {
     }
 }
 
-/// Of a key's length and its last eight bytes: many keys begin alike.
+/// Of a key's length and its last eight bytes: many keys begin alike. What stands before a shorter key does not count.
 #[inline(always)]
-fn sketch(key: &[u8]) -> u8 {
-    let word = match key.last_chunk() {
-        Some(last) => u64::from_le_bytes(*last),
-        None => short(key),
-    };
-    let mixed = (word ^ key.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn sketch(last: u64, length: usize) -> u8 {
+    let over = 8_usize.saturating_sub(length) * 8;
+    let own = last.checked_shr(over as u32).unwrap_or(0);
+    let mixed = (own ^ length as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
-}
-
-#[inline(always)]
-fn short(key: &[u8]) -> u64 {
-    key.iter()
-        .fold(0, |word, byte| word << 8 | u64::from(*byte))
 }

@@ -70,12 +70,15 @@ fn marks(stretch: &Stretch) -> Marks {
         let folded = _mm256_or_si256(text, _mm256_set1_epi8(0x20));
         let sign = _mm256_shuffle_epi8(signs(), text);
         let control = _mm256_cmpeq_epi8(_mm256_min_epu8(text, _mm256_set1_epi8(0x1f)), text);
+        let digit = _mm256_sub_epi8(text, _mm256_set1_epi8(0x30));
+        let is_digit = _mm256_cmpeq_epi8(_mm256_min_epu8(digit, _mm256_set1_epi8(9)), digit);
         Marks {
             quotes: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x22))),
             backslashes: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x5c))),
             signs: gather(_mm256_cmpeq_epi8(folded, sign)),
             controls: gather(control),
             blanks: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x20))),
+            digits: gather(is_digit),
             wide: gather(text),
         }
     })

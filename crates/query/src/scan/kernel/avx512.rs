@@ -57,12 +57,14 @@ fn marks(stretch: &Stretch) -> Marks {
         // As in the kernel for AVX2.
         let folded = _mm256_or_si256(text, _mm256_set1_epi8(0x20));
         let sign = _mm256_shuffle_epi8(signs(), text);
+        let digit = _mm256_sub_epi8(text, _mm256_set1_epi8(0x30));
         Marks {
             quotes: are(0x22),
             backslashes: are(0x5c),
             signs: u64::from(_mm256_cmpeq_epi8_mask(folded, sign)),
             controls: u64::from(_mm256_cmplt_epu8_mask(text, _mm256_set1_epi8(0x20))),
             blanks: are(0x20),
+            digits: u64::from(_mm256_cmplt_epu8_mask(digit, _mm256_set1_epi8(10))),
             wide: u64::from(_mm256_movepi8_mask(text)),
         }
     })

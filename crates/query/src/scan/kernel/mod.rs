@@ -13,7 +13,7 @@ macro_rules! kernel {
 
         impl $name {
             pub(super) fn detect() -> Option<$name> {
-                ($has && !cfg!(miri)).then_some($name(()))
+                ($has).then_some($name(()))
             }
 
             #[inline]
@@ -131,6 +131,7 @@ pub(super) struct Marks {
     /// Bytes below a blank.
     pub(super) controls: u64,
     pub(super) blanks: u64,
+    pub(super) digits: u64,
     /// Bytes that are not ASCII.
     pub(super) wide: u64,
 }
@@ -147,6 +148,7 @@ impl Marks {
             signs: low.signs | high.signs << BLOCK,
             controls: low.controls | high.controls << BLOCK,
             blanks: low.blanks | high.blanks << BLOCK,
+            digits: low.digits | high.digits << BLOCK,
             wide: low.wide | high.wide << BLOCK,
         }
     }

@@ -93,6 +93,9 @@ fn marks(stretch: &Stretch) -> Marks {
             })),
             controls: gather(text.map(|text| vcltq_u8(text, vdupq_n_u8(0x20)))),
             blanks: are(0x20),
+            digits: gather(
+                text.map(|text| vcltq_u8(vsubq_u8(text, vdupq_n_u8(0x30)), vdupq_n_u8(10))),
+            ),
             wide: gather(text.map(|text| vcgtq_u8(text, vdupq_n_u8(0x7f)))),
         }
     })

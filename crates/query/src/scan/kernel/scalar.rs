@@ -17,7 +17,7 @@ fn zeros(word: u64) -> u64 {
 /// A bit for each byte of a word that is not zero.
 #[inline(always)]
 fn gather(word: u64) -> u64 {
-    let some = ((word & !HIGH) + !HIGH | word) & HIGH;
+    let some = (((word & !HIGH) + !HIGH) | word) & HIGH;
     // Each bit comes to its place in the highest byte.
     (some >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
@@ -70,16 +70,20 @@ impl Kernel for Scalar {
             let place = at * 8;
             let are = |word: u64, byte: u64| (gather(word ^ (ONES * byte)) ^ 0xff) << place;
             // With the bit set in which `[` differs from `{`, and `]` from `}`.
-            let folded = word | ONES * 0x20;
+            let folded = word | (ONES * 0x20);
             let high = word & HIGH;
             // Bytes of at least 0x20 reach the high bit with so much more.
-            let text = (word & !HIGH) + ONES * 0x60 | word;
+            let text = ((word & !HIGH) + ONES * 0x60) | word;
             marks.quotes |= are(word, 0x22);
             marks.backslashes |= are(word, 0x5c);
             marks.signs |=
                 are(folded, 0x2c) | are(folded, 0x3a) | are(folded, 0x7b) | are(folded, 0x7d);
             marks.controls |= gather(!text & HIGH) << place;
             marks.blanks |= are(word, 0x20);
+            // As in `first_non_digit`.
+            let low = (word & (ONES * 0x7f)).wrapping_add(ONES * 6);
+            let other = ((word ^ (ONES * 0x30)) | (low ^ (ONES * 0x30))) & (ONES * 0xf0);
+            marks.digits |= (gather(other) ^ 0xff) << place;
             marks.wide |= gather(high) << place;
         }
         marks
