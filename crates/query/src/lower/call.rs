@@ -49,7 +49,7 @@ const FUNCTIONS: &[&str] = &[
     "method",
 ];
 
-const LIBRARIES: &[&str] = &["time", "json", "date", "bigdecimal/util"];
+const LIBRARIES: &[&str] = &["time", "json", "set", "date", "bigdecimal/util"];
 
 /// Calls that hand on a reducer's result untouched.
 const TRANSPARENT: &[&str] = &["then", "yield_self", "tap", "itself"];
@@ -354,7 +354,7 @@ impl Lower {
         {
             return self.fail(
                 at,
-                format!("cannot load `{library}`: of the libraries, time and json are there"),
+                format!("cannot load `{library}`: of the libraries, time, json and set are there"),
             );
         }
         let block = self.block_node(node.block())?;

@@ -239,6 +239,12 @@ impl Lower {
                 return Ok(Node::Literal(Value::Class(Class::Module(module as u16))));
             }
         }
+        if name == "Set" {
+            return self.fail(
+                at,
+                "`Set` is not supported: use an Array (`uniq`, `|`, `&`, `-`, `include?`), or a Hash",
+            );
+        }
         if let Some(value) = builtin_constant(name) {
             return Ok(Node::Literal(value));
         }
@@ -319,7 +325,7 @@ fn kind_of(node: &prism::Node<'_>) -> &'static str {
     use prism::Node as P;
     match node {
         P::CaseMatchNode { .. } | P::MatchPredicateNode { .. } | P::MatchRequiredNode { .. } => {
-            "pattern matching (`case … in`, `=>`, `in`)"
+            "pattern matching (`case … in`, `=>`, `in`; use `case … when`, `is_a?` or `dig`)"
         }
         P::ClassNode { .. } | P::SingletonClassNode { .. } => {
             "a class definition (use `def`s, or a `module` with `def self.`)"
