@@ -167,6 +167,64 @@ fn a_file_can_describe_the_path_and_a_trace_its_rate() {
     assert!(ttlb > 1000.0 && ttlb < 1600.0, "{ttlb}");
 }
 
+/// The handshake table of HTTP/3, as a user sees it.
+#[test]
+fn handshakes_cost_the_round_trips_that_they_should() {
+    let arguments = [
+        "--rate",
+        "10gbit",
+        "--rtt",
+        "200ms",
+        "--arm",
+        "rapid-start",
+        "--size",
+        "20kB",
+        "--handshake",
+        "full,resumed,0rtt",
+        "--tls",
+    ];
+    let rows = json(&arguments);
+    let expected = [
+        ("full", 1.0, 2.0),
+        ("resumed", 1.0, 2.0),
+        ("0rtt", 0.0, 1.0),
+    ];
+    assert_eq!(rows.len(), expected.len());
+    for (row, (kind, asked, first_byte)) in rows.iter().zip(expected) {
+        assert_eq!(row["handshake"], kind);
+        for (key, expected) in [("asked_rtts", asked), ("ttfb_rtts", first_byte)] {
+            let measured = row[key].as_f64().expect(key);
+            let excess = measured - expected;
+            assert!((0.0..1e-4).contains(&excess), "{kind} {key}: {measured}");
+        }
+    }
+    let table = stdout(&sim(&arguments));
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[1].contains("asked RTT") && lines[1].contains("TTFB RTT"));
+    for (line, (kind, asked, first_byte)) in lines[2..].iter().zip(expected) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [asked, first_byte] = [asked, first_byte].map(|one| format!("{one:.2}"));
+        assert!(words.contains(&kind), "{table}");
+        assert!(words.contains(&asked.as_str()), "{table}");
+        assert!(words.contains(&first_byte.as_str()), "{table}");
+    }
+}
+
+#[test]
+fn client_and_server_speak_http3_unless_told_otherwise() {
+    let run = |protocol: &[&str]| {
+        let base = ["--arm", "rapid-start", "--size", "1MB"];
+        json(&[&base[..], protocol].concat()).remove(0)
+    };
+    let default = run(&[]);
+    assert_eq!(default, run(&["--protocol", "h3"]));
+    let raw = run(&["--protocol", "raw"]);
+    let [more, less] = [&default, &raw].map(|row| row["bytes_sent"].as_u64().expect("a number"));
+    assert!(more > less, "settings and heads take bytes: {more} {less}");
+    let [h3, raw] = [&default, &raw].map(|row| row["ttlb_ms"].as_f64().expect("it arrived"));
+    assert!((h3 / raw - 1.0).abs() < 0.02, "{h3} {raw}");
+}
+
 #[test]
 fn all_that_happens_can_be_written_down() {
     let folder = folder("trace");
@@ -300,6 +358,8 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
         (&["--arm", "fast"], "rapid-no-jump"),
         (&["--size", "much"], "1.6MB"),
         (&["--mtu", "500"], "1200"),
+        (&["--protocol", "h2"], "`h3` and `raw`"),
+        (&["--handshake", "half"], "`full`, `resumed` and `0rtt`"),
         (&["--runs", "0"], "--runs"),
         (
             &["--rate-trace", "none.trace", "--rtt", "1ms"],
@@ -359,5 +419,5 @@ fn every_example_of_the_help_runs() {
             .expect("the binary runs");
         assert!(output.status.success(), "{command}: {}", stderr(&output));
     }
-    assert!(count >= 5, "{help}");
+    assert!(count >= 6, "{help}");
 }

@@ -16,7 +16,7 @@ use crate::{
         random::{Field, Stream},
         seed_of,
     },
-    scenario::{FlowPlan, Request, Scenario},
+    scenario::{FlowPlan, Protocol, Request, Scenario, Transport},
     units,
 };
 
@@ -48,6 +48,8 @@ pub struct Experiment {
     pub seed: u64,
     /// When a connection is given up, counted from when its transfer begins.
     pub time_limit: Duration,
+    /// What client and server speak.
+    pub protocol: Protocol,
 }
 
 /// One way to do it.
@@ -87,6 +89,7 @@ struct ExperimentText {
     population: String,
     sites: Option<Vec<String>>,
     time_limit: Option<String>,
+    protocol: Option<String>,
     #[serde(default)]
     sweep: Sweep,
     arms: Vec<ArmText>,
@@ -172,6 +175,12 @@ impl Experiment {
                 "it must be longer than zero",
             ));
         }
+        let protocol = match &text.protocol {
+            None => Protocol::default(),
+            Some(name) => name
+                .parse()
+                .map_err(|error: String| SettingError::new("protocol", error))?,
+        };
         let mut population = if text.population == BUILT_IN {
             Population::standard()
         } else {
@@ -195,6 +204,7 @@ impl Experiment {
             connections: text.connections,
             seed: text.seed,
             time_limit,
+            protocol,
         })
     }
 
@@ -242,7 +252,10 @@ impl Experiment {
                 progress: Vec::new(),
             }],
             cross: draw.cross.clone(),
-            transport: draw.transport.clone(),
+            transport: Transport {
+                protocol: self.protocol,
+                ..draw.transport.clone()
+            },
             seed: Stream::new(plan.seed, Field::Simulation).at(0),
             time_limit: draw.start.saturating_add(self.time_limit),
         }

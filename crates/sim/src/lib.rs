@@ -1,8 +1,9 @@
 //! A world in virtual time: real QUIC endpoints over modelled paths.
 //!
 //! [`simulate`] takes a [`Scenario`], plain data, and runs client and server of each flow, as they are in
-//! `lastbyte_quic`, over two links of `lastbyte_link`, in virtual nanoseconds. Only the cryptography is left out: a twin of
-//! TLS with messages of the same length and the same round trips takes its place. All chance comes from the scenario's
+//! `lastbyte_quic`, over two links of `lastbyte_link`, in virtual nanoseconds; what they speak is the HTTP/3 of
+//! `lastbyte_http3`. Only the cryptography is left out: a twin of TLS with messages of the same length and the same round
+//! trips takes its place. All chance comes from the scenario's
 //! seed: the same scenario gives the same [`Outcome`], and a [`Listener`] hears the same, to the byte.
 //!
 //! | module | owns |
@@ -20,16 +21,20 @@
 
 #![forbid(unsafe_code)]
 
+mod client;
 pub mod experiment;
+mod handshake;
 pub mod lines;
 pub mod listener;
 pub mod network;
 mod node;
 pub mod outcome;
 pub mod population;
+mod protocol;
 pub mod recorder;
 pub mod row;
 pub mod scenario;
+mod server;
 pub mod units;
 mod world;
 
@@ -37,5 +42,11 @@ pub use experiment::{Arm, Experiment, Plan};
 pub use listener::{LinkEvent, Listener, Way};
 pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
 pub use population::{CrossFact, Draw, DrawFacts, Population, SettingError, Sweep};
-pub use scenario::{CrossKind, CrossTraffic, FlowPlan, Path, Request, Scenario, Transport};
+pub use scenario::{
+    CrossKind, CrossTraffic, FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security,
+    Transport,
+};
 pub use world::{SimError, simulate};
+
+/// Who the server is, to the client.
+const SERVER_NAME: &str = "server.example";

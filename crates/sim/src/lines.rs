@@ -19,7 +19,10 @@ use lastbyte_quic::{
 use lastbyte_record::json::Object;
 use lastbyte_wire::{Side, packet::PacketType};
 
-use crate::listener::{LinkEvent, Listener, Way};
+use crate::{
+    listener::{LinkEvent, Listener, Way},
+    scenario::Handshake,
+};
 
 /// What each line says about the simulation as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub struct Label {
     pub size_bytes: u64,
     /// The seed.
     pub seed: u64,
+    /// How client and server shook hands.
+    pub handshake: Handshake,
 }
 
 struct Sheet<W> {
@@ -53,6 +58,7 @@ impl<W: Write> Sheet<W> {
                 .text("network", &label.network)
                 .integer("size_bytes", label.size_bytes)
                 .integer("seed", label.seed)
+                .text("handshake", label.handshake.name())
                 .number("time_ms", now.as_nanos() as f64 / 1e6, 6)
                 .text("event", event);
             fill(&mut object);

@@ -1,19 +1,17 @@
-//! The two ends of a flow: an endpoint each, with an application that asks, or one that answers.
+//! The two ends of a flow: an endpoint each, with a client on it, or a server.
 //!
-//! Owns: what applications do and what they measure. Never: knows of links.
+//! Owns: how endpoints are set, and who is told of what. A switchboard: what is asked for and measured is for
+//! [`crate::client`] and [`crate::server`], how it is said for [`crate::protocol`]. Never: knows of links.
 
 use core::{net::SocketAddr, time::Duration};
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use lastbyte_congestion::{Spec, Time};
 use lastbyte_quic::{
     ack::EcnCodepoint,
     close::CloseReason,
-    connection::{Config, Connection, Event, NetworkPath, Transmit},
-    crypto::{
-        ClientCrypto,
-        plain::{PlainClient, PlainServer, Sizes},
-    },
+    connection::{Config, Event, NetworkPath, Transmit},
+    crypto::{ClientCrypto, ServerCrypto},
     endpoint::{
         ConnectError, Endpoint, EndpointConfig, EndpointConfigError, Handle, RetryPolicy, Route,
     },
@@ -21,20 +19,19 @@ use lastbyte_quic::{
     path::MtuConfig,
     random::Seed,
     recovery::LossThresholds,
-    stream::{Source, SourceError, StreamEvent, StreamSink},
 };
 use lastbyte_record::connection_log::Snapshot;
-use lastbyte_wire::{Direction, Side, StreamId};
+use lastbyte_wire::Side;
 
 use crate::{
+    SERVER_NAME,
+    client::Client,
     listener::Listener,
-    outcome::{FlowOutcome, Progress, ResponseOutcome, SenderOutcome},
-    scenario::{Request, Transport},
+    outcome::{FlowOutcome, SenderOutcome},
+    protocol::Incoming,
+    scenario::Transport,
+    server::Server,
 };
-
-const ALPN: &[u8] = b"lastbyte-sim";
-/// A request: its first eight bytes say how many are wanted, and all of it is as long as a browser's `HEADERS` may be.
-const REQUEST_LEN: usize = 100;
 
 /// One end of a flow.
 pub(crate) struct Node {
@@ -48,101 +45,14 @@ pub(crate) struct Node {
 }
 
 enum Role {
-    Client(Client),
+    Client(Box<Client>, Dial),
     Server(Server),
 }
 
-/// Asks.
-struct Client {
+/// What a client connects with.
+struct Dial {
     config: Arc<Config>,
     crypto: Arc<dyn ClientCrypto>,
-    requests: Vec<Request>,
-    /// When it wants to do something: connect, or ask.
-    wakes_at: Option<Time>,
-    started_at: Time,
-    handshake: Option<Duration>,
-    sink: ClientSink,
-}
-
-/// Measures what arrives.
-struct ClientSink {
-    now: Time,
-    started_at: Time,
-    responses: Vec<ResponseOutcome>,
-    arrived: u64,
-    progress: Vec<Progress>,
-    next_progress: usize,
-    /// A response has just come to its end.
-    is_done: bool,
-}
-
-/// Answers.
-#[derive(Default)]
-struct Server {
-    sink: ServerSink,
-    responses_begun: u64,
-    responses_acked: u64,
-    asked_at: Option<Time>,
-    acked_at: Option<Time>,
-}
-
-#[derive(Default)]
-struct ServerSink {
-    partial: BTreeMap<StreamId, Vec<u8>>,
-    asked: Vec<(StreamId, u64)>,
-}
-
-/// A response: zeros, which cost next to nothing.
-struct Zeros(u64);
-
-impl Source for Zeros {
-    fn len(&self) -> u64 {
-        self.0
-    }
-
-    fn read_at(&self, _: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
-        buffer.fill(0);
-        Ok(())
-    }
-}
-
-impl StreamSink for ClientSink {
-    fn data(&mut self, _: StreamId, offset: u64, data: &[u8], fin: bool) -> usize {
-        let now = self.now;
-        let is_first = self.responses.len() == 1;
-        if let Some(response) = self.responses.last_mut() {
-            let after = now.since(response.asked_at);
-            if !data.is_empty() {
-                response.first_byte.get_or_insert(after);
-            }
-            self.arrived = offset + data.len() as u64;
-            if fin {
-                response.last_byte = Some(after);
-                self.is_done = true;
-            }
-        }
-        while is_first
-            && let Some(mark) = self.progress.get_mut(self.next_progress)
-            && self.arrived >= mark.bytes
-        {
-            mark.after = Some(now.since(self.started_at));
-            self.next_progress += 1;
-        }
-        data.len()
-    }
-}
-
-impl StreamSink for ServerSink {
-    fn data(&mut self, id: StreamId, _: u64, data: &[u8], fin: bool) -> usize {
-        let request = self.partial.entry(id).or_default();
-        let missing = 8usize.saturating_sub(request.len());
-        request.extend_from_slice(data.get(..missing.min(data.len())).unwrap_or_default());
-        if fin && let Some(request) = self.partial.remove(&id) {
-            let size = request.first_chunk().copied().map(u64::from_le_bytes);
-            self.asked.push((id, size.unwrap_or(0)));
-        }
-        data.len()
-    }
 }
 
 /// What both ends' connections are set to.
@@ -175,54 +85,28 @@ impl Node {
     /// The client of a flow.
     pub(crate) fn client(
         config: Arc<Config>,
-        start: Time,
-        requests: Vec<Request>,
-        progress: &[u64],
+        client: Client,
+        crypto: Arc<dyn ClientCrypto>,
         path: NetworkPath,
         seed: Seed,
     ) -> Result<Self, EndpointConfigError> {
-        let crypto = PlainClient::new(number(&seed), vec![ALPN.to_vec()]);
-        let progress = progress.iter().map(|bytes| Progress {
-            bytes: *bytes,
-            after: None,
-        });
-        let client = Client {
-            config,
-            crypto: Arc::new(crypto),
-            requests,
-            wakes_at: Some(start),
-            started_at: start,
-            handshake: None,
-            sink: ClientSink {
-                now: start,
-                started_at: start,
-                responses: Vec::new(),
-                arrived: 0,
-                progress: progress.collect(),
-                next_progress: 0,
-                is_done: false,
-            },
-        };
-        Self::new(EndpointConfig::client(), Role::Client(client), path, seed)
+        let role = Role::Client(Box::new(client), Dial { config, crypto });
+        Self::new(EndpointConfig::client(), role, path, seed)
     }
 
     /// The server of a flow.
     pub(crate) fn server(
         config: Arc<Config>,
-        transport: &Transport,
+        server: Server,
+        crypto: Arc<dyn ServerCrypto>,
         path: NetworkPath,
         seed: Seed,
     ) -> Result<Self, EndpointConfigError> {
-        let mut crypto = PlainServer::new(number(&seed), vec![ALPN.to_vec()]);
-        crypto.sizes = Sizes {
-            certificate: transport.certificate_chain,
-            ..Sizes::default()
-        };
-        let mut endpoint = EndpointConfig::server(config, Arc::new(crypto));
+        let mut endpoint = EndpointConfig::server(config, crypto);
         if let Some(server) = &mut endpoint.server {
             server.retry = RetryPolicy::Never;
         }
-        Self::new(endpoint, Role::Server(Server::default()), path, seed)
+        Self::new(endpoint, Role::Server(server), path, seed)
     }
 
     fn new(
@@ -245,11 +129,11 @@ impl Node {
 
     /// When [`Node::on_time`] wants to be called.
     pub(crate) fn deadline(&self) -> Option<Time> {
-        let wakes_at = match &self.role {
-            Role::Client(client) => client.wakes_at,
-            Role::Server(_) => None,
+        let application = match &self.role {
+            Role::Client(client, _) => client.deadline(),
+            Role::Server(server) => server.deadline(),
         };
-        [wakes_at, self.endpoint.deadline()]
+        [application, self.endpoint.deadline()]
             .into_iter()
             .flatten()
             .min()
@@ -263,30 +147,28 @@ impl Node {
         listener: &mut impl Listener,
     ) -> Result<(), ConnectError> {
         while self.endpoint.poll_timeout(now).is_some() {}
-        if let Role::Client(client) = &mut self.role
-            && client.wakes_at.is_some_and(|at| at <= now)
+        if let Role::Client(client, dial) = &mut self.role
+            && client.takes_wake(now)
         {
-            client.wakes_at = None;
             if let Some(handle) = self.handle {
                 if let Some(connection) = self.endpoint.connection(handle) {
                     client.ask(now, connection);
                 }
             } else {
-                let (config, crypto) = (&client.config, Arc::clone(&client.crypto));
                 let handle = self.endpoint.connect(
                     now,
                     self.path,
-                    "server.example",
-                    config,
-                    crypto,
+                    SERVER_NAME,
+                    &dial.config,
+                    Arc::clone(&dial.crypto),
                     Vec::new(),
                 )?;
                 self.handle = Some(handle);
-                if let (Some(trace), Some(connection)) = (
-                    listener.trace(flow, Side::Client),
-                    self.endpoint.connection(handle),
-                ) {
-                    connection.set_trace(trace);
+                if let Some(connection) = self.endpoint.connection(handle) {
+                    if let Some(trace) = listener.trace(flow, Side::Client) {
+                        connection.set_trace(trace);
+                    }
+                    client.on_begun(now, connection);
                 }
             }
         }
@@ -320,14 +202,16 @@ impl Node {
         let Some(connection) = self.endpoint.connection(handle) else {
             return;
         };
-        let sink: &mut dyn StreamSink = match &mut self.role {
-            Role::Client(client) => {
-                client.sink.now = now;
-                &mut client.sink
-            }
-            Role::Server(server) => &mut server.sink,
+        let incoming = Incoming {
+            now,
+            path: &self.path,
+            ecn,
+            bytes: datagram,
         };
-        connection.handle_datagram(now, &self.path, ecn, datagram, sink);
+        match &mut self.role {
+            Role::Client(client, _) => client.receive(connection, incoming),
+            Role::Server(server) => server.receive(connection, incoming),
+        }
         self.attend(now);
     }
 
@@ -343,20 +227,16 @@ impl Node {
             return;
         };
         while let Some(event) = connection.poll_event() {
-            match (event, &mut self.role) {
-                (Event::HandshakeComplete, Role::Client(client)) => {
-                    client.handshake = Some(now.since(client.started_at));
-                    client.await_turn(now, connection);
-                }
-                (Event::Closed(reason), _) => {
-                    self.closed = Some(reason);
-                    self.has_ended = true;
-                }
-                _ => {}
+            if let Event::Closed(reason) = event {
+                self.closed = Some(reason);
+                self.has_ended = true;
+            }
+            if let Role::Client(client, _) = &mut self.role {
+                client.on_event(now, connection, &event);
             }
         }
         match &mut self.role {
-            Role::Client(client) => client.attend(now, connection),
+            Role::Client(client, _) => client.attend(now, connection),
             Role::Server(server) => server.attend(now, connection),
         }
     }
@@ -379,27 +259,20 @@ impl Node {
 
     /// Of a server: whether it has begun to answer.
     pub(crate) const fn has_begun(&self) -> bool {
-        matches!(&self.role, Role::Server(server) if server.responses_begun > 0)
+        matches!(&self.role, Role::Server(server) if server.answers().begun > 0)
     }
 
     /// Of a server: how many of its answers have been acknowledged to the end.
     pub(crate) const fn responses_acked(&self) -> u64 {
         match &self.role {
-            Role::Server(server) => server.responses_acked,
-            Role::Client(_) => 0,
+            Role::Server(server) => server.answers().acked,
+            Role::Client(..) => 0,
         }
     }
 
     /// Of a client: whether all that it wanted has arrived.
     pub(crate) fn is_satisfied(&self) -> bool {
-        match &self.role {
-            Role::Client(client) => {
-                let responses = &client.sink.responses;
-                responses.len() == client.requests.len()
-                    && responses.iter().all(|one| one.last_byte.is_some())
-            }
-            Role::Server(_) => false,
-        }
+        matches!(&self.role, Role::Client(client, _) if client.is_satisfied())
     }
 
     /// Of a server: how it fares.
@@ -409,100 +282,30 @@ impl Node {
             return None;
         };
         let recovery = connection.recovery();
+        let answers = server.answers();
         Some(SenderOutcome {
             recovery: *connection.recovery_statistics(),
             streams: connection.stream_statistics(),
             congestion: recovery.congestion(),
             rtt_min: recovery.rtt().min(),
             rtt_smoothed: recovery.rtt().smoothed(),
-            asked_at: server.asked_at,
-            acked_at: server.acked_at,
+            asked_at: answers.asked_at,
+            acked_at: answers.acked_at,
             snapshot: Box::new(Snapshot::of(connection)),
         })
     }
 
     /// Of a client: what it measured.
     pub(crate) fn flow_outcome(&self, server: Option<SenderOutcome>) -> Option<FlowOutcome> {
-        let Role::Client(client) = &self.role else {
+        let Role::Client(client, _) = &self.role else {
             return None;
         };
         Some(FlowOutcome {
-            started_at: client.started_at,
-            handshake: client.handshake,
-            responses: client.sink.responses.clone(),
-            progress: client.sink.progress.clone(),
             server,
             failure: self.closed,
+            ..client.outcome()
         })
     }
-}
-
-impl Client {
-    /// Sends the next request.
-    fn ask(&mut self, now: Time, connection: &mut Connection) {
-        let index = self.sink.responses.len();
-        let Some(request) = self.requests.get(index) else {
-            return;
-        };
-        let streams = connection.streams();
-        // The server permits a hundred streams at a time, and there is one.
-        let Some(id) = streams.open(Direction::Bidirectional) else {
-            return;
-        };
-        let mut bytes = [0; REQUEST_LEN];
-        if let Some(head) = bytes.first_chunk_mut() {
-            *head = request.size.to_le_bytes();
-        }
-        if streams.write(id, &bytes).is_err() || streams.finish(id).is_err() {
-            return;
-        }
-        self.sink.arrived = 0;
-        self.sink.responses.push(ResponseOutcome {
-            size: request.size,
-            asked_at: if index == 0 { self.started_at } else { now },
-            first_byte: None,
-            last_byte: None,
-        });
-    }
-
-    fn attend(&mut self, now: Time, connection: &mut Connection) {
-        while connection.streams().poll_event().is_some() {}
-        if std::mem::take(&mut self.sink.is_done) {
-            self.await_turn(now, connection);
-        }
-    }
-
-    /// Sends the next request after its pause: at once, if there is none.
-    fn await_turn(&mut self, now: Time, connection: &mut Connection) {
-        match self.requests.get(self.sink.responses.len()) {
-            Some(next) if next.pause.is_zero() => self.ask(now, connection),
-            Some(next) => self.wakes_at = Some(now + next.pause),
-            None => {}
-        }
-    }
-}
-
-impl Server {
-    fn attend(&mut self, now: Time, connection: &mut Connection) {
-        let streams = connection.streams();
-        while let Some(event) = streams.poll_event() {
-            if matches!(event, StreamEvent::Finished(_)) {
-                self.responses_acked += 1;
-                self.acked_at.get_or_insert(now);
-            }
-        }
-        for (id, size) in self.sink.asked.drain(..) {
-            if streams.send_source(id, Box::new(Zeros(size))).is_ok() && streams.finish(id).is_ok()
-            {
-                self.responses_begun += 1;
-                self.asked_at.get_or_insert(now);
-            }
-        }
-    }
-}
-
-fn number(seed: &Seed) -> u64 {
-    seed.first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 
 /// The addresses of a flow, as one of its ends sees them.

@@ -18,6 +18,8 @@ pub struct Outcome {
     pub down: LinkStatistics,
     /// What the link up counted until the end.
     pub up: LinkStatistics,
+    /// The round-trip time of the path without queues, and without the time that packets take on the wire.
+    pub path_rtt: Duration,
     /// Datagrams that were sent by anybody.
     pub datagrams: u64,
     /// When it ended: once the server knew that all had arrived, or at the time limit.
@@ -31,6 +33,8 @@ pub struct FlowOutcome {
     pub started_at: Time,
     /// How long the client's handshake took; `None` if it never was complete.
     pub handshake: Option<Duration>,
+    /// How long after the client's first datagram its first request was sent; `None` if it never was.
+    pub first_asked: Option<Duration>,
     /// What came of each request, as far as it came.
     pub responses: Vec<ResponseOutcome>,
     /// Of the first response: when so many bytes had arrived in order, from [`FlowOutcome::started_at`] on.

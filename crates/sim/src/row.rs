@@ -24,6 +24,10 @@ pub struct Row {
     pub ttfb: Option<Duration>,
     /// How long the client's handshake took.
     pub handshake: Option<Duration>,
+    /// When the client sent its request, from its first datagram on.
+    pub asked: Option<Duration>,
+    /// The round-trip time of the path without queues.
+    pub path_rtt: Duration,
     /// Packets that the server sent.
     pub packets_sent: u64,
     /// Of them, those that it declared lost.
@@ -84,6 +88,8 @@ impl Row {
                 ttlb: first.and_then(|first| first.last_byte),
                 ttfb: first.and_then(|first| first.first_byte),
                 handshake: one.handshake,
+                asked: one.first_asked,
+                path_rtt: outcome.path_rtt,
                 packets_sent: recovery.packets_sent,
                 packets_lost: recovery.packets_lost,
                 packets_lost_spuriously: recovery.packets_late,
@@ -117,19 +123,34 @@ impl Row {
         rows.collect()
     }
 
+    /// A time in round trips of the path; `None` on a path without delay.
+    #[must_use]
+    pub fn in_round_trips(&self, span: Duration) -> Option<f64> {
+        (!self.path_rtt.is_zero()).then(|| span.as_secs_f64() / self.path_rtt.as_secs_f64())
+    }
+
     /// The row as a JSON object. What did not happen is `null`.
     pub fn write_json(&self, text: &mut String) {
         let mut object = Object::new(text);
         let ms = |span: Option<Duration>| span.map_or(f64::NAN, |span| span.as_secs_f64() * 1e3);
+        let rtts = |span: Option<Duration>| {
+            span.and_then(|span| self.in_round_trips(span))
+                .unwrap_or(f64::NAN)
+        };
         object
             .text("arm", &self.label.arm)
             .text("network", &self.label.network)
             .integer("size_bytes", self.label.size_bytes)
             .integer("seed", self.label.seed)
             .integer("flow", self.flow as u64)
+            .text("handshake", self.label.handshake.name())
             .number("ttlb_ms", ms(self.ttlb), 6)
             .number("ttfb_ms", ms(self.ttfb), 6)
+            .number("ttfb_rtts", rtts(self.ttfb), 6)
             .number("handshake_ms", ms(self.handshake), 6)
+            .number("asked_ms", ms(self.asked), 6)
+            .number("asked_rtts", rtts(self.asked), 6)
+            .number("path_rtt_ms", ms(Some(self.path_rtt)), 6)
             .integer("packets_sent", self.packets_sent)
             .integer("packets_lost", self.packets_lost)
             .integer("packets_lost_spuriously", self.packets_lost_spuriously)

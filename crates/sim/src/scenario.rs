@@ -50,7 +50,8 @@ pub struct FlowPlan {
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// How long after the end of the response before it is sent; of the first, after the handshake.
+    /// How long after the end of the response before it is sent; of the first, after the handshake, or in 0-RTT after the
+    /// client's begin.
     pub pause: Duration,
     /// How many bytes the response has.
     pub size: u64,
@@ -85,9 +86,98 @@ pub enum CrossKind {
     Constant(link::Rate),
 }
 
+/// What client and server speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/3 (RFC 9114).
+    #[default]
+    Http3,
+    /// A request and a response as they are on a QUIC stream, to be compared with simulators that speak no HTTP.
+    Raw,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Http3, Self::Raw];
+
+    /// Its name in files and on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http3 => "h3",
+            Self::Raw => "raw",
+        }
+    }
+}
+
+impl core::str::FromStr for Protocol {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|one| one.name() == text)
+            .ok_or_else(|| format!("`{text}` is none of `h3` and `raw`"))
+    }
+}
+
+/// How client and server of a flow shake hands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Handshake {
+    /// They have not met: with certificates.
+    #[default]
+    Full,
+    /// The client resumes an earlier connection, and waits for the server before it asks.
+    Resumed,
+    /// It resumes one, and asks at once (0-RTT: RFC 9001 §4.6).
+    ZeroRtt,
+}
+
+impl Handshake {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Resumed, Self::ZeroRtt];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Resumed => "resumed",
+            Self::ZeroRtt => "0rtt",
+        }
+    }
+}
+
+impl core::str::FromStr for Handshake {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|one| one.name() == text)
+            .ok_or_else(|| format!("`{text}` is none of `full`, `resumed` and `0rtt`"))
+    }
+}
+
+/// Who protects packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Security {
+    /// A twin of TLS without cryptography: the same lengths, the same round trips, the same bytes for the same seed.
+    #[default]
+    Twin,
+    /// TLS itself. It draws keys of its own: the same seed gives the same times and sizes, but not the same bytes.
+    Tls,
+}
+
 /// How endpoints are set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transport {
+    /// What client and server speak. Default: HTTP/3.
+    pub protocol: Protocol,
+    /// How the measured flows shake hands; other traffic does so in full. Default: in full.
+    pub handshake: Handshake,
+    /// Who protects packets. Default: the twin of TLS.
+    pub security: Security,
     /// The UDP payload of a full datagram, in bytes, 1200 or more. Default: 1280.
     pub datagram_size: u16,
     /// Whether loss detection learns from reordering, as quicly does; or is as RFC 9002 has it. Default: the latter.
@@ -109,6 +199,9 @@ pub struct Transport {
 impl Default for Transport {
     fn default() -> Self {
         Self {
+            protocol: Protocol::default(),
+            handshake: Handshake::default(),
+            security: Security::default(),
             datagram_size: 1280,
             adapts_to_reordering: false,
             ack_frequency: false,

@@ -4,7 +4,7 @@
 //! at servers, timers by flow; then each end that was touched sends, by flow. So one seed gives one history.
 
 use core::fmt;
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{cmp::Reverse, collections::BinaryHeap, sync::Arc};
 
 use lastbyte_congestion::Time;
 use lastbyte_link::{
@@ -18,10 +18,13 @@ use lastbyte_quic::{
 use lastbyte_wire::Side;
 
 use crate::{
+    client::Client,
+    handshake::credentials,
     listener::{LinkEvent, Listener, Way},
     node::{Node, addresses, config},
     outcome::{BottleneckOutcome, FlowOutcome, Outcome, SenderOutcome},
-    scenario::{CrossKind, FlowPlan, Request, Scenario},
+    scenario::{CrossKind, FlowPlan, Handshake, Request, Scenario, Transport},
+    server::Server,
 };
 
 /// A scenario cannot be simulated.
@@ -37,6 +40,8 @@ pub enum SimError {
     Endpoint(EndpointConfigError),
     /// A connection cannot be begun.
     Connect(ConnectError),
+    /// The ends cannot shake hands as they should.
+    Handshake(String),
 }
 
 impl fmt::Display for SimError {
@@ -51,6 +56,7 @@ impl fmt::Display for SimError {
             Self::Link(Way::Up, error) => write!(f, "the link up: {error}"),
             Self::Endpoint(error) => error.fmt(f),
             Self::Connect(error) => error.fmt(f),
+            Self::Handshake(reason) => f.write_str(reason),
         }
     }
 }
@@ -160,17 +166,24 @@ impl<'a, L: Listener> World<'a, L> {
             unsatisfied: scenario.flows.len(),
         };
         for flow in &scenario.flows {
-            world.add_flow(flow)?;
+            world.add_flow(flow, transport)?;
         }
+        let of_others = Transport {
+            handshake: Handshake::Full,
+            ..transport.clone()
+        };
         for cross in &scenario.cross {
             let start = Time::ZERO + cross.start;
             match &cross.kind {
-                CrossKind::Bulk(congestion) => world.add_flow(&FlowPlan {
-                    congestion: congestion.clone(),
-                    start: cross.start,
-                    requests: vec![Request::of(ENDLESS)],
-                    progress: Vec::new(),
-                })?,
+                CrossKind::Bulk(congestion) => {
+                    let plan = FlowPlan {
+                        congestion: congestion.clone(),
+                        start: cross.start,
+                        requests: vec![Request::of(ENDLESS)],
+                        progress: Vec::new(),
+                    };
+                    world.add_flow(&plan, &of_others)?;
+                }
                 CrossKind::Constant(rate) => world.constants.push(Constant {
                     rate: *rate,
                     next_at: start,
@@ -180,25 +193,26 @@ impl<'a, L: Listener> World<'a, L> {
         Ok(world)
     }
 
-    fn add_flow(&mut self, plan: &FlowPlan) -> Result<(), SimError> {
-        let transport = &self.scenario.transport;
+    fn add_flow(&mut self, plan: &FlowPlan, transport: &Transport) -> Result<(), SimError> {
         let flow = self.nodes.len() / 2;
         let stream = 2 * flow as u64 + 2;
-        let seed = self.scenario.seed;
+        let seeds = [stream, stream + 1].map(|stream| expand(mix(self.scenario.seed, stream)));
         let config = config(transport, plan.congestion.clone());
+        let credentials = credentials(transport, &config, &seeds).map_err(SimError::Handshake)?;
+        let protocol = transport.protocol;
         let client = Node::client(
-            config.clone(),
-            Time::ZERO + plan.start,
-            plan.requests.clone(),
-            &plan.progress,
+            Arc::clone(&config),
+            Client::new(protocol.client(transport.handshake), plan),
+            credentials.client,
             addresses(flow, Side::Client),
-            expand(mix(seed, stream)),
+            seeds[0],
         );
         let server = Node::server(
             config,
-            transport,
+            Server::new(protocol.server()),
+            credentials.server,
             addresses(flow, Side::Server),
-            expand(mix(seed, stream + 1)),
+            seeds[1],
         );
         for node in [client, server] {
             self.nodes.push(node.map_err(SimError::Endpoint)?);
@@ -467,6 +481,7 @@ impl<'a, L: Listener> World<'a, L> {
                 .outcome(nominal(&self.scenario.path.down.capacity)),
             down: self.down.statistics().clone(),
             up: self.up.statistics().clone(),
+            path_rtt: self.scenario.path.down.delay + self.scenario.path.up.delay,
             datagrams: self.datagrams,
             ended_at: self.now,
         }

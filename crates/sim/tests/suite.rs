@@ -6,6 +6,8 @@ mod arms;
 mod closed_forms;
 #[path = "suite/control.rs"]
 mod control;
+#[path = "suite/handshakes.rs"]
+mod handshakes;
 #[path = "suite/history.rs"]
 mod history;
 #[path = "suite/paths.rs"]

@@ -13,7 +13,7 @@ use lastbyte_query::{Format, Input, Options, Query};
 use lastbyte_record::connection_log::{self, Header};
 use lastbyte_report::comparison::Settings;
 use lastbyte_sim::{
-    Outcome,
+    Outcome, Protocol,
     experiment::{Experiment, Plan},
     simulate,
 };
@@ -54,6 +54,9 @@ pub(crate) struct Arguments {
     /// Simulate each path in every arm, in place of an arm drawn at random
     #[arg(long)]
     paired: bool,
+    /// What client and server speak: h3, or raw for a request and a response without HTTP. Default: what the experiment says
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<Protocol>,
     /// Simulations at a time. Default: one a core
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -124,6 +127,9 @@ fn experiment(arguments: &Arguments) -> Result<Experiment, Failure> {
     };
     if let Some(seed) = arguments.seed {
         experiment.seed = seed;
+    }
+    if let Some(protocol) = arguments.protocol {
+        experiment.protocol = protocol;
     }
     Ok(experiment)
 }
@@ -414,8 +420,10 @@ fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) 
     let file = arguments.file.as_ref();
     let file = file.map_or_else(String::new, |file| format!(" {}", file.display()));
     let paired = if arguments.paired { " --paired" } else { "" };
+    let protocol = arguments.protocol;
+    let protocol = protocol.map_or_else(String::new, |one| format!(" --protocol {}", one.name()));
     let command = format!(
-        "lastbyte ab{file} --connections {done} --seed {}{paired} --out {}",
+        "lastbyte ab{file} --connections {done} --seed {}{paired}{protocol} --out {}",
         experiment.seed,
         arguments.out.display()
     );
@@ -441,6 +449,7 @@ fn page_facts(arguments: &Arguments, experiment: &Experiment, done: u64) -> Vec<
         ),
         ("connections", done.to_string()),
         ("seed", experiment.seed.to_string()),
+        ("protocol", experiment.protocol.name().to_owned()),
         (
             "given up after",
             format!("{} s", experiment.time_limit.as_secs_f64()),

@@ -3,11 +3,12 @@
 //! The figures are those of quicly's `t/simulator` (commit b11d3634) with its `pico`, pacing, an initial window of 30
 //! packets of 1472 bytes, packets of 1280, one flow and no loss but overflow: milliseconds until so many bytes could be
 //! read, of a transfer that goes on. There a client sends, and all delay is on its way; here a server answers: the first
-//! byte arrives after two round trips either way.
+//! byte arrives after two round trips either way. There is no HTTP there, and none here.
 
 use core::time::Duration;
 
 use lastbyte_link as link;
+use lastbyte_sim::Protocol;
 
 use crate::paths::{bottleneck, lost, run, transfer};
 
@@ -54,6 +55,7 @@ fn times_and_drops_are_those_of_quiclys_simulator() {
             let spec = format!("{arm}:variant=quicly,congestion=pico,initial-window=44160B");
             let mut scenario = transfer(path, &spec, 12_000_000);
             scenario.transport.adapts_to_reordering = true;
+            scenario.transport.protocol = Protocol::Raw;
             scenario.flows[0].progress = MARKS.to_vec();
             let outcome = run(&scenario);
             for (progress, expected) in outcome.flows[0].progress.iter().zip(expected) {

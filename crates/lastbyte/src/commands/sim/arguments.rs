@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum, value_parser};
 use lastbyte_congestion::Spec;
 use lastbyte_link::Rate;
-use lastbyte_sim::{CrossKind, units};
+use lastbyte_sim::{CrossKind, Handshake, Protocol, units};
 
 use crate::commands::path::PathArguments;
 
@@ -19,6 +19,8 @@ Examples:
   lastbyte sim --network lte --loss 1% --size 10MB --progress 200kB,400kB --runs 20
   # Two flows share a bottleneck, the second 300 ms later.
   lastbyte sim --network dsl --size 20MB --flows 2 --stagger 300ms --arm cubic --arm bbr
+  # What a handshake costs before the first byte: the column TTFB RTT says 2, 2 and 1 round trips.
+  lastbyte sim --rate 10gbit --rtt 200ms --arm rapid-start --size 20kB --handshake full,resumed,0rtt --tls
   # Everything that happens, for jq and qvis.
   lastbyte sim --arm rapid-start --trace events.ndjson --qlog qlogs/
 
@@ -28,12 +30,16 @@ same form (see networks/*.toml). Settings on the command line take the place of 
 An arm is a congestion control spec: a preset (slow-start, jumpstart, rapid-no-jump, rapid-start, hystart, newreno, cubic,
 pico, bbr), with keys changed after a colon: rapid-start:congestion=newreno,startup-beta=0.7.
 
-Times count from the client's first datagram. TTLB: until the last byte had arrived, and all before it.";
+Times count from the client's first datagram. TTLB: until the last byte had arrived, and all before it. TTFB: until the first
+byte of the response's body had; TTFB RTT: the same in round trips of the path without queues.
+
+Handshakes of HTTP/3 take so many round trips until the client asks, and until the first byte: full 1 and 2 (a certificate
+chain that is longer than three times the client's first datagram: one more), resumed 1 and 2, 0rtt 0 and 1.";
 
 /// Simulates transfers over a path, arm by arm.
 ///
-/// Client and server are the real QUIC endpoints, in virtual time; only TLS is replaced by a twin of the same sizes and
-/// round trips. The same seed gives the same figures, to the byte.
+/// Client and server are the real QUIC endpoints with HTTP/3 on them, in virtual time; only TLS is replaced by a twin of the
+/// same sizes and round trips, unless --tls says otherwise. The same seed gives the same figures, to the byte.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -65,6 +71,26 @@ pub(crate) struct Arguments {
     /// A way to start and go on; may be repeated. Default: slow-start, jumpstart, rapid-no-jump, rapid-start
     #[arg(long, value_name = "SPEC", value_parser = arm, help_heading = "Endpoints")]
     pub(crate) arm: Vec<Arm>,
+    /// What client and server speak: h3, or raw for a request and a response without HTTP, as in quicly's simulator
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "h3",
+        help_heading = "Endpoints"
+    )]
+    pub(crate) protocol: Protocol,
+    /// How they shake hands: full, resumed (the client was here before), 0rtt (and asks at once); one transfer each
+    #[arg(
+        long,
+        value_name = "KIND,…",
+        value_delimiter = ',',
+        default_value = "full",
+        help_heading = "Endpoints"
+    )]
+    pub(crate) handshake: Vec<Handshake>,
+    /// Real TLS in place of its twin: the same figures, but for some bytes, at a higher cost
+    #[arg(long, help_heading = "Endpoints")]
+    pub(crate) tls: bool,
     /// UDP payload of full datagrams, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1280, value_parser = value_parser!(u16).range(1200..=65_000), help_heading = "Endpoints")]
     pub(crate) mtu: u16,

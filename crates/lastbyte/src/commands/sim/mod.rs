@@ -10,7 +10,7 @@ use std::{io::Write, process::ExitCode};
 
 use lastbyte_record::qlog::Dialect;
 use lastbyte_sim::{
-    self as sim, CrossTraffic, FlowPlan, Request, Scenario, Transport,
+    self as sim, CrossTraffic, FlowPlan, Request, Scenario, Security, Transport,
     lines::{Label, Lines},
     listener::Several,
     row::Row,
@@ -58,24 +58,27 @@ fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
     Ok(Row::all(&job.label, &outcome))
 }
 
-/// The simulations, in order of network, size, arm and seed.
+/// The simulations, in order of network, size, arm, handshake and seed.
 fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
     let arms = arguments.arms().map_err(Failure::Usage)?;
     let mut jobs = Vec::new();
     for (network, path) in arguments.path.paths()? {
         for size in &arguments.size {
-            for arm in &arms {
+            for (arm, handshake) in arms
+                .iter()
+                .flat_map(|arm| arguments.handshake.iter().map(move |kind| (arm, *kind)))
+            {
                 for run in 0..arguments.runs.get() as u64 {
                     let seed = arguments.seed.wrapping_add(run);
-                    jobs.push(Job {
-                        label: Label {
-                            arm: arm.label.clone(),
-                            network: network.clone(),
-                            size_bytes: *size,
-                            seed,
-                        },
-                        scenario: scenario(arguments, path.clone(), arm, *size, seed),
-                    });
+                    let label = Label {
+                        arm: arm.label.clone(),
+                        network: network.clone(),
+                        size_bytes: *size,
+                        seed,
+                        handshake,
+                    };
+                    let scenario = scenario(arguments, path.clone(), arm, &label);
+                    jobs.push(Job { label, scenario });
                 }
             }
         }
@@ -83,7 +86,7 @@ fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
     Ok(jobs)
 }
 
-fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, size: u64, seed: u64) -> Scenario {
+fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, label: &Label) -> Scenario {
     let requests: Vec<Request> = (0..arguments.requests.get())
         .map(|index| Request {
             pause: if index == 0 {
@@ -91,7 +94,7 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, size: u64, seed: 
             } else {
                 arguments.pause
             },
-            size,
+            size: label.size_bytes,
         })
         .collect();
     let mut progress = arguments.progress.clone();
@@ -114,6 +117,13 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, size: u64, seed: 
             })
             .collect(),
         transport: Transport {
+            protocol: arguments.protocol,
+            handshake: label.handshake,
+            security: if arguments.tls {
+                Security::Tls
+            } else {
+                Security::Twin
+            },
             datagram_size: arguments.mtu,
             adapts_to_reordering: arguments.adaptive_thresholds,
             ack_frequency: arguments.ack_frequency,
@@ -122,7 +132,7 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, size: u64, seed: 
             stream_window: arguments.window,
             certificate_chain: arguments.certificate_chain,
         },
-        seed,
+        seed: label.seed,
         time_limit: arguments.time_limit,
     }
 }

@@ -7,7 +7,7 @@ use lastbyte_congestion::{Phase, Time};
 use lastbyte_link::{Capacity, Limit, Queue};
 use lastbyte_report::transfer::{Arm, Guides, Picture, Point};
 use lastbyte_sim::{
-    self as sim,
+    self as sim, Handshake,
     recorder::{Recorder, Recording, Sample},
     row::Row,
     simulate, units,
@@ -57,7 +57,7 @@ pub(super) fn check(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
     }
 }
 
-/// Draws the first flow of each arm, with the first seed.
+/// Draws the first flow of each arm and kind of handshake, with the first seed.
 pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
     let Some(first) = jobs.first() else {
         return Ok(());
@@ -101,7 +101,11 @@ fn arm(job: &Job) -> Result<Arm, Failure> {
     let mut recorder = Recorder::new(0, Time::ZERO + start);
     let outcome = simulate(&job.scenario, &mut recorder).map_err(Failure::usage)?;
     let recording = recorder.into_recording();
-    let mut arm = Arm::new(job.label.arm.clone());
+    let mut name = job.label.arm.clone();
+    if job.label.handshake != Handshake::Full {
+        name = format!("{name}, {}", job.label.handshake.name());
+    }
+    let mut arm = Arm::new(name);
     if let Some(row) = Row::all(&job.label, &outcome).first() {
         arm.note = note(row);
         arm.events = events(row, &recording);

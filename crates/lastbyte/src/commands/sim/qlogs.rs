@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use lastbyte_congestion::Time;
 use lastbyte_quic::trace::Trace;
 use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
-use lastbyte_sim::{Listener, lines::Label};
+use lastbyte_sim::{Handshake, Listener, lines::Label};
 use lastbyte_wire::Side;
 
 use crate::{
@@ -63,8 +63,12 @@ impl Qlogs {
             "{} over {}, {} bytes, seed {}, flow {flow}",
             label.arm, label.network, label.size_bytes, label.seed
         );
+        let handshake = match label.handshake {
+            Handshake::Full => String::new(),
+            other => format!("_{}", other.name()),
+        };
         let group = format!(
-            "{}_{}_{}_{}_{flow}",
+            "{}_{}_{}_{}_{flow}{handshake}",
             in_file_name(&label.network),
             in_file_name(&label.arm),
             label.size_bytes,

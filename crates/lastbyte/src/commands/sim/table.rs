@@ -1,11 +1,11 @@
-//! The table of `lastbyte sim`: a row an arm, for each network and size.
+//! The table of `lastbyte sim`: a row an arm and kind of handshake, for each network and size.
 
 use core::time::Duration;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use lastbyte_sim::{row::Row, units};
+use lastbyte_sim::{Handshake, row::Row, units};
 
-/// Tables of rows, which stand in order of network, size, arm and seed.
+/// Tables of rows, which stand in order of network, size, arm, handshake and seed.
 pub(super) fn tables(rows: &[Row]) -> String {
     let mut text = String::new();
     let groups = rows.chunk_by(|one, next| {
@@ -30,45 +30,15 @@ pub(super) fn tables(rows: &[Row]) -> String {
 }
 
 fn table(rows: &[Row]) -> String {
-    let has_flows = rows.iter().any(|row| row.flow > 0);
     let arms: Vec<&[Row]> = rows
-        .chunk_by(|one, next| one.label.arm == next.label.arm)
+        .chunk_by(|one, next| {
+            one.label.arm == next.label.arm && one.label.handshake == next.label.handshake
+        })
         .collect();
-    let has_runs = arms
-        .iter()
-        .any(|rows| rows.iter().filter(|row| row.flow == 0).count() > 1);
-    let marks: Vec<u64> = rows.first().map_or_else(Vec::new, |row| {
-        row.progress.iter().map(|mark| mark.bytes).collect()
-    });
+    let columns = Columns::of(rows, &arms);
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    let mut head = vec!["arm".to_owned()];
-    if has_flows {
-        head.push("flow".to_owned());
-    }
-    head.push("TTLB ms".to_owned());
-    head.push("change".to_owned());
-    if has_runs {
-        head.push("least…most".to_owned());
-    }
-    head.push("TTFB ms".to_owned());
-    head.extend(
-        marks
-            .iter()
-            .map(|bytes| format!("{} ms", units::show_bytes(*bytes))),
-    );
-    for name in [
-        "sent",
-        "lost",
-        "loss",
-        "episodes",
-        "startup ends ms",
-        "window kB",
-        "idle ms",
-        "used",
-    ] {
-        head.push(name.to_owned());
-    }
+    let head = columns.head();
     table.set_header(head.iter().map(Cell::new));
     let mut baseline: Vec<Option<f64>> = Vec::new();
     for arm in arms {
@@ -80,7 +50,7 @@ fn table(rows: &[Row]) -> String {
                 baseline.push(ttlb);
             }
             let base = baseline.get(flow).copied().flatten();
-            table.add_row(cells(&runs, ttlb, base, has_flows, has_runs, marks.len()));
+            table.add_row(cells(&runs, ttlb, base, &columns));
         }
     }
     for column in table.column_iter_mut().skip(1) {
@@ -92,14 +62,70 @@ fn table(rows: &[Row]) -> String {
     table.trim_fmt()
 }
 
-fn cells(
-    runs: &[&Row],
-    ttlb: Option<f64>,
-    base: Option<f64>,
+/// Which columns there are, beside those of all tables.
+struct Columns {
+    has_handshakes: bool,
     has_flows: bool,
     has_runs: bool,
-    marks: usize,
-) -> Vec<Cell> {
+    /// Of the progress.
+    marks: Vec<u64>,
+}
+
+impl Columns {
+    fn of(rows: &[Row], arms: &[&[Row]]) -> Self {
+        Self {
+            has_handshakes: rows
+                .iter()
+                .any(|row| row.label.handshake != Handshake::Full),
+            has_flows: rows.iter().any(|row| row.flow > 0),
+            has_runs: arms
+                .iter()
+                .any(|rows| rows.iter().filter(|row| row.flow == 0).count() > 1),
+            marks: rows.first().map_or_else(Vec::new, |row| {
+                row.progress.iter().map(|mark| mark.bytes).collect()
+            }),
+        }
+    }
+
+    fn head(&self) -> Vec<String> {
+        let marks = self
+            .marks
+            .iter()
+            .map(|bytes| format!("{} ms", units::show_bytes(*bytes)));
+        let named = |name: &str, is_there: bool| is_there.then(|| name.to_owned());
+        let always = |name: &str| named(name, true);
+        [
+            always("arm"),
+            named("handshake", self.has_handshakes),
+            named("flow", self.has_flows),
+            always("TTLB ms"),
+            always("change"),
+            named("least…most", self.has_runs),
+            named("asked RTT", self.has_handshakes),
+            always("TTFB ms"),
+            always("TTFB RTT"),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(marks)
+        .chain(ENDS.map(str::to_owned))
+        .collect()
+    }
+}
+
+/// What each table ends with.
+const ENDS: [&str; 8] = [
+    "sent",
+    "lost",
+    "loss",
+    "episodes",
+    "startup ends ms",
+    "window kB",
+    "idle ms",
+    "used",
+];
+
+fn cells(runs: &[&Row], ttlb: Option<f64>, base: Option<f64>, columns: &Columns) -> Vec<Cell> {
     let Some(first) = runs.first() else {
         return Vec::new();
     };
@@ -109,7 +135,10 @@ fn cells(
     let sent = mean(&|row| row.packets_sent as f64);
     let lost = mean(&|row| row.packets_lost as f64);
     let mut cells = vec![first.label.arm.clone()];
-    if has_flows {
+    if columns.has_handshakes {
+        cells.push(first.label.handshake.name().to_owned());
+    }
+    if columns.has_flows {
         cells.push((first.flow + 1).to_string());
     }
     cells.push(figure(ttlb, 1));
@@ -118,7 +147,7 @@ fn cells(
         _ => ABSENT.to_owned(),
     };
     cells.push(change);
-    if has_runs {
+    if columns.has_runs {
         let all = || runs.iter().filter_map(|row| row.ttlb.map(ms));
         let least = all().fold(f64::INFINITY, f64::min);
         let most = all().fold(f64::NEG_INFINITY, f64::max);
@@ -128,8 +157,15 @@ fn cells(
             ABSENT.to_owned()
         });
     }
+    let in_rtts = |of: &dyn Fn(&Row) -> Option<Duration>| {
+        figure(of_runs(&|row| row.in_round_trips(of(row)?)), 2)
+    };
+    if columns.has_handshakes {
+        cells.push(in_rtts(&|row| row.asked));
+    }
     cells.push(figure(of_runs(&|row| row.ttfb.map(ms)), 1));
-    for mark in 0..marks {
+    cells.push(in_rtts(&|row| row.ttfb));
+    for mark in 0..columns.marks.len() {
         let after = of_runs(&|row| row.progress.get(mark)?.after.map(ms));
         cells.push(figure(after, 1));
     }

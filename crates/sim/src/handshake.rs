@@ -1,0 +1,155 @@
+//! How the two ends of a flow shake hands: for the first time or again, by TLS or by its twin.
+//!
+//! Owns: what both ends need for that, and the visit before that a client remembers. Never: takes part in the simulation:
+//! a visit before takes no time of it, no bytes on its links, and none of its chance.
+//!
+//! By default a twin of TLS is spoken, with messages of the same length and the same round trips, since it costs next to
+//! nothing and draws no randomness of its own. TLS itself draws keys of its own in each run; all its messages have a fixed
+//! length here (`tls`), so that the same seed gives the same times and sizes all the same, though not the same bytes.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use lastbyte_congestion::Time;
+use lastbyte_quic::{
+    ack::EcnCodepoint,
+    connection::Config,
+    crypto::{
+        ClientCrypto, ServerCrypto,
+        plain::{PlainClient, PlainServer, Resumption, Sizes},
+    },
+    endpoint::{Endpoint, EndpointConfig, RetryPolicy, Route},
+    random::Seed,
+    stream::KeepAll,
+};
+use lastbyte_wire::Side;
+
+use crate::{
+    SERVER_NAME,
+    node::addresses,
+    scenario::{Handshake, Security, Transport},
+};
+
+mod tls;
+
+/// What both ends shake hands with.
+pub(crate) struct Credentials {
+    pub(crate) client: Arc<dyn ClientCrypto>,
+    pub(crate) server: Arc<dyn ServerCrypto>,
+}
+
+/// What both ends of a flow need for the handshake that they are to have.
+pub(crate) fn credentials(
+    transport: &Transport,
+    config: &Arc<Config>,
+    seeds: &[Seed; 2],
+) -> Result<Credentials, String> {
+    match transport.security {
+        Security::Twin => twin(transport, config, seeds),
+        Security::Tls => {
+            let credentials = tls::credentials(transport)?;
+            if transport.handshake != Handshake::Full {
+                // What it leaves behind is in the client's store.
+                visit(config, &credentials)?;
+            }
+            Ok(credentials)
+        }
+    }
+}
+
+fn twin(
+    transport: &Transport,
+    config: &Arc<Config>,
+    seeds: &[Seed; 2],
+) -> Result<Credentials, String> {
+    let alpn = vec![transport.protocol.alpn().to_vec()];
+    let [client_seed, server_seed] = seeds.map(|seed| number(&seed));
+    let mut client = PlainClient::new(client_seed, alpn.clone());
+    let mut server = PlainServer::new(server_seed, alpn);
+    server.sizes = Sizes {
+        certificate: transport.certificate_chain,
+        ..Sizes::default()
+    };
+    let server: Arc<dyn ServerCrypto> = Arc::new(server);
+    if transport.handshake != Handshake::Full {
+        let before = Credentials {
+            client: Arc::new(client.clone()),
+            server: Arc::clone(&server),
+        };
+        client.resumption = Some(Resumption {
+            parameters: visit(config, &before)?,
+            early_data: transport.handshake == Handshake::ZeroRtt,
+        });
+    }
+    Ok(Credentials {
+        client: Arc::new(client),
+        server,
+    })
+}
+
+/// A visit before: the same two ends, over no path. Lasts until the client has a ticket; returns the server's transport
+/// parameters.
+fn visit(config: &Arc<Config>, credentials: &Credentials) -> Result<Vec<u8>, String> {
+    let failed = |what: &dyn core::fmt::Display| format!("the visit before failed: {what}");
+    let mut server = EndpointConfig::server(Arc::clone(config), Arc::clone(&credentials.server));
+    if let Some(server) = &mut server.server {
+        server.retry = RetryPolicy::Never;
+    }
+    let mut client =
+        Endpoint::new(EndpointConfig::client(), [1; 32]).map_err(|error| failed(&error))?;
+    let mut server = Endpoint::new(server, [2; 32]).map_err(|error| failed(&error))?;
+    let paths = [Side::Client, Side::Server].map(|side| addresses(0, side));
+    let crypto = Arc::clone(&credentials.client);
+    let mut now = Time::ZERO;
+    let handle = client
+        .connect(now, paths[0], SERVER_NAME, config, crypto, Vec::new())
+        .map_err(|error| failed(&error))?;
+    let mut buffer = vec![0; 65_535];
+    for _ in 0..TURNS_MAX {
+        now = now + TURN;
+        for [from, to] in [[0, 1], [1, 0]] {
+            let (sender, receiver) = if from == 0 {
+                (&mut client, &mut server)
+            } else {
+                (&mut server, &mut client)
+            };
+            while sender.poll_timeout(now).is_some() {}
+            while let Some(transmit) = sender.poll_transmit(now, &mut buffer) {
+                let segments = buffer.get_mut(..transmit.len).unwrap_or_default();
+                for datagram in segments.chunks_mut(transmit.segment_len.max(1)) {
+                    let (Route::Accepted(handle) | Route::Connection(handle)) =
+                        receiver.route(now, &paths[to], datagram)
+                    else {
+                        continue;
+                    };
+                    if let Some(connection) = receiver.connection(handle) {
+                        let ecn = EcnCodepoint::NotEct;
+                        connection.handle_datagram(now, &paths[to], ecn, datagram, &mut KeepAll);
+                    }
+                }
+            }
+        }
+        let Some(connection) = client.peek(handle) else {
+            break;
+        };
+        if let Some(reason) = connection.close_reason() {
+            return Err(failed(&format!("{reason:?}")));
+        }
+        let session = connection.session();
+        if session.tickets_received() > 0
+            && let Some(parameters) = session.peer_parameters()
+        {
+            return Ok(parameters.to_vec());
+        }
+    }
+    Err(failed(&"there was no ticket"))
+}
+
+/// A millisecond a turn, which is enough for pacing.
+const TURN: Duration = Duration::from_millis(1);
+/// A handshake and its tickets take some ten turns, with the longest of certificate chains.
+const TURNS_MAX: usize = 1000;
+
+fn number(seed: &Seed) -> u64 {
+    seed.first_chunk().copied().map_or(0, u64::from_le_bytes)
+}

@@ -1,0 +1,101 @@
+//! What the ends of a flow speak over their connection: HTTP/3, or next to nothing.
+//!
+//! Owns: the two traits by which client and server use a protocol; who speaks which. Never: decides what is asked for and
+//! when, or measures; that is for [`crate::client`] and [`crate::server`].
+//!
+//! | file | speaks |
+//! |---|---|
+//! | [`http3`] | HTTP/3 (RFC 9114), by the crate that server and client of `lastbyte` run |
+//! | [`raw`] | a request and a response as they are on a QUIC stream, as in quicly's simulator |
+
+use lastbyte_congestion::Time;
+use lastbyte_quic::{
+    ack::EcnCodepoint,
+    connection::{Connection, NetworkPath},
+};
+
+use crate::{
+    client::Measures,
+    scenario::{Handshake, Protocol},
+    server::Answers,
+};
+
+mod http3;
+mod raw;
+
+/// A datagram that has come.
+pub(crate) struct Incoming<'a> {
+    pub(crate) now: Time,
+    pub(crate) path: &'a NetworkPath,
+    pub(crate) ecn: EcnCodepoint,
+    pub(crate) bytes: &'a mut [u8],
+}
+
+/// A request cannot be sent: never for a client that asks for one thing at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CannotAsk;
+
+/// A client's end. It has one request under way at most.
+pub(crate) trait Asks {
+    /// Sends a request for so many bytes.
+    fn ask(&mut self, connection: &mut Connection, size: u64) -> Result<(), CannotAsk>;
+
+    /// Gives the connection a datagram, and measures what of the response was in it.
+    fn receive(
+        &mut self,
+        connection: &mut Connection,
+        incoming: Incoming<'_>,
+        measures: &mut Measures,
+    );
+
+    /// Deals with what has happened.
+    fn attend(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures);
+
+    /// The server did not take what was sent as 0-RTT; the transport sends it again.
+    fn on_zero_rtt_rejected(&mut self) {}
+
+    /// When [`Asks::attend`] wants to be called, if nothing happens before.
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// A server's end.
+pub(crate) trait Responds {
+    /// Gives the connection a datagram.
+    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>);
+
+    /// Answers what was asked for, and tells what is acknowledged.
+    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Answers);
+
+    /// When [`Responds::attend`] wants to be called, if nothing happens before.
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+}
+
+impl Protocol {
+    /// Its name in the handshake (RFC 7301).
+    pub(crate) const fn alpn(self) -> &'static [u8] {
+        match self {
+            Self::Http3 => lastbyte_http3::ALPN,
+            Self::Raw => raw::ALPN,
+        }
+    }
+
+    /// A client's end of it. One that resumes an earlier connection remembers what the server said of itself then.
+    pub(crate) fn client(self, handshake: Handshake) -> Box<dyn Asks> {
+        match self {
+            Self::Http3 => Box::new(http3::Client::new(handshake)),
+            Self::Raw => Box::new(raw::Client),
+        }
+    }
+
+    /// A server's end of it.
+    pub(crate) fn server(self) -> Box<dyn Responds> {
+        match self {
+            Self::Http3 => Box::new(http3::Server::new()),
+            Self::Raw => Box::new(raw::Server::default()),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! HTTP/3 (RFC 9114), by the same [`Connection`](http3::Connection) that server and client of `lastbyte` run.
+//!
+//! A request asks for `/SIZE`, as `lastbyte serve` has objects by size, with the fields of a browser; a response has its
+//! length and type. Bodies reach the measures as slices of the packets they come in.
+
+use core::time::Duration;
+
+use lastbyte_congestion::Time;
+use lastbyte_http3::{self as http3, Body, BodySink, Code, Event, Request, Response, Settings};
+use lastbyte_quic::connection::Connection;
+use lastbyte_wire::StreamId;
+
+use super::{Asks, CannotAsk, Incoming, Responds};
+use crate::{
+    SERVER_NAME,
+    client::Measures,
+    scenario::Handshake,
+    server::{Answers, Zeros},
+};
+
+/// What a browser says of itself and of what it wants: Chromium, asking for an image.
+const REQUEST_FIELDS: [(&str, &str); 7] = [
+    (
+        "user-agent",
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+    ),
+    (
+        "accept",
+        "image/avif,image/webp,image/apng,image/*,*/*;q=0.8",
+    ),
+    ("sec-fetch-site", "same-origin"),
+    ("sec-fetch-mode", "no-cors"),
+    ("accept-encoding", "gzip, deflate, br, zstd"),
+    ("accept-language", "en-GB,en;q=0.9"),
+    ("priority", "u=2, i"),
+];
+/// What a server says of an object, beside its length.
+const RESPONSE_FIELDS: [(&str, &str); 3] = [
+    ("content-type", "application/octet-stream"),
+    ("cache-control", "public, max-age=86400"),
+    ("server", "lastbyte"),
+];
+
+/// As both ends are set. On the longest of paths a head takes longer than a server on a network would put up with.
+fn config() -> http3::Config {
+    let mut config = http3::Config::default();
+    config.limits.head_timeout = Duration::from_secs(3600);
+    config
+}
+
+/// A client's end.
+pub(super) struct Client {
+    http3: http3::Connection,
+}
+
+impl Client {
+    pub(super) fn new(handshake: Handshake) -> Self {
+        let config = config();
+        let mut http3 = http3::Connection::client(&config);
+        if handshake == Handshake::ZeroRtt {
+            // What the server said when the ticket was given (RFC 9114 §7.2.4.2).
+            http3 = http3.with_remembered(Settings {
+                max_field_section_size: config.field_section_size_max.into(),
+                qpack_max_table_capacity: config.qpack_table_capacity.into(),
+                qpack_blocked_streams: config.qpack_blocked_streams.into(),
+                enable_connect_protocol: config.extended_connect,
+                h3_datagram: config.datagrams,
+            });
+        }
+        Self { http3 }
+    }
+}
+
+/// Measures what arrives.
+struct Arrivals<'a> {
+    now: Time,
+    measures: &'a mut Measures,
+}
+
+impl BodySink for Arrivals<'_> {
+    fn body(&mut self, _: StreamId, bytes: &[u8]) -> usize {
+        self.measures.on_body(self.now, bytes.len());
+        bytes.len()
+    }
+}
+
+impl Asks for Client {
+    fn ask(&mut self, connection: &mut Connection, size: u64) -> Result<(), CannotAsk> {
+        let mut request = Request::new("GET", "https", SERVER_NAME, &format!("/{size}"));
+        for (name, value) in REQUEST_FIELDS {
+            request.fields_mut().push(name, value);
+        }
+        let asked = self.http3.request(connection, &request, Body::Empty);
+        self.http3.recycle(request.into_fields());
+        asked.map(drop).map_err(|_| CannotAsk)
+    }
+
+    fn receive(
+        &mut self,
+        connection: &mut Connection,
+        incoming: Incoming<'_>,
+        measures: &mut Measures,
+    ) {
+        let Incoming {
+            now,
+            path,
+            ecn,
+            bytes,
+        } = incoming;
+        let mut arrivals = Arrivals { now, measures };
+        let mut sink = self.http3.sink(&mut arrivals);
+        connection.handle_datagram(now, path, ecn, bytes, &mut sink);
+    }
+
+    fn attend(&mut self, connection: &mut Connection, now: Time, measures: &mut Measures) {
+        while let Some(event) = self.http3.poll(connection, now) {
+            match event {
+                Event::Response { response, .. } if response.status() == 200 => {
+                    self.http3.recycle(response.into_fields());
+                }
+                Event::Data { stream } => {
+                    // What came with the head. That there is none to be read is told by the next event.
+                    let _ = self.http3.read(connection, now, stream, &mut |bytes| {
+                        measures.on_body(now, bytes.len());
+                        bytes.len()
+                    });
+                }
+                Event::Finished { .. } => measures.on_end(now),
+                // The server of this simulator answers all that its client asks: a flow ends that finds it otherwise.
+                Event::Response { .. } | Event::Reset { .. } | Event::Drained => {
+                    self.http3
+                        .close(connection, now, Code::GENERAL_PROTOCOL_ERROR);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn on_zero_rtt_rejected(&mut self) {
+        self.http3.on_zero_rtt_rejected();
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.http3.deadline()
+    }
+}
+
+/// A server's end.
+pub(super) struct Server {
+    http3: http3::Connection,
+}
+
+impl Server {
+    pub(super) fn new() -> Self {
+        Self {
+            http3: http3::Connection::server(&config()),
+        }
+    }
+}
+
+/// Requests have no body.
+struct Discard;
+
+impl BodySink for Discard {
+    fn body(&mut self, _: StreamId, bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+}
+
+impl Responds for Server {
+    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
+        let Incoming {
+            now,
+            path,
+            ecn,
+            bytes,
+        } = incoming;
+        let mut discard = Discard;
+        let mut sink = self.http3.sink(&mut discard);
+        connection.handle_datagram(now, path, ecn, bytes, &mut sink);
+    }
+
+    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Answers) {
+        while let Some(event) = self.http3.poll(connection, now) {
+            match event {
+                Event::Request { stream, request } => {
+                    let (response, body) = answer(request.path());
+                    self.http3.recycle(request.into_fields());
+                    if self
+                        .http3
+                        .respond(connection, stream, &response, body)
+                        .is_ok()
+                    {
+                        answers.on_begun(now);
+                    }
+                    self.http3.recycle(response.into_fields());
+                }
+                Event::Sent { .. } => answers.on_acked(now),
+                Event::Drained => self.http3.close(connection, now, Code::NO_ERROR),
+                _ => {}
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.http3.deadline()
+    }
+}
+
+/// The object of a path: `/SIZE`, so many bytes.
+fn answer(path: Option<&str>) -> (Response, Body) {
+    let size = path.and_then(|path| path.strip_prefix('/')?.parse::<u64>().ok());
+    let Some(size) = size else {
+        return (Response::new(404), Body::Empty);
+    };
+    let mut response = Response::new(200).with("content-length", size.to_string());
+    for (name, value) in RESPONSE_FIELDS {
+        response.fields_mut().push(name, value);
+    }
+    (response, Body::Source(Box::new(Zeros(size))))
+}

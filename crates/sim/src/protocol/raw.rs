@@ -1,0 +1,123 @@
+//! A request and a response as they are on a QUIC stream, without frames or fields.
+//!
+//! For comparisons with simulators that speak no HTTP. A request is [`REQUEST_LEN`] bytes, of which the first eight say how
+//! many are wanted; a response is as many zeros.
+
+use std::collections::BTreeMap;
+
+use lastbyte_congestion::Time;
+use lastbyte_quic::{
+    connection::Connection,
+    stream::{StreamEvent, StreamSink},
+};
+use lastbyte_wire::{Direction, StreamId};
+
+use super::{Asks, CannotAsk, Incoming, Responds};
+use crate::{
+    client::Measures,
+    server::{Answers, Zeros},
+};
+
+pub(super) const ALPN: &[u8] = b"lastbyte-sim";
+/// As long as a browser's `HEADERS` may be.
+const REQUEST_LEN: usize = 100;
+
+/// A client's end.
+pub(super) struct Client;
+
+/// Measures what arrives.
+struct Arrivals<'a> {
+    now: Time,
+    measures: &'a mut Measures,
+}
+
+impl StreamSink for Arrivals<'_> {
+    fn data(&mut self, _: StreamId, _: u64, data: &[u8], fin: bool) -> usize {
+        self.measures.on_body(self.now, data.len());
+        if fin {
+            self.measures.on_end(self.now);
+        }
+        data.len()
+    }
+}
+
+impl Asks for Client {
+    fn ask(&mut self, connection: &mut Connection, size: u64) -> Result<(), CannotAsk> {
+        let streams = connection.streams();
+        let id = streams.open(Direction::Bidirectional).ok_or(CannotAsk)?;
+        let mut bytes = [0; REQUEST_LEN];
+        if let Some(head) = bytes.first_chunk_mut() {
+            *head = size.to_le_bytes();
+        }
+        streams.write(id, &bytes).map_err(|_| CannotAsk)?;
+        streams.finish(id).map_err(|_| CannotAsk)
+    }
+
+    fn receive(
+        &mut self,
+        connection: &mut Connection,
+        incoming: Incoming<'_>,
+        measures: &mut Measures,
+    ) {
+        let Incoming {
+            now,
+            path,
+            ecn,
+            bytes,
+        } = incoming;
+        connection.handle_datagram(now, path, ecn, bytes, &mut Arrivals { now, measures });
+    }
+
+    fn attend(&mut self, connection: &mut Connection, _: Time, _: &mut Measures) {
+        while connection.streams().poll_event().is_some() {}
+    }
+}
+
+/// A server's end.
+#[derive(Default)]
+pub(super) struct Server {
+    /// What of requests has come that are not whole yet.
+    partial: BTreeMap<StreamId, Vec<u8>>,
+    /// What was asked for and is not answered yet.
+    asked: Vec<(StreamId, u64)>,
+}
+
+impl StreamSink for Server {
+    fn data(&mut self, id: StreamId, _: u64, data: &[u8], fin: bool) -> usize {
+        let request = self.partial.entry(id).or_default();
+        let missing = 8usize.saturating_sub(request.len());
+        request.extend_from_slice(data.get(..missing.min(data.len())).unwrap_or_default());
+        if fin && let Some(request) = self.partial.remove(&id) {
+            let size = request.first_chunk().copied().map(u64::from_le_bytes);
+            self.asked.push((id, size.unwrap_or(0)));
+        }
+        data.len()
+    }
+}
+
+impl Responds for Server {
+    fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
+        let Incoming {
+            now,
+            path,
+            ecn,
+            bytes,
+        } = incoming;
+        connection.handle_datagram(now, path, ecn, bytes, self);
+    }
+
+    fn attend(&mut self, connection: &mut Connection, now: Time, answers: &mut Answers) {
+        let streams = connection.streams();
+        while let Some(event) = streams.poll_event() {
+            if matches!(event, StreamEvent::Finished(_)) {
+                answers.on_acked(now);
+            }
+        }
+        for (id, size) in self.asked.drain(..) {
+            if streams.send_source(id, Box::new(Zeros(size))).is_ok() && streams.finish(id).is_ok()
+            {
+                answers.on_begun(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The server of a flow: answers, and counts.
+//!
+//! Owns: what a response is made of, and when which was acknowledged. Never: knows how it is said; that is for
+//! [`crate::protocol`].
+
+use lastbyte_congestion::Time;
+use lastbyte_quic::{
+    connection::Connection,
+    stream::{Source, SourceError},
+};
+
+use crate::protocol::{Incoming, Responds};
+
+/// The server of a flow.
+pub(crate) struct Server {
+    protocol: Box<dyn Responds>,
+    answers: Answers,
+}
+
+/// Which responses were begun and acknowledged, and when the first was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Answers {
+    pub(crate) begun: u64,
+    pub(crate) acked: u64,
+    pub(crate) asked_at: Option<Time>,
+    pub(crate) acked_at: Option<Time>,
+}
+
+impl Answers {
+    /// A request came, and is being answered.
+    pub(crate) fn on_begun(&mut self, now: Time) {
+        self.begun += 1;
+        self.asked_at.get_or_insert(now);
+    }
+
+    /// All of a response was acknowledged.
+    pub(crate) fn on_acked(&mut self, now: Time) {
+        self.acked += 1;
+        self.acked_at.get_or_insert(now);
+    }
+}
+
+/// A response: zeros, which cost next to nothing.
+pub(crate) struct Zeros(pub(crate) u64);
+
+impl Source for Zeros {
+    fn len(&self) -> u64 {
+        self.0
+    }
+
+    fn read_at(&self, _: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
+        buffer.fill(0);
+        Ok(())
+    }
+}
+
+impl Server {
+    pub(crate) fn new(protocol: Box<dyn Responds>) -> Self {
+        Self {
+            protocol,
+            answers: Answers::default(),
+        }
+    }
+
+    /// When it wants to be attended to, if nothing happens before.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.protocol.deadline()
+    }
+
+    pub(crate) fn receive(&mut self, connection: &mut Connection, incoming: Incoming<'_>) {
+        self.protocol.receive(connection, incoming);
+    }
+
+    pub(crate) fn attend(&mut self, now: Time, connection: &mut Connection) {
+        self.protocol.attend(connection, now, &mut self.answers);
+    }
+
+    pub(crate) const fn answers(&self) -> Answers {
+        self.answers
+    }
+}

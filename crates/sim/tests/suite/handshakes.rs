@@ -1,0 +1,127 @@
+//! What a handshake costs before the first byte: the table of HTTP/3's round trips.
+//!
+//! | handshake | until the client may ask | until the first byte of the response |
+//! |---|---|---|
+//! | full | 1 | 2 |
+//! | resumed | 1 | 2 |
+//! | 0-RTT | 0 | 1 |
+//!
+//! The path is long and fast, so that nothing else counts but the time that the first flights take on the wire.
+
+use core::time::Duration;
+
+use lastbyte_link as link;
+use lastbyte_sim::{FlowOutcome, Handshake, Protocol, Scenario, Security};
+
+use crate::paths::{bottleneck, run, transfer};
+
+const RTT_MS: u64 = 200;
+const RATE_MBIT: u64 = 10_000;
+/// What a server sends before the first byte of a response, and what carries that: four datagrams at most, since a client
+/// whose address is not validated gets three times what it sent (RFC 9000 §8.1).
+const DATAGRAMS: u64 = 4;
+
+/// Each kind, with the round trips until a client may ask, and until the first byte of the response.
+const TABLE: [(Handshake, u32, u32); 3] = [
+    (Handshake::Full, 1, 2),
+    (Handshake::Resumed, 1, 2),
+    (Handshake::ZeroRtt, 0, 1),
+];
+
+fn visit(handshake: Handshake, security: Security, protocol: Protocol) -> Scenario {
+    let path = bottleneck(RATE_MBIT, RTT_MS, 1000);
+    let mut scenario = transfer(path, "slow-start", 20_000);
+    scenario.transport.handshake = handshake;
+    scenario.transport.security = security;
+    scenario.transport.protocol = protocol;
+    scenario
+}
+
+fn flow(scenario: &Scenario) -> FlowOutcome {
+    run(scenario).flows.remove(0)
+}
+
+#[test]
+fn round_trips_before_the_first_byte() {
+    let rtt = Duration::from_millis(RTT_MS);
+    let rate = link::Rate::from_bits_per_second(RATE_MBIT * 1_000_000);
+    let on_the_wire = rate.time_for(DATAGRAMS * 1280);
+    for security in [Security::Twin, Security::Tls] {
+        for (handshake, connect, first_byte) in TABLE {
+            let flow = flow(&visit(handshake, security, Protocol::Http3));
+            assert!(flow.is_complete(), "{handshake:?} {security:?}: {flow:?}");
+            let measured = [
+                flow.first_asked.expect("it asked"),
+                flow.responses[0].first_byte.expect("it was answered"),
+                // Whatever came of it, a handshake takes a round trip.
+                flow.handshake.expect("it is complete"),
+            ];
+            for (measured, expected) in measured.into_iter().zip([connect, first_byte, 1]) {
+                let least = rtt * expected;
+                assert!(
+                    measured >= least && measured <= least + on_the_wire,
+                    "{handshake:?} {security:?}: {measured:?}, expected {least:?} and up to {on_the_wire:?}"
+                );
+            }
+        }
+    }
+}
+
+/// The twin stands for TLS: the same times, but for some bytes more or less on the wire.
+#[test]
+fn the_twin_takes_as_long_as_tls() {
+    for (handshake, ..) in TABLE {
+        let [twin, tls] = [Security::Twin, Security::Tls].map(|security| {
+            let flow = flow(&visit(handshake, security, Protocol::Http3));
+            flow.responses[0].last_byte.expect("it arrives")
+        });
+        assert!(
+            twin.abs_diff(tls) < Duration::from_micros(50),
+            "{handshake:?}: {twin:?} {tls:?}"
+        );
+    }
+}
+
+/// TLS draws keys of its own, and yet the same seed gives the same times and sizes.
+#[test]
+fn the_same_seed_gives_the_same_figures_with_tls() {
+    for (handshake, ..) in TABLE {
+        let scenario = visit(handshake, Security::Tls, Protocol::Http3);
+        let [one, two] = [0; 2].map(|_| {
+            let outcome = run(&scenario);
+            format!("{outcome:?}")
+        });
+        assert_eq!(one, two, "{handshake:?}");
+    }
+}
+
+/// A chain that is longer than three times the client's first datagram costs a round trip more (RFC 9000 §8.1); whoever
+/// resumes sends none.
+#[test]
+fn a_long_certificate_chain_costs_a_round_trip_in_full_handshakes_alone() {
+    for security in [Security::Twin, Security::Tls] {
+        for (handshake, _, round_trips) in TABLE {
+            let mut scenario = visit(handshake, security, Protocol::Http3);
+            scenario.transport.certificate_chain = 6000;
+            let first = flow(&scenario).responses[0].first_byte;
+            let more = u32::from(handshake == Handshake::Full);
+            let expected = Duration::from_millis(RTT_MS) * (round_trips + more);
+            let over = first.expect("it was answered").abs_diff(expected);
+            assert!(
+                over < Duration::from_millis(1),
+                "{handshake:?} {security:?}: {first:?}, expected {expected:?}"
+            );
+        }
+    }
+}
+
+/// Without HTTP/3 the round trips are the same.
+#[test]
+fn raw_streams_take_as_many_round_trips() {
+    for (handshake, _, round_trips) in TABLE {
+        let flow = flow(&visit(handshake, Security::Twin, Protocol::Raw));
+        let first = flow.responses[0].first_byte.expect("it was answered");
+        let over = first.saturating_sub(Duration::from_millis(RTT_MS) * round_trips);
+        assert!(over < Duration::from_micros(10), "{handshake:?}: {first:?}");
+    }
+}
