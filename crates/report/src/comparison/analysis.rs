@@ -2,7 +2,7 @@
 
 use super::{
     Error, Settings,
-    gather::{Block, Cell, Histogram, Tally},
+    gather::{Cell, Histogram, Tally},
     queries::{Asker, BINS, Dialect, Subgroup},
 };
 use crate::statistics::{
@@ -234,7 +234,7 @@ fn group(
         .collect();
     let pairs = tally.blocks.as_ref().map(|blocks| {
         let blocks = blocks.iter().filter(|block| is_in(block.site, block.bin));
-        pairs(blocks, order)
+        pairs(blocks.map(|block| &block.members[..]), order)
     });
     let shares = chart_shares();
     let borrowed: Vec<&Counts> = times.iter().collect();
@@ -242,19 +242,13 @@ fn group(
         Subgroup::All => settings.replicates,
         _ => settings.replicates.div_ceil(2),
     };
-    let resampled = match &pairs {
-        Some(pairs) => {
-            // Pairs are drawn one by one: fewer times if they are very many.
-            let affordable = 500_000_000 / (pairs.len() * order.len()).max(1);
-            bootstrap::paired(
-                pairs,
-                &shares,
-                replicates.min(affordable.max(200)),
-                settings.seed,
-            )
-        }
-        None => bootstrap::apart(&borrowed, &shares, replicates, settings.seed),
-    };
+    let resampled = resampled(
+        &borrowed,
+        pairs.as_ref(),
+        &shares,
+        replicates,
+        settings.seed,
+    );
     let against = Against {
         groups: &borrowed,
         baseline: 0,
@@ -290,16 +284,33 @@ fn group(
     }
 }
 
+/// Percentiles of resamples: of pairs, if they are, else of each arm by itself.
+fn resampled(
+    groups: &[&Counts],
+    pairs: Option<&Pairs>,
+    shares: &[f64],
+    replicates: usize,
+    seed: u64,
+) -> Vec<Vec<Vec<Option<u64>>>> {
+    let Some(pairs) = pairs else {
+        return bootstrap::apart(groups, shares, replicates, seed);
+    };
+    // Pairs are drawn one by one: fewer times if they are very many.
+    let affordable = 500_000_000 / (pairs.len() * groups.len()).max(1);
+    bootstrap::paired(pairs, shares, replicates.min(affordable.max(200)), seed)
+}
+
 fn pairs_of(pairs: &Pairs, arm: usize) -> Vec<(Option<u64>, Option<u64>)> {
     pairs.of(arm, 0).collect()
 }
 
-fn pairs<'a>(blocks: impl Iterator<Item = &'a Block>, order: &[usize]) -> Pairs {
+/// Pairs in the order of the arms, of what each block has of them.
+fn pairs<'a>(blocks: impl Iterator<Item = &'a [Member]>, order: &[usize]) -> Pairs {
     let mut pairs = Pairs::new(order.len());
     let mut members = vec![Member::Absent; order.len()];
     for block in blocks {
         for (member, arm) in members.iter_mut().zip(order) {
-            *member = block.members.get(*arm).copied().unwrap_or_default();
+            *member = block.get(*arm).copied().unwrap_or_default();
         }
         pairs.push(&members);
     }
@@ -364,8 +375,15 @@ fn losses(
             .collect();
         let shares = [0.5, 0.9, 0.99];
         let borrowed: Vec<&Counts> = loss.iter().collect();
-        let resampled = bootstrap::apart(
+        let pairs = tally.blocks.as_ref().map(|blocks| {
+            let blocks = blocks
+                .iter()
+                .filter(|block| place.is_none_or(|place| place == block.site));
+            pairs(blocks.map(|block| &block.losses[..]), order)
+        });
+        let resampled = resampled(
             &borrowed,
+            pairs.as_ref(),
             &shares,
             settings.replicates.div_ceil(2),
             settings.seed,
@@ -385,7 +403,15 @@ fn losses(
                 || "All connections".to_owned(),
                 |site| tally.sites[site].clone(),
             ),
-            differences: differences(&loss),
+            differences: match &pairs {
+                Some(pairs) => (0..order.len())
+                    .map(|arm| {
+                        let arm = (arm > 0).then_some(arm)?;
+                        tests_of::mean_difference_paired(pairs.of(arm, 0))
+                    })
+                    .collect(),
+                None => differences(&loss),
+            },
             percentiles,
             query: asker.loss(&subgroup),
             loss,

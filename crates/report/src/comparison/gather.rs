@@ -1,7 +1,7 @@
 //! From a log to counts, in one pass: how often each time to last byte occurred by arm, site and size, and the rest.
 //!
 //! What is kept grows with the number of different values, not with the number of lines; of paired connections, each
-//! pair's values are kept as well (some 250 bytes a pair of four).
+//! pair's values are kept as well (some 350 bytes a pair of four).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -50,7 +50,10 @@ pub(super) struct Measures {
 pub(super) struct Block {
     pub(super) site: usize,
     pub(super) bin: Option<usize>,
+    /// Times to last byte, by arm.
     pub(super) members: Vec<Member>,
+    /// Hundredths of a percent of packets lost, by arm.
+    pub(super) losses: Vec<Member>,
 }
 
 /// What a log said.
@@ -150,6 +153,7 @@ impl Pairing {
         site: usize,
         bin: Option<usize>,
         member: Member,
+        loss: Member,
     ) {
         if !self.is_possible {
             return;
@@ -163,16 +167,25 @@ impl Pairing {
             self.shared += usize::from(company.count() == 1);
             if block.members.len() <= arm {
                 block.members.resize(arm + 1, Member::Absent);
+                block.losses.resize(arm + 1, Member::Absent);
             }
             if block.members[arm] != Member::Absent || block.site != site {
                 self.give_up();
                 return;
             }
             block.members[arm] = member;
+            block.losses[arm] = loss;
         } else {
             let mut members = vec![Member::Absent; arm + 1];
+            let mut losses = members.clone();
             members[arm] = member;
-            self.blocks.push(Block { site, bin, members });
+            losses[arm] = loss;
+            self.blocks.push(Block {
+                site,
+                bin,
+                members,
+                losses,
+            });
             self.seed = Some(seed);
         }
         if self.blocks.len() == PAIRS_PROBED && !self.is_paired() {
@@ -299,8 +312,9 @@ impl Counter {
             Some(ttlb) => *cell.ttlb.entry(ttlb).or_insert(0) += 1,
             None => cell.unfinished += 1,
         }
-        if let Some(loss) = of(column::LOSS).as_f64() {
-            let hundredths = (loss * 100.0).round().max(0.0) as u64;
+        let loss = of(column::LOSS).as_f64();
+        let loss = loss.map(|loss| (loss * 100.0).round().max(0.0) as u64);
+        if let Some(hundredths) = loss {
             *self
                 .loss
                 .entry((arm, site))
@@ -336,8 +350,10 @@ impl Counter {
             }
         }
         let member = ttlb.map_or(Member::Unfinished, Member::Value);
+        // One that was never sent to lost nothing, and is no pair's.
+        let loss = loss.map_or(Member::Absent, Member::Value);
         self.pairing
-            .add(whole(column::SEED), arm, site, bin, member);
+            .add(whole(column::SEED), arm, site, bin, member, loss);
         Ok(())
     }
 

@@ -654,7 +654,7 @@ impl Page<'_> {
              are pairs). Shares: Wilson’s interval, and Newcombe’s for a difference. Counts by arm: Pearson’s chi-squared."
                 .to_owned(),
             "The packet loss of a connection is what was declared lost of what was sent, late acknowledgments not taken back, to a \
-             hundredth of a percent; its mean gives each connection the same weight. Its intervals do not use pairs."
+             hundredth of a percent; its mean gives each connection the same weight. Where there are pairs, its intervals use them."
                 .to_owned(),
         ];
         self.list("plain", &items);

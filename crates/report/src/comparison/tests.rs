@@ -329,14 +329,26 @@ fn connections_of_one_seed_in_each_arm_are_paired() {
         let path = (0.9 * chance.normal()).exp();
         for (arm, factor) in [("baseline", 1.0), ("fast", 0.96)] {
             let ttlb = (2000.0 * path * factor * (0.03 * chance.normal()).exp()).round() as u64;
+            // What the path loses is lost in both arms; the second loses 0.2 points more.
+            let lost = (100.0 * path).round() as u64 + if arm == "fast" { 20 } else { 0 };
             text += &line(
-                &json!({ "arm": arm, "seed": seed, "ttlb": ttlb, "content_length": 300_000, "site": "here" }),
+                &json!({ "arm": arm, "seed": seed, "ttlb": ttlb, "content_length": 300_000, "site": "here", "num-packets.sent": 10_000, "num-packets.lost": lost }),
             );
         }
     }
     let comparison = read(&text, quick()).expect("a report");
     let analysis = &comparison.analysis;
     assert!(analysis.is_paired);
+    for group in &analysis.loss {
+        let difference = group.differences[1].expect("a difference");
+        let (low, high) = difference.interval;
+        assert!(
+            (19.9..20.1).contains(&low) && (19.9..20.1).contains(&high),
+            "{difference:?}"
+        );
+        let median = group.percentiles[1][0].alone.expect("an interval");
+        assert!(median.1 - median.0 < 5.0, "{median:?}");
+    }
     assert_eq!(analysis.pairs, 700);
     let mean = analysis.groups[0].means[1].expect("a mean");
     assert!(
@@ -350,7 +362,8 @@ fn connections_of_one_seed_in_each_arm_are_paired() {
         "{:?}",
         comparison.sentences()
     );
-    assert_eq!(queries_agree(analysis, &text), 0);
+    // Of loss, in all and at the one site.
+    assert_eq!(queries_agree(analysis, &text), 2);
     // As long as one of them is not told of its seed, they are not.
     let without = text.replacen("\"seed\":5,", "", 1);
     assert!(

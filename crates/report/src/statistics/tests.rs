@@ -350,6 +350,51 @@ fn pairs_narrow_what_paths_have_in_common() {
     assert!(paired * 3.0 < apart, "{paired} {apart}");
 }
 
+/// Of loss, in hundredths of a percent: what a path loses by itself is in both arms, and widens nothing.
+#[test]
+fn differences_of_pairs_leave_out_what_paths_have_in_common() {
+    let mut random = Random::new(5, 5);
+    let pairs: Vec<(Option<u64>, Option<u64>)> = (0..2000)
+        .map(|_| {
+            let path = 300.0 * random.normal().exp();
+            let other = path + 10.0 + 5.0 * random.normal();
+            (
+                Some(other.max(0.0).round() as u64),
+                Some(path.round() as u64),
+            )
+        })
+        .chain([(None, Some(1)), (Some(1), None)])
+        .collect();
+    let paired = tests_of::mean_difference_paired(pairs.iter().copied()).expect("pairs");
+    // As a textbook has it, in two passes.
+    let differences: Vec<f64> = pairs
+        .iter()
+        .filter_map(|(one, other)| Some((*one)? as f64 - (*other)? as f64))
+        .collect();
+    let n = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / n;
+    let squares: f64 = differences.iter().map(|one| (one - mean).powi(2)).sum();
+    let half = 1.959_963_984_540_054 * (squares / (n - 1.0) / n).sqrt();
+    near(paired.value, mean, "the difference");
+    near(paired.interval.0, mean - half, "its lower end");
+    near(paired.interval.1, mean + half, "its upper end");
+    assert!((9.0..11.0).contains(&paired.value), "{paired:?}");
+    let [one, other] = [0, 1].map(|side| {
+        Counts::of(
+            pairs
+                .iter()
+                .map(|pair| if side == 0 { pair.0 } else { pair.1 }),
+        )
+    });
+    let apart = tests_of::mean_difference(&one, &other).expect("an interval");
+    let width = |one: Estimate| one.interval.1 - one.interval.0;
+    assert!(width(paired) * 20.0 < width(apart), "{paired:?} {apart:?}");
+    assert_eq!(
+        tests_of::mean_difference_paired([(Some(1), Some(2))].into_iter()),
+        None
+    );
+}
+
 #[test]
 fn intervals_of_pairs_hold_the_truth_as_often_as_they_say() {
     let shares: Vec<f64> = (1..=19).map(|step| f64::from(step) / 20.0).collect();

@@ -253,3 +253,28 @@ pub fn mean_difference(first: &Counts, second: &Counts) -> Option<Estimate> {
         interval: (value - half, value + half),
     })
 }
+
+/// The same of pairs in which both have a value: `scipy.stats.ttest_rel`'s difference, with a normal interval. What they
+/// have in common does not widen it.
+#[must_use]
+pub fn mean_difference_paired(
+    pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>,
+) -> Option<Estimate> {
+    let both = pairs.filter_map(|(first, second)| Some(first? as f64 - second? as f64));
+    // Welford's sums, in one pass.
+    let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    for difference in both {
+        n += 1.0;
+        let step = difference - mean;
+        mean += step / n;
+        squares += step * (difference - mean);
+    }
+    if n < 2.0 {
+        return None;
+    }
+    let half = Z_95 * (squares / (n - 1.0) / n).sqrt();
+    Some(Estimate {
+        value: mean,
+        interval: (mean - half, mean + half),
+    })
+}
