@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`json`] | JSON as it is written, member by member |
 //! | [`connection_log`] | one line a connection, with H2O's keys |
+//! | [`packed`] | logs that are packed as they are written |
 //! | [`qlog`] | qlog, in the dialect that qvis loads and in that of the current drafts |
 //!
 //! Nothing here opens a file: writers are handed in.
@@ -12,4 +13,5 @@
 
 pub mod connection_log;
 pub mod json;
+pub mod packed;
 pub mod qlog;
