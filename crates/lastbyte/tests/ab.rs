@@ -140,6 +140,70 @@ fn an_experiment_can_be_a_file() {
 }
 
 #[test]
+fn a_packed_log_says_the_same() {
+    let folder = folder("ab-packed");
+    let run = |format: &str, suffix: &str| {
+        let arguments = ["--connections", "16", "--json", "--log-compress", format];
+        let output = ab(&folder, &arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let summary: Value = serde_json::from_slice(&output.stdout).expect("an object");
+        let log = format!("ab/conns.ndjson{suffix}");
+        assert_eq!(summary["log"], log);
+        let rows = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(["query", "_", &log])
+            .current_dir(&folder)
+            .output()
+            .expect("the binary runs");
+        assert!(rows.status.success(), "{}", stderr(&rows));
+        assert!(folder.join("ab/report.html").exists());
+        let len = fs::metadata(folder.join(log)).expect("a log").len();
+        (summary["connections"].clone(), rows.stdout, len)
+    };
+    let plain = run("none", "");
+    assert_eq!(plain.1.split(|byte| *byte == b'\n').count(), 16 + 1);
+    for (format, suffix) in [("gzip", ".gz"), ("zstd", ".zst")] {
+        let packed = run(format, suffix);
+        assert!(packed.0 == plain.0 && packed.1 == plain.1, "{format}");
+        assert!(packed.2 * 3 < plain.2, "{format}: {}", packed.2);
+    }
+}
+
+/// What servers find lost is what the path dropped, but for acknowledgments that were lost and what was under way at the
+/// end; and the log says why it was dropped.
+#[test]
+fn the_log_says_why_packets_were_dropped() {
+    let folder = folder("ab-drops");
+    let output = ab(&folder, &["--connections", "60"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let reasons = [
+        "queue-in-startup",
+        "queue-later",
+        "codel",
+        "policer",
+        "chance",
+    ];
+    let (mut lost, mut dropped) = (0, [0; 5]);
+    for line in log(&folder) {
+        let of = |key: &str| line[key].as_u64().expect(key);
+        lost += of("num-packets.lost") - of("num-packets.late-acked");
+        let by_reason = reasons.map(|reason| of(&format!("link.drops.{reason}")));
+        for (sum, count) in dropped.iter_mut().zip(by_reason) {
+            *sum += count;
+        }
+        let cross = line["link.cross"].as_str().expect("a text");
+        assert!(["none", "flow", "bursts"].contains(&cross));
+    }
+    let all: u64 = dropped.iter().sum();
+    assert!(
+        all > 500 && lost.abs_diff(all) * 50 < all,
+        "{lost} {dropped:?}"
+    );
+    for reason in [0, 1, 4] {
+        assert!(dropped[reason] > 0, "{}: {dropped:?}", reasons[reason]);
+    }
+}
+
+#[test]
 fn an_experiment_can_do_without_http() {
     let folder = folder("ab-raw");
     let lines = |protocol: &str| {
@@ -178,6 +242,7 @@ fn what_cannot_be_is_refused() {
             "`arms.a.spec`: there is no congestion control named `fast`",
         ),
         (&["--connections", "0"], 2, "must be 1 or more"),
+        (&["--log-compress", "lz4"], 2, "`gzip`, `zstd` and `none`"),
         (&["--connections", "x"], 2, "--connections"),
         (
             &["--connections", "1", "--out", "file"],

@@ -60,6 +60,25 @@ pub struct Experiment {
     pub link_queue_ms: Option<f64>,
     /// The share of packets that the simulated path loses by chance.
     pub link_loss: Option<f64>,
+    /// What else used the simulated path: `none`, `flow` or `bursts`.
+    pub link_cross: Option<&'static str>,
+    /// What the simulated path dropped on its way to the client.
+    pub drops: Option<Drops>,
+}
+
+/// Packets of the connection that the simulated path dropped on its way to the client, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// The queue was full, and the server's startup not over.
+    pub queue_in_startup: u64,
+    /// The queue was full later.
+    pub queue_later: u64,
+    /// A managed queue took them.
+    pub codel: u64,
+    /// The policer had no tokens.
+    pub policer: u64,
+    /// By chance, alone or in bursts.
+    pub chance: u64,
 }
 
 /// Writes a line, without its end.
@@ -131,5 +150,15 @@ fn write_experiment(line: &mut Object<'_>, experiment: &Experiment) {
         if let Some(value) = value {
             line.number(key, value, 6);
         }
+    }
+    if let Some(cross) = experiment.link_cross {
+        line.text("link.cross", cross);
+    }
+    if let Some(drops) = &experiment.drops {
+        line.integer("link.drops.queue-in-startup", drops.queue_in_startup)
+            .integer("link.drops.queue-later", drops.queue_later)
+            .integer("link.drops.codel", drops.codel)
+            .integer("link.drops.policer", drops.policer)
+            .integer("link.drops.chance", drops.chance);
     }
 }

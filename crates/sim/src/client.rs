@@ -183,6 +183,7 @@ impl Client {
             responses: self.measures.responses.clone(),
             progress: self.measures.progress.clone(),
             server: None,
+            drops: Vec::new(),
             failure: None,
         }
     }

@@ -27,7 +27,7 @@ use crate::{
     SERVER_NAME,
     client::Client,
     listener::Listener,
-    outcome::{FlowOutcome, SenderOutcome},
+    outcome::{Drop, FlowOutcome, SenderOutcome},
     protocol::Incoming,
     scenario::Transport,
     server::Server,
@@ -296,12 +296,17 @@ impl Node {
     }
 
     /// Of a client: what it measured.
-    pub(crate) fn flow_outcome(&self, server: Option<SenderOutcome>) -> Option<FlowOutcome> {
+    pub(crate) fn flow_outcome(
+        &self,
+        server: Option<SenderOutcome>,
+        drops: Vec<Drop>,
+    ) -> Option<FlowOutcome> {
         let Role::Client(client, _) = &self.role else {
             return None;
         };
         Some(FlowOutcome {
             server,
+            drops,
             failure: self.closed,
             ..client.outcome()
         })

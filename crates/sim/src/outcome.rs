@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use lastbyte_congestion::{State, Time};
-use lastbyte_link::{Count, Statistics as LinkStatistics};
+use lastbyte_link::{Count, DropReason, Statistics as LinkStatistics};
 use lastbyte_quic::{close::CloseReason, recovery::RecoveryStatistics, stream};
 use lastbyte_record::connection_log::Snapshot;
 
@@ -41,6 +41,8 @@ pub struct FlowOutcome {
     pub progress: Vec<Progress>,
     /// How the server fared, from the handshake until it knew that all had arrived.
     pub server: Option<SenderOutcome>,
+    /// Its packets that the way down dropped, in order, until the simulation ended.
+    pub drops: Vec<Drop>,
     /// Why the connection ended before that, if it did.
     pub failure: Option<CloseReason>,
 }
@@ -51,6 +53,15 @@ impl FlowOutcome {
     pub fn is_complete(&self) -> bool {
         !self.responses.is_empty() && self.responses.iter().all(|one| one.last_byte.is_some())
     }
+}
+
+/// A packet that a link dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drop {
+    /// When.
+    pub at: Time,
+    /// Why.
+    pub reason: DropReason,
 }
 
 /// What came of a request.

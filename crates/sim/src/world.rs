@@ -22,7 +22,7 @@ use crate::{
     handshake::credentials,
     listener::{LinkEvent, Listener, Way},
     node::{Node, addresses, config},
-    outcome::{BottleneckOutcome, FlowOutcome, Outcome, SenderOutcome},
+    outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
     scenario::{CrossKind, FlowPlan, Handshake, Request, Scenario, Transport},
     server::Server,
 };
@@ -128,6 +128,8 @@ struct World<'a, L> {
     datagrams: u64,
     /// How the server of each flow fared, once all was acknowledged.
     servers: Vec<Option<SenderOutcome>>,
+    /// What the way down dropped of each flow.
+    drops: Vec<Vec<Drop>>,
     unfinished: usize,
     unsatisfied: usize,
 }
@@ -162,6 +164,7 @@ impl<'a, L: Listener> World<'a, L> {
             buffer_len: usize::from(transport.datagram_size).max(1500),
             datagrams: 0,
             servers: vec![None; scenario.flows.len()],
+            drops: vec![Vec::new(); scenario.flows.len()],
             unfinished: scenario.flows.len(),
             unsatisfied: scenario.flows.len(),
         };
@@ -458,7 +461,7 @@ impl<'a, L: Listener> World<'a, L> {
         };
         let ears = Ears {
             way,
-            watch: (way == Way::Down).then_some(&mut self.watch),
+            watch: (way == Way::Down).then_some((&mut self.watch, &mut self.drops[..])),
             listener: self.listener,
         };
         (link, ears)
@@ -466,13 +469,12 @@ impl<'a, L: Listener> World<'a, L> {
 
     fn into_outcome(mut self) -> Outcome {
         let servers = std::mem::take(&mut self.servers);
-        let flows = servers
-            .into_iter()
-            .enumerate()
-            .filter_map(|(flow, server)| {
-                let server = server.or_else(|| self.nodes.get(2 * flow + 1)?.sender_outcome());
-                self.nodes.get(2 * flow)?.flow_outcome(server)
-            });
+        let drops = std::mem::take(&mut self.drops);
+        let flows = servers.into_iter().zip(drops).enumerate();
+        let flows = flows.filter_map(|(flow, (server, drops))| {
+            let server = server.or_else(|| self.nodes.get(2 * flow + 1)?.sender_outcome());
+            self.nodes.get(2 * flow)?.flow_outcome(server, drops)
+        });
         let flows: Vec<FlowOutcome> = flows.collect();
         Outcome {
             flows,
@@ -539,19 +541,28 @@ impl Watch {
 /// Hears what a link says.
 struct Ears<'a, L> {
     way: Way,
-    watch: Option<&'a mut Watch>,
+    /// Of the way down: how it is used, and what it drops of each flow.
+    watch: Option<(&'a mut Watch, &'a mut [Vec<Drop>])>,
     listener: &'a mut L,
 }
 
 impl<L: Listener> link::Observer<Datagram> for Ears<'_, L> {
     fn on_event(&mut self, observation: &Observation<'_, Datagram>) {
         let at = Time::from_nanos(observation.at.as_nanos());
-        if let (Event::ServiceEnded { began }, Some(watch)) = (observation.event, &mut self.watch) {
-            watch.on_served(
+        match (observation.event, &mut self.watch) {
+            (Event::ServiceEnded { began }, Some((watch, _))) => watch.on_served(
                 Time::from_nanos(began.as_nanos()),
                 at,
                 observation.packet.bytes,
-            );
+            ),
+            (Event::Dropped(reason), Some((_, drops))) => {
+                let flow = observation.packet.payload.to.map(|node| node / 2);
+                // Other traffic has no place there.
+                if let Some(drops) = flow.and_then(|flow| drops.get_mut(flow)) {
+                    drops.push(Drop { at, reason });
+                }
+            }
+            _ => {}
         }
         if self.listener.listens_to_links() {
             self.listener.on_link(&LinkEvent {
