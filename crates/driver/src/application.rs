@@ -10,6 +10,8 @@ use lastbyte_quic::{
     stream::KeepAll,
 };
 
+use super::worker::Statistics;
+
 /// A datagram for a connection.
 #[derive(Debug)]
 pub struct Datagram<'a> {
@@ -59,6 +61,11 @@ pub trait Application {
 
     /// A connection is over. Its last events can be read from it.
     fn on_closed(&mut self, now: Time, closed: Closed);
+
+    /// What the worker has counted until now: said before commands, so that one of them can ask for it.
+    fn on_statistics(&mut self, statistics: &Statistics) {
+        let _ = (&self, statistics);
+    }
 
     /// Another thread says something.
     fn on_command(&mut self, now: Time, endpoint: &mut Endpoint, command: Self::Command);

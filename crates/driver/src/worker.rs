@@ -68,6 +68,8 @@ pub struct Statistics {
     pub handovers_lost: u64,
     /// Datagrams that other workers handed over to this one.
     pub taken_over: u64,
+    /// How long the worker had nothing to do.
+    pub idle: Duration,
 }
 
 /// As much as leaves in one system call.
@@ -211,7 +213,8 @@ impl<A: Application> Worker<A> {
                 ready = EVERYTHING;
                 continue;
             }
-            let timeout = deadline.map(|deadline| deadline.since(self.clock.now()));
+            let idle_from = self.clock.now();
+            let timeout = deadline.map(|deadline| deadline.since(idle_from));
             let timeout = timeout.map(|timeout| {
                 if more_to_receive {
                     Duration::ZERO
@@ -220,6 +223,7 @@ impl<A: Application> Worker<A> {
                 }
             });
             ready = self.waiter.wait(&self.socket, wants_write, timeout)?;
+            self.statistics.idle += self.clock.now().since(idle_from);
         }
     }
 
@@ -303,6 +307,7 @@ impl<A: Application> Worker<A> {
 
     fn take_commands(&mut self) {
         let now = self.clock.now();
+        self.application.on_statistics(&self.statistics);
         while let Some(command) = self.commands.as_ref().and_then(Commands::next) {
             self.application
                 .on_command(now, &mut self.endpoint, command);

@@ -1,7 +1,11 @@
 //! Which configuration each connection gets, and the name of the arm that it is in.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::{Arc, PoisonError, RwLock},
+};
 
+use aws_lc_rs::digest::{Context, SHA256};
 use lastbyte_quic::{connection::Config, endpoint::ChooseConfig};
 
 #[cfg(test)]
@@ -23,6 +27,8 @@ pub struct Arm {
 pub struct Arms {
     arms: Vec<Arm>,
     total: f64,
+    /// What is hashed with a client's address, if that is what decides.
+    sticky: Option<Vec<u8>>,
 }
 
 impl Arms {
@@ -33,7 +39,38 @@ impl Arms {
         let are_shares = arms
             .iter()
             .all(|arm| arm.share.is_finite() && arm.share > 0.0);
-        (!arms.is_empty() && are_shares).then_some(Self { arms, total })
+        (!arms.is_empty() && are_shares).then_some(Self {
+            arms,
+            total,
+            sticky: None,
+        })
+    }
+
+    /// The same, where a client's address decides, and not chance: of IPv4 all of it, of IPv6 the first 64 bits, which one
+    /// network has. Nothing else of a client is known when its first datagram comes, no name and no cookie. `salt`
+    /// makes another experiment another draw.
+    #[must_use]
+    pub fn sticky(self, salt: &str) -> Self {
+        Self {
+            sticky: Some(salt.as_bytes().to_vec()),
+            ..self
+        }
+    }
+
+    /// What decides for a client.
+    fn number(&self, remote: SocketAddr, random: u64) -> u64 {
+        let Some(salt) = &self.sticky else {
+            return random;
+        };
+        let mut context = Context::new(&SHA256);
+        context.update(salt);
+        match remote.ip().to_canonical() {
+            IpAddr::V4(address) => context.update(&address.octets()),
+            IpAddr::V6(address) => context.update(&address.octets()[..8]),
+        }
+        let hash = context.finish();
+        let first = hash.as_ref().first_chunk::<8>();
+        first.map_or(random, |first| u64::from_be_bytes(*first))
     }
 
     /// The arm of a draw.
@@ -65,8 +102,48 @@ impl Arms {
     }
 }
 
-impl ChooseConfig for Arms {
-    fn choose(&self, _remote: SocketAddr, random: u64) -> Arc<Config> {
-        Arc::clone(&self.draw(random).config)
+/// The arms that new connections are drawn into, which can be changed, and those before that still have connections.
+#[derive(Debug)]
+pub struct ArmsInUse(RwLock<Vec<Arc<Arms>>>);
+
+impl ArmsInUse {
+    /// These arms.
+    #[must_use]
+    pub fn new(arms: Arms) -> Self {
+        Self(RwLock::new(vec![Arc::new(arms)]))
+    }
+
+    /// From now on connections are drawn into these.
+    pub fn set(&self, arms: Arms) {
+        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // Who has a connection has its configuration, too.
+        all.retain(|old| {
+            let mut configs = old.arms.iter().map(|arm| &arm.config);
+            configs.any(|config| Arc::strong_count(config) > 1)
+        });
+        all.insert(0, Arc::new(arms));
+    }
+
+    /// Those of new connections.
+    #[must_use]
+    pub fn current(&self) -> Arc<Arms> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&all[0])
+    }
+
+    /// The name of the arm whose configuration this is.
+    #[must_use]
+    pub fn name_of(&self, config: &Arc<Config>) -> Option<String> {
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let arm = all.iter().find_map(|arms| arms.of(config))?;
+        Some(arm.name.clone())
+    }
+}
+
+impl ChooseConfig for ArmsInUse {
+    fn choose(&self, remote: SocketAddr, random: u64) -> Arc<Config> {
+        let arms = self.current();
+        let arm = arms.draw(arms.number(remote, random));
+        Arc::clone(&arm.config)
     }
 }

@@ -1,33 +1,40 @@
-//! An HTTP/3 server on workers of [`lastbyte_driver`].
+//! A web server: HTTP/3 on workers of [`lastbyte_driver`], HTTP/1.1 and 2 beside it, one handler for all.
 //!
 //! | module | owns |
 //! |---|---|
 //! | [`handler`] | what answers a request: the trait, for handlers of anybody's |
-//! | [`site`], `files`, `generated` | the handler of `lastbyte serve`: a directory, and objects by size |
+//! | [`exchange`] | requests whose answers come piece by piece, from other threads |
+//! | [`representation`] | conditions, ranges, content codings |
+//! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
+//! | [`access`] | one line a request |
 //! | [`arms`] | which congestion control each connection gets, and the name of the arm |
 //! | [`identity`] | certificates and keys: from files, or self-signed |
 //! | [`log`] | one line a connection, written by a thread of its own |
+//! | `metrics` | what is counted, for people who watch servers |
 //! | `application` | HTTP/3 on one worker |
 //! | [`server`] | all of that together |
 //!
-//! Handlers answer at once, in the worker's thread: bodies are read when packets are filled, so a file of any size costs
-//! a file descriptor.
+//! A body is a source that is read when there is room to send, so a file of any size costs a file descriptor; or it comes
+//! in pieces over a channel with a bound.
 
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod application;
 pub mod arms;
-mod files;
-mod generated;
+mod date;
+pub mod exchange;
 pub mod handler;
 pub mod identity;
 pub mod log;
+mod metrics;
+pub mod representation;
 pub mod server;
 pub mod site;
 
 pub use application::Statistics;
 pub use arms::{Arm, Arms};
-pub use handler::{Answer, Handler};
+pub use handler::{Answer, Handler, Peer, Reply, Version};
 pub use identity::Identity;
 pub use log::LogWriter;
 pub use server::{Server, Settings, StartError};

@@ -29,8 +29,9 @@ use lastbyte_quic::{
 use lastbyte_udp::{Capabilities, Options, Steering, bind_group};
 
 use super::{
-    application::{Command, Http3Server, Shared, Statistics},
-    arms::Arms,
+    access::AccessLog,
+    application::{Command, Http3Server, Mailbox, Shared, Statistics},
+    arms::{Arms, ArmsInUse},
     handler::Handler,
     identity::Identity,
     log::LogWriter,
@@ -52,6 +53,8 @@ pub struct Settings {
     pub handler: Arc<dyn Handler>,
     /// Where the line of each connection goes.
     pub log: Option<LogWriter>,
+    /// Where the line of each request goes.
+    pub access: Option<AccessLog>,
     /// Where secrets go, a line each, for debuggers.
     pub key_log: Option<KeyLog>,
     /// Makes a listener for each connection, with its number and the time at its begin: for qlog.
@@ -91,6 +94,7 @@ impl Settings {
             experiment: None,
             handler,
             log: None,
+            access: None,
             key_log: None,
             trace: None,
             retry: RetryPolicy::UnderLoad { handshakes: 500 },
@@ -184,13 +188,15 @@ impl Server {
         let reset_secret = reset_secret(key, settings.server_id);
         let ends = Arc::new(Mutex::new(vec![Statistics::default(); workers]));
         let at_end = Arc::clone(&ends);
-        let arms = Arc::new(settings.arms);
+        let arms = Arc::new(ArmsInUse::new(settings.arms));
+        let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
         let shared = Shared {
             handler: settings.handler,
             http3: settings.http3,
             arms: Arc::clone(&arms),
             experiment: settings.experiment,
             log: settings.log,
+            access: settings.access,
             trace: settings.trace,
             on_end: Arc::new(move |worker, statistics| {
                 let mut ends = at_end.lock().unwrap_or_else(PoisonError::into_inner);
@@ -200,6 +206,7 @@ impl Server {
             }),
         };
         let (server_id, retry) = (settings.server_id, settings.retry);
+        let for_workers = mailboxes.clone();
         let make = move |worker: usize| {
             let ids = QuicLbConfig {
                 rotation: 0,
@@ -213,14 +220,16 @@ impl Server {
             let mut config = EndpointConfig {
                 ids: Box::new(ids),
                 reset_key: Some(reset_secret),
-                ..EndpointConfig::server(first_config(&arms), crypto.clone())
+                ..EndpointConfig::server(first_config(&arms.current()), crypto.clone())
             };
             if let Some(server) = &mut config.server {
                 server.retry = retry;
                 server.choose = Some(arms.clone());
             }
             let endpoint = Endpoint::new(config, random_io()?).map_err(io::Error::other)?;
-            Ok((endpoint, Http3Server::new(shared.clone(), worker, workers)))
+            let mailbox = for_workers.get(worker).cloned().unwrap_or_default();
+            let application = Http3Server::new(shared.clone(), worker, workers, mailbox);
+            Ok((endpoint, application))
         };
         let owners = Owners {
             byte: WORKER_BYTE,
@@ -228,6 +237,9 @@ impl Server {
             steering,
         };
         let crew = Crew::start(sockets, owners, Clock::new(), make).map_err(StartError::System)?;
+        for (mailbox, remote) in mailboxes.iter().zip(crew.remotes()) {
+            mailbox.connect(remote.clone());
+        }
         Ok(Self {
             crew,
             address,
@@ -272,11 +284,7 @@ impl Server {
         let ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let mut statistics = Statistics::default();
         for end in ends.iter() {
-            statistics.accepted += end.accepted;
-            statistics.resumed += end.resumed;
-            statistics.requests += end.requests;
-            statistics.early_requests += end.early_requests;
-            statistics.failed += end.failed;
+            statistics.add(end);
         }
         Report {
             statistics,

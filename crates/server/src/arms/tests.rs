@@ -20,11 +20,58 @@ fn shares_are_kept_and_draws_are_spread_over_all_numbers() {
 
 #[test]
 fn the_arm_of_a_connection_is_known_by_its_configuration() {
-    let arms = Arms::new(vec![arm("a", 1.0), arm("b", 1.0)]).expect("arms");
+    let arms = ArmsInUse::new(Arms::new(vec![arm("a", 1.0), arm("b", 1.0)]).expect("arms"));
     let remote = "127.0.0.1:5".parse().expect("an address");
     let chosen = arms.choose(remote, u64::MAX);
-    assert_eq!(arms.of(&chosen).map(|arm| arm.name.as_str()), Some("b"));
-    assert!(arms.of(&arm("a", 1.0).config).is_none(), "of nobody's");
+    assert_eq!(arms.name_of(&chosen).as_deref(), Some("b"));
+    assert_eq!(arms.name_of(&arm("a", 1.0).config), None, "of nobody's");
+}
+
+#[test]
+fn arms_that_were_replaced_are_known_as_long_as_they_have_connections() {
+    let arms = ArmsInUse::new(Arms::new(vec![arm("old", 1.0)]).expect("arms"));
+    let remote = "127.0.0.1:5".parse().expect("an address");
+    let held = arms.choose(remote, 0);
+    for _ in 0..3 {
+        arms.set(Arms::new(vec![arm("new", 1.0)]).expect("arms"));
+    }
+    let chosen = arms.choose(remote, 0);
+    assert_eq!(arms.name_of(&chosen).as_deref(), Some("new"));
+    assert_eq!(arms.name_of(&held).as_deref(), Some("old"));
+    let known = || arms.0.read().expect("no panic").len();
+    assert_eq!(known(), 2, "those between had none");
+    drop((held, chosen));
+    arms.set(Arms::new(vec![arm("last", 1.0)]).expect("arms"));
+    assert_eq!(known(), 1);
+}
+
+#[test]
+fn a_client_stays_in_its_arm_where_addresses_decide() {
+    let arms = Arms::new(vec![arm("a", 1.0), arm("b", 1.0)]).expect("arms");
+    let sticky = arms.clone().sticky("experiment");
+    let of = |arms: &Arms, address: &str, random| {
+        let remote = format!("{address}:{}", random % 60_000);
+        let remote = remote.parse().expect("an address");
+        arms.draw(arms.number(remote, random)).name.clone()
+    };
+    let mut in_a = 0;
+    for client in 0..200_u64 {
+        let address = format!("10.0.{}.{client}", client % 7);
+        let first = of(&sticky, &address, 1);
+        assert_eq!(first, of(&sticky, &address, u64::MAX));
+        assert_eq!(
+            first,
+            of(&sticky, &format!("[::ffff:{address}]"), 7),
+            "mapped"
+        );
+        in_a += u64::from(first == "a");
+    }
+    assert!((70..130).contains(&in_a), "{in_a} of 200");
+    assert_eq!(
+        of(&sticky, "[2001:db8::1]", 1),
+        of(&sticky, "[2001:db8::ffff]", 2),
+        "one network"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "the test reads what was written")]
 
 use super::*;
-use crate::files::tests::Temporary;
+use crate::site::Temporary;
 
 fn finished(writer: LogWriter, thread: LogThread) -> LogStatistics {
     drop(writer);

@@ -1,0 +1,194 @@
+//! The access log: a line each request.
+//!
+//! Owns: what is on a line, in which format. Never: writes; that is [`log`](super::log)'s, which drops and counts what it
+//! cannot take, and never holds a worker up.
+//!
+//! A line is written when the response is over: over HTTP/3 when all of it was acknowledged, over HTTP/1.1 and 2 when all
+//! of it was handed to the system; or when it is certain that this will not be, and then `complete` is false.
+
+use std::{fmt::Write as _, net::SocketAddr, time::Duration};
+
+use lastbyte_driver::Clock;
+use lastbyte_http3::Request;
+use lastbyte_record::json::Object;
+
+use super::{
+    handler::{Peer, Version},
+    log::LogWriter,
+};
+
+/// How lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object a line.
+    #[default]
+    Ndjson,
+    /// The Common Log Format, as NCSA's server wrote it.
+    Common,
+    /// The same with `referer` and `user-agent`.
+    Combined,
+}
+
+/// Where lines of requests go.
+#[derive(Clone, Debug)]
+pub struct AccessLog {
+    writer: LogWriter,
+    format: Format,
+}
+
+/// The longest text of a client's on a line, in bytes.
+const TEXT_MAX: usize = 2048;
+
+/// What will be on a line.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    /// Since the Unix epoch.
+    time: Duration,
+    remote: SocketAddr,
+    version: Version,
+    is_early: bool,
+    method: String,
+    authority: String,
+    target: String,
+    referer: String,
+    user_agent: String,
+    pub(crate) status: u16,
+    pub(crate) body_len: u64,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ending {
+    pub(crate) took: Duration,
+    pub(crate) is_complete: bool,
+}
+
+impl AccessLog {
+    /// A log in this format.
+    #[must_use]
+    pub const fn new(writer: LogWriter, format: Format) -> Self {
+        Self { writer, format }
+    }
+
+    /// Notes what a request is.
+    pub(crate) fn begin(request: &Request, peer: &Peer) -> Record {
+        let field = |name: &str| {
+            let value = request.fields().get(name).unwrap_or_default();
+            cut(&String::from_utf8_lossy(value))
+        };
+        Record {
+            time: Clock::since_epoch(),
+            remote: peer.remote,
+            version: peer.version,
+            is_early: peer.is_early,
+            method: cut(request.method()),
+            authority: cut(request.authority().unwrap_or_default()),
+            target: cut(request.path().unwrap_or_default()),
+            referer: field("referer"),
+            user_agent: field("user-agent"),
+            status: 0,
+            body_len: 0,
+        }
+    }
+
+    /// Writes the line.
+    pub(crate) fn end(&self, record: &Record, ending: Ending) {
+        self.writer.write(match self.format {
+            Format::Ndjson => record.json(ending),
+            Format::Common => record.common(),
+            Format::Combined => {
+                let mut line = record.common();
+                let (referer, agent) = (escaped(&record.referer), escaped(&record.user_agent));
+                // Writing to a text cannot fail.
+                let _ = write!(line, " \"{referer}\" \"{agent}\"");
+                line
+            }
+        });
+    }
+}
+
+impl Record {
+    fn json(&self, ending: Ending) -> String {
+        let mut line = String::new();
+        let mut object = Object::new(&mut line);
+        object
+            .text("type", "request")
+            .integer(
+                "time",
+                u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX),
+            )
+            .text("remote", &self.remote.ip().to_string())
+            .integer("port", self.remote.port())
+            .text("http", self.version.name())
+            .text("method", &self.method)
+            .text("authority", &self.authority)
+            .text("path", &self.target)
+            .integer("status", self.status)
+            .integer("bytes", self.body_len)
+            .number("ms", ending.took.as_secs_f64() * 1000.0, 3)
+            .boolean("early", self.is_early)
+            .boolean("complete", ending.is_complete);
+        for (key, value) in [("referer", &self.referer), ("user_agent", &self.user_agent)] {
+            if !value.is_empty() {
+                object.text(key, value);
+            }
+        }
+        drop(object);
+        line
+    }
+
+    fn common(&self) -> String {
+        let bytes = match self.body_len {
+            0 => "-".into(),
+            bytes => bytes.to_string(),
+        };
+        format!(
+            "{} - - [{}] \"{} {} {}\" {} {bytes}",
+            self.remote.ip().to_canonical(),
+            common_date(self.time),
+            escaped(&self.method),
+            escaped(&self.target),
+            self.version.name(),
+            self.status,
+        )
+    }
+}
+
+/// `10/Oct/2000:13:55:36 +0000`.
+fn common_date(since_epoch: Duration) -> String {
+    // `Tue, 10 Oct 2000 13:55:36 GMT`: the same in another order.
+    let date = super::representation::validator::http_date(since_epoch);
+    let part = |range: std::ops::Range<usize>| date.get(range).unwrap_or_default();
+    let (day, month, year) = (part(5..7), part(8..11), part(12..16));
+    format!("{day}/{month}/{year}:{} +0000", part(17..25))
+}
+
+/// A client's text is no longer than this, and ends at a whole character.
+fn cut(text: &str) -> String {
+    let mut end = text.len().min(TEXT_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}
+
+/// Text of a client's between quotes: it cannot end them, nor the line.
+fn escaped(text: &str) -> String {
+    if text.is_empty() {
+        return "-".into();
+    }
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => escaped.extend(['\\', character]),
+            character if character.is_control() => {
+                let _ = write!(escaped, "\\x{:02X}", u32::from(character));
+            }
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+use super::*;
+
+fn record() -> Record {
+    let peer = Peer {
+        remote: "[::ffff:192.0.2.7]:5000".parse().expect("an address"),
+        version: Version::Http3,
+        is_early: true,
+    };
+    let request = Request::new("GET", "https", "example.com", "/a?b")
+        .with("user-agent", "say \"hi\"\\ \x7f")
+        .with("referer", "https://example.com/");
+    let mut record = AccessLog::begin(&request, &peer);
+    record.time = Duration::from_secs(971_186_136);
+    (record.status, record.body_len) = (200, 2326);
+    record
+}
+
+#[test]
+fn common_lines_are_those_that_everybody_reads() {
+    let expected = "192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] \"GET /a?b HTTP/3\" 200 2326";
+    assert_eq!(record().common(), expected);
+    let mut empty = record();
+    empty.body_len = 0;
+    assert!(empty.common().ends_with(" 200 -"));
+}
+
+#[test]
+fn nobody_can_write_lines_of_their_own() {
+    assert_eq!(escaped("a\"b\\c\nd\u{7f}"), "a\\\"b\\\\c\\x0Ad\\x7F");
+    assert_eq!(escaped(""), "-");
+    let long = "é".repeat(TEXT_MAX);
+    assert_eq!(cut(&long).len(), TEXT_MAX);
+    assert_eq!(cut(&format!("a{long}")).len(), TEXT_MAX - 1);
+}
+
+#[test]
+fn a_line_of_json_says_how_it_ended() {
+    let ending = Ending {
+        took: Duration::from_micros(1500),
+        is_complete: false,
+    };
+    assert_eq!(
+        record().json(ending),
+        "{\"type\":\"request\",\"time\":971186136000,\"remote\":\"::ffff:192.0.2.7\",\"port\":5000,\"http\":\"HTTP/3\",\
+         \"method\":\"GET\",\"authority\":\"example.com\",\"path\":\"/a?b\",\"status\":200,\"bytes\":2326,\"ms\":1.5,\
+         \"early\":true,\"complete\":false,\"referer\":\"https://example.com/\",\
+         \"user_agent\":\"say \\\"hi\\\"\\\\ \u{7f}\"}"
+    );
+}

@@ -1,0 +1,661 @@
+//! HTTP/3 on one worker.
+//!
+//! Owns: the HTTP/3 state of each connection, the requests whose answers come later, which request a log line is about,
+//! what is counted, and the end in peace. Never: looks into requests; that is for the handler.
+
+mod mailbox;
+mod measure;
+mod running;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+    sync::Arc,
+    time::Duration,
+};
+
+use lastbyte_congestion::Time;
+use lastbyte_driver::{Application, Clock, Datagram, Turn, worker};
+use lastbyte_http3::{self as http3, Body, BodySink, Code, Event, Request};
+use lastbyte_quic::{
+    connection::{Connection, Stage},
+    endpoint::{Closed, Endpoint, Handle},
+    trace::Trace,
+};
+use lastbyte_record::connection_log::{self, Experiment, Header, Snapshot};
+use lastbyte_wire::StreamId;
+use tokio::sync::oneshot;
+
+pub(crate) use self::{mailbox::Mailbox, measure::Measured};
+use self::{
+    measure::Measure,
+    running::{Running, with_date},
+};
+use super::{
+    access::{AccessLog, Ending, Record},
+    arms::ArmsInUse,
+    date::Date,
+    exchange::exchange,
+    handler::{Answer, Handler, Peer, Reply, Version},
+    log::LogWriter,
+};
+
+pub use self::measure::Statistics;
+
+/// What other threads say to a worker.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// No more requests; what is being answered is finished, until this much time has passed.
+    ShutDown(Duration),
+    /// There are letters in the mailbox.
+    Mail,
+    /// Somebody wants to know what was counted.
+    Measure(oneshot::Sender<Measured>),
+}
+
+/// What all workers share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) handler: Arc<dyn Handler>,
+    pub(crate) http3: http3::Config,
+    pub(crate) arms: Arc<ArmsInUse>,
+    pub(crate) experiment: Option<String>,
+    pub(crate) log: Option<LogWriter>,
+    pub(crate) access: Option<AccessLog>,
+    /// What listens to a connection, by its number.
+    pub(crate) trace: Option<MakeTrace>,
+    pub(crate) on_end: Arc<dyn Fn(usize, Statistics) + Send + Sync>,
+}
+
+/// Makes a listener for a new connection: with its number, and the time now.
+pub(crate) type MakeTrace = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;
+
+/// HTTP/3 on one worker.
+pub(crate) struct Http3Server {
+    shared: Shared,
+    worker: usize,
+    workers: usize,
+    mailbox: Arc<Mailbox>,
+    /// By the number of their handle.
+    connections: Vec<Option<Box<Served>>>,
+    count: usize,
+    /// When which connection wants to be called: few have such a time.
+    due: BTreeSet<(Time, Handle)>,
+    measure: Measure,
+    date: Date,
+    /// Since when no more requests are taken, and until when the present ones may last.
+    ends_at: Option<Time>,
+    has_said_goodbye: bool,
+}
+
+/// A connection.
+struct Served {
+    number: u64,
+    remote: SocketAddr,
+    http3: http3::Connection,
+    /// The first request: its stream, when it came, its method, and how long the response is.
+    first: Option<First>,
+    is_logged: bool,
+    is_counted: bool,
+    /// Where it stands in `Http3Server::due`.
+    due: Option<Time>,
+    /// Answers that were put off. A client has as many as it may have requests at a time.
+    delayed: BTreeMap<(Time, StreamId), Answer>,
+    /// Answers that come piece by piece.
+    running: BTreeMap<StreamId, Running>,
+    /// What will be in the access log, and when the request came.
+    records: BTreeMap<StreamId, (Time, Record)>,
+}
+
+struct First {
+    stream: StreamId,
+    began: Time,
+    method: String,
+    content_length: u64,
+}
+
+impl Served {
+    fn is_first(&self, stream: StreamId) -> bool {
+        self.first
+            .as_ref()
+            .is_some_and(|first| first.stream == stream)
+    }
+
+    /// Notes what a response turned out to be.
+    fn note(&mut self, stream: StreamId, status: u16, body_len: u64) {
+        if let Some((_, record)) = self.records.get_mut(&stream) {
+            (record.status, record.body_len) = (status, body_len);
+        }
+        if let Some(first) = self.first.as_mut().filter(|first| first.stream == stream) {
+            first.content_length = body_len;
+        }
+    }
+
+    fn end_record(&mut self, shared: &Shared, now: Time, stream: StreamId, is_complete: bool) {
+        if let Some((began, record)) = self.records.remove(&stream)
+            && let Some(access) = &shared.access
+        {
+            let ending = Ending {
+                took: now.since(began),
+                is_complete,
+            };
+            access.end(&record, ending);
+        }
+    }
+
+    fn end_all_records(&mut self, shared: &Shared, now: Time) {
+        let streams: Vec<StreamId> = self.records.keys().copied().collect();
+        for stream in streams {
+            self.end_record(shared, now, stream, false);
+        }
+    }
+
+    /// When something is to be done here.
+    fn next_deadline(&self) -> Option<Time> {
+        let delayed = self.delayed.keys().next().map(|(at, _)| *at);
+        [self.http3.deadline(), delayed].into_iter().flatten().min()
+    }
+}
+
+/// Where bodies of requests go: nowhere, unless somebody wants them.
+struct Sink<'a>(&'a BTreeMap<StreamId, Running>);
+
+impl BodySink for Sink<'_> {
+    fn body(&mut self, _stream: StreamId, bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+
+    fn takes(&self, stream: StreamId) -> bool {
+        !self.0.contains_key(&stream)
+    }
+}
+
+impl Http3Server {
+    pub(crate) fn new(
+        shared: Shared,
+        worker: usize,
+        workers: usize,
+        mailbox: Arc<Mailbox>,
+    ) -> Self {
+        Self {
+            shared,
+            worker,
+            workers,
+            mailbox,
+            connections: Vec::new(),
+            count: 0,
+            due: BTreeSet::new(),
+            measure: Measure::default(),
+            date: Date::default(),
+            ends_at: None,
+            has_said_goodbye: false,
+        }
+    }
+
+    fn served(&mut self, handle: Handle) -> Option<&mut Box<Served>> {
+        self.connections.get_mut(handle.index() as usize)?.as_mut()
+    }
+
+    /// A number that no other connection of this process has.
+    const fn number(&self) -> u64 {
+        (self.measure.statistics.accepted - 1) * self.workers as u64 + self.worker as u64
+    }
+
+    /// A request, as far as its answer is known.
+    fn on_request(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        connection: &mut Connection,
+        stream: StreamId,
+        request: Request,
+    ) {
+        let Some(served) = self
+            .connections
+            .get_mut(handle.index() as usize)
+            .and_then(Option::as_mut)
+        else {
+            return;
+        };
+        let peer = Peer {
+            remote: served.remote,
+            version: Version::Http3,
+            is_early: connection.stage() == Stage::Handshaking,
+        };
+        let reply = reply(&*self.shared.handler, &request, &peer);
+        self.measure.statistics.requests += 1;
+        self.measure.statistics.early_requests += u64::from(peer.is_early);
+        served.first.get_or_insert_with(|| First {
+            stream,
+            began: now,
+            method: request.method().to_owned(),
+            content_length: 0,
+        });
+        if self.shared.access.is_some() {
+            let record = AccessLog::begin(&request, &peer);
+            served.records.insert(stream, (now, record));
+        }
+        let is_head = request.method() == "HEAD";
+        served.http3.recycle(request.into_fields());
+        match reply {
+            Reply::Now(answer) => {
+                respond(
+                    served,
+                    connection,
+                    stream,
+                    answer,
+                    &mut self.measure,
+                    &mut self.date,
+                );
+            }
+            Reply::After(span, answer) => {
+                served.delayed.insert((now + span, stream), answer);
+            }
+            Reply::Task(task) => {
+                let (exchange, line) = exchange();
+                let waker = mailbox::waker(&self.mailbox, handle, stream);
+                served
+                    .running
+                    .insert(stream, Running::new(line, waker, is_head));
+                task(exchange);
+                speak(
+                    served,
+                    connection,
+                    stream,
+                    &mut self.measure,
+                    &mut self.date,
+                );
+            }
+        }
+    }
+
+    fn on_event(&mut self, now: Time, handle: Handle, connection: &mut Connection, event: Event) {
+        let event = match event {
+            Event::Request { stream, request } => {
+                return self.on_request(now, handle, connection, stream, request);
+            }
+            event => event,
+        };
+        let Some(served) = self
+            .connections
+            .get_mut(handle.index() as usize)
+            .and_then(Option::as_mut)
+        else {
+            return;
+        };
+        match event {
+            Event::Data { stream } => match served.running.get_mut(&stream) {
+                Some(running) => running.listen(&mut served.http3, connection, now, stream),
+                None => {
+                    let _ = served.http3.read(connection, now, stream, &mut <[u8]>::len);
+                }
+            },
+            Event::Trailers { stream, fields } => {
+                if let Some(running) = served.running.get(&stream) {
+                    running.on_trailers(fields);
+                }
+            }
+            Event::Finished { stream } => {
+                if let Some(running) = served.running.get_mut(&stream) {
+                    running.on_finished();
+                    if running.is_over() {
+                        served.running.remove(&stream);
+                    }
+                }
+            }
+            Event::Writable { stream } => {
+                speak(
+                    served,
+                    connection,
+                    stream,
+                    &mut self.measure,
+                    &mut self.date,
+                );
+            }
+            Event::Reset { stream, .. } => {
+                if let Some(running) = served.running.get_mut(&stream) {
+                    running.on_reset();
+                }
+                self.measure.statistics.resets += 1;
+            }
+            Event::Stopped { stream, .. } | Event::SourceFailed { stream, .. } => {
+                if let Some(mut running) = served.running.remove(&stream) {
+                    running.on_stopped();
+                }
+                served.delayed.retain(|(_, delayed), _| *delayed != stream);
+                served.end_record(&self.shared, now, stream, false);
+                self.measure.statistics.cut_off += 1;
+            }
+            Event::Sent { stream } => {
+                served.end_record(&self.shared, now, stream, true);
+                if served.is_first(stream) {
+                    let ttlb = log(&self.shared, served, connection, Some(now));
+                    self.measure
+                        .on_first_sent(&self.shared.arms, connection, ttlb);
+                }
+            }
+            Event::Failed(_) => self.measure.statistics.failed += 1,
+            Event::Drained => served.http3.close(connection, now, Code::NO_ERROR),
+            _ => {}
+        }
+    }
+
+    /// Answers whose time has come.
+    fn answer_delayed(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+        let Some(served) = self
+            .connections
+            .get_mut(handle.index() as usize)
+            .and_then(Option::as_mut)
+        else {
+            return;
+        };
+        while let Some(first) = served.delayed.first_entry()
+            && first.key().0 <= now
+        {
+            let ((_, stream), answer) = first.remove_entry();
+            respond(
+                served,
+                connection,
+                stream,
+                answer,
+                &mut self.measure,
+                &mut self.date,
+            );
+        }
+    }
+
+    /// Streams that other threads have something for.
+    fn read_mail(&mut self, now: Time, endpoint: &mut Endpoint) {
+        for (handle, stream) in self.mailbox.take() {
+            let served = self
+                .connections
+                .get_mut(handle.index() as usize)
+                .and_then(Option::as_mut);
+            // The handle of a connection that is over leads nowhere.
+            let (Some(connection), Some(served)) = (endpoint.connection(handle), served) else {
+                continue;
+            };
+            speak(
+                served,
+                connection,
+                stream,
+                &mut self.measure,
+                &mut self.date,
+            );
+            if let Some(running) = served.running.get_mut(&stream) {
+                running.listen(&mut served.http3, connection, now, stream);
+            }
+            self.on_ready(now, handle, connection);
+        }
+    }
+
+    fn reschedule(&mut self, handle: Handle) {
+        let index = handle.index() as usize;
+        let Some(served) = self.connections.get_mut(index).and_then(Option::as_mut) else {
+            return;
+        };
+        let due = served.next_deadline();
+        let before = std::mem::replace(&mut served.due, due);
+        if before != due {
+            if let Some(before) = before {
+                self.due.remove(&(before, handle));
+            }
+            if let Some(due) = due {
+                self.due.insert((due, handle));
+            }
+        }
+    }
+
+    fn begin_shutdown(&mut self, now: Time, endpoint: &mut Endpoint, limit: Duration) {
+        self.ends_at = Some(now + limit);
+        endpoint.set_accepting(false);
+        for handle in endpoint.handles().collect::<Vec<_>>() {
+            let Some(connection) = endpoint.connection(handle) else {
+                continue;
+            };
+            if let Some(served) = self.served(handle) {
+                served.http3.shut_down(connection, now);
+            }
+            // The client may have vanished, and no datagram come that would bring the next step about.
+            self.on_ready(now, handle, connection);
+        }
+    }
+
+    fn measured(&self, endpoint: &Endpoint) -> Measured {
+        let live = endpoint
+            .handles()
+            .filter_map(|handle| endpoint.peek(handle));
+        self.measure.report(self.count, endpoint.handshakes(), live)
+    }
+}
+
+impl Application for Http3Server {
+    type Command = Command;
+
+    fn on_accepted(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+        self.measure.statistics.accepted += 1;
+        let number = self.number();
+        if let Some(trace) = self
+            .shared
+            .trace
+            .as_ref()
+            .and_then(|make| make(number, now))
+        {
+            connection.set_trace(trace);
+        }
+        let served = Served {
+            number,
+            remote: connection.network().remote,
+            http3: http3::Connection::server(&self.shared.http3),
+            first: None,
+            is_logged: false,
+            is_counted: false,
+            due: None,
+            delayed: BTreeMap::new(),
+            running: BTreeMap::new(),
+            records: BTreeMap::new(),
+        };
+        let index = handle.index() as usize;
+        if self.connections.len() <= index {
+            self.connections.resize_with(index + 1, || None);
+        }
+        self.connections[index] = Some(Box::new(served));
+        self.count += 1;
+    }
+
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        connection: &mut Connection,
+        datagram: Datagram<'_>,
+    ) {
+        let Some(served) = self.served(handle) else {
+            return;
+        };
+        let Datagram { path, ecn, bytes } = datagram;
+        let mut sink = Sink(&served.running);
+        let mut sink = served.http3.sink(&mut sink);
+        connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
+    }
+
+    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+        while connection.poll_event().is_some() {}
+        let Some(served) = self.served(handle) else {
+            return;
+        };
+        if !served.is_counted && connection.stage() != Stage::Handshaking {
+            served.is_counted = true;
+            self.measure.on_handshake(connection);
+        }
+        while let Some(event) = self
+            .served(handle)
+            .and_then(|served| served.http3.poll(connection, now))
+        {
+            self.on_event(now, handle, connection, event);
+        }
+        self.answer_delayed(now, handle, connection);
+        self.reschedule(handle);
+    }
+
+    fn on_closed(&mut self, now: Time, closed: Closed) {
+        let index = closed.handle.index() as usize;
+        if let Some(mut served) = self.connections.get_mut(index).and_then(Option::take) {
+            self.count -= 1;
+            if let Some(due) = served.due {
+                self.due.remove(&(due, closed.handle));
+            }
+            served.end_all_records(&self.shared, now);
+            let _ = log(&self.shared, &mut served, &closed.connection, None);
+            self.measure.on_closed(&closed.connection);
+        }
+    }
+
+    fn on_statistics(&mut self, statistics: &worker::Statistics) {
+        self.measure.worker = *statistics;
+    }
+
+    fn on_command(&mut self, now: Time, endpoint: &mut Endpoint, command: Command) {
+        match command {
+            Command::ShutDown(limit) => self.begin_shutdown(now, endpoint, limit),
+            // Looked for in each turn.
+            Command::Mail => {}
+            Command::Measure(answer) => {
+                // Who asked may have lost patience.
+                let _ = answer.send(self.measured(endpoint));
+            }
+        }
+    }
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+        self.read_mail(now, endpoint);
+        while let Some((due, handle)) = self.due.first().copied()
+            && due <= now
+        {
+            self.due.pop_first();
+            if let Some(served) = self.served(handle) {
+                served.due = None;
+            }
+            if let Some(connection) = endpoint.connection(handle) {
+                self.on_ready(now, handle, connection);
+            }
+        }
+        let next = self.due.first().map(|(due, _)| *due);
+        let deadline = [next, self.ends_at].into_iter().flatten().min();
+        let Some(ends_at) = self.ends_at else {
+            return Turn {
+                deadline,
+                is_done: false,
+            };
+        };
+        if ends_at <= now && !self.has_said_goodbye {
+            self.has_said_goodbye = true;
+            for handle in endpoint.handles().collect::<Vec<_>>() {
+                let served = self.connections.get_mut(handle.index() as usize);
+                if let (Some(connection), Some(served)) =
+                    (endpoint.connection(handle), served.and_then(Option::as_mut))
+                {
+                    served.http3.close(connection, now, Code::NO_ERROR);
+                    served.end_all_records(&self.shared, now);
+                    let _ = log(&self.shared, served, connection, None);
+                }
+            }
+        }
+        Turn {
+            deadline,
+            is_done: self.count == 0 || self.has_said_goodbye,
+        }
+    }
+}
+
+impl Drop for Http3Server {
+    fn drop(&mut self) {
+        (self.shared.on_end)(self.worker, self.measure.statistics);
+    }
+}
+
+/// What a request is replied. One that came as 0-RTT may be a replay: only safe methods are answered then (RFC 8470 §5.2,
+/// RFC 9110 §9.2.1).
+fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> Reply {
+    if peer.is_early && !matches!(request.method(), "GET" | "HEAD" | "OPTIONS" | "TRACE") {
+        let text = "too early: send it again once the handshake is done\n";
+        return Answer::text(425, text).into();
+    }
+    handler.answer(request, peer)
+}
+
+/// Answers with what is known as a whole.
+fn respond(
+    served: &mut Served,
+    connection: &mut Connection,
+    stream: StreamId,
+    answer: Answer,
+    measure: &mut Measure,
+    date: &mut Date,
+) {
+    let (status, body_len) = (answer.response.status(), answer.body_len());
+    let Answer { response, body } = answer;
+    let response = with_date(response, date.now());
+    let body = body.map_or(Body::Empty, Body::Source);
+    let result = served.http3.respond(connection, stream, &response, body);
+    if result.is_err() {
+        // A head that may not be sent must not leave the client waiting. Of a client that is gone nothing is left to reset.
+        served.http3.reset(connection, stream, Code::INTERNAL_ERROR);
+    }
+    served.note(stream, status, body_len);
+    measure.on_response(status);
+}
+
+/// Sends what those who answer piece by piece have said.
+fn speak(
+    served: &mut Served,
+    connection: &mut Connection,
+    stream: StreamId,
+    measure: &mut Measure,
+    date: &mut Date,
+) {
+    let Some(running) = served.running.get_mut(&stream) else {
+        return;
+    };
+    let sent = running.speak(&mut served.http3, connection, stream, date.now());
+    if running.is_over() {
+        served.running.remove(&stream);
+    }
+    if let Some(sent) = sent {
+        served.note(stream, sent.status, sent.body_len);
+        measure.on_response(sent.status);
+    }
+}
+
+/// Writes the line of a connection, once: when its first response was acknowledged (`Some`), or when it is over. Tells the
+/// time to the last byte, if it is known.
+fn log(
+    shared: &Shared,
+    served: &mut Served,
+    connection: &Connection,
+    sent: Option<Time>,
+) -> Option<Duration> {
+    let first = served.first.as_ref();
+    let ttlb = first.zip(sent).map(|(first, sent)| sent.since(first.began));
+    let Some(log) = shared.log.as_ref().filter(|_| !served.is_logged) else {
+        return ttlb;
+    };
+    served.is_logged = true;
+    let millis = |span: Duration| u64::try_from((span.as_nanos() + 500_000) / 1_000_000);
+    let header = Header {
+        time_ms: u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX),
+        conn_id: served.number,
+        method: first.map_or(String::new(), |first| first.method.clone()),
+        content_length: first.map_or(0, |first| first.content_length),
+        ttlb_ms: ttlb.and_then(|ttlb| millis(ttlb).ok()),
+    };
+    let experiment = Experiment {
+        experiment: shared.experiment.clone(),
+        arm: shared.arms.name_of(connection.config()),
+        ..Experiment::default()
+    };
+    let mut line = String::new();
+    connection_log::write(&mut line, &header, &Snapshot::of(connection), &experiment);
+    log.write(line);
+    ttlb
+}

@@ -1,0 +1,294 @@
+//! A request of HTTP/3 whose answer comes piece by piece.
+//!
+//! Owns: the connection's ends of its exchange, and what did not fit into the stream yet: one piece at most. Flow control
+//! holds by itself: nothing is taken out of the channel while the stream has no room, and nothing is read from the stream
+//! while the channel has none.
+
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Buf, Bytes};
+use lastbyte_congestion::Time;
+use lastbyte_http3::{self as http3, Body, Code, Fields, Response, SendError};
+use lastbyte_quic::connection::Connection;
+use lastbyte_wire::StreamId;
+
+use crate::{
+    exchange::{Line, Piece, Said, channel::Receiver, channel::Sender},
+    handler::Answer,
+};
+
+/// One of them.
+pub(super) struct Running {
+    waker: Waker,
+    /// Where the request's body goes; gone when all of it went there.
+    incoming: Option<Sender<Piece>>,
+    /// Where the response comes from; gone when it has ended.
+    outgoing: Option<Receiver<Said>>,
+    /// What could not be sent yet.
+    stuck: Option<Said>,
+    has_head: bool,
+    /// Whether it is answered without a body, whatever is said.
+    is_head: bool,
+    has_no_body: bool,
+}
+
+/// What came of saying something.
+enum Outcome {
+    Said,
+    /// There is no room: later again.
+    Stuck(Said),
+    /// There is nobody to say it to, or it may not be said.
+    Failed,
+}
+
+/// The head of a response as it was sent, for logs.
+pub(super) struct Sent {
+    pub(super) status: u16,
+    /// What its length is, as far as it is known.
+    pub(super) body_len: u64,
+}
+
+impl Running {
+    pub(super) fn new(line: Line, waker: Waker, is_head: bool) -> Self {
+        Self {
+            waker,
+            incoming: Some(line.incoming),
+            outgoing: Some(line.outgoing),
+            stuck: None,
+            has_head: false,
+            is_head,
+            has_no_body: false,
+        }
+    }
+
+    /// Whether nothing is left to be done.
+    pub(super) const fn is_over(&self) -> bool {
+        self.incoming.is_none() && self.outgoing.is_none()
+    }
+
+    /// Says what is to be said, as far as there is room. Returns what was sent of heads.
+    pub(super) fn speak(
+        &mut self,
+        http3: &mut http3::Connection,
+        quic: &mut Connection,
+        stream: StreamId,
+        date: &str,
+    ) -> Option<Sent> {
+        let mut sent = None;
+        while let Some(outgoing) = &self.outgoing {
+            let said = match self.stuck.take() {
+                Some(said) => said,
+                None => match outgoing.poll_next(&mut Context::from_waker(&self.waker)) {
+                    Poll::Pending => return sent,
+                    Poll::Ready(Some(said)) => said,
+                    Poll::Ready(None) => {
+                        sent = self.give_up(http3, quic, stream).or(sent);
+                        return sent;
+                    }
+                },
+            };
+            let is_last = matches!(said, Said::Whole(_) | Said::End(_));
+            let head = match &said {
+                Said::Whole(answer) => Some(Sent {
+                    status: answer.response.status(),
+                    body_len: answer.body_len(),
+                }),
+                Said::Head(response) => Some(Sent {
+                    status: response.status(),
+                    body_len: content_length(response),
+                }),
+                _ => None,
+            };
+            match self.say(http3, quic, stream, said, date) {
+                Outcome::Said => {
+                    if is_last {
+                        self.outgoing = None;
+                    }
+                    sent = head.or(sent);
+                }
+                Outcome::Stuck(said) => {
+                    self.stuck = Some(said);
+                    return sent;
+                }
+                Outcome::Failed => {
+                    // Whoever answers learns that nobody listens.
+                    http3.reset(quic, stream, Code::INTERNAL_ERROR);
+                    self.outgoing = None;
+                }
+            }
+        }
+        sent
+    }
+
+    fn say(
+        &mut self,
+        http3: &mut http3::Connection,
+        quic: &mut Connection,
+        stream: StreamId,
+        said: Said,
+        date: &str,
+    ) -> Outcome {
+        let done = match said {
+            Said::Interim(response) => match http3.inform(quic, stream, &response) {
+                // It is a hint: one that cannot be sent is not worth a request.
+                Err(SendError::Blocked) => return Outcome::Stuck(Said::Interim(response)),
+                _ => Ok(()),
+            },
+            Said::Whole(answer) => return self.whole(http3, quic, stream, answer, date),
+            Said::Head(response) => {
+                self.has_no_body = self.is_head || matches!(response.status(), 204 | 304);
+                let body = if self.has_no_body {
+                    Body::Empty
+                } else {
+                    Body::Follows
+                };
+                let dated = with_date(response, date);
+                match http3.respond(quic, stream, &dated, body) {
+                    Err(SendError::Blocked) => return Outcome::Stuck(Said::Head(dated)),
+                    result => {
+                        self.has_head = true;
+                        result
+                    }
+                }
+            }
+            Said::Data(_) | Said::End(_) if self.has_no_body => Ok(()),
+            Said::Data(mut bytes) => match http3.write(quic, stream, &bytes) {
+                Ok(taken) if taken < bytes.len() => {
+                    bytes.advance(taken);
+                    return Outcome::Stuck(Said::Data(bytes));
+                }
+                result => result.map(|_| ()),
+            },
+            Said::End(None) => http3.finish(quic, stream),
+            Said::End(Some(trailers)) => match http3.trailers(quic, stream, &trailers) {
+                Err(SendError::Blocked) => return Outcome::Stuck(Said::End(Some(trailers))),
+                // Trailers that may not be sent are left out: the body is whole without them.
+                Err(SendError::InvalidField | SendError::FieldSectionTooLarge) => {
+                    http3.finish(quic, stream)
+                }
+                result => result,
+            },
+        };
+        match done {
+            Ok(()) => Outcome::Said,
+            Err(_) => Outcome::Failed,
+        }
+    }
+
+    fn whole(
+        &mut self,
+        http3: &mut http3::Connection,
+        quic: &mut Connection,
+        stream: StreamId,
+        answer: Answer,
+        date: &str,
+    ) -> Outcome {
+        let answer = if self.is_head {
+            answer.head_only()
+        } else {
+            answer
+        };
+        let Answer { response, body } = answer;
+        let response = with_date(response, date);
+        let body = body.map_or(Body::Empty, Body::Source);
+        // Room for a head is there before anything was said; behind interim responses perhaps not, and then the body,
+        // which cannot be had back, goes with it.
+        match http3.respond(quic, stream, &response, body) {
+            Ok(()) => {
+                self.has_head = true;
+                Outcome::Said
+            }
+            Err(_) => Outcome::Failed,
+        }
+    }
+
+    /// Whoever answers gave up.
+    fn give_up(
+        &mut self,
+        http3: &mut http3::Connection,
+        quic: &mut Connection,
+        stream: StreamId,
+    ) -> Option<Sent> {
+        self.outgoing = None;
+        if self.has_head {
+            http3.reset(quic, stream, Code::INTERNAL_ERROR);
+            return None;
+        }
+        let status = 502;
+        let response = Response::new(status).with("content-length", "0");
+        if http3.respond(quic, stream, &response, Body::Empty).is_err() {
+            http3.reset(quic, stream, Code::INTERNAL_ERROR);
+        }
+        Some(Sent {
+            status,
+            body_len: 0,
+        })
+    }
+
+    /// Hands on as much of the request's body as there is room for.
+    pub(super) fn listen(
+        &mut self,
+        http3: &mut http3::Connection,
+        quic: &mut Connection,
+        now: Time,
+        stream: StreamId,
+    ) {
+        let Some(incoming) = &self.incoming else {
+            let _ = http3.read(quic, now, stream, &mut <[u8]>::len);
+            return;
+        };
+        let waker = &self.waker;
+        // Nothing to be read is nothing to be done.
+        let _ = http3.read(quic, now, stream, &mut |bytes| {
+            match incoming.poll_ready(&mut Context::from_waker(waker)) {
+                Poll::Ready(Ok(())) => {
+                    incoming.push(Piece::Data(Bytes::copy_from_slice(bytes)));
+                    bytes.len()
+                }
+                Poll::Pending => 0,
+                // Nobody wants it.
+                Poll::Ready(Err(_)) => bytes.len(),
+            }
+        });
+    }
+
+    pub(super) fn on_trailers(&self, fields: Fields) {
+        if let Some(incoming) = &self.incoming {
+            incoming.push(Piece::Trailers(fields));
+        }
+    }
+
+    /// All of the request is there.
+    pub(super) fn on_finished(&mut self) {
+        if let Some(incoming) = self.incoming.take() {
+            incoming.push(Piece::End);
+        }
+    }
+
+    /// The client gave its request up.
+    pub(super) fn on_reset(&mut self) {
+        self.incoming = None;
+    }
+
+    /// The client wants no more of the response.
+    pub(super) fn on_stopped(&mut self) {
+        self.outgoing = None;
+        self.incoming = None;
+    }
+}
+
+/// The response with the date it was sent at, unless it has one (RFC 9110 §6.6.1).
+pub(super) fn with_date(mut response: Response, date: &str) -> Response {
+    if response.fields().get("date").is_none() {
+        response.fields_mut().push("date", date);
+    }
+    response
+}
+
+fn content_length(response: &Response) -> u64 {
+    response
+        .fields()
+        .get("content-length")
+        .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok())
+        .unwrap_or(0)
+}

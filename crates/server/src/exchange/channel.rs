@@ -1,0 +1,172 @@
+//! A queue with a bound in bytes, from one to one, that both ends poll.
+//!
+//! Owns: what waits, and who is to be woken. Never: blocks. Wakers may be those of an async runtime or of a worker of ours,
+//! and are called outside of the lock.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use super::Gone;
+
+/// What counts for the bound.
+pub(crate) trait Weigh {
+    /// Bytes.
+    fn weight(&self) -> usize;
+}
+
+/// A queue that takes pieces until they weigh `bound` together.
+pub(crate) fn channel<T: Weigh>(bound: usize) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(Shared {
+        bound,
+        state: Mutex::new(State {
+            queue: VecDeque::new(),
+            weight: 0,
+            has_sender: true,
+            has_receiver: true,
+            sender: None,
+            receiver: None,
+        }),
+    });
+    (Sender(Arc::clone(&shared)), Receiver(shared))
+}
+
+struct Shared<T> {
+    bound: usize,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    queue: VecDeque<T>,
+    weight: usize,
+    has_sender: bool,
+    has_receiver: bool,
+    /// Who waits for room, and who for a piece.
+    sender: Option<Waker>,
+    receiver: Option<Waker>,
+}
+
+impl<T> Shared<T> {
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn note(slot: &mut Option<Waker>, waker: &Waker) {
+    match slot {
+        Some(known) => known.clone_from(waker),
+        None => *slot = Some(waker.clone()),
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// The end that pieces are put into.
+pub(crate) struct Sender<T: Weigh>(Arc<Shared<T>>);
+
+impl<T: Weigh> Sender<T> {
+    /// Whether there is room; if not, the waker is called when there is.
+    pub(crate) fn poll_ready(&self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
+        let mut state = self.0.state();
+        if !state.has_receiver {
+            Poll::Ready(Err(Gone))
+        } else if state.weight < self.0.bound {
+            Poll::Ready(Ok(()))
+        } else {
+            note(&mut state.sender, context.waker());
+            Poll::Pending
+        }
+    }
+
+    /// Ready when nobody receives any more.
+    pub(crate) fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.0.state();
+        if state.has_receiver {
+            note(&mut state.sender, context.waker());
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    }
+
+    /// Puts a piece in. Who did not ask for room before may go beyond the bound by this piece.
+    pub(crate) fn push(&self, piece: T) {
+        let mut state = self.0.state();
+        if !state.has_receiver {
+            return;
+        }
+        state.weight += piece.weight();
+        state.queue.push_back(piece);
+        let waker = state.receiver.take();
+        drop(state);
+        wake(waker);
+    }
+}
+
+impl<T: Weigh> Drop for Sender<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.has_sender = false;
+        let waker = state.receiver.take();
+        drop(state);
+        wake(waker);
+    }
+}
+
+/// The end that pieces come out of.
+pub(crate) struct Receiver<T: Weigh>(Arc<Shared<T>>);
+
+impl<T: Weigh> Receiver<T> {
+    /// The next piece, in order; `None` when there will be none.
+    pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<T>> {
+        let mut state = self.0.state();
+        let Some(piece) = state.queue.pop_front() else {
+            if !state.has_sender {
+                return Poll::Ready(None);
+            }
+            note(&mut state.receiver, context.waker());
+            return Poll::Pending;
+        };
+        state.weight -= piece.weight();
+        let waker = if state.weight < self.0.bound {
+            state.sender.take()
+        } else {
+            None
+        };
+        drop(state);
+        wake(waker);
+        Poll::Ready(Some(piece))
+    }
+}
+
+impl<T: Weigh> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.has_receiver = false;
+        state.weight = 0;
+        let queue = std::mem::take(&mut state.queue);
+        let waker = state.sender.take();
+        drop(state);
+        drop(queue);
+        wake(waker);
+    }
+}
+
+impl<T: Weigh> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sender").finish_non_exhaustive()
+    }
+}
+
+impl<T: Weigh> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receiver").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,52 @@
+//! Times in buckets, as Prometheus wants them.
+
+use std::time::Duration;
+
+/// The upper bounds of the buckets, in milliseconds: four for each doubling of a hundred would be more than anybody draws;
+/// these are a factor of two to two and a half apart.
+pub(crate) const BOUNDS_MS: [u64; 16] = [
+    1, 2, 5, 10, 20, 50, 100, 200, 350, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000,
+];
+
+/// How often which time was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Histogram {
+    /// By bucket, the last for what is longer than all bounds.
+    counts: [u64; BOUNDS_MS.len() + 1],
+    sum: Duration,
+}
+
+impl Histogram {
+    pub(crate) fn add(&mut self, span: Duration) {
+        let bucket = BOUNDS_MS.partition_point(|bound| Duration::from_millis(*bound) < span);
+        if let Some(count) = self.counts.get_mut(bucket) {
+            *count += 1;
+        }
+        self.sum = self.sum.saturating_add(span);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (sum, more) in self.counts.iter_mut().zip(other.counts) {
+            *sum += more;
+        }
+        self.sum = self.sum.saturating_add(other.sum);
+    }
+
+    /// The bounds in seconds as text, with how many were no longer than that.
+    pub(crate) fn cumulated(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        let bounds = BOUNDS_MS.iter().map(|bound| {
+            let seconds = Duration::from_millis(*bound).as_secs_f64();
+            format!("{seconds}")
+        });
+        let mut sum = 0;
+        let sums = self.counts.iter().map(move |count| {
+            sum += count;
+            sum
+        });
+        bounds.chain(["+Inf".to_owned()]).zip(sums)
+    }
+
+    pub(crate) const fn sum(&self) -> Duration {
+        self.sum
+    }
+}

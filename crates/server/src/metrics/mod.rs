@@ -1,0 +1,3 @@
+//! What is counted, for people who watch servers.
+
+pub(crate) mod histogram;

@@ -1,0 +1,121 @@
+//! Content codings (RFC 9110 §8.4.1, §12.5.3).
+//!
+//! Owns: what `accept-encoding` says of each coding, and which of those at hand follows. Never: compresses.
+
+use lastbyte_http3::Fields;
+
+/// A coding that files are kept in, beside the file itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coding {
+    /// Its name in fields.
+    pub name: &'static str,
+    /// Another name that means the same.
+    pub alias: Option<&'static str>,
+    /// What its files end in.
+    pub suffix: &'static str,
+}
+
+/// Those that are known. RFC 7932, RFC 8878, RFC 1952.
+pub const CODINGS: [Coding; 3] = [
+    Coding {
+        name: "br",
+        alias: None,
+        suffix: ".br",
+    },
+    Coding {
+        name: "zstd",
+        alias: None,
+        suffix: ".zst",
+    },
+    Coding {
+        name: "gzip",
+        alias: Some("x-gzip"),
+        suffix: ".gz",
+    },
+];
+
+/// What a client says of codings, in thousandths: 0 is not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accepted {
+    named: Vec<(String, u16)>,
+    others: Option<u16>,
+}
+
+/// The most codings that are looked at.
+const NAMED_MAX: usize = 32;
+
+impl Accepted {
+    /// What the fields of a request say. Without `accept-encoding` a client may get anything, but what it did not ask for
+    /// it mostly cannot read: then no coding is accepted.
+    #[must_use]
+    pub fn of(fields: &Fields) -> Self {
+        let mut text = Vec::new();
+        fields.join("accept-encoding", ",", &mut text);
+        let mut accepted = Self::default();
+        for element in String::from_utf8_lossy(&text).split(',').take(NAMED_MAX) {
+            let mut parameters = element.split(';').map(str::trim);
+            let name = parameters.next().unwrap_or_default().to_ascii_lowercase();
+            let weight = parameters
+                .find_map(|parameter| {
+                    let (key, value) = parameter.split_once('=')?;
+                    key.trim()
+                        .eq_ignore_ascii_case("q")
+                        .then(|| weight(value.trim()))
+                })
+                // A weight that is none is no wish for it.
+                .map_or(1000, |weight| weight.unwrap_or(0));
+            match name.as_str() {
+                "" => {}
+                "*" => accepted.others = Some(weight),
+                _ => accepted.named.push((name, weight)),
+            }
+        }
+        accepted
+    }
+
+    fn named(&self, name: &str) -> Option<u16> {
+        let found = self.named.iter().find(|(known, _)| known == name);
+        found.map(|(_, weight)| *weight)
+    }
+
+    /// How much a coding is wanted.
+    #[must_use]
+    pub fn weight(&self, coding: Coding) -> u16 {
+        self.named(coding.name)
+            .or_else(|| self.named(coding.alias?))
+            .or(self.others)
+            .unwrap_or(0)
+    }
+
+    /// How much no coding is wanted: as little as can be, if it is not said, since it is acceptable all the same.
+    #[must_use]
+    pub fn identity(&self) -> u16 {
+        self.named("identity").or(self.others).unwrap_or(1)
+    }
+
+    /// Which of these is best, with their lengths in bytes: what is wanted most, and of those the shortest. `None` for no
+    /// coding; also when nothing is acceptable, since a body that must be decoded by luck is still better than 406.
+    #[must_use]
+    pub fn best<T: Copy>(&self, candidates: &[(Coding, u64, T)]) -> Option<T> {
+        candidates
+            .iter()
+            .filter(|(coding, ..)| {
+                let weight = self.weight(*coding);
+                weight > 0 && weight >= self.identity()
+            })
+            .min_by_key(|(coding, len, _)| (std::cmp::Reverse(self.weight(*coding)), *len))
+            .map(|(_, _, found)| *found)
+    }
+}
+
+/// A weight (§12.4.2) in thousandths.
+fn weight(text: &str) -> Option<u16> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_right = fraction.len() <= 3 && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    let thousandths = format!("{fraction:0<3}").parse::<u16>().ok();
+    match (whole, thousandths.filter(|_| is_right)?) {
+        ("0", thousandths) => Some(thousandths),
+        ("1", 0) => Some(1000),
+        _ => None,
+    }
+}

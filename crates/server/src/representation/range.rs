@@ -1,0 +1,124 @@
+//! Which bytes a request wants (RFC 9110 §14.1, §14.2).
+//!
+//! A field that is not understood is as if it were not there: another unit, or a text that is no set of ranges. So is one
+//! that asks for more than there is to be had by asking for all of it: more than [`RANGES_MAX`] ranges, or ranges that
+//! overlap so that together they are longer than the whole (§17.15).
+
+use lastbyte_http3::Fields;
+
+/// The most ranges that are answered one by one.
+pub const RANGES_MAX: usize = 16;
+
+/// Bytes from `first` to `last`, both included, of something that is longer than `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+}
+
+impl ByteRange {
+    /// How many bytes these are: one at least.
+    #[must_use]
+    pub const fn count(self) -> u64 {
+        self.last - self.first + 1
+    }
+
+    /// As `content-range` has it, of so many bytes (§14.4).
+    #[must_use]
+    pub fn content_range(self, len: u64) -> String {
+        format!("bytes {}-{}/{len}", self.first, self.last)
+    }
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it.
+    All,
+    /// These ranges: one at least.
+    Some(Vec<ByteRange>),
+    /// None of it is there: 416.
+    Nothing,
+}
+
+/// What is wanted of something that has so many bytes.
+#[must_use]
+pub fn wanted(fields: &Fields, len: u64) -> Wanted {
+    let mut lines = fields.get_all("range");
+    let (Some(line), None) = (lines.next(), lines.next()) else {
+        return Wanted::All;
+    };
+    parse(line, len).unwrap_or(Wanted::All)
+}
+
+/// `None` if it is not understood.
+fn parse(line: &[u8], len: u64) -> Option<Wanted> {
+    let (unit, set) = std::str::from_utf8(line).ok()?.split_once('=')?;
+    // §14.1: units are case-insensitive.
+    if !unit.trim().eq_ignore_ascii_case("bytes") {
+        return None;
+    }
+    let mut ranges = Vec::new();
+    let mut count = 0;
+    for spec in set.split(',') {
+        let spec = spec.trim_matches([' ', '\t']);
+        if spec.is_empty() {
+            continue;
+        }
+        count += 1;
+        if count > RANGES_MAX {
+            return None;
+        }
+        ranges.extend(range(spec, len)?);
+    }
+    if count == 0 {
+        return None;
+    }
+    if ranges.is_empty() {
+        return Some(Wanted::Nothing);
+    }
+    let total: u128 = ranges.iter().map(|range| u128::from(range.count())).sum();
+    Some(if total > u128::from(len) {
+        Wanted::All
+    } else {
+        Wanted::Some(ranges)
+    })
+}
+
+/// One range; `Some(None)` if nothing of it is there, `None` if it is none.
+fn range(spec: &str, len: u64) -> Option<Option<ByteRange>> {
+    let (first, last) = spec.split_once('-')?;
+    let end = len.checked_sub(1);
+    if first.is_empty() {
+        // So many at the end. All of nothing is nothing that a 206 could say: then it is answered with 200.
+        let count = number(last)?;
+        if count > 0 && len == 0 {
+            return None;
+        }
+        return Some(end.filter(|_| count > 0).map(|end| ByteRange {
+            first: len.saturating_sub(count),
+            last: end,
+        }));
+    }
+    let first = number(first)?;
+    let last = if last.is_empty() {
+        u64::MAX
+    } else {
+        number(last)?
+    };
+    if first > last {
+        return None;
+    }
+    Some(end.filter(|end| first <= *end).map(|end| ByteRange {
+        first,
+        last: last.min(end),
+    }))
+}
+
+/// Digits, as many as anybody likes: what is larger than anything is just that.
+fn number(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}

@@ -1,0 +1,104 @@
+//! Entity tags and dates (RFC 9110 §5.6.7, §8.8).
+
+use std::{
+    fmt,
+    time::{Duration, UNIX_EPOCH},
+};
+
+/// What tells one representation of a resource from another (§8.8.3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntityTag {
+    is_weak: bool,
+    /// Without its quotes.
+    opaque: String,
+}
+
+impl EntityTag {
+    /// A tag that changes whenever a byte does. What may not stand in a tag is left out.
+    #[must_use]
+    pub fn strong(opaque: &str) -> Self {
+        let is_allowed = |c: &char| matches!(*c, '!' | '#'..='~') || *c > '\u{7f}';
+        Self {
+            is_weak: false,
+            opaque: opaque.chars().filter(is_allowed).collect(),
+        }
+    }
+
+    /// A tag that may stay the same though bytes change.
+    #[must_use]
+    pub fn weak(opaque: &str) -> Self {
+        Self {
+            is_weak: true,
+            ..Self::strong(opaque)
+        }
+    }
+
+    /// Whether both are the very same bytes (§8.8.3.2).
+    #[must_use]
+    pub fn matches_strongly(&self, other: &Self) -> bool {
+        !self.is_weak && !other.is_weak && self.opaque == other.opaque
+    }
+
+    /// Whether both may stand for each other.
+    #[must_use]
+    pub fn matches_weakly(&self, other: &Self) -> bool {
+        self.opaque == other.opaque
+    }
+
+    /// The tags of a field of several: `"a", W/"b"`. `None` if it is no such list.
+    #[must_use]
+    pub fn parse_list(text: &[u8]) -> Option<Vec<Self>> {
+        let mut rest = std::str::from_utf8(text).ok()?;
+        let mut tags = Vec::new();
+        loop {
+            // Empty elements are to be tolerated (§5.6.1.2).
+            rest = rest.trim_start_matches([' ', '\t', ',']);
+            if rest.is_empty() {
+                return Some(tags);
+            }
+            let (tag, behind) = Self::parse(rest)?;
+            tags.push(tag);
+            rest = behind.trim_start_matches([' ', '\t']);
+            if !rest.is_empty() && !rest.starts_with(',') {
+                return None;
+            }
+        }
+    }
+
+    /// A tag at the begin of a text, and what follows it.
+    fn parse(text: &str) -> Option<(Self, &str)> {
+        let (is_weak, quoted) = match text.strip_prefix("W/") {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (opaque, rest) = quoted.strip_prefix('"')?.split_once('"')?;
+        let tag = Self {
+            is_weak,
+            opaque: opaque.to_owned(),
+        };
+        Some((tag, rest))
+    }
+}
+
+impl fmt::Display for EntityTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = if self.is_weak { "W/" } else { "" };
+        write!(f, "{prefix}\"{}\"", self.opaque)
+    }
+}
+
+/// The latest date that has four digits for its year, and fits the format.
+const DATE_MAX: Duration = Duration::from_secs(253_402_300_799);
+
+/// A time since the Unix epoch as a date of HTTP (§5.6.7).
+#[must_use]
+pub fn http_date(since_epoch: Duration) -> String {
+    httpdate::fmt_http_date(UNIX_EPOCH + since_epoch.min(DATE_MAX))
+}
+
+/// A date in any of the three formats, in seconds since the Unix epoch.
+#[must_use]
+pub fn parse_date(text: &[u8]) -> Option<u64> {
+    let date = httpdate::parse_http_date(std::str::from_utf8(text).ok()?.trim()).ok()?;
+    Some(date.duration_since(UNIX_EPOCH).ok()?.as_secs())
+}

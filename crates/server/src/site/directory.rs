@@ -1,0 +1,237 @@
+//! A directory as a web site.
+//!
+//! Owns: which file a path means, and what is known of it. **Nothing outside the directory is ever opened**: a path is
+//! decoded first, then taken apart; `..` is refused; and the kernel is told to stay below the directory whatever the links
+//! on the way say (`openat2`, `RESOLVE_BENEATH`), so that a link that is changed in the very moment changes nothing.
+//!
+//! Links that stay inside are followed. What leads out is not found. Names that begin with a dot are not found, but for
+//! `.well-known` (RFC 8615), unless they are asked for when the site is made.
+
+use std::{
+    ffi::OsString,
+    io,
+    os::fd::OwnedFd,
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
+
+use percent_encoding::percent_decode_str;
+use rustix::{
+    fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2},
+    io::Errno,
+};
+
+use super::file::{FileSource, Identity};
+use crate::representation::coding::{CODINGS, Coding};
+
+#[cfg(test)]
+pub(crate) mod tests;
+
+/// What a path leads to.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A file.
+    File(FoundFile),
+    /// A directory that was named without the slash at its end.
+    Unslashed,
+    /// A directory without an index.
+    Directory(OwnedFd),
+    /// Nothing, or nothing that may be seen.
+    Nothing,
+    /// It is there, but cannot be read now.
+    Failed,
+}
+
+/// A file, and its siblings that hold it compressed.
+#[derive(Debug)]
+pub(crate) struct FoundFile {
+    pub(crate) source: FileSource,
+    pub(crate) content_type: String,
+    pub(crate) compressed: Vec<(Coding, FileSource)>,
+}
+
+/// A directory that is served.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory {
+    root: Arc<OwnedFd>,
+    /// The same, without links in it.
+    path: PathBuf,
+    pub(crate) shows_hidden: bool,
+}
+
+/// A pipe must not keep a worker waiting for its writer, nor a terminal become ours.
+const FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY);
+
+impl Directory {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let path = std::fs::canonicalize(path)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::DIRECTORY;
+        let root = openat(CWD, &path, flags, Mode::empty())?;
+        Ok(Self {
+            root: Arc::new(root),
+            path,
+            shows_hidden: false,
+        })
+    }
+
+    /// What the path of a request, without its query, leads to.
+    pub(crate) fn find(&self, path: &str) -> Found {
+        let Some(relative) = relative(path) else {
+            return Found::Nothing;
+        };
+        if !self.shows_hidden && is_hidden(&relative) {
+            return Found::Nothing;
+        }
+        match self.find_inside(&relative, path.ends_with('/')) {
+            Ok(found) => found,
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::PermissionDenied
+                | io::ErrorKind::InvalidInput
+                | io::ErrorKind::CrossesDevices
+                | io::ErrorKind::InvalidFilename => Found::Nothing,
+                // A link that leads in a circle; a socket, or a device that is not there.
+                _ if [Errno::LOOP, Errno::NXIO]
+                    .map(Some)
+                    .contains(&Errno::from_io_error(&error)) =>
+                {
+                    Found::Nothing
+                }
+                _ => Found::Failed,
+            },
+        }
+    }
+
+    fn find_inside(&self, relative: &Path, names_directory: bool) -> io::Result<Found> {
+        let file = self.open_inside(relative)?;
+        let stat = fstat(&file)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory if !names_directory => return Ok(Found::Unslashed),
+            FileType::Directory => {}
+            FileType::RegularFile if !names_directory => {
+                return Ok(self.describe(relative, file, &stat));
+            }
+            // Neither a pipe nor a device: to read one could take for ever.
+            _ => return Ok(Found::Nothing),
+        }
+        let index = relative.join("index.html");
+        let opened = self.open_inside(&index);
+        let regular = opened.and_then(|file| {
+            let stat = fstat(&file)?;
+            Ok((file, stat))
+        });
+        match regular {
+            Ok((file, stat)) if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile => {
+                Ok(self.describe(&index, file, &stat))
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(Found::Directory(file)),
+        }
+    }
+
+    fn describe(&self, relative: &Path, file: OwnedFd, stat: &Stat) -> Found {
+        let identity = Identity::of(stat);
+        let content_type = mime_guess::from_path(relative)
+            .first_raw()
+            .unwrap_or("application/octet-stream");
+        let compressed = CODINGS
+            .iter()
+            .filter_map(|coding| Some((*coding, self.sibling(relative, *coding, identity)?)));
+        Found::File(FoundFile {
+            content_type: content_type.to_owned(),
+            compressed: compressed.collect(),
+            source: FileSource::new(file, identity),
+        })
+    }
+
+    /// The same file compressed; one that is older than the file itself holds what it was.
+    fn sibling(&self, relative: &Path, coding: Coding, original: Identity) -> Option<FileSource> {
+        let mut name = OsString::from(relative);
+        name.push(coding.suffix);
+        let file = self.open_inside(Path::new(&name)).ok()?;
+        let stat = fstat(&file).ok()?;
+        let identity = Identity::of(&stat);
+        let fits = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+            && identity.modified >= original.modified;
+        fits.then(|| FileSource::new(file, identity))
+    }
+
+    /// Opens what lies below the root when all links are followed.
+    fn open_inside(&self, relative: &Path) -> io::Result<OwnedFd> {
+        let relative = if relative.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            relative
+        };
+        let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let opened = openat2(&*self.root, relative, FLAGS, Mode::empty(), beneath);
+        match opened {
+            Ok(file) => Ok(file),
+            // A link with an absolute path leads out for the kernel, also where that path is inside.
+            Err(Errno::XDEV | Errno::NOSYS | Errno::PERM) => {
+                self.open_resolved(relative, opened.err() == Some(Errno::XDEV))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The same by a path without links. Where the kernel knows `openat2`, it makes sure that there are none.
+    fn open_resolved(&self, relative: &Path, has_openat2: bool) -> io::Result<OwnedFd> {
+        let path = std::fs::canonicalize(self.path.join(relative))?;
+        let inside = path
+            .strip_prefix(&self.path)
+            .map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
+        let inside = if inside.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            inside
+        };
+        if has_openat2 {
+            let strictly = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            return Ok(openat2(
+                &*self.root,
+                inside,
+                FLAGS,
+                Mode::empty(),
+                strictly,
+            )?);
+        }
+        Ok(openat(
+            &*self.root,
+            inside,
+            FLAGS | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?)
+    }
+}
+
+/// A path as one below the root; `None` if it leads out, or is none.
+pub(super) fn relative(path: &str) -> Option<PathBuf> {
+    let decoded = percent_decode_str(path).decode_utf8().ok()?;
+    let mut relative = PathBuf::new();
+    for part in decoded.strip_prefix('/')?.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => return None,
+            part if part.contains(['\0', '\\']) => return None,
+            part => relative.push(part),
+        }
+    }
+    Some(relative)
+}
+
+fn is_hidden(relative: &Path) -> bool {
+    relative.components().any(|component| match component {
+        Component::Normal(name) => is_hidden_name(&name.to_string_lossy()),
+        _ => false,
+    })
+}
+
+/// Whether a name is one that is not shown.
+pub(super) fn is_hidden_name(name: &str) -> bool {
+    name.starts_with('.') && name != ".well-known"
+}

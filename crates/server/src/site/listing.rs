@@ -1,0 +1,129 @@
+//! A page that lists a directory: names, sizes, dates.
+//!
+//! Owns: the page. Never: shows what the site does not serve, or lets a name be anything but text.
+
+use std::{fmt::Write as _, io, os::fd::BorrowedFd, time::Duration};
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use rustix::fs::{AtFlags, Dir, FileType, statat};
+
+use super::{directory::is_hidden_name, file::Identity};
+use crate::representation::validator::http_date;
+
+/// The most names on a page. Beyond, it says so.
+const NAMES_MAX: usize = 10_000;
+
+/// What is not itself in a path (RFC 3986 §3.3).
+pub(super) const SEGMENT: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}')
+    .add(b'/');
+
+struct Entry {
+    name: String,
+    is_directory: bool,
+    len: u64,
+    modified: Duration,
+}
+
+/// The page for an open directory. `title` is its path, as people read it.
+pub(super) fn page(
+    directory: BorrowedFd<'_>,
+    title: &str,
+    shows_hidden: bool,
+) -> io::Result<String> {
+    let (mut entries, is_cut) = read(directory, shows_hidden)?;
+    entries.sort_by(|a, b| (!a.is_directory, &a.name).cmp(&(!b.is_directory, &b.name)));
+    let title = escaped(title);
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{title}</title>\n<h1>{title}</h1>\n<table>\n"
+    );
+    if title != "/" {
+        page.push_str("<tr><td><a href=\"../\">../</a></td></tr>\n");
+    }
+    for entry in &entries {
+        let slash = if entry.is_directory { "/" } else { "" };
+        let len = if entry.is_directory {
+            "-".into()
+        } else {
+            entry.len.to_string()
+        };
+        // `./`, so that a colon in a name makes no scheme of it (RFC 3986 §4.2). Writing to a text cannot fail.
+        let _ = writeln!(
+            page,
+            "<tr><td><a href=\"./{}{slash}\">{}{slash}</a></td><td align=\"right\">{len}</td><td>{}</td></tr>",
+            escaped(&utf8_percent_encode(&entry.name, SEGMENT).to_string()),
+            escaped(&entry.name),
+            http_date(entry.modified),
+        );
+    }
+    page.push_str("</table>\n");
+    if is_cut {
+        let _ = writeln!(page, "<p>There are more: only {NAMES_MAX} are shown.</p>");
+    }
+    page.push_str("</html>\n");
+    Ok(page)
+}
+
+fn read(directory: BorrowedFd<'_>, shows_hidden: bool) -> io::Result<(Vec<Entry>, bool)> {
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        // A name that is no text cannot be asked for either.
+        let Ok(name) = entry.file_name().to_str() else {
+            continue;
+        };
+        if matches!(name, "." | "..") || (is_hidden_name(name) && !shows_hidden) {
+            continue;
+        }
+        // A link is shown as what it is, whatever it leads to: that is not looked at before somebody asks.
+        let Ok(stat) = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) else {
+            continue;
+        };
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if !matches!(
+            kind,
+            FileType::Directory | FileType::RegularFile | FileType::Symlink
+        ) {
+            continue;
+        }
+        if entries.len() == NAMES_MAX {
+            return Ok((entries, true));
+        }
+        let identity = Identity::of(&stat);
+        entries.push(Entry {
+            name: name.to_owned(),
+            is_directory: kind == FileType::Directory,
+            len: identity.len,
+            modified: identity.modified,
+        });
+    }
+    Ok((entries, false))
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}

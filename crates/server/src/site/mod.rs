@@ -1,0 +1,271 @@
+//! What `lastbyte serve` serves: a directory, and objects by their size.
+//!
+//! Owns: methods, what a path means, redirects, which of a file's representations is sent. What conditions and ranges of a
+//! request bring about is for [`representation`](super::representation).
+//!
+//! | path | what it is |
+//! |---|---|
+//! | of a file | the file, or a sibling that holds it compressed |
+//! | `/32k`, `/1m`, `/1000` | that many bytes, unless there is such a file |
+//! | `/delay/50ms/PATH` | what is at `/PATH`, so much later |
+//! | `/status/503` | an answer with that status |
+
+mod directory;
+mod file;
+mod generated;
+mod listing;
+
+#[cfg(test)]
+pub(crate) use self::directory::tests::Temporary;
+
+use std::{io, os::fd::AsFd, path::Path, time::Duration};
+
+use aws_lc_rs::rand;
+use lastbyte_driver::Clock;
+use lastbyte_http3::{Request, Response};
+use percent_encoding::utf8_percent_encode;
+
+use self::{
+    directory::{Directory, Found, FoundFile},
+    generated::{Generated, size_of_path},
+};
+use super::{
+    handler::{Answer, Handler, Peer, Reply},
+    representation::{Boundary, Representation, coding::Accepted, validator::EntityTag},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// The longest that an answer is put off.
+const DELAY_MAX: Duration = Duration::from_secs(60);
+/// What is answered here (RFC 9110 §9).
+const ALLOW: &str = "GET, HEAD, OPTIONS";
+
+/// A directory, objects by size, or both: files come first.
+#[derive(Clone, Debug)]
+pub struct Site {
+    directory: Option<Directory>,
+    generates: bool,
+    lists: bool,
+    fields: Vec<(String, String)>,
+}
+
+impl Site {
+    /// Objects by size alone: `/32k`, `/1m`, `/1g`, in powers of 1024; `/1000` is 1000 bytes.
+    #[must_use]
+    pub const fn generated() -> Self {
+        Self {
+            directory: None,
+            generates: true,
+            lists: false,
+            fields: Vec::new(),
+        }
+    }
+
+    /// A directory, and objects by size where there is no file of that name.
+    ///
+    /// # Errors
+    ///
+    /// It is no directory, or cannot be read.
+    pub fn directory(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            directory: Some(Directory::open(path)?),
+            ..Self::generated()
+        })
+    }
+
+    /// Whether there are objects by size, delays and statuses. Default: yes.
+    #[must_use]
+    pub fn with_generated(self, generates: bool) -> Self {
+        Self { generates, ..self }
+    }
+
+    /// Whether a directory without `index.html` is listed. Default: no.
+    #[must_use]
+    pub fn with_listings(self, lists: bool) -> Self {
+        Self { lists, ..self }
+    }
+
+    /// Whether files whose names begin with a dot are there. Default: no, but for `.well-known`.
+    #[must_use]
+    pub fn with_hidden(mut self, shows_hidden: bool) -> Self {
+        if let Some(directory) = &mut self.directory {
+            directory.shows_hidden = shows_hidden;
+        }
+        self
+    }
+
+    /// A field that all answers to `GET` and `HEAD` get, such as `cache-control`. The name is in lower case.
+    #[must_use]
+    pub fn with_field(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn get(&self, request: &Request, target: &str) -> Answer {
+        let (path, query) = match target.split_once(['?', '#']) {
+            Some((path, query)) => (path, Some(query)),
+            None => (target, None),
+        };
+        if let Some(directory) = &self.directory {
+            match directory.find(path) {
+                Found::File(found) => return file(found, request),
+                Found::Unslashed => return moved(path, query),
+                Found::Directory(directory) if self.lists => {
+                    return self.list(directory.as_fd(), path);
+                }
+                Found::Failed => return Answer::text(500, "the file cannot be read\n"),
+                Found::Directory(_) | Found::Nothing => {}
+            }
+        }
+        if !self.generates {
+            return Answer::text(404, "not found\n");
+        }
+        if let Some(status) = path.strip_prefix("/status/") {
+            return status_answer(status);
+        }
+        match size_of_path(path) {
+            Some(len) => object(len).answer(request, Clock::since_epoch(), boundary()),
+            None => Answer::text(404, "not found\n"),
+        }
+    }
+
+    fn list(&self, directory: std::os::fd::BorrowedFd<'_>, path: &str) -> Answer {
+        let shows_hidden = self
+            .directory
+            .as_ref()
+            .is_some_and(|directory| directory.shows_hidden);
+        let title = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+        match listing::page(directory, &title, shows_hidden) {
+            Ok(page) => {
+                Answer::source(200, "text/html; charset=utf-8", Box::new(page.into_bytes()))
+            }
+            Err(_) => Answer::text(500, "the directory cannot be read\n"),
+        }
+    }
+
+    /// An answer with the fields that all get.
+    fn finish(&self, mut answer: Answer, is_head: bool) -> Answer {
+        for (name, value) in &self.fields {
+            answer = answer.with(name, value);
+        }
+        if is_head { answer.head_only() } else { answer }
+    }
+
+    /// How long to wait, and what for, if the path says so.
+    fn delayed<'a>(&self, target: &'a str) -> Option<(Duration, &'a str)> {
+        let rest = target.strip_prefix("/delay/").filter(|_| self.generates)?;
+        let slash = rest.find('/').unwrap_or(rest.len());
+        let (span, path) = rest.split_at(slash);
+        let span = match span.strip_suffix("ms") {
+            Some(millis) => Duration::from_millis(millis.parse().ok()?),
+            None => Duration::from_secs(span.strip_suffix('s')?.parse().ok()?),
+        };
+        (span <= DELAY_MAX).then_some((span, if path.is_empty() { "/" } else { path }))
+    }
+}
+
+impl Handler for Site {
+    fn answer(&self, request: &Request, _peer: &Peer) -> Reply {
+        let target = request.path().unwrap_or("/");
+        let is_head = request.method() == "HEAD";
+        match request.method() {
+            "GET" | "HEAD" => match self.delayed(target) {
+                Some((span, target)) => {
+                    Reply::After(span, self.finish(self.get(request, target), is_head))
+                }
+                None => self.finish(self.get(request, target), is_head).into(),
+            },
+            "OPTIONS" => Answer::bare(204).with("allow", ALLOW).into(),
+            _ => Answer::text(405, "only GET, HEAD and OPTIONS are answered here\n")
+                .with("allow", ALLOW)
+                .into(),
+        }
+    }
+}
+
+/// The answer with a file, in the coding that the client likes best.
+fn file(found: FoundFile, request: &Request) -> Answer {
+    let now = Clock::since_epoch();
+    let FoundFile {
+        mut source,
+        content_type,
+        mut compressed,
+    } = found;
+    let varies = !compressed.is_empty();
+    let candidates: Vec<_> = compressed
+        .iter()
+        .enumerate()
+        .map(|(index, (coding, source))| (*coding, source.identity().len, index))
+        .collect();
+    let mut coding = None;
+    if varies && let Some(index) = Accepted::of(request.fields()).best(&candidates) {
+        let (chosen, sibling) = compressed.swap_remove(index);
+        coding = Some(chosen.name);
+        source = sibling;
+    }
+    if request.fields().get("range").is_some() {
+        source = source.in_parts();
+    }
+    let identity = source.identity();
+    Representation {
+        source: Box::new(source),
+        content_type,
+        coding,
+        etag: Some(identity.etag(now, coding)),
+        modified: Some(identity.modified),
+        varies,
+    }
+    .answer(request, now, boundary())
+}
+
+/// An object by its size. What is in it never changes.
+fn object(len: u64) -> Representation {
+    Representation {
+        source: Box::new(Generated { len }),
+        content_type: "application/octet-stream".into(),
+        coding: None,
+        etag: Some(EntityTag::strong(&format!("generated-{len:x}"))),
+        modified: None,
+        varies: false,
+    }
+}
+
+fn boundary() -> Boundary {
+    let mut boundary = Boundary::default();
+    // Without randomness, no handshake comes this far; and a boundary of zeros is in no file of anybody's but by intent.
+    let _ = rand::fill(&mut boundary);
+    boundary
+}
+
+/// Leads to the same path with a slash at its end (RFC 9110 §15.4.2). It is put together anew: two slashes at its begin
+/// would name another host.
+fn moved(path: &str, query: Option<&str>) -> Answer {
+    let relative = directory::relative(path).unwrap_or_default();
+    let mut to = String::from("/");
+    for part in relative.components() {
+        let part = part.as_os_str().to_string_lossy();
+        to.extend(utf8_percent_encode(&part, listing::SEGMENT));
+        to.push('/');
+    }
+    if let Some(query) = query {
+        to.push('?');
+        to.push_str(query);
+    }
+    Answer::text(301, "it is at the same path with a slash at its end\n").with("location", to)
+}
+
+/// An answer with a status of the client's choice, from 200 on.
+fn status_answer(text: &str) -> Answer {
+    match text.parse::<u16>() {
+        Ok(status @ (204 | 304)) => Answer::bare(status),
+        // Nothing may follow it, and no length either (RFC 9110 §15.3.6).
+        Ok(205) => Answer {
+            response: Response::new(205).with("content-length", "0"),
+            body: None,
+        },
+        Ok(status @ 200..=599) => Answer::text(status, format!("{status}, as you wish\n")),
+        _ => Answer::text(404, "not found: statuses are 200 to 599\n"),
+    }
+}
