@@ -70,6 +70,12 @@ impl AccessLog {
         Self { writer, format }
     }
 
+    /// What becomes of its lines.
+    #[must_use]
+    pub fn counts(&self) -> super::log::LogCounts {
+        self.writer.counts()
+    }
+
     /// Notes what a request is.
     pub(crate) fn begin(request: &Request, peer: &Peer) -> Record {
         let field = |name: &str| {

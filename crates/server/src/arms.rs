@@ -25,7 +25,7 @@ pub struct Arm {
 /// The arms of an experiment: each connection is drawn into one.
 #[derive(Clone, Debug)]
 pub struct Arms {
-    arms: Vec<Arm>,
+    all: Vec<Arm>,
     total: f64,
     /// What is hashed with a client's address, if that is what decides.
     sticky: Option<Vec<u8>>,
@@ -40,7 +40,7 @@ impl Arms {
             .iter()
             .all(|arm| arm.share.is_finite() && arm.share > 0.0);
         (!arms.is_empty() && are_shares).then_some(Self {
-            arms,
+            all: arms,
             total,
             sticky: None,
         })
@@ -77,28 +77,26 @@ impl Arms {
     fn draw(&self, random: u64) -> &Arm {
         // 53 bits: all that a number between 0 and 1 can have.
         let mut at = (random >> 11) as f64 / (1_u64 << 53) as f64 * self.total;
-        for arm in &self.arms {
+        for arm in &self.all {
             if at < arm.share {
                 return arm;
             }
             at -= arm.share;
         }
         // What rounding leaves over.
-        &self.arms[self.arms.len() - 1]
+        &self.all[self.all.len() - 1]
     }
 
     /// The arm whose configuration this is.
     #[must_use]
     pub fn of(&self, config: &Arc<Config>) -> Option<&Arm> {
-        self.arms
-            .iter()
-            .find(|arm| Arc::ptr_eq(&arm.config, config))
+        self.all.iter().find(|arm| Arc::ptr_eq(&arm.config, config))
     }
 
     /// All arms.
     #[must_use]
     pub fn all(&self) -> &[Arm] {
-        &self.arms
+        &self.all
     }
 }
 
@@ -118,7 +116,7 @@ impl ArmsInUse {
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         // Who has a connection has its configuration, too.
         all.retain(|old| {
-            let mut configs = old.arms.iter().map(|arm| &arm.config);
+            let mut configs = old.all.iter().map(|arm| &arm.config);
             configs.any(|config| Arc::strong_count(config) > 1)
         });
         all.insert(0, Arc::new(arms));

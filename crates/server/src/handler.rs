@@ -129,7 +129,7 @@ impl Answer {
     #[must_use]
     pub fn with_body(self, source: Box<dyn Source>) -> Self {
         let mut answer = self.with("content-length", source.len().to_string());
-        answer.body = (source.len() > 0).then_some(source);
+        answer.body = (!source.is_empty()).then_some(source);
         answer
     }
 
@@ -158,6 +158,6 @@ impl fmt::Debug for Answer {
         f.debug_struct("Answer")
             .field("response", &self.response)
             .field("body_len", &self.body_len())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

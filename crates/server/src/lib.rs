@@ -12,6 +12,8 @@
 //! | [`log`] | one line a connection, written by a thread of its own |
 //! | `metrics` | what is counted, for people who watch servers |
 //! | `application` | HTTP/3 on one worker |
+//! | [`tcp`] | HTTP/1.1 and 2 |
+//! | `tls` | what clients are shown, and what they can resume with |
 //! | [`server`] | all of that together |
 //!
 //! A body is a source that is read when there is room to send, so a file of any size costs a file descriptor; or it comes
@@ -31,11 +33,13 @@ mod metrics;
 pub mod representation;
 pub mod server;
 pub mod site;
+pub mod tcp;
+mod tls;
 
 pub use application::Statistics;
 pub use arms::{Arm, Arms};
 pub use handler::{Answer, Handler, Peer, Reply, Version};
 pub use identity::Identity;
 pub use log::LogWriter;
-pub use server::{Server, Settings, StartError};
+pub use server::{KeyLog, Server, Settings, StartError, Versions};
 pub use site::Site;

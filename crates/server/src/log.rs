@@ -55,6 +55,18 @@ pub struct LogStatistics {
     pub failed: u64,
 }
 
+/// What became of lines, to be asked for at any time; it keeps no log from ending.
+#[derive(Clone, Debug)]
+pub struct LogCounts(Arc<Counts>);
+
+impl LogCounts {
+    /// Until now.
+    #[must_use]
+    pub fn read(&self) -> LogStatistics {
+        self.0.read()
+    }
+}
+
 /// The thread that writes.
 #[derive(Debug)]
 pub struct LogThread {
@@ -93,6 +105,12 @@ pub fn start(path: &Path, settings: LogSettings) -> io::Result<(LogWriter, LogTh
 }
 
 impl LogWriter {
+    /// What becomes of lines.
+    #[must_use]
+    pub fn counts(&self) -> LogCounts {
+        LogCounts(Arc::clone(&self.counts))
+    }
+
     /// Hands in a line, without its end.
     pub fn write(&self, line: String) {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =

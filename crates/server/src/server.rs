@@ -1,10 +1,18 @@
 //! A server: sockets, workers, TLS, handler, arms and log together.
 
+#![expect(
+    clippy::disallowed_types,
+    reason = "listeners over TCP are handed from here to the runtime"
+)]
+
 use std::{
     fmt, io,
-    net::SocketAddr,
+    net::{SocketAddr, TcpListener},
     num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -16,17 +24,12 @@ use lastbyte_http3 as http3;
 use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbIds},
     connection::Config,
-    crypto::{
-        key_log::KeyLogLines,
-        provider,
-        tickets::{Tickets, ZeroRtt, clock::WallClock, keys::TicketKeys, register::StrikeRegister},
-        tls::TlsServer,
-    },
+    crypto::tls::TlsServer,
     endpoint::{Endpoint, EndpointConfig, ResetSecret, RetryPolicy},
     random::Seed,
     trace::Trace,
 };
-use lastbyte_udp::{Capabilities, Options, Steering, bind_group};
+use lastbyte_udp::{Capabilities, Options, Socket, Steering};
 
 use super::{
     access::AccessLog,
@@ -35,23 +38,36 @@ use super::{
     handler::Handler,
     identity::Identity,
     log::LogWriter,
+    metrics,
+    tcp::{self, TcpServer},
+    tls::{self, Credentials},
 };
+
+mod listeners;
 
 /// What a server is made of.
 pub struct Settings {
-    /// Where it listens; port 0 is any that is free.
+    /// Where it listens; port 0 is any that is free. HTTP/3 over UDP, HTTP/1.1 and 2 over TCP, on the same port.
     pub address: SocketAddr,
-    /// How many threads work. Default: as many as there are cores.
+    /// Which versions of HTTP are spoken. Default: all.
+    pub versions: Versions,
+    /// Where clients that come in clear text are led to `https` from. Default: nowhere.
+    pub plain: Option<SocketAddr>,
+    /// Where metrics and health are told, in clear text. Default: nowhere.
+    pub metrics: Option<SocketAddr>,
+    /// How many threads serve HTTP/3, and how many HTTP/1.1 and 2. Default: as many as there are cores.
     pub workers: Option<NonZeroUsize>,
     /// Who it is.
     pub identity: Identity,
+    /// The text of the file with which servers share their ticket keys. Default: keys of this process alone.
+    pub ticket_keys: Option<Vec<u8>>,
     /// Which configuration its connections get.
     pub arms: Arms,
     /// The experiment's name, for the log.
     pub experiment: Option<String>,
     /// What answers requests.
     pub handler: Arc<dyn Handler>,
-    /// Where the line of each connection goes.
+    /// Where the line of each connection over QUIC goes.
     pub log: Option<LogWriter>,
     /// Where the line of each request goes.
     pub access: Option<AccessLog>,
@@ -65,10 +81,60 @@ pub struct Settings {
     pub takes_zero_rtt: bool,
     /// The first bytes of connection IDs, by which load balancers find this server. One byte.
     pub server_id: u8,
+    /// How long clients over TCP may remember that there is HTTP/3 (RFC 7838 §3.1). Default: a day; none for not telling
+    /// them.
+    pub alt_svc: Option<Duration>,
     /// What can be set for the sockets.
     pub sockets: Options,
     /// What can be set for HTTP/3.
     pub http3: http3::Config,
+    /// How much of anything there may be, over TCP.
+    pub tcp: tcp::Limits,
+}
+
+/// Versions of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// HTTP/1.1.
+    pub http1: bool,
+    /// HTTP/2.
+    pub http2: bool,
+    /// HTTP/3.
+    pub http3: bool,
+}
+
+impl Versions {
+    /// All of them.
+    pub const ALL: Self = Self {
+        http1: true,
+        http2: true,
+        http3: true,
+    };
+
+    /// Whether there is anything to be done over TCP.
+    const fn are_over_tcp(self) -> bool {
+        self.http1 || self.http2
+    }
+
+    /// Their names in the handshake over TCP, the best first (RFC 7301).
+    fn tcp_protocols(self) -> Vec<Vec<u8>> {
+        let all = [(self.http2, b"h2".as_slice()), (self.http1, b"http/1.1")];
+        let spoken = all.iter().filter(|(is_spoken, _)| *is_spoken);
+        spoken.map(|(_, name)| name.to_vec()).collect()
+    }
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            (self.http1, "HTTP/1.1"),
+            (self.http2, "HTTP/2"),
+            (self.http3, "HTTP/3"),
+        ];
+        let spoken = all.iter().filter(|(is_spoken, _)| *is_spoken);
+        let names: Vec<_> = spoken.map(|(_, name)| *name).collect();
+        f.write_str(&names.join(", "))
+    }
 }
 
 /// Takes the lines of a key log.
@@ -88,8 +154,12 @@ impl Settings {
     ) -> Self {
         Self {
             address,
+            versions: Versions::ALL,
+            plain: None,
+            metrics: None,
             workers: None,
             identity,
+            ticket_keys: None,
             arms,
             experiment: None,
             handler,
@@ -100,8 +170,10 @@ impl Settings {
             retry: RetryPolicy::UnderLoad { handshakes: 500 },
             takes_zero_rtt: true,
             server_id: 0,
+            alt_svc: Some(Duration::from_secs(86_400)),
             sockets: Options::default(),
             http3: http3::Config::default(),
+            tcp: tcp::Limits::default(),
         }
     }
 }
@@ -122,6 +194,8 @@ pub enum StartError {
     Bind(SocketAddr, io::Error),
     /// Certificate and key cannot be used.
     Tls(String),
+    /// The text is none of ticket keys.
+    TicketKeys(String),
     /// The system gives no threads, or no randomness.
     System(io::Error),
 }
@@ -129,7 +203,8 @@ pub enum StartError {
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bind(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            Self::Bind(address, error) => write!(f, "cannot listen on `{address}`: {error}"),
+            Self::TicketKeys(error) => write!(f, "cannot use the ticket keys: {error}"),
             Self::Tls(error) => write!(f, "cannot use certificate and key: {error}"),
             Self::System(error) => write!(f, "cannot start: {error}"),
         }
@@ -141,10 +216,16 @@ impl std::error::Error for StartError {}
 /// A server that runs.
 #[derive(Debug)]
 pub struct Server {
-    crew: Crew<Command>,
+    crew: Option<Crew<Command>>,
+    tcp: Option<TcpServer>,
     address: SocketAddr,
-    capabilities: Capabilities,
-    steering: Steering,
+    versions: Versions,
+    capabilities: Option<(Capabilities, Steering)>,
+    plain: Option<SocketAddr>,
+    metrics: Option<SocketAddr>,
+    arms: Arc<ArmsInUse>,
+    credentials: Credentials,
+    is_draining: Arc<AtomicBool>,
     ends: Arc<Mutex<Vec<Statistics>>>,
 }
 
@@ -153,15 +234,14 @@ pub struct Server {
 pub struct Report {
     /// Of HTTP/3, all workers together.
     pub statistics: Statistics,
+    /// Of HTTP/1.1 and 2.
+    pub tcp: tcp::Statistics,
     /// Of each worker, or why it ended.
     pub workers: Vec<io::Result<worker::Statistics>>,
 }
 
 /// The byte of a connection ID that tells the worker: after octet 0 and the server's.
 const WORKER_BYTE: u8 = 2;
-
-/// How many `ClientHello`s with 0-RTT are remembered, so that none is taken twice.
-const STRIKES: usize = 1 << 16;
 
 impl Server {
     /// Starts it.
@@ -175,78 +255,114 @@ impl Server {
             .or_else(|| thread::available_parallelism().ok())
             .map_or(1, NonZeroUsize::get)
             .min(usize::from(u8::MAX));
-        let steering = Steering::ByConnectionId { byte: WORKER_BYTE };
-        let (sockets, steering) =
-            bind_group(settings.address, workers, &settings.sockets, steering)
-                .map_err(|error| StartError::Bind(settings.address, error))?;
-        let (address, capabilities) = sockets
-            .first()
-            .map(|socket| (socket.local_address(), socket.capabilities()))
-            .ok_or_else(|| StartError::System(io::Error::other("no socket")))?;
-        let crypto = Arc::new(tls(&settings)?);
-        let key = settings.identity.key.secret_der();
-        let reset_secret = reset_secret(key, settings.server_id);
+        let versions = settings.versions;
+        let made = tls::make(tls::Wanted {
+            identity: &settings.identity,
+            ticket_keys: settings.ticket_keys.as_deref(),
+            takes_zero_rtt: settings.takes_zero_rtt,
+            server_id: settings.server_id,
+            key_log: settings.key_log.clone(),
+            tcp_protocols: versions.tcp_protocols(),
+            random: random()?,
+        })
+        .map_err(StartError::Tls)?;
+        // All listeners before any thread: who cannot have one has started nothing.
+        let listeners = listeners::bind(&settings, workers)?;
+        let address = listeners.address;
+        let (plain, metrics_listener) = (listeners.plain, listeners.metrics);
+        let local = |listener: &Option<TcpListener>| {
+            let listener = listener.as_ref()?;
+            listener.local_addr().ok()
+        };
+        let (plain_address, metrics_address) = (local(&plain), local(&metrics_listener));
+        let arms = Arc::new(ArmsInUse::new(settings.arms.clone()));
         let ends = Arc::new(Mutex::new(vec![Statistics::default(); workers]));
-        let at_end = Arc::clone(&ends);
-        let arms = Arc::new(ArmsInUse::new(settings.arms));
-        let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
-        let shared = Shared {
-            handler: settings.handler,
-            http3: settings.http3,
-            arms: Arc::clone(&arms),
-            experiment: settings.experiment,
-            log: settings.log,
-            access: settings.access,
-            trace: settings.trace,
-            on_end: Arc::new(move |worker, statistics| {
-                let mut ends = at_end.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(end) = ends.get_mut(worker) {
-                    *end = statistics;
-                }
-            }),
+        let is_draining = Arc::new(AtomicBool::new(false));
+        let clock = Clock::new();
+        let mut logs = Vec::new();
+        logs.extend(
+            settings
+                .log
+                .as_ref()
+                .map(|log| ("connections", log.counts())),
+        );
+        logs.extend(
+            settings
+                .access
+                .as_ref()
+                .map(|log| ("requests", log.counts())),
+        );
+
+        let tcp = if listeners.tcp.is_some() || plain.is_some() || metrics_listener.is_some() {
+            let tls = Arc::new(made.tcp);
+            let parts = tcp_parts(&settings, listeners.tcp, plain, address, tls, workers);
+            Some(TcpServer::start(parts).map_err(StartError::System)?)
+        } else {
+            None
         };
-        let (server_id, retry) = (settings.server_id, settings.retry);
-        let for_workers = mailboxes.clone();
-        let make = move |worker: usize| {
-            let ids = QuicLbConfig {
-                rotation: 0,
-                server_id_len: 2,
-                nonce_len: 5,
-                key: None,
-                encodes_length: false,
+        let (mut crew, mut capabilities) = (None, None);
+        if let Some((sockets, steering)) = listeners.udp {
+            capabilities = sockets
+                .first()
+                .map(|socket| (socket.capabilities(), steering));
+            let parts = Http3Parts {
+                workers,
+                sockets,
+                steering,
+                clock,
+                crypto: made.quic,
+                arms: Arc::clone(&arms),
+                ends: Arc::clone(&ends),
             };
-            let ids = QuicLbIds::new(ids, &[server_id, worker as u8], random_io()?)
-                .map_err(|error| io::Error::other(error.to_string()))?;
-            let mut config = EndpointConfig {
-                ids: Box::new(ids),
-                reset_key: Some(reset_secret),
-                ..EndpointConfig::server(first_config(&arms.current()), crypto.clone())
+            crew = Some(start_http3(settings, parts)?);
+        }
+        if let (Some(listener), Some(tcp)) = (metrics_listener, &tcp) {
+            let sources = metrics::Sources {
+                workers: crew
+                    .as_ref()
+                    .map_or(Vec::new(), |crew| crew.remotes().to_vec()),
+                tcp: Box::new(tcp.counts()),
+                logs,
+                is_draining: Arc::clone(&is_draining),
+                clock,
             };
-            if let Some(server) = &mut config.server {
-                server.retry = retry;
-                server.choose = Some(arms.clone());
-            }
-            let endpoint = Endpoint::new(config, random_io()?).map_err(io::Error::other)?;
-            let mailbox = for_workers.get(worker).cloned().unwrap_or_default();
-            let application = Http3Server::new(shared.clone(), worker, workers, mailbox);
-            Ok((endpoint, application))
-        };
-        let owners = Owners {
-            byte: WORKER_BYTE,
-            workers,
-            steering,
-        };
-        let crew = Crew::start(sockets, owners, Clock::new(), make).map_err(StartError::System)?;
-        for (mailbox, remote) in mailboxes.iter().zip(crew.remotes()) {
-            mailbox.connect(remote.clone());
+            metrics::listen(tcp.runtime(), listener, sources).map_err(StartError::System)?;
         }
         Ok(Self {
             crew,
+            tcp,
             address,
+            versions,
             capabilities,
-            steering,
+            plain: plain_address,
+            metrics: metrics_address,
+            arms,
+            credentials: made.credentials,
+            is_draining,
             ends,
         })
+    }
+
+    /// Whether certificate, key and ticket keys can be used, without starting anything.
+    ///
+    /// # Errors
+    ///
+    /// They cannot.
+    pub fn check(settings: &Settings) -> Result<(), StartError> {
+        tls::check(&settings.identity).map_err(StartError::Tls)?;
+        settings
+            .ticket_keys
+            .as_deref()
+            .map_or(Ok(()), Self::check_ticket_keys)
+    }
+
+    /// Whether a text is one of ticket keys.
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn check_ticket_keys(text: &[u8]) -> Result<(), StartError> {
+        tls::check_ticket_keys(text).map_err(StartError::TicketKeys)
     }
 
     /// Where it listens.
@@ -255,32 +371,84 @@ impl Server {
         self.address
     }
 
-    /// What the system can do.
+    /// What it speaks there.
     #[must_use]
-    pub const fn capabilities(&self) -> Capabilities {
+    pub const fn versions(&self) -> Versions {
+        self.versions
+    }
+
+    /// Where it leads from clear text to `https`.
+    #[must_use]
+    pub const fn plain_address(&self) -> Option<SocketAddr> {
+        self.plain
+    }
+
+    /// Where metrics and health are told.
+    #[must_use]
+    pub const fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics
+    }
+
+    /// What the system can do for HTTP/3, and who leads datagrams to their worker.
+    #[must_use]
+    pub const fn capabilities(&self) -> Option<(Capabilities, Steering)> {
         self.capabilities
     }
 
-    /// Who leads datagrams to their worker.
-    #[must_use]
-    pub const fn steering(&self) -> Steering {
-        self.steering
-    }
-
-    /// How many workers there are.
+    /// How many workers there are for HTTP/3.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.crew.remotes().len()
+        self.crew.as_ref().map_or(0, |crew| crew.remotes().len())
+    }
+
+    /// New connections see this certificate.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be used; the one before stays.
+    pub fn set_identity(&self, identity: &Identity) -> Result<(), StartError> {
+        self.credentials
+            .set_identity(identity)
+            .map_err(StartError::Tls)
+    }
+
+    /// Tickets are sealed and opened with the keys of this text from now on.
+    ///
+    /// # Errors
+    ///
+    /// It is none of keys; those before stay.
+    pub fn set_ticket_keys(&self, text: &[u8]) -> Result<(), StartError> {
+        self.credentials
+            .set_ticket_keys(text)
+            .map_err(StartError::TicketKeys)
+    }
+
+    /// New connections are drawn into these arms; those that are there stay in theirs.
+    pub fn set_arms(&self, arms: Arms) {
+        self.arms.set(arms);
     }
 
     /// Takes no more requests, lets those at hand be answered for so long, and ends. Says what was done.
     #[must_use]
     pub fn shut_down(self, limit: Duration) -> Report {
-        for remote in self.crew.remotes() {
-            // One that is gone already has nothing to finish.
-            let _ = remote.say(Command::ShutDown(limit));
+        self.is_draining.store(true, Ordering::Relaxed);
+        if let Some(tcp) = &self.tcp {
+            tcp.begin_shutdown();
         }
-        let workers = self.crew.join();
+        let mut workers = Vec::new();
+        let clock = Clock::new();
+        let began = clock.now();
+        if let Some(crew) = self.crew {
+            for remote in crew.remotes() {
+                // One that is gone already has nothing to finish.
+                let _ = remote.say(Command::ShutDown(limit));
+            }
+            workers = crew.join();
+        }
+        let left = limit.saturating_sub(clock.now().since(began));
+        let tcp = self
+            .tcp
+            .map_or(tcp::Statistics::default(), |tcp| tcp.finish(left));
         let ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
         let mut statistics = Statistics::default();
         for end in ends.iter() {
@@ -288,50 +456,115 @@ impl Server {
         }
         Report {
             statistics,
+            tcp,
             workers,
         }
     }
 }
 
+fn tcp_parts(
+    settings: &Settings,
+    listener: Option<TcpListener>,
+    plain: Option<TcpListener>,
+    address: SocketAddr,
+    tls: Arc<rustls::ServerConfig>,
+    threads: usize,
+) -> tcp::Parts {
+    let port = address.port();
+    let max_age = settings.alt_svc.filter(|_| settings.versions.http3);
+    tcp::Parts {
+        listener,
+        plain,
+        https_port: port,
+        threads,
+        tls,
+        handler: Arc::clone(&settings.handler),
+        access: settings.access.clone(),
+        alt_svc: max_age.map(|age| format!("h3=\":{port}\"; ma={}", age.as_secs())),
+        limits: settings.tcp,
+    }
+}
+
+/// What HTTP/3 is started with, besides the settings.
+struct Http3Parts {
+    workers: usize,
+    sockets: Vec<Socket>,
+    steering: Steering,
+    clock: Clock,
+    crypto: TlsServer,
+    arms: Arc<ArmsInUse>,
+    ends: Arc<Mutex<Vec<Statistics>>>,
+}
+
+fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, StartError> {
+    let Http3Parts {
+        workers,
+        sockets,
+        steering,
+        clock,
+        crypto,
+        arms,
+        ends,
+    } = parts;
+    let reset_secret = reset_secret(settings.identity.key.secret_der(), settings.server_id);
+    let shared = Shared {
+        handler: settings.handler,
+        http3: settings.http3,
+        arms: Arc::clone(&arms),
+        experiment: settings.experiment,
+        log: settings.log,
+        access: settings.access,
+        trace: settings.trace,
+        on_end: Arc::new(move |worker, statistics| {
+            let mut ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(end) = ends.get_mut(worker) {
+                *end = statistics;
+            }
+        }),
+    };
+    let (server_id, retry) = (settings.server_id, settings.retry);
+    let crypto = Arc::new(crypto);
+    let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
+    let for_workers = mailboxes.clone();
+    let make = move |worker: usize| {
+        let ids = QuicLbConfig {
+            rotation: 0,
+            server_id_len: 2,
+            nonce_len: 5,
+            key: None,
+            encodes_length: false,
+        };
+        let ids = QuicLbIds::new(ids, &[server_id, worker as u8], random_io()?)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        let mut config = EndpointConfig {
+            ids: Box::new(ids),
+            reset_key: Some(reset_secret),
+            ..EndpointConfig::server(first_config(&arms.current()), crypto.clone())
+        };
+        if let Some(server) = &mut config.server {
+            server.retry = retry;
+            server.choose = Some(arms.clone());
+        }
+        let endpoint = Endpoint::new(config, random_io()?).map_err(io::Error::other)?;
+        let mailbox = for_workers.get(worker).cloned().unwrap_or_default();
+        let application = Http3Server::new(shared.clone(), worker, workers, mailbox);
+        Ok((endpoint, application))
+    };
+    let owners = Owners {
+        byte: WORKER_BYTE,
+        workers,
+        steering,
+    };
+    let crew = Crew::start(sockets, owners, clock, make).map_err(StartError::System)?;
+    for (mailbox, remote) in mailboxes.iter().zip(crew.remotes()) {
+        mailbox.connect(remote.clone());
+    }
+    Ok(crew)
+}
+
 /// What connections get that nobody chose for.
 fn first_config(arms: &Arms) -> Arc<Config> {
     Arc::clone(&arms.all()[0].config)
-}
-
-/// The time of day.
-#[derive(Debug)]
-struct TimeOfDay;
-
-impl WallClock for TimeOfDay {
-    fn since_epoch(&self) -> Duration {
-        Clock::since_epoch()
-    }
-}
-
-fn tls(settings: &Settings) -> Result<TlsServer, StartError> {
-    let error = |error: &dyn fmt::Display| StartError::Tls(error.to_string());
-    let provider = Arc::new(provider(rustls::crypto::aws_lc_rs::default_provider()));
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])
-        .map_err(|found| error(&found))?
-        .with_no_client_auth()
-        .with_single_cert(
-            settings.identity.chain.clone(),
-            settings.identity.key.clone_key(),
-        )
-        .map_err(|found| error(&found))?;
-    config.alpn_protocols = vec![http3::ALPN.to_vec()];
-    if let Some(key_log) = settings.key_log.clone() {
-        config.key_log = Arc::new(KeyLogLines(move |line: &str| key_log(line)));
-    }
-    let keys = TicketKeys::new(&[random()?]).map_err(|found| error(&found))?;
-    let mut tickets = Tickets::new(keys, Arc::new(TimeOfDay));
-    if settings.takes_zero_rtt {
-        // Tickets of an earlier process do not open, so there is nothing that it saw and this one has forgotten.
-        let register = StrikeRegister::new(STRIKES, Duration::ZERO);
-        tickets = tickets.with_zero_rtt(ZeroRtt::ThisServer(Arc::new(register)));
-    }
-    TlsServer::with_tickets(config, Arc::new(tickets)).map_err(|found| error(&found))
 }
 
 /// What stateless resets are made from (RFC 9000 §10.3.2): of the private key, so that a server that was killed and is

@@ -1,3 +1,188 @@
-//! What is counted, for people who watch servers.
+//! What is counted, for people who watch servers: the text that Prometheus reads, and whether the server is well.
+//!
+//! Owns: names, labels and the listener for them. Never: is on the way of a request: workers are asked by a command, and
+//! answer between two turns, at the cost of about a microsecond for each connection there is.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "listeners over TCP are handed from here to the runtime"
+)]
 
 pub(crate) mod histogram;
+mod text;
+
+use std::{
+    convert::Infallible,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{HeaderValue, StatusCode, header};
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use lastbyte_driver::{Clock, Remote};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    runtime,
+    sync::{Semaphore, oneshot},
+    time,
+};
+
+use super::{
+    application::{Command, Measured},
+    log::LogCounts,
+    tcp::{self, Text},
+};
+
+/// How long a worker may take to answer before it counts as not well.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Connections at a time to this listener.
+const CONNECTIONS: usize = 64;
+/// How long one may have nothing to say.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Where the numbers come from.
+pub(crate) struct Sources {
+    pub(crate) workers: Vec<Remote<Command>>,
+    pub(crate) tcp: Box<dyn Fn() -> tcp::Statistics + Send + Sync>,
+    /// Logs, by what they are about.
+    pub(crate) logs: Vec<(&'static str, LogCounts)>,
+    pub(crate) is_draining: Arc<AtomicBool>,
+    pub(crate) clock: Clock,
+}
+
+/// All numbers at one moment.
+pub(crate) struct Numbers {
+    /// By worker; `None` of one that did not answer.
+    pub(crate) workers: Vec<Option<Measured>>,
+    pub(crate) tcp: tcp::Statistics,
+    pub(crate) logs: Vec<(&'static str, super::log::LogStatistics)>,
+    pub(crate) is_draining: bool,
+    pub(crate) uptime: Duration,
+}
+
+impl Sources {
+    async fn numbers(&self) -> Numbers {
+        let asked: Vec<_> = self
+            .workers
+            .iter()
+            .map(|worker| {
+                let (answer, answered) = oneshot::channel();
+                worker.say(Command::Measure(answer)).ok().map(|()| answered)
+            })
+            .collect();
+        let mut workers = Vec::new();
+        for answered in asked {
+            workers.push(match answered {
+                Some(answered) => time::timeout(PATIENCE, answered)
+                    .await
+                    .ok()
+                    .and_then(Result::ok),
+                None => None,
+            });
+        }
+        let logs = self.logs.iter();
+        Numbers {
+            workers,
+            tcp: (self.tcp)(),
+            logs: logs.map(|(name, counts)| (*name, counts.read())).collect(),
+            is_draining: self.is_draining.load(Ordering::Relaxed),
+            uptime: Duration::from_nanos(self.clock.now().as_nanos()),
+        }
+    }
+
+    async fn answer<B>(&self, request: &http::Request<B>) -> http::Response<Text> {
+        let is_known = matches!(*request.method(), http::Method::GET | http::Method::HEAD);
+        let (status, content_type, text) = match request.uri().path() {
+            _ if !is_known => (405, "text/plain", "only GET and HEAD\n".to_owned()),
+            "/metrics" => {
+                let numbers = self.numbers().await;
+                let content_type = "text/plain; version=0.0.4; charset=utf-8";
+                (200, content_type, text::prometheus(&numbers))
+            }
+            "/healthz" => {
+                let numbers = self.numbers().await;
+                let (status, text) = health(&numbers);
+                (status, "text/plain", text)
+            }
+            _ => (404, "text/plain", "here are /metrics and /healthz\n".into()),
+        };
+        let is_head = request.method() == http::Method::HEAD;
+        let len = text.len();
+        let mut response =
+            http::Response::new(Text::new(if is_head { String::new() } else { text }));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or_default();
+        let fields = response.headers_mut();
+        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        fields.insert(header::CONTENT_LENGTH, len.into());
+        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if status == 405 {
+            fields.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        }
+        response
+    }
+}
+
+/// 200 if all workers answer and more requests are taken, else 503, with the reason.
+fn health(numbers: &Numbers) -> (u16, String) {
+    let silent = numbers.workers.iter().position(Option::is_none);
+    match silent {
+        Some(worker) if !numbers.is_draining => (503, format!("worker {worker} does not answer\n")),
+        _ if numbers.is_draining => (503, "draining: no more requests are taken\n".into()),
+        _ => (200, "ok\n".into()),
+    }
+}
+
+/// Listens, in clear text: this is for the machine itself, or a network that is trusted.
+pub(crate) fn listen(
+    runtime: &runtime::Handle,
+    listener: std::net::TcpListener,
+    sources: Sources,
+) -> std::io::Result<()> {
+    let _inside = runtime.enter();
+    let listener = TcpListener::from_std(listener)?;
+    let sources = Arc::new(sources);
+    runtime.spawn(async move {
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
+            let Ok((stream, _)) = listener.accept().await else {
+                time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let sources = Arc::clone(&sources);
+            tokio::spawn(async move {
+                serve(stream, sources).await;
+                drop(permit);
+            });
+        }
+    });
+    Ok(())
+}
+
+async fn serve(stream: TcpStream, sources: Arc<Sources>) {
+    let service = service_fn(|request| {
+        let sources = Arc::clone(&sources);
+        async move { Ok::<_, Infallible>(sources.answer(&request).await) }
+    });
+    // Who asks and goes is no fault.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+impl fmt::Debug for Sources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sources")
+            .field("workers", &self.workers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -57,8 +57,8 @@ impl Representation {
     pub fn answer(self, request: &Request, now: Duration, boundary: Boundary) -> Answer {
         let fields = request.fields();
         let is_head = request.method() == "HEAD";
-        let is_read = is_head || request.method() == "GET";
-        match conditional::evaluate(fields, self.etag.as_ref(), self.modified, is_read) {
+        let reads = is_head || request.method() == "GET";
+        match conditional::evaluate(fields, self.etag.as_ref(), self.modified, reads) {
             Verdict::Proceed => {}
             // §15.4.5: what a cache needs to update what it has, and nothing else.
             Verdict::NotModified => return self.describe(Answer::bare(304)),
@@ -68,7 +68,7 @@ impl Representation {
             }
         }
         let len = self.source.len();
-        let wanted = if is_read && !is_head && self.range_applies(fields, now) {
+        let wanted = if reads && !is_head && self.range_applies(fields, now) {
             range::wanted(fields, len)
         } else {
             Wanted::All
@@ -126,7 +126,7 @@ impl Representation {
                 .with("content-range", range.content_range(len))
                 .with_body(Box::new(Assembly::slice(self.source, *range)));
         }
-        let boundary: String = boundary.iter().map(|byte| format!("{byte:02x}")).collect();
+        let boundary = format!("{:032x}", u128::from_be_bytes(boundary));
         let content_type = format!("multipart/byteranges; boundary={boundary}");
         let answer = self.begin(206, &content_type);
         let parts = Assembly::parts(self.source, ranges, &self.content_type, &boundary);

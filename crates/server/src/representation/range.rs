@@ -71,7 +71,11 @@ fn parse(line: &[u8], len: u64) -> Option<Wanted> {
         if count > RANGES_MAX {
             return None;
         }
-        ranges.extend(range(spec, len)?);
+        match range(spec, len) {
+            Spec::Bytes(range) => ranges.push(range),
+            Spec::Beyond => {}
+            Spec::Nonsense => return None,
+        }
     }
     if count == 0 {
         return None;
@@ -87,34 +91,44 @@ fn parse(line: &[u8], len: u64) -> Option<Wanted> {
     })
 }
 
-/// One range; `Some(None)` if nothing of it is there, `None` if it is none.
-fn range(spec: &str, len: u64) -> Option<Option<ByteRange>> {
-    let (first, last) = spec.split_once('-')?;
-    let end = len.checked_sub(1);
+/// What one of a set of ranges is.
+enum Spec {
+    Bytes(ByteRange),
+    /// Nothing of it is there.
+    Beyond,
+    /// It is none.
+    Nonsense,
+}
+
+fn range(spec: &str, len: u64) -> Spec {
+    let Some((first, last)) = spec.split_once('-') else {
+        return Spec::Nonsense;
+    };
     if first.is_empty() {
         // So many at the end. All of nothing is nothing that a 206 could say: then it is answered with 200.
-        let count = number(last)?;
-        if count > 0 && len == 0 {
-            return None;
-        }
-        return Some(end.filter(|_| count > 0).map(|end| ByteRange {
-            first: len.saturating_sub(count),
-            last: end,
-        }));
+        return match (number(last), len.checked_sub(1)) {
+            (Some(0), _) => Spec::Beyond,
+            (Some(count), Some(end)) => Spec::Bytes(ByteRange {
+                first: len.saturating_sub(count),
+                last: end,
+            }),
+            _ => Spec::Nonsense,
+        };
     }
-    let first = number(first)?;
     let last = if last.is_empty() {
-        u64::MAX
+        Some(u64::MAX)
     } else {
-        number(last)?
+        number(last)
     };
-    if first > last {
-        return None;
+    match (number(first), last) {
+        (Some(first), Some(last)) if first > last => Spec::Nonsense,
+        (Some(first), Some(_)) if first >= len => Spec::Beyond,
+        (Some(first), Some(last)) => Spec::Bytes(ByteRange {
+            first,
+            last: last.min(len - 1),
+        }),
+        _ => Spec::Nonsense,
     }
-    Some(end.filter(|end| first <= *end).map(|end| ByteRange {
-        first,
-        last: last.min(end),
-    }))
 }
 
 /// Digits, as many as anybody likes: what is larger than anything is just that.

@@ -1,0 +1,86 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use lastbyte_record::connection_log::FIELDS;
+
+use super::{
+    histogram::Histogram,
+    text::{is_sum, name_of, prometheus},
+    *,
+};
+
+fn numbers() -> Numbers {
+    let mut histogram = Histogram::default();
+    for millis in [1, 2, 40, 70_000] {
+        histogram.add(Duration::from_millis(millis));
+    }
+    let measured = Measured {
+        transport: vec![7; FIELDS.len()],
+        ttlb: BTreeMap::from([("a \"b\"".to_owned(), histogram)]),
+        connections: 3,
+        ..Measured::default()
+    };
+    Numbers {
+        workers: vec![Some(measured.clone()), Some(measured)],
+        tcp: tcp::Statistics::default(),
+        logs: Vec::new(),
+        is_draining: false,
+        uptime: Duration::from_millis(1500),
+    }
+}
+
+#[test]
+fn all_that_can_be_summed_is_summed_over_workers_under_a_name_of_its_own() {
+    let text = prometheus(&numbers());
+    let mut names = BTreeSet::new();
+    for field in FIELDS.iter().filter(|field| is_sum(field)) {
+        let name = name_of(field);
+        assert!(text.contains(&format!("\n{name} 14\n")), "{name}");
+        assert!(names.insert(name), "{}", field.key);
+    }
+    assert!(names.len() > 80, "{} names", names.len());
+    assert!(names.contains("lastbyte_quic_packets_ack_received_total"));
+    assert!(!text.contains("rtt_smoothed"), "a state is no sum");
+    assert!(text.contains("lastbyte_connections{transport=\"quic\"} 6\n"));
+}
+
+#[test]
+fn the_text_is_what_its_format_says() {
+    let text = prometheus(&numbers());
+    let mut typed = BTreeSet::new();
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            let name = rest.split(' ').next().expect("a name");
+            assert!(typed.insert(name.to_owned()), "{name} twice");
+        } else if !line.starts_with('#') {
+            let (name, value) = line.rsplit_once(' ').expect("a value");
+            value.parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
+            let name = name.split('{').next().expect("a name");
+            let base = ["_bucket", "_sum", "_count"]
+                .iter()
+                .find_map(|end| name.strip_suffix(end))
+                .filter(|base| typed.contains(*base))
+                .unwrap_or(name);
+            assert!(typed.contains(base), "{line}");
+        }
+    }
+    for line in [
+        "lastbyte_ttlb_seconds_bucket{arm=\"a \\\"b\\\"\",le=\"0.001\"} 2",
+        "lastbyte_ttlb_seconds_bucket{arm=\"a \\\"b\\\"\",le=\"0.05\"} 6",
+        "lastbyte_ttlb_seconds_bucket{arm=\"a \\\"b\\\"\",le=\"60\"} 6",
+        "lastbyte_ttlb_seconds_bucket{arm=\"a \\\"b\\\"\",le=\"+Inf\"} 8",
+        "lastbyte_ttlb_seconds_count{arm=\"a \\\"b\\\"\"} 8",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn a_server_that_drains_or_hangs_is_not_well() {
+    let mut numbers = numbers();
+    assert_eq!(health(&numbers).0, 200);
+    numbers.workers[1] = None;
+    assert_eq!(health(&numbers), (503, "worker 1 does not answer\n".into()));
+    numbers.is_draining = true;
+    assert_eq!(health(&numbers).0, 503);
+    assert!(health(&numbers).1.contains("draining"));
+}

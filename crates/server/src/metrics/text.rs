@@ -1,0 +1,294 @@
+//! Numbers as Prometheus reads them: the text format 0.0.4.
+//!
+//! Owns: names. Each is a promise: dashboards stand on them.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use lastbyte_record::connection_log::{FIELDS, Field, Unit};
+
+use super::{Numbers, histogram::Histogram};
+use crate::application::Statistics;
+
+/// A text that grows metric by metric.
+struct Text(String);
+
+impl Text {
+    fn metric(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a text cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn value(&mut self, name: &str, labels: &[(&str, &str)], value: impl std::fmt::Display) {
+        self.0.push_str(name);
+        for (index, (label, value)) in labels.iter().enumerate() {
+            let open = if index == 0 { '{' } else { ',' };
+            let _ = write!(self.0, "{open}{label}=\"{}\"", escaped(value));
+        }
+        if !labels.is_empty() {
+            self.0.push('}');
+        }
+        let _ = writeln!(self.0, " {value}");
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl std::fmt::Display) {
+        self.metric(name, kind, help);
+        self.value(name, &[], value);
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+/// Whether a statistic of the transport can be summed over connections: a count, and not a state or a maximum.
+pub(super) fn is_sum(field: &Field) -> bool {
+    let is_count = matches!(field.unit, Unit::Count | Unit::Bytes | Unit::Flag);
+    let is_named = field.key.starts_with("num-") || field.key.starts_with("cc.num-");
+    is_count && is_named && !field.key.contains("max-delayed") && !field.key.contains("largest")
+}
+
+/// `num-packets.ack-received` as `lastbyte_quic_packets_ack_received_total`.
+pub(super) fn name_of(field: &Field) -> String {
+    let key = field.key.replacen("num-", "", 1).replace(['.', '-'], "_");
+    format!("lastbyte_quic_{key}_total")
+}
+
+pub(super) fn prometheus(numbers: &Numbers) -> String {
+    let mut text = Text(String::new());
+    let mut quic = Statistics::default();
+    let mut transport = vec![0_u64; FIELDS.len()];
+    let mut ttlb: BTreeMap<&str, Histogram> = BTreeMap::new();
+    let (mut connections, mut handshakes) = (0, 0);
+    for measured in numbers.workers.iter().flatten() {
+        quic.add(&measured.statistics);
+        connections += measured.connections;
+        handshakes += measured.handshakes;
+        for (sum, more) in transport.iter_mut().zip(&measured.transport) {
+            *sum = sum.saturating_add(*more);
+        }
+        for (arm, histogram) in &measured.ttlb {
+            ttlb.entry(arm).or_default().merge(histogram);
+        }
+    }
+    about(&mut text, numbers);
+    of_connections(&mut text, numbers, &quic, connections, handshakes);
+    of_requests(&mut text, numbers, &quic);
+    of_ttlb(&mut text, &ttlb);
+    of_workers(&mut text, numbers);
+    of_logs(&mut text, numbers);
+    for (field, sum) in FIELDS.iter().zip(transport) {
+        if is_sum(field) {
+            text.one(&name_of(field), "counter", field.meaning, sum);
+        }
+    }
+    text.0
+}
+
+fn about(text: &mut Text, numbers: &Numbers) {
+    text.metric("lastbyte_info", "gauge", "The version, as a label.");
+    let version = env!("CARGO_PKG_VERSION");
+    text.value("lastbyte_info", &[("version", version)], 1);
+    let uptime = numbers.uptime.as_secs_f64();
+    text.one(
+        "lastbyte_uptime_seconds",
+        "gauge",
+        "How long the server has been there.",
+        uptime,
+    );
+    text.one(
+        "lastbyte_draining",
+        "gauge",
+        "Whether no more requests are taken.",
+        u8::from(numbers.is_draining),
+    );
+}
+
+fn of_connections(
+    text: &mut Text,
+    numbers: &Numbers,
+    quic: &Statistics,
+    connections: u64,
+    handshakes: u64,
+) {
+    let tcp = &numbers.tcp;
+    let name = "lastbyte_connections";
+    text.metric(name, "gauge", "Connections that there are.");
+    text.value(name, &[("transport", "quic")], connections);
+    text.value(name, &[("transport", "tcp")], tcp.connections);
+    text.one(
+        "lastbyte_quic_handshakes_in_progress",
+        "gauge",
+        "Of the connections over QUIC, those in their handshake.",
+        handshakes,
+    );
+    let name = "lastbyte_connections_accepted_total";
+    text.metric(name, "counter", "Connections that clients began.");
+    text.value(name, &[("transport", "quic")], quic.accepted);
+    text.value(name, &[("transport", "tcp")], tcp.accepted);
+    let name = "lastbyte_handshakes_total";
+    text.metric(
+        name,
+        "counter",
+        "Handshakes completed, by kind; zero_rtt: resumed, and with 0-RTT data that were taken.",
+    );
+    let resumed = quic.resumed.saturating_sub(quic.zero_rtt);
+    let full = quic.handshakes.saturating_sub(quic.resumed);
+    for (transport, kind, value) in [
+        ("quic", "full", full),
+        ("quic", "resumed", resumed),
+        ("quic", "zero_rtt", quic.zero_rtt),
+        ("tcp", "full", tcp.handshakes.saturating_sub(tcp.resumed)),
+        ("tcp", "resumed", tcp.resumed),
+    ] {
+        text.value(name, &[("transport", transport), ("kind", kind)], value);
+    }
+    text.one(
+        "lastbyte_tcp_handshakes_failed_total",
+        "counter",
+        "Handshakes over TCP that failed or took too long.",
+        tcp.handshakes_failed,
+    );
+    let ratio = quic.zero_rtt as f64 / quic.handshakes.max(1) as f64;
+    text.one(
+        "lastbyte_zero_rtt_ratio",
+        "gauge",
+        "The share of all handshakes over QUIC that came with 0-RTT.",
+        ratio,
+    );
+    text.one(
+        "lastbyte_http3_connections_failed_total",
+        "counter",
+        "Connections that broke a rule of HTTP/3.",
+        quic.failed,
+    );
+}
+
+fn of_requests(text: &mut Text, numbers: &Numbers, quic: &Statistics) {
+    let tcp = &numbers.tcp;
+    let name = "lastbyte_requests_total";
+    text.metric(name, "counter", "Requests that came.");
+    for (http, value) in [
+        ("1.1", tcp.requests_http1),
+        ("2", tcp.requests_http2),
+        ("3", quic.requests),
+    ] {
+        text.value(name, &[("http", http)], value);
+    }
+    text.one(
+        "lastbyte_early_requests_total",
+        "counter",
+        "Requests that came as 0-RTT.",
+        quic.early_requests,
+    );
+    let name = "lastbyte_responses_total";
+    text.metric(name, "counter", "Responses begun, by class of status.");
+    for (transport, responses) in [("quic", &quic.responses), ("tcp", &tcp.responses)] {
+        for (class, count) in responses.iter().enumerate().skip(2) {
+            let class = format!("{class}xx");
+            text.value(name, &[("transport", transport), ("class", &class)], count);
+        }
+    }
+    let name = "lastbyte_responses_cut_off_total";
+    text.metric(name, "counter", "Responses that did not come to their end.");
+    text.value(name, &[("transport", "quic")], quic.cut_off);
+    text.value(name, &[("transport", "tcp")], tcp.cut_off);
+    text.one(
+        "lastbyte_requests_reset_total",
+        "counter",
+        "Requests over HTTP/3 that clients gave up, or that were malformed.",
+        quic.resets,
+    );
+}
+
+fn of_ttlb(text: &mut Text, ttlb: &BTreeMap<&str, Histogram>) {
+    let name = "lastbyte_ttlb_seconds";
+    text.metric(
+        name,
+        "histogram",
+        "From the first request of a connection over QUIC until all of its response was acknowledged.",
+    );
+    for (arm, histogram) in ttlb {
+        let mut all = 0;
+        for (bound, count) in histogram.cumulated() {
+            let labels = [("arm", *arm), ("le", bound.as_str())];
+            text.value(&format!("{name}_bucket"), &labels, count);
+            all = count;
+        }
+        let sum = histogram.sum().as_secs_f64();
+        text.value(&format!("{name}_sum"), &[("arm", arm)], sum);
+        text.value(&format!("{name}_count"), &[("arm", arm)], all);
+    }
+}
+
+fn of_workers(text: &mut Text, numbers: &Numbers) {
+    type Value = fn(&lastbyte_driver::Statistics) -> f64;
+    let all: [(&str, &str, Value); 9] = [
+        ("turns", "Turns of the worker's loop.", |one| {
+            one.turns as f64
+        }),
+        (
+            "idle_seconds",
+            "How long the worker had nothing to do: its load is what is missing to the time that passed.",
+            |one| one.idle.as_secs_f64(),
+        ),
+        ("datagrams_received", "Datagrams received.", |one| {
+            one.datagrams_received as f64
+        }),
+        ("datagrams_sent", "Datagrams sent.", |one| {
+            one.datagrams_sent as f64
+        }),
+        (
+            "receive_calls",
+            "System calls that received something.",
+            |one| one.receives as f64,
+        ),
+        ("send_calls", "System calls that sent something.", |one| {
+            one.sends as f64
+        }),
+        (
+            "sends_blocked",
+            "Times that the kernel's buffer was full.",
+            |one| one.sends_blocked as f64,
+        ),
+        (
+            "handed_over",
+            "Datagrams that came here and belong to another worker.",
+            |one| one.handed_over as f64,
+        ),
+        (
+            "handovers_lost",
+            "Of those, the ones for which there was no room.",
+            |one| one.handovers_lost as f64,
+        ),
+    ];
+    for (name, help, value) in all {
+        let name = format!("lastbyte_worker_{name}_total");
+        text.metric(&name, "counter", help);
+        for (worker, measured) in numbers.workers.iter().enumerate() {
+            if let Some(measured) = measured {
+                let worker = worker.to_string();
+                text.value(&name, &[("worker", &worker)], value(&measured.worker));
+            }
+        }
+    }
+}
+
+fn of_logs(text: &mut Text, numbers: &Numbers) {
+    let name = "lastbyte_log_lines_total";
+    text.metric(
+        name,
+        "counter",
+        "Lines of logs: written, dropped since too many waited, failed to be written.",
+    );
+    for (log, statistics) in &numbers.logs {
+        for (fate, value) in [
+            ("written", statistics.written),
+            ("dropped", statistics.dropped),
+            ("failed", statistics.failed),
+        ] {
+            text.value(name, &[("log", log), ("fate", fate)], value);
+        }
+    }
+}

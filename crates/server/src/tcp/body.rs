@@ -1,0 +1,226 @@
+//! Bodies of responses, as hyper asks for them.
+//!
+//! Owns: pieces of a source, read when there is room to send them; what an exchange says, as it comes; and the line of the
+//! access log, which is written when the last piece was taken, or when nobody takes it any more. Never: holds more than
+//! one piece of a source.
+
+use std::{
+    fmt, io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use hyper::body::{Body, Frame, SizeHint};
+use lastbyte_congestion::Time;
+use lastbyte_driver::Clock;
+use lastbyte_http3::Fields;
+use lastbyte_quic::stream::Source;
+
+use super::{Shared, connection::AtHand, count};
+use crate::{
+    access::{Ending, Record},
+    exchange::{Said, channel::Receiver},
+};
+
+/// So much of a source is read at a time.
+const PIECE_LEN: u64 = 64 << 10;
+
+/// The body of a response.
+pub(super) struct ResponseBody {
+    kind: Kind,
+    is_over: bool,
+    /// Whether it fails with the next call: by then what was said before has left.
+    is_failing: bool,
+    report: Report,
+    at_hand: Option<AtHand>,
+}
+
+enum Kind {
+    Empty,
+    Source { source: Box<dyn Source>, at: u64 },
+    Pieces(Receiver<Said>),
+}
+
+/// Who is told how it ended.
+pub(super) struct Report {
+    pub(super) shared: Arc<Shared>,
+    pub(super) clock: Clock,
+    pub(super) began: Time,
+    pub(super) record: Option<Record>,
+    pub(super) is_told: bool,
+}
+
+impl Report {
+    fn tell(&mut self, is_complete: bool) {
+        if std::mem::replace(&mut self.is_told, true) {
+            return;
+        }
+        if !is_complete {
+            count(&self.shared.counts.cut_off);
+        }
+        if let (Some(record), Some(access)) = (self.record.take(), &self.shared.access) {
+            let ending = Ending {
+                took: self.clock.now().since(self.began),
+                is_complete,
+            };
+            access.end(&record, ending);
+        }
+    }
+}
+
+impl Drop for Report {
+    /// The client went before it was answered.
+    fn drop(&mut self) {
+        self.tell(false);
+    }
+}
+
+impl ResponseBody {
+    pub(super) fn whole(source: Option<Box<dyn Source>>, report: Report) -> Self {
+        let kind = source.map_or(Kind::Empty, |source| Kind::Source { source, at: 0 });
+        Self::new(kind, report)
+    }
+
+    pub(super) fn pieces(pieces: Receiver<Said>, report: Report) -> Self {
+        Self::new(Kind::Pieces(pieces), report)
+    }
+
+    const fn new(kind: Kind, report: Report) -> Self {
+        Self {
+            kind,
+            is_over: false,
+            is_failing: false,
+            report,
+            at_hand: None,
+        }
+    }
+
+    /// Lives until the body is done with.
+    pub(super) fn hold(&mut self, at_hand: AtHand) {
+        self.at_hand = Some(at_hand);
+    }
+
+    /// hyper drops what it has not written yet when a body fails: it is given the time to.
+    fn fail(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if !std::mem::replace(&mut self.is_failing, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let error = io::Error::other("the body cannot be had to its end");
+        Poll::Ready(Some(Err(error)))
+    }
+
+    fn next(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match &mut self.kind {
+            Kind::Empty => Poll::Ready(None),
+            Kind::Source { source, at } => {
+                let left = source.len() - *at;
+                if left == 0 {
+                    return Poll::Ready(None);
+                }
+                let mut piece = vec![0; left.min(PIECE_LEN) as usize];
+                if source.read_at(*at, &mut piece).is_err() {
+                    return self.fail(context);
+                }
+                *at += piece.len() as u64;
+                Poll::Ready(Some(Ok(Frame::data(piece.into()))))
+            }
+            Kind::Pieces(pieces) => loop {
+                return match pieces.poll_next(context) {
+                    Poll::Pending => Poll::Pending,
+                    Poll::Ready(Some(Said::Data(bytes))) => {
+                        Poll::Ready(Some(Ok(Frame::data(bytes))))
+                    }
+                    Poll::Ready(Some(Said::End(trailers))) => {
+                        self.kind = Kind::Empty;
+                        let frame = trailers.map(|fields| Frame::trailers(header_map(&fields)));
+                        Poll::Ready(frame.map(Ok))
+                    }
+                    // Heads do not come behind a head.
+                    Poll::Ready(Some(_)) => continue,
+                    Poll::Ready(None) => self.fail(context),
+                };
+            },
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let next = self.next(context);
+        match &next {
+            Poll::Ready(None) => {
+                self.is_over = true;
+                self.report.tell(true);
+                self.at_hand = None;
+            }
+            Poll::Ready(Some(Err(_))) => {
+                self.is_over = true;
+                self.report.tell(false);
+                self.at_hand = None;
+            }
+            _ => {}
+        }
+        next
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Empty => true,
+            Kind::Source { source, at } => *at == source.len(),
+            Kind::Pieces(_) => self.is_over,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Empty => SizeHint::with_exact(0),
+            Kind::Source { source, at } => SizeHint::with_exact(source.len() - at),
+            Kind::Pieces(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl Drop for ResponseBody {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // hyper does not ask again once it was told that this is the end.
+            let is_complete = self.is_end_stream();
+            self.report.tell(is_complete);
+        }
+    }
+}
+
+/// Fields as hyper has them. What may not be sent is left out.
+pub(crate) fn header_map(fields: &Fields) -> HeaderMap {
+    let mut map = HeaderMap::with_capacity(fields.len());
+    for line in fields {
+        let name = HeaderName::from_bytes(line.name.as_bytes());
+        let value = HeaderValue::from_bytes(line.value);
+        if let (Ok(name), Ok(mut value)) = (name, value) {
+            value.set_sensitive(line.is_sensitive);
+            map.append(name, value);
+        }
+    }
+    map
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody")
+            .field("is_over", &self.is_over)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,165 @@
+//! One connection over TCP.
+//!
+//! Owns: the order of things: handshake, HTTP/1.1 or 2 by what was agreed on (RFC 7301), requests, idleness, the end.
+
+use std::{
+    net::SocketAddr,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use hyper::{
+    server::conn::{http1, http2},
+    service::service_fn,
+};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::{net::TcpStream, sync::watch, time};
+use tokio_rustls::{TlsAcceptor, server::TlsStream};
+
+use super::{Alive, Shared, count, request, stalled::Stalled};
+
+/// What HTTP/2 is called in the handshake (RFC 9113 §3.2).
+const HTTP2: &[u8] = b"h2";
+/// How much of a response waits for room in a connection of HTTP/2, for each stream, in bytes.
+const SEND_BUFFER: usize = 256 << 10;
+/// How much a client may send of a request's body before it is read, for each stream and in all, in bytes.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+/// Requests that the client gave up before they were looked at ("rapid reset"); beyond, the connection is closed.
+const PENDING_RESETS: usize = 50;
+
+/// Counts a connection as over.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        count(&self.0.counts.closed);
+    }
+}
+
+type Tls = TlsStream<Stalled<TcpStream>>;
+
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    remote: SocketAddr,
+    stopped: watch::Receiver<bool>,
+    alive: Alive,
+) {
+    count(&shared.counts.accepted);
+    let counted = Counted(Arc::clone(&shared));
+    // Responses are written whole, or as much as there is room for: nothing is gained by waiting for more.
+    let _ = stream.set_nodelay(true);
+    let stream = Stalled::new(stream, shared.limits.stall);
+    let handshake = time::timeout(shared.limits.handshake, acceptor.accept(stream)).await;
+    let Ok(Ok(tls)) = handshake else {
+        count(&shared.counts.handshakes_failed);
+        return;
+    };
+    let session = tls.get_ref().1;
+    count(&shared.counts.handshakes);
+    if session.handshake_kind() == Some(rustls::HandshakeKind::Resumed) {
+        count(&shared.counts.resumed);
+    }
+    if session.alpn_protocol() == Some(HTTP2) {
+        serve_http2(&shared, tls, remote, stopped).await;
+    } else {
+        serve_http1(&shared, tls, remote, stopped).await;
+    }
+    drop((counted, alive));
+}
+
+async fn serve_http1(
+    shared: &Arc<Shared>,
+    tls: Tls,
+    remote: SocketAddr,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let service = service_fn(|request| request::serve(Arc::clone(shared), remote, request));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(shared.limits.head)
+        .max_header_size(shared.limits.head_size)
+        .serve_connection(TokioIo::new(tls), service);
+    let mut connection = pin!(connection);
+    let is_over = tokio::select! {
+        _ = connection.as_mut() => true,
+        _ = stopped.wait_for(|stopped| *stopped) => false,
+    };
+    if !is_over {
+        connection.as_mut().graceful_shutdown();
+        // What went wrong concerns the client alone, and it has been told.
+        let _ = connection.await;
+    }
+}
+
+async fn serve_http2(
+    shared: &Arc<Shared>,
+    tls: Tls,
+    remote: SocketAddr,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let (begun, at_hand) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let service = service_fn(|request| {
+        begun.fetch_add(1, Ordering::Relaxed);
+        let guard = AtHand::new(Arc::clone(&at_hand));
+        let answered = request::serve(Arc::clone(shared), remote, request);
+        async move {
+            let mut response = answered.await?;
+            response.body_mut().hold(guard);
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    let limits = &shared.limits;
+    let connection = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
+        .max_send_buf_size(SEND_BUFFER)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_pending_accept_reset_streams(PENDING_RESETS)
+        // A client that is gone is found out though nothing is to be sent to it.
+        .keep_alive_interval(limits.idle / 2)
+        .keep_alive_timeout(limits.stall)
+        .serve_connection(TokioIo::new(tls), service);
+    let mut connection = pin!(connection);
+    let mut seen = 0;
+    loop {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            _ = stopped.wait_for(|stopped| *stopped) => break,
+            () = time::sleep(limits.idle) => {
+                let begun = begun.load(Ordering::Relaxed);
+                let is_idle = begun == seen && at_hand.load(Ordering::Relaxed) == 0;
+                seen = begun;
+                if is_idle {
+                    break;
+                }
+            }
+        }
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = connection.await;
+}
+
+/// Counts a request as being answered.
+#[derive(Debug)]
+pub(super) struct AtHand(Arc<AtomicUsize>);
+
+impl AtHand {
+    fn new(count: Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for AtHand {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,93 @@
+//! A listener in clear text that leads to `https`, and does nothing else (RFC 9110 §15.4.9).
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use hyper::{
+    body::{Body, Frame, Incoming, SizeHint},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+};
+use tokio::net::TcpStream;
+
+use super::{Limits, stalled::Stalled};
+
+/// A body that is there at once.
+#[derive(Debug)]
+pub(crate) struct Text(Option<Bytes>);
+
+impl Text {
+    pub(crate) fn new(text: impl Into<Bytes>) -> Self {
+        let text = text.into();
+        Self((!text.is_empty()).then_some(text))
+    }
+}
+
+impl Body for Text {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|text| Ok(Frame::data(text))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |text| text.len() as u64))
+    }
+}
+
+pub(super) async fn serve(stream: TcpStream, limits: Limits, https_port: u16) {
+    let service =
+        service_fn(|request| async move { Ok::<_, Infallible>(redirect(&request, https_port)) });
+    // What went wrong concerns the client alone.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_header_size(limits.head_size)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(Stalled::new(stream, limits.stall)), service)
+        .await;
+}
+
+fn redirect(request: &http::Request<Incoming>, https_port: u16) -> http::Response<Text> {
+    let host = request.uri().host().map(str::to_owned).or_else(|| {
+        let host = request.headers().get(header::HOST)?.to_str().ok()?;
+        let authority: http::uri::Authority = host.parse().ok()?;
+        Some(authority.host().to_owned())
+    });
+    let target = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |all| all.as_str());
+    let location = host.and_then(|host| {
+        let port = match https_port {
+            443 => String::new(),
+            port => format!(":{port}"),
+        };
+        HeaderValue::try_from(format!("https://{host}{port}{target}")).ok()
+    });
+    if let Some(location) = location {
+        let mut response = http::Response::new(Text::new("it is at https\n"));
+        // With the same method and body (RFC 9110 §15.4.9).
+        *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+        response.headers_mut().insert(header::LOCATION, location);
+        response
+    } else {
+        let mut response = http::Response::new(Text::new("the `host` field is missing\n"));
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        response
+    }
+}

@@ -1,0 +1,289 @@
+//! Requests into the words of handlers, and replies into those of hyper.
+//!
+//! Owns: which fields are about the connection and go no further (RFC 9110 §7.6.1), where a request is for (RFC 9112 §3.2,
+//! §3.3), what becomes of a request's body, and the answers that no handler is asked for.
+
+use std::{convert::Infallible, future::poll_fn, net::SocketAddr, pin::Pin, sync::Arc};
+
+use http::{StatusCode, header};
+use hyper::body::{Body as _, Incoming};
+use lastbyte_driver::Clock;
+use lastbyte_http3::{Fields, Request, Response};
+use tokio::time;
+
+use super::{
+    Shared,
+    body::{Report, ResponseBody, header_map},
+    count,
+};
+use crate::{
+    access::AccessLog,
+    exchange::{Line, Piece, Said, channel::Sender, exchange},
+    handler::{Answer, Peer, Reply, Version},
+};
+
+/// So much of a body that nobody wants is read, so that a client that sends before it listens hears the answer; of more
+/// than that the connection is closed.
+const DISCARD_MAX: usize = 256 << 10;
+
+/// Answers a request.
+pub(super) async fn serve(
+    shared: Arc<Shared>,
+    remote: SocketAddr,
+    request: http::Request<Incoming>,
+) -> Result<http::Response<ResponseBody>, Infallible> {
+    let version = match request.version() {
+        http::Version::HTTP_2 => Version::Http2,
+        http::Version::HTTP_10 => Version::Http10,
+        _ => Version::Http11,
+    };
+    count(if version == Version::Http2 {
+        &shared.counts.requests_http2
+    } else {
+        &shared.counts.requests_http1
+    });
+    let clock = Clock::new();
+    let peer = Peer {
+        remote,
+        version,
+        is_early: false,
+    };
+    let expects = request.headers().contains_key(header::EXPECT);
+    let (translated, body) = translate(request, version);
+    let record = match &translated {
+        Ok(request) if shared.access.is_some() => Some(AccessLog::begin(request, &peer)),
+        _ => None,
+    };
+    let report = Report {
+        shared: Arc::clone(&shared),
+        clock,
+        began: clock.now(),
+        record,
+        is_told: false,
+    };
+    let (is_head, reply) = match translated {
+        Ok(request) => {
+            let is_head = request.method() == "HEAD";
+            (is_head, shared.handler.answer(&request, &peer))
+        }
+        Err(answer) => (false, answer.into()),
+    };
+    let response = match reply {
+        Reply::Now(answer) => {
+            discard(&shared, body, expects).await;
+            whole(answer, report)
+        }
+        Reply::After(span, answer) => {
+            time::sleep(span).await;
+            discard(&shared, body, expects).await;
+            whole(answer, report)
+        }
+        Reply::Task(task) => {
+            let (exchange, line) = exchange();
+            task(exchange);
+            run(&shared, line, body, report, is_head).await
+        }
+    };
+    Ok(finish(&shared, response))
+}
+
+/// What all responses get.
+fn finish(
+    shared: &Shared,
+    mut response: http::Response<ResponseBody>,
+) -> http::Response<ResponseBody> {
+    let class = usize::from(response.status().as_u16() / 100);
+    if let Some(counter) = shared.counts.responses.get(class) {
+        count(counter);
+    }
+    if let Some(alt_svc) = &shared.alt_svc {
+        // RFC 7838 §3. The handler may know better.
+        response
+            .headers_mut()
+            .entry(header::ALT_SVC)
+            .or_insert_with(|| alt_svc.clone());
+    }
+    response
+}
+
+fn head(response: &Response) -> http::Response<()> {
+    let mut head = http::Response::new(());
+    *head.status_mut() =
+        StatusCode::from_u16(response.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *head.headers_mut() = header_map(response.fields());
+    head
+}
+
+fn whole(answer: Answer, mut report: Report) -> http::Response<ResponseBody> {
+    if let Some(record) = &mut report.record {
+        record.status = answer.response.status();
+        record.body_len = answer.body_len();
+    }
+    head(&answer.response).map(|()| ResponseBody::whole(answer.body, report))
+}
+
+/// A request whose answer comes piece by piece.
+async fn run(
+    shared: &Arc<Shared>,
+    line: Line,
+    body: Incoming,
+    mut report: Report,
+    is_head: bool,
+) -> http::Response<ResponseBody> {
+    let Line { incoming, outgoing } = line;
+    tokio::spawn(forward(Arc::clone(shared), body, incoming));
+    loop {
+        match poll_fn(|context| outgoing.poll_next(context)).await {
+            // Nobody can be told before the response: hyper has no words for it.
+            Some(Said::Interim(_)) => {}
+            Some(Said::Whole(answer)) => {
+                let answer = if is_head { answer.head_only() } else { answer };
+                return whole(answer, report);
+            }
+            Some(Said::Head(response)) => {
+                if let Some(record) = &mut report.record {
+                    record.status = response.status();
+                    let len = response.fields().get("content-length");
+                    let len = len.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+                    record.body_len = len.unwrap_or(0);
+                }
+                let has_no_body = is_head || matches!(response.status(), 204 | 304);
+                return head(&response).map(|()| {
+                    if has_no_body {
+                        ResponseBody::whole(None, report)
+                    } else {
+                        ResponseBody::pieces(outgoing, report)
+                    }
+                });
+            }
+            Some(Said::Data(_) | Said::End(_)) | None => {
+                return whole(Answer::text(502, "nobody answers\n"), report);
+            }
+        }
+    }
+}
+
+/// Hands the body of a request on, as fast as it is taken.
+async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece>) {
+    loop {
+        let has_room = poll_fn(|context| incoming.poll_ready(context)).await;
+        if has_room.is_err() {
+            // Whoever answers does without: the rest is not read, and the connection closed if it was of HTTP/1.1.
+            return;
+        }
+        let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
+        match time::timeout(shared.limits.stall, next).await {
+            Ok(Some(Ok(frame))) => match frame.into_data() {
+                Ok(bytes) => incoming.push(Piece::Data(bytes)),
+                Err(frame) => {
+                    if let Ok(map) = frame.into_trailers() {
+                        incoming.push(Piece::Trailers(regular(&map)));
+                    }
+                }
+            },
+            Ok(None) => {
+                incoming.push(Piece::End);
+                return;
+            }
+            // Cut off, or too slow: dropped without an end.
+            Ok(Some(Err(_))) | Err(_) => return,
+        }
+    }
+}
+
+/// Reads a body that nobody wants, up to a point. A client that waits to be asked for it is not asked.
+async fn discard(shared: &Shared, mut body: Incoming, expects: bool) {
+    if expects || body.is_end_stream() {
+        return;
+    }
+    let mut left = DISCARD_MAX;
+    let all = async {
+        while let Some(Ok(frame)) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
+        {
+            left = left.saturating_sub(frame.data_ref().map_or(0, bytes::Bytes::len));
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    let _ = time::timeout(shared.limits.stall, all).await;
+}
+
+/// Whether a field is about the connection alone (RFC 9110 §7.6.1).
+fn is_hop_by_hop(name: &str) -> bool {
+    matches!(
+        name,
+        "connection"
+            | "keep-alive"
+            | "proxy-connection"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+            | "http2-settings"
+            | "expect"
+    )
+}
+
+/// The fields that are about the message.
+fn regular(map: &http::HeaderMap) -> Fields {
+    let named: Vec<String> = map
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    let mut fields = Fields::new();
+    for (name, value) in map {
+        let name = name.as_str();
+        if !is_hop_by_hop(name) && name != "host" && !named.iter().any(|known| known == name) {
+            fields.push(name, value.as_bytes());
+        }
+    }
+    fields
+}
+
+type Translated = Result<Request, Answer>;
+
+/// The request as handlers know it, or why there is none.
+fn translate(request: http::Request<Incoming>, version: Version) -> (Translated, Incoming) {
+    let (head, body) = request.into_parts();
+    let refuse = |text: &str| Err(Answer::text(400, text));
+    let mut hosts = head.headers.get_all(header::HOST).iter();
+    let (host, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return (refuse("there are two `host` fields\n"), body);
+    }
+    let host = match host.map(|host| host.to_str()) {
+        None => None,
+        Some(Ok(host)) => Some(host.to_owned()),
+        Some(Err(_)) => return (refuse("the `host` field is none\n"), body),
+    };
+    // RFC 9112 §3.2.2, RFC 9113 §8.3.1: what stands in the target counts.
+    let authority = head
+        .uri
+        .authority()
+        .map(|authority| authority.as_str().to_owned());
+    // RFC 9112 §3.2: without it a request of HTTP/1.1 is none.
+    if host.is_none() && authority.is_none() && version == Version::Http11 {
+        return (refuse("the `host` field is missing\n"), body);
+    }
+    if head.method == http::Method::CONNECT {
+        let answer = Answer::text(405, "there are no tunnels here\n");
+        return (Err(answer.with("allow", "GET, HEAD, OPTIONS")), body);
+    }
+    let target = match head.uri.path_and_query() {
+        Some(target) => target.as_str(),
+        // `OPTIONS *` of HTTP/1.1 has a path of its own.
+        None => "/",
+    };
+    let authority = authority.or(host).unwrap_or_default();
+    let mut translated = Request::new(head.method.as_str(), "https", &authority, target);
+    for line in &regular(&head.headers) {
+        translated.fields_mut().push(line.name, line.value);
+    }
+    (Ok(translated), body)
+}

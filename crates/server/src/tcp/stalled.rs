@@ -1,0 +1,97 @@
+//! A stream whose peer takes nothing for too long.
+//!
+//! Owns: the time since something could be written last. Never: counts silence as a fault: who has nothing to say is
+//! waited for elsewhere.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep},
+};
+
+/// A stream, and how long it may take nothing.
+#[derive(Debug)]
+pub(super) struct Stalled<S> {
+    stream: S,
+    limit: Duration,
+    timer: Pin<Box<Sleep>>,
+    is_waiting: bool,
+}
+
+impl<S> Stalled<S> {
+    pub(super) fn new(stream: S, limit: Duration) -> Self {
+        Self {
+            stream,
+            limit,
+            timer: Box::pin(sleep(limit)),
+            is_waiting: false,
+        }
+    }
+
+    fn watch<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.is_waiting = false;
+            return written;
+        }
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.timer.as_mut().reset(Instant::now() + self.limit);
+        }
+        match self.timer.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Stalled<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stalled<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, buffer);
+        self.watch(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, buffers);
+        self.watch(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

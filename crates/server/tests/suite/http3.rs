@@ -1,0 +1,309 @@
+//! HTTP/3, by a client that does what the test says and nothing else.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use lastbyte_driver::{Application, Clock, Turn, Worker};
+use lastbyte_http3::{self as http3, Body, Event, Fields, Request, Response as Head};
+use lastbyte_quic::{
+    Time,
+    connection::{Config, Connection, NetworkPath, Stage},
+    crypto::tls::TlsClient,
+    endpoint::{Closed, Endpoint, EndpointConfig, Handle},
+};
+use lastbyte_server::{Handler, Peer, Reply, Site, exchange::Piece};
+use lastbyte_udp::{Options, Socket};
+use lastbyte_wire::StreamId;
+
+use crate::serving::{PATIENCE, Serving, settings};
+
+/// What came of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Got {
+    pub(crate) informed: Vec<u16>,
+    pub(crate) status: u16,
+    pub(crate) fields: Fields,
+    pub(crate) body: Vec<u8>,
+    pub(crate) trailers: Option<Fields>,
+    pub(crate) is_whole: bool,
+    pub(crate) was_reset: bool,
+}
+
+/// One connection, one request; then it is gone without a word.
+struct Client {
+    request: Option<(Request, Vec<u8>)>,
+    http3: http3::Connection,
+    stream: Option<StreamId>,
+    unsent: Vec<u8>,
+    /// Body is taken only so far.
+    takes: usize,
+    got: Got,
+    begun: Option<Handle>,
+    path: NetworkPath,
+    crypto: Arc<TlsClient>,
+    deadline: Time,
+    /// Since when nothing more is wanted.
+    over: Option<Time>,
+}
+
+/// So long a client stays that has all it wants, so that its last acknowledgments leave.
+const LINGER: Duration = Duration::from_millis(100);
+
+impl Client {
+    fn write(&mut self, connection: &mut Connection) {
+        let Some(stream) = self.stream else { return };
+        while !self.unsent.is_empty() {
+            match self.http3.write(connection, stream, &self.unsent) {
+                Ok(0) => return,
+                Ok(taken) => drop(self.unsent.drain(..taken)),
+                Err(_) => return,
+            }
+        }
+        let _ = self.http3.finish(connection, stream);
+    }
+}
+
+impl Application for Client {
+    type Command = ();
+
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
+
+    fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
+        while connection.poll_event().is_some() {}
+        if connection.stage() != Stage::Handshaking
+            && let Some((request, body)) = self.request.take()
+        {
+            let follows = if body.is_empty() {
+                Body::Empty
+            } else {
+                Body::Follows
+            };
+            self.stream = Some(
+                self.http3
+                    .request(connection, &request, follows)
+                    .expect("it may"),
+            );
+            self.unsent = body;
+            if !self.unsent.is_empty() {
+                self.write(connection);
+            }
+        }
+        while let Some(event) = self.http3.poll(connection, now) {
+            match event {
+                Event::Informational { response, .. } => self.got.informed.push(response.status()),
+                Event::Response { response, .. } => {
+                    self.got.status = response.status();
+                    self.got.fields = response.fields().clone();
+                }
+                Event::Data { stream } => {
+                    let (body, takes) = (&mut self.got.body, self.takes);
+                    let _ = self.http3.read(connection, now, stream, &mut |bytes| {
+                        let len = bytes.len().min(takes - body.len());
+                        body.extend_from_slice(&bytes[..len]);
+                        len
+                    });
+                }
+                Event::Trailers { fields, .. } => self.got.trailers = Some(fields),
+                Event::Finished { .. } => self.got.is_whole = true,
+                Event::Reset { .. } => self.got.was_reset = true,
+                Event::Writable { .. } => self.write(connection),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_closed(&mut self, _: Time, _: Closed) {
+        self.got.was_reset = true;
+    }
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+        if self.begun.is_none() {
+            let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
+            let crypto = self.crypto.clone();
+            let handle = endpoint.connect(now, self.path, "localhost", &config, crypto, Vec::new());
+            self.begun = Some(handle.expect("a connection"));
+        }
+        assert!(now < self.deadline, "nothing came: {:?}", self.got.status);
+        let is_full = self.takes < usize::MAX && self.got.body.len() >= self.takes;
+        if self.got.is_whole || self.got.was_reset || is_full {
+            self.over.get_or_insert(now);
+        }
+        let ends_at = self.over.map(|over| over + LINGER);
+        Turn {
+            deadline: Some(ends_at.unwrap_or(self.deadline)),
+            is_done: ends_at.is_some_and(|at| at <= now),
+        }
+    }
+}
+
+/// Asks, takes so much of the body at most, and vanishes.
+pub(crate) fn ask(serving: &Serving, request: Request, body: Vec<u8>, takes: usize) -> Got {
+    let local = "127.0.0.1:0".parse().expect("an address");
+    let socket = Socket::bind(local, &Options::default()).expect("a socket");
+    let path = NetworkPath {
+        local: socket.local_address(),
+        remote: serving.address(),
+    };
+    let mut tls = (*serving.client(&[&rustls::version::TLS13])).clone();
+    tls.alpn_protocols = vec![http3::ALPN.to_vec()];
+    let clock = Clock::new();
+    let client = Client {
+        request: Some((request, body)),
+        http3: http3::Connection::client(&http3::Config::default()),
+        stream: None,
+        unsent: Vec::new(),
+        takes,
+        got: Got::default(),
+        begun: None,
+        path,
+        crypto: Arc::new(TlsClient::new(tls).expect("for QUIC")),
+        deadline: clock.now() + PATIENCE,
+        over: None,
+    };
+    let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32]).expect("an endpoint");
+    let mut worker = Worker::new(socket, endpoint, client, clock).expect("a worker");
+    worker.run().expect("it runs");
+    worker.application().got.clone()
+}
+
+fn get(serving: &Serving, path: &str, fields: &[(&str, &str)]) -> Got {
+    let mut request = Request::new("GET", "https", "localhost", path);
+    for (name, value) in fields {
+        request = request.with(name, value);
+    }
+    ask(serving, request, Vec::new(), usize::MAX)
+}
+
+#[test]
+fn ranges_delays_and_dates_are_the_same_over_http3() {
+    let serving = Serving::site(Site::generated());
+    let whole = get(&serving, "/1000", &[]);
+    assert_eq!((whole.status, whole.body.len()), (200, 1000));
+    assert!(whole.fields.get("date").is_some() && whole.fields.get("etag").is_some());
+    let part = get(&serving, "/1000", &[("range", "bytes=100-199")]);
+    assert_eq!((part.status, &part.body[..]), (206, &whole.body[100..200]));
+    let parts = get(&serving, "/1000", &[("range", "bytes=0-9,-10")]);
+    let text = String::from_utf8_lossy(&parts.body).into_owned();
+    assert_eq!(
+        (parts.status, text.matches("content-range: bytes ").count()),
+        (206, 2)
+    );
+    assert_eq!(get(&serving, "/delay/20ms/status/503", &[]).status, 503);
+    serving.end();
+}
+
+#[test]
+fn a_server_whose_clients_have_vanished_ends_long_before_it_would_give_up() {
+    let serving = Serving::site(Site::generated());
+    assert!(
+        get(&serving, "/1000", &[]).is_whole,
+        "and gone without a word"
+    );
+    let clock = Clock::new();
+    let began = clock.now();
+    let limit = Duration::from_secs(600);
+    let report = serving.server.shut_down(limit);
+    assert_eq!(report.statistics.requests, 1);
+    // Two round trips for the last word, three probe timeouts for the end; not the idle timeout, and not the limit.
+    let took = clock.now().since(began);
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+/// Sends back what it got, from another thread.
+struct Echo {
+    runtime: tokio::runtime::Runtime,
+    sent: Arc<Mutex<u64>>,
+}
+
+/// So much is sent to whoever asks for everything.
+const ENDLESS: u64 = 1 << 30;
+
+impl Handler for Echo {
+    fn answer(&self, request: &Request, _: &Peer) -> Reply {
+        let path = request.path().unwrap_or_default().to_owned();
+        let sent = Arc::clone(&self.sent);
+        let runtime = self.runtime.handle().clone();
+        Reply::Task(Box::new(move |mut exchange| {
+            runtime.spawn(async move {
+                let _ = exchange
+                    .outgoing
+                    .inform(Head::new(103).with("link", "</a>"))
+                    .await;
+                let _ = exchange.outgoing.begin(Head::new(200)).await;
+                if path == "/endless" {
+                    let piece = Bytes::from(vec![7; 10_000]);
+                    while *sent.lock().expect("no panic") < ENDLESS {
+                        if exchange.outgoing.data(piece.clone()).await.is_err() {
+                            return;
+                        }
+                        *sent.lock().expect("no panic") += piece.len() as u64;
+                    }
+                }
+                while let Some(piece) = exchange.incoming.next().await {
+                    match piece {
+                        Piece::Data(bytes) => {
+                            let _ = exchange.outgoing.data(bytes).await;
+                        }
+                        Piece::End if path == "/cut" => return,
+                        Piece::End => {
+                            let trailers = Fields::new().with("x-end", "1");
+                            let _ = exchange.outgoing.end(Some(trailers)).await;
+                            return;
+                        }
+                        Piece::Trailers(_) => {}
+                    }
+                }
+            });
+        }))
+    }
+}
+
+fn echo() -> (Serving, Arc<Mutex<u64>>) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .build();
+    let sent = Arc::new(Mutex::new(0));
+    let echo = Echo {
+        runtime: runtime.expect("a runtime"),
+        sent: Arc::clone(&sent),
+    };
+    (Serving::start(settings(echo)), sent)
+}
+
+#[test]
+fn bodies_go_both_ways_in_pieces_with_hints_and_trailers() {
+    let (serving, _) = echo();
+    let body: Vec<u8> = (0..3_000_000_u32)
+        .map(|index| (index * 7 % 251) as u8)
+        .collect();
+    let request = Request::new("POST", "https", "localhost", "/echo");
+    let got = ask(&serving, request, body.clone(), usize::MAX);
+    assert_eq!((got.status, got.informed.as_slice()), (200, &[103][..]));
+    assert!(got.is_whole && got.body == body, "{} bytes", got.body.len());
+    assert!(
+        got.trailers
+            .is_some_and(|fields| fields.get("x-end") == Some(b"1"))
+    );
+
+    let request = Request::new("POST", "https", "localhost", "/cut");
+    let got = ask(&serving, request, b"hello".to_vec(), usize::MAX);
+    assert!(got.was_reset && !got.is_whole, "given up is reset");
+    serving.end();
+}
+
+#[test]
+fn who_reads_slowly_holds_back_who_answers() {
+    let (serving, sent) = echo();
+    let request = Request::new("GET", "https", "localhost", "/endless");
+    let got = ask(&serving, request, Vec::new(), 100_000);
+    assert_eq!(got.body.len(), 100_000);
+    // What was on its way, in windows and buffers, and no more.
+    let sent = *sent.lock().expect("no panic");
+    assert!(sent < 64 << 20, "{sent} bytes for 100 000 that were read");
+    drop(serving.server.shut_down(Duration::ZERO));
+}

@@ -1,0 +1,13 @@
+//! A server in this process, over loopback, by the bytes that clients send and get.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests are clients with sockets and files of their own"
+)]
+
+mod http1;
+mod http3;
+mod nginx;
+mod operations;
+mod serving;

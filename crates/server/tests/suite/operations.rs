@@ -1,0 +1,227 @@
+//! What operators do: look, change, end.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::Arc,
+    time::Duration,
+};
+
+use lastbyte_server::{
+    Server, Site, StartError, Versions,
+    access::{AccessLog, Format},
+    log::{self, LogSettings},
+};
+use rustls::RootCertStore;
+
+use crate::serving::{Client, Folder, PATIENCE, Response, Serving, identity, settings};
+
+/// A request in clear text.
+fn plain(address: SocketAddr, path: &str) -> Response {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let request = format!("GET {path} HTTP/1.1\r\nhost: example.com\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("it is taken");
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).expect("an answer");
+    Response::parse(&bytes)
+}
+
+#[test]
+fn metrics_and_health_are_told_on_a_listener_of_their_own() {
+    let mut settings = settings(Site::generated());
+    settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
+    let serving = Serving::start(settings);
+    let metrics = serving.server.metrics_address().expect("it listens");
+    assert_eq!(serving.get("/1000", "").status, 200);
+    assert_eq!(serving.get("/nothing", "").status, 404);
+    let health = plain(metrics, "/healthz");
+    assert_eq!((health.status, health.body.as_slice()), (200, &b"ok\n"[..]));
+    let told = plain(metrics, "/metrics");
+    let text = String::from_utf8(told.body).expect("text");
+    for line in [
+        "lastbyte_requests_total{http=\"1.1\"} 2",
+        "lastbyte_requests_total{http=\"3\"} 0",
+        "lastbyte_responses_total{transport=\"tcp\",class=\"2xx\"} 1",
+        "lastbyte_responses_total{transport=\"tcp\",class=\"4xx\"} 1",
+        "lastbyte_handshakes_total{transport=\"tcp\",kind=\"full\"} 2",
+        "lastbyte_draining 0",
+        "lastbyte_quic_packets_received_total 0",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+    }
+    assert!(text.contains("lastbyte_worker_idle_seconds_total{worker=\"0\"} "));
+    assert_eq!(plain(metrics, "/other").status, 404);
+    serving.end();
+}
+
+#[test]
+fn requests_at_hand_are_finished_when_the_server_ends() {
+    let serving = Serving::site(Site::generated());
+    let (mut busy, mut idle) = (serving.connect(), serving.connect());
+    busy.send(b"GET /delay/300ms/1000 HTTP/1.1\r\nhost: x\r\n\r\n");
+    idle.send(b"GET /1 HTTP/1.1\r\nhost: x\r\n\r\n");
+    idle.head();
+    idle.take(1);
+    // That the other request is at hand, and not on its way, is known by the order of things on one thread.
+    let server = serving.server;
+    let ending = std::thread::Builder::new()
+        .spawn(move || server.shut_down(PATIENCE))
+        .expect("a thread");
+    assert_eq!(idle.rest(), b"", "it has nothing to do, and is closed");
+    let answer = Response::parse(&busy.rest());
+    assert_eq!((answer.status, answer.body.len()), (200, 1000));
+    assert_eq!(answer.field("connection"), Some("close"));
+    let report = ending.join().expect("it ends");
+    assert_eq!((report.tcp.requests_http1, report.tcp.cut_off), (2, 0));
+}
+
+#[test]
+fn who_does_not_finish_in_time_is_cut_off() {
+    let serving = Serving::site(Site::generated());
+    let mut client = serving.connect();
+    client.send(b"GET /delay/60s/1000 HTTP/1.1\r\nhost: x\r\n\r\n");
+    let mut other = serving.connect();
+    other.send(b"GET /1 HTTP/1.1\r\nhost: x\r\n\r\n");
+    other.head();
+    drop(serving.server.shut_down(Duration::from_millis(50)));
+    assert_eq!(client.rest(), b"");
+}
+
+#[test]
+fn a_new_certificate_is_shown_to_new_connections() {
+    let serving = Serving::site(Site::generated());
+    let mut before = serving.connect();
+    before.send(b"GET /1 HTTP/1.1\r\nhost: x\r\n\r\n");
+    before.head();
+    before.take(1);
+    let other = identity();
+    serving.server.set_identity(&other).expect("it fits");
+    let mut roots = RootCertStore::empty();
+    roots.add(other.chain[0].clone()).expect("a certificate");
+    let renewed = Serving {
+        roots: Arc::new(roots),
+        server: serving.server,
+    };
+    assert_eq!(renewed.get("/1", "").status, 200, "with the new one");
+    before.send(b"GET /2 HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert!(
+        before.head().contains("content-length: 2\r\n"),
+        "who was there stays"
+    );
+    let mixed = lastbyte_server::Identity {
+        chain: identity().chain,
+        key: identity().key,
+    };
+    let error = renewed
+        .server
+        .set_identity(&mixed)
+        .expect_err("they do not fit");
+    assert!(matches!(error, StartError::Tls(_)), "{error}");
+    assert_eq!(renewed.get("/1", "").status, 200, "the one before stays");
+    drop(before);
+    renewed.end();
+}
+
+#[test]
+fn tickets_are_good_at_every_server_that_shares_the_keys() {
+    let key = "0123456789abcdef".repeat(4);
+    let start = || {
+        let mut settings = settings(Site::generated());
+        settings.ticket_keys = Some(format!("{key}\n").into_bytes());
+        Serving::start(settings)
+    };
+    let (one, other) = (start(), start());
+    // A client that believes everybody: the two have different certificates.
+    let mut roots = (*one.roots).clone();
+    roots.extend(other.roots.roots.iter().cloned());
+    let one = Serving {
+        roots: Arc::new(roots),
+        server: one.server,
+    };
+    let config = one.client(&[&rustls::version::TLS13]);
+    let mut kinds = Vec::new();
+    for address in [one.address(), other.address()] {
+        let mut client = Client::connect(address, Arc::clone(&config));
+        client.send(b"GET /1 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        assert_eq!(Response::parse(&client.rest()).status, 200);
+        kinds.push(client.stream.conn.handshake_kind());
+    }
+    assert_eq!(kinds[1], Some(rustls::HandshakeKind::Resumed), "{kinds:?}");
+    one.end();
+    other.end();
+}
+
+#[test]
+fn clear_text_leads_to_https() {
+    let mut settings = settings(Site::generated());
+    settings.plain = Some("127.0.0.1:0".parse().expect("an address"));
+    let serving = Serving::start(settings);
+    let answer = plain(serving.server.plain_address().expect("it listens"), "/a?b");
+    let to = format!("https://example.com:{}/a?b", serving.address().port());
+    assert_eq!(
+        (answer.status, answer.field("location")),
+        (308, Some(to.as_str()))
+    );
+    serving.end();
+}
+
+#[test]
+fn a_line_is_written_for_each_request() {
+    let folder = Folder::new();
+    let path = folder.0.join("access");
+    let (writer, thread) = log::start(&path, LogSettings::default()).expect("a file");
+    let mut settings = settings(Site::generated());
+    settings.access = Some(AccessLog::new(writer, Format::Common));
+    let serving = Serving::start(settings);
+    serving.get("/1000", "");
+    serving.get("/nothing", "");
+    serving.end();
+    let (statistics, error) = thread.finish();
+    assert!(error.is_none() && statistics.written == 2, "{statistics:?}");
+    let text = std::fs::read_to_string(path).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("127.0.0.1 - - ["), "{text}");
+    assert!(
+        lines[0].ends_with("\"GET /1000 HTTP/1.1\" 200 1000"),
+        "{text}"
+    );
+    assert!(
+        lines[1].ends_with("\"GET /nothing HTTP/1.1\" 404 10"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_port_that_somebody_has_is_said() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let mut settings = settings(Site::generated());
+    settings.address = taken.local_addr().expect("an address");
+    settings.versions = Versions {
+        http3: false,
+        ..Versions::ALL
+    };
+    let error = Server::start(settings).expect_err("it is taken");
+    let address = taken.local_addr().expect("an address");
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("cannot listen on `{address}`")),
+        "{error}"
+    );
+}
+
+#[test]
+fn only_the_versions_that_are_wanted_are_spoken() {
+    let mut settings = settings(Site::generated());
+    settings.versions = Versions {
+        http1: true,
+        http2: false,
+        http3: false,
+    };
+    let serving = Serving::start(settings);
+    let answer = serving.get("/1", "");
+    assert_eq!((answer.status, answer.field("alt-svc")), (200, None));
+    assert_eq!(serving.server.workers(), 0);
+    serving.end();
+}
