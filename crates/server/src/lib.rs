@@ -7,6 +7,7 @@
 //! | [`representation`] | conditions, ranges, content codings |
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
 //! | [`access`] | one line a request |
+//! | [`proxy`] | the handler that passes requests on |
 //! | [`arms`] | which congestion control each connection gets, and the name of the arm |
 //! | [`identity`] | certificates and keys: from files, or self-signed |
 //! | [`log`] | one line a connection, written by a thread of its own |
@@ -30,6 +31,7 @@ pub mod handler;
 pub mod identity;
 pub mod log;
 mod metrics;
+pub mod proxy;
 pub mod representation;
 pub mod server;
 pub mod site;

@@ -10,4 +10,5 @@ mod http1;
 mod http3;
 mod nginx;
 mod operations;
+mod proxy;
 mod serving;

@@ -1,0 +1,61 @@
+//! The server behind, as a URL.
+
+use std::fmt;
+
+/// A server that requests are passed on to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// Whether TLS is spoken with it.
+    pub is_secure: bool,
+    /// Its name or address; of IPv6 without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// What comes before the path of each request, without a slash at its end.
+    pub base: String,
+}
+
+/// A text that is no server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamError(String);
+
+impl fmt::Display for UpstreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UpstreamError {}
+
+impl std::str::FromStr for Upstream {
+    type Err = UpstreamError;
+
+    fn from_str(text: &str) -> Result<Self, UpstreamError> {
+        let error = |what: &str| UpstreamError(format!("`{text}` {what}"));
+        let uri: http::Uri = text.parse().map_err(|_| error("is no URL"))?;
+        let is_secure = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(error("has to begin with `http://` or `https://`")),
+        };
+        let authority = uri.authority().ok_or_else(|| error("names no server"))?;
+        if authority.as_str().contains('@') {
+            return Err(error("holds a name and a password, which are not sent"));
+        }
+        if uri.query().is_some() {
+            return Err(error("has a query, which no request could have behind it"));
+        }
+        let host = authority.host().trim_matches(['[', ']']);
+        if host.is_empty() {
+            return Err(error("names no server"));
+        }
+        Ok(Self {
+            is_secure,
+            host: host.to_owned(),
+            port: authority
+                .port_u16()
+                .unwrap_or(if is_secure { 443 } else { 80 }),
+            base: uri.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! A server behind, which says what the test wants.
+
+use std::{
+    io::{Read, Write},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use lastbyte_http3::Request;
+use lastbyte_server::proxy::{Limits, Proxy, Upstream};
+
+use crate::{
+    http3::ask,
+    serving::{PATIENCE, Serving, settings},
+};
+
+/// Answers each request with what the function says of its head and body, and keeps connections unless that is `close`d.
+struct Behind {
+    address: SocketAddr,
+    connections: Arc<AtomicUsize>,
+}
+
+type Say = fn(&str, &[u8], &mut TcpStream);
+
+impl Behind {
+    fn start(say: Say) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
+        let accept = move || {
+            for stream in listener.incoming() {
+                count.fetch_add(1, Ordering::Relaxed);
+                let mut stream = stream.expect("a connection");
+                stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+                let serve = move || while serve(&mut stream, say) {};
+                thread::Builder::new().spawn(serve).expect("a thread");
+            }
+        };
+        thread::Builder::new().spawn(accept).expect("a thread");
+        Self {
+            address,
+            connections,
+        }
+    }
+}
+
+fn line(stream: &mut TcpStream, end: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut byte = [0];
+    while !bytes.ends_with(end) {
+        stream.read_exact(&mut byte).ok()?;
+        bytes.push(byte[0]);
+    }
+    Some(bytes)
+}
+
+fn serve(stream: &mut TcpStream, say: Say) -> bool {
+    let Some(head) = line(stream, b"\r\n\r\n") else {
+        return false;
+    };
+    let head = String::from_utf8(head).expect("text").to_lowercase();
+    let mut body = Vec::new();
+    if let Some(len) = head.split("content-length: ").nth(1) {
+        let len = len
+            .lines()
+            .next()
+            .expect("a line")
+            .parse()
+            .expect("a number");
+        body.resize(len, 0);
+        if stream.read_exact(&mut body).is_err() {
+            return false;
+        }
+    } else if head.contains("transfer-encoding: chunked") {
+        loop {
+            let Some(size) = line(stream, b"\r\n") else {
+                return false;
+            };
+            let size = String::from_utf8(size).expect("text");
+            let size = usize::from_str_radix(size.trim(), 16).expect("a size");
+            let mut chunk = vec![0; size + 2];
+            if stream.read_exact(&mut chunk).is_err() {
+                return false;
+            }
+            body.extend(&chunk[..size]);
+            if size == 0 {
+                break;
+            }
+        }
+    }
+    say(&head, &body, stream);
+    true
+}
+
+fn say(stream: &mut TcpStream, text: &str) {
+    let _ = stream.write_all(text.as_bytes());
+}
+
+fn front(address: SocketAddr, limits: Limits) -> Serving {
+    let upstream: Upstream = format!("http://{address}").parse().expect("a server");
+    let proxy = Proxy::new(upstream, None, limits, 1).expect("threads");
+    Serving::start(settings(proxy))
+}
+
+fn answers(head: &str, body: &[u8], stream: &mut TcpStream) {
+    let path = head.split(' ').nth(1).expect("a path");
+    match path {
+        "/hints" => say(
+            stream,
+            "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: x-hop\r\nx-hop: 1\r\n\r\nok",
+        ),
+        "/trailers" => say(
+            stream,
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-end\r\n\r\n5\r\nhello\r\n0\r\nx-end: 1\r\n\r\n",
+        ),
+        "/cut" => {
+            say(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhello",
+            );
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        "/lengths" => {
+            say(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab",
+            );
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        "/nonsense" => {
+            say(stream, "what?\r\n\r\n");
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        "/silent" => {
+            // Until the proxy has enough of it.
+            let _ = stream.read(&mut [0]);
+        }
+        "/echo" => {
+            say(
+                stream,
+                &format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len()),
+            );
+            let _ = stream.write_all(body);
+        }
+        _ => say(
+            stream,
+            &format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{head}",
+                head.len()
+            ),
+        ),
+    }
+}
+
+#[test]
+fn a_request_goes_through_over_http1_and_its_connection_is_kept() {
+    let behind = Behind::start(answers);
+    let serving = front(behind.address, Limits::default());
+    for _ in 0..3 {
+        let answer = serving.get("/head?x=y", "x-mine: 1\r\nx-forwarded-for: 192.0.2.1\r\n");
+        let head = String::from_utf8(answer.body).expect("text");
+        assert_eq!(answer.status, 200);
+        assert!(head.starts_with("get /head?x=y http/1.1\r\n"), "{head}");
+        for line in [
+            "host: localhost\r\n",
+            "x-mine: 1\r\n",
+            "via: 1.1 lastbyte\r\n",
+            "x-forwarded-for: 192.0.2.1, 127.0.0.1\r\n",
+        ] {
+            assert!(head.contains(line), "{line}: {head}");
+        }
+        assert!(
+            !head.contains("connection: ") && !head.contains("transfer-encoding"),
+            "{head}"
+        );
+    }
+    let count = behind.connections.load(Ordering::Relaxed);
+    assert_eq!(count, 1, "connections for three requests");
+    serving.end();
+}
+
+fn get(serving: &Serving, path: &str) -> crate::http3::Got {
+    let request = Request::new("GET", "https", "localhost", path);
+    ask(serving, request, Vec::new(), usize::MAX)
+}
+
+#[test]
+fn hints_trailers_and_bodies_go_through_over_http3() {
+    let behind = Behind::start(answers);
+    let serving = front(behind.address, Limits::default());
+    let hinted = get(&serving, "/hints");
+    assert_eq!(
+        (hinted.informed.as_slice(), hinted.status),
+        (&[103][..], 200)
+    );
+    assert_eq!(hinted.body, b"ok");
+    assert!(
+        hinted.fields.get("x-hop").is_none(),
+        "it was about that connection"
+    );
+    assert_eq!(hinted.fields.get("via"), Some(&b"1.1 lastbyte"[..]));
+    let trailed = get(&serving, "/trailers");
+    assert_eq!(trailed.body, b"hello");
+    let trailers = trailed.trailers.expect("trailers");
+    assert_eq!(trailers.get("x-end"), Some(&b"1"[..]));
+    // Without a length it goes on in chunks.
+    let body: Vec<u8> = (0..1_000_000_u32)
+        .map(|index| (index % 251) as u8)
+        .collect();
+    let request = Request::new("POST", "https", "localhost", "/echo");
+    let echoed = ask(&serving, request, body.clone(), usize::MAX);
+    assert!(
+        echoed.body == body && echoed.is_whole,
+        "{}",
+        echoed.body.len()
+    );
+    let request = Request::new("HEAD", "https", "localhost", "/head");
+    let head = ask(&serving, request, Vec::new(), usize::MAX);
+    assert_eq!(
+        (head.status, head.body.len(), head.is_whole),
+        (200, 0, true)
+    );
+    serving.end();
+}
+
+#[test]
+fn what_goes_wrong_behind_is_said_or_reset() {
+    let behind = Behind::start(answers);
+    let limits = Limits {
+        response: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let serving = front(behind.address, limits);
+    for (path, expected) in [("/lengths", 502), ("/nonsense", 502), ("/silent", 504)] {
+        assert_eq!(get(&serving, path).status, expected, "{path}");
+    }
+    let cut = get(&serving, "/cut");
+    assert!(cut.was_reset && !cut.is_whole, "{cut:?}");
+    let cut = serving.get("/cut", "");
+    assert_eq!(
+        (cut.status, cut.field("content-length"), cut.body.as_slice()),
+        (200, Some("100"), &b"hello"[..])
+    );
+    serving.end();
+    // Nobody is there.
+    let nobody = TcpListener::bind("127.0.0.1:0")
+        .expect("a port")
+        .local_addr()
+        .expect("an address");
+    let serving = front(nobody, Limits::default());
+    assert_eq!(get(&serving, "/").status, 502);
+    serving.end();
+}
