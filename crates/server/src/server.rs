@@ -255,6 +255,7 @@ impl Server {
             .or_else(|| thread::available_parallelism().ok())
             .map_or(1, NonZeroUsize::get)
             .min(usize::from(u8::MAX));
+        Self::check(&settings)?;
         let versions = settings.versions;
         let made = tls::make(tls::Wanted {
             identity: &settings.identity,

@@ -25,9 +25,9 @@ fn a_file_is_served_with_what_caches_and_browsers_need() {
     assert!(whole.field("date").is_some() && whole.field("last-modified").is_some());
     let etag = whole.field("etag").expect("a tag").to_owned();
 
-    let part = serving.get("/a.html", "range: bytes=2-4\r\n");
-    assert_eq!((part.status, part.body.as_slice()), (206, &b"234"[..]));
-    assert_eq!(part.field("content-range"), Some("bytes 2-4/10"));
+    let ranged = serving.get("/a.html", "range: bytes=2-4\r\n");
+    assert_eq!((ranged.status, ranged.body.as_slice()), (206, &b"234"[..]));
+    assert_eq!(ranged.field("content-range"), Some("bytes 2-4/10"));
     let same = serving.get("/a.html", &format!("if-none-match: {etag}\r\n"));
     assert_eq!((same.status, same.body.len()), (304, 0));
     assert_eq!(same.field("alt-svc"), Some(alt_svc.as_str()));
@@ -98,7 +98,7 @@ fn rfc9112_3_2_a_request_says_which_host_it_is_for_once() {
             431,
         ),
     ] {
-        assert_eq!(serving.ask(&request).status, expected, "{:.60}", request);
+        assert_eq!(serving.ask(&request).status, expected, "{request:.60}");
     }
     serving.end();
 }

@@ -57,9 +57,8 @@ impl Client {
         let Some(stream) = self.stream else { return };
         while !self.unsent.is_empty() {
             match self.http3.write(connection, stream, &self.unsent) {
-                Ok(0) => return,
-                Ok(taken) => drop(self.unsent.drain(..taken)),
-                Err(_) => return,
+                Ok(taken @ 1..) => drop(self.unsent.drain(..taken)),
+                _ => return,
             }
         }
         let _ = self.http3.finish(connection, stream);

@@ -3,7 +3,8 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "tests are clients with sockets and files of their own"
+    clippy::print_stderr,
+    reason = "tests are clients with sockets and files of their own, and say what they skip"
 )]
 
 mod http1;

@@ -76,13 +76,17 @@ fn essence(response: &Response) -> String {
     let field = |name: &str| response.field(name).unwrap_or("-").to_owned();
     let is_multipart = field("content-type").starts_with("multipart/byteranges");
     let is_good = matches!(response.status, 200 | 206);
-    let mut essence = format!("{} location {}", response.status, field("location"));
+    let mut essence = vec![format!(
+        "{} location {}",
+        response.status,
+        field("location")
+    )];
     if matches!(response.status, 200 | 206 | 304) {
-        essence += &format!(
+        essence.push(format!(
             " modified {} tag {}",
             field("last-modified"),
             response.field("etag").is_some()
-        );
+        ));
     }
     if is_multipart {
         let text = String::from_utf8_lossy(&response.body).to_lowercase();
@@ -90,19 +94,19 @@ fn essence(response: &Response) -> String {
             .lines()
             .filter(|line| line.starts_with("content-range"))
             .collect();
-        essence += &format!(" parts {}", ranges.join(","));
+        essence.push(format!(" parts {}", ranges.join(",")));
     } else if is_good {
-        essence += &format!(
+        essence.push(format!(
             " type {} length {} range {} body {:?}",
             field("content-type"),
             field("content-length"),
             field("content-range"),
             String::from_utf8_lossy(&response.body)
-        );
+        ));
     } else {
-        essence += &format!(" range {}", field("content-range"));
+        essence.push(format!(" range {}", field("content-range")));
     }
-    essence
+    essence.concat()
 }
 
 /// Of `/a.html`, whose tag stands for `{tag}`.
