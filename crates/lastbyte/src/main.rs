@@ -33,7 +33,7 @@ enum Command {
     Report(commands::report::Arguments),
     /// Queries logs: stages of Ruby expressions joined by `>>`, with reducers.
     Query(commands::query::Arguments),
-    /// Serves a directory, and objects by their size, over HTTP/3.
+    /// Serves a directory, and objects by their size, over HTTP/1.1, 2 and 3.
     Serve(Box<commands::serve::Arguments>),
 }
 

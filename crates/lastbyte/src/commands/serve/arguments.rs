@@ -1,0 +1,327 @@
+//! What `lastbyte serve` can be told, on the command line and in a file: the names are the same.
+
+use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use clap::{Args, ValueEnum};
+use lastbyte_server::{
+    Versions,
+    access::Format,
+    proxy::{self, Upstream},
+    tcp,
+};
+use lastbyte_sim::units;
+use lastbyte_wire::packet::Version;
+
+use crate::failure::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  # A directory, with a certificate made for the occasion; prints how to trust it.
+  lastbyte serve --self-signed public/
+  # Objects by their size (/32k, /1m, /1g), two workers, every connection in an arm of the experiment, a line each.
+  lastbyte serve --self-signed --workers 2 --experiment four-arms --log conns.ndjson
+  # In front of another server.
+  lastbyte serve --listen '[::]:443' --cert chain.pem --key key.pem --proxy http://127.0.0.1:8080
+  # As in production.
+  lastbyte serve --listen '[::]:443' --http-listen '[::]:80' --cert chain.pem --key key.pem --metrics 127.0.0.1:9100 \\
+    --access-log access.ndjson --congestion rapid-start /srv/www
+  # The same from a file, tried before it is used.
+  lastbyte serve --config serve.toml --check
+  # Everything that a connection did, for qvis and Wireshark.
+  lastbyte serve --self-signed --qlog qlogs/ --keylog keys.txt
+
+The log has a line for each connection over QUIC, with the keys that H2O writes: `lastbyte query` and `lastbyte report`
+read it. Ctrl-C or SIGTERM: no more requests are taken (GOAWAY), those at hand are answered for --drain at most. SIGHUP:
+certificate, ticket keys and arms are read again.";
+
+/// Serves a directory, and objects by their size, over HTTP/1.1, 2 and 3.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The directory; without one, there are only objects by size
+    #[arg(value_name = "DIR")]
+    pub(super) directory: Option<PathBuf>,
+    /// Read flags from this file, in TOML: `listen = "[::]:443"`. Those of the command line go before
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Say whether all this can be, and serve nothing
+    #[arg(long)]
+    pub(super) check: bool,
+    /// Where to listen: an address and a port of UDP and TCP, 0 for any that is free. An address of all of IPv6 takes IPv4
+    /// too
+    #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433")]
+    pub(super) listen: SocketAddr,
+    /// Versions of HTTP to speak: 1.1 and 2 over TCP, 3 over UDP
+    #[arg(long, value_name = "V,...", value_delimiter = ',', default_values = ["1.1", "2", "3"], value_parser = ["1.1", "2", "3"])]
+    http: Vec<String>,
+    /// Where to listen in clear text, and lead clients to https
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(super) http_listen: Option<SocketAddr>,
+    /// Where to tell metrics (/metrics, as Prometheus reads them) and health (/healthz), in clear text
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(super) metrics: Option<SocketAddr>,
+    /// Certificate chain, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(super) cert: Option<PathBuf>,
+    /// Its key, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub(super) key: Option<PathBuf>,
+    /// Make a certificate for localhost, good for two weeks
+    #[arg(long)]
+    pub(super) self_signed: bool,
+    /// Names and addresses in the certificate that is made
+    #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = ["localhost", "127.0.0.1", "::1"])]
+    pub(super) name: Vec<String>,
+    /// Ticket keys that servers share, so that clients of one can resume at another: a secret of 64 hexadecimal digits a
+    /// line, the newest first
+    #[arg(long, value_name = "FILE")]
+    pub(super) ticket_keys: Option<PathBuf>,
+    /// Threads that serve HTTP/3, and as many for HTTP/1.1 and 2. Default: one a core
+    #[arg(long, value_name = "N")]
+    pub(super) workers: Option<NonZeroUsize>,
+    /// List directories that have no index.html
+    #[arg(long, help_heading = "Site")]
+    pub(super) listing: bool,
+    /// Serve files whose names begin with a dot, too (.well-known is always there)
+    #[arg(long, help_heading = "Site")]
+    pub(super) hidden: bool,
+    /// Serve the directory alone: no objects by size, no /delay/ and no /status/
+    #[arg(long, help_heading = "Site")]
+    pub(super) no_generated: bool,
+    /// Add a field to all answers to GET and HEAD: 'cache-control: max-age=60'
+    #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = field)]
+    pub(super) header: Vec<(String, String)>,
+    /// Pass all requests on to this server, in place of a directory: `http://127.0.0.1:8080`
+    #[arg(long, value_name = "URL", help_heading = "Proxy")]
+    pub(super) proxy: Option<Upstream>,
+    /// Who vouches for it, in PEM. Default: whom the system trusts
+    #[arg(long, value_name = "FILE", help_heading = "Proxy")]
+    pub(super) proxy_ca: Option<PathBuf>,
+    /// How long it may take to connect to it
+    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Proxy")]
+    proxy_connect_timeout: Duration,
+    /// How long it may take to begin a response, and how long a body may say nothing
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Proxy")]
+    proxy_timeout: Duration,
+    /// How long clients over TCP may remember that there is HTTP/3; 0s for not telling them
+    #[arg(long, value_name = "SPAN", default_value = "86400s", value_parser = units::span, help_heading = "Site")]
+    pub(super) alt_svc: Duration,
+    /// Congestion control spec: rapid-start, cubic, bbr, rapid-start:congestion=newreno; `lastbyte sim --help` has them all
+    #[arg(
+        long,
+        value_name = "SPEC",
+        default_value = "rapid-start",
+        help_heading = "Transport"
+    )]
+    pub(super) congestion: String,
+    /// How to start, in place of the spec's own way: slow-start, hystart, jumpstart, rapid-start, ...
+    #[arg(long, value_name = "NAME", help_heading = "Transport")]
+    pub(super) startup: Option<String>,
+    /// Draw each connection into an arm of this experiment: a file, or `four-arms`
+    #[arg(long, value_name = "EXP", help_heading = "Transport")]
+    pub(super) experiment: Option<String>,
+    /// Let a client's address decide its arm (IPv6: the first 64 bits), so that it stays in one
+    #[arg(long, help_heading = "Transport")]
+    pub(super) sticky: bool,
+    /// When clients have to prove their address before anything is kept for them
+    #[arg(long, value_enum, default_value_t = Retry::Load, help_heading = "Transport")]
+    pub(super) retry: Retry,
+    /// Refuse 0-RTT
+    #[arg(long, help_heading = "Transport")]
+    pub(super) no_0rtt: bool,
+    /// Versions of QUIC, the one that is liked best first
+    #[arg(long, value_name = "V,...", value_delimiter = ',', default_values = ["1", "2"], value_parser = version, help_heading = "Transport")]
+    pub(super) quic_version: Vec<Version>,
+    /// The largest UDP payload that is tried, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u16).range(1200..=65_000), help_heading = "Transport")]
+    pub(super) mtu: u16,
+    /// The byte of connection IDs by which a load balancer finds this server
+    #[arg(
+        long,
+        value_name = "0..255",
+        default_value_t = 0,
+        help_heading = "Transport"
+    )]
+    pub(super) server_id: u8,
+    /// Append a line for each connection over QUIC to this file
+    #[arg(long, value_name = "FILE", help_heading = "Logs")]
+    pub(super) log: Option<PathBuf>,
+    /// Append a line for each request to this file
+    #[arg(long, value_name = "FILE", help_heading = "Logs")]
+    pub(super) access_log: Option<PathBuf>,
+    /// How its lines look
+    #[arg(long, value_enum, default_value_t = AccessFormat::Ndjson, help_heading = "Logs")]
+    access_format: AccessFormat,
+    /// Put each log away as FILE.1 and begin a new one from this size on: 1GB
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes, help_heading = "Logs")]
+    pub(super) log_rotate: Option<u64>,
+    /// How many logs that were put away are kept
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Logs")]
+    pub(super) log_keep: u32,
+    /// Write a qlog file for each connection into this folder
+    #[arg(long, value_name = "DIR", help_heading = "Logs")]
+    pub(super) qlog: Option<PathBuf>,
+    /// Append TLS secrets to this file, for Wireshark; as SSLKEYLOGFILE does
+    #[arg(long, value_name = "FILE", help_heading = "Logs")]
+    pub(super) keylog: Option<PathBuf>,
+    /// How long requests at hand may last after Ctrl-C
+    #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Limits")]
+    pub(super) drain: Duration,
+    /// Connections over TCP at a time; more wait
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, help_heading = "Limits")]
+    tcp_connections: usize,
+    /// How long a TLS handshake over TCP may take
+    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span, help_heading = "Limits")]
+    handshake_timeout: Duration,
+    /// How long the head of a request of HTTP/1.1 may take, from the end of the one before
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
+    head_timeout: Duration,
+    /// How long a connection of HTTP/2 may have no request
+    #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Limits")]
+    idle_timeout: Duration,
+    /// How long a client over TCP may take nothing of a response
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
+    stall_timeout: Duration,
+    /// The largest head of a request, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1024..=1_048_576), help_heading = "Limits")]
+    pub(super) head_size: u32,
+    /// Requests at a time on a connection of HTTP/2
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().streams, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    http2_streams: u32,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Retry {
+    /// All of them
+    Always,
+    /// From 500 handshakes at a time on
+    Load,
+    /// Never
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AccessFormat {
+    /// A JSON object a line
+    Ndjson,
+    /// Common Log Format
+    Common,
+    /// Common Log Format with referer and user agent
+    Combined,
+}
+
+fn version(text: &str) -> Result<Version, String> {
+    match text {
+        "1" | "v1" => Ok(Version::V1),
+        "2" | "v2" => Ok(Version::V2),
+        _ => Err("versions are 1 and 2".into()),
+    }
+}
+
+/// A field, as `name: value`.
+fn field(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once(':')
+        .ok_or("a field is `name: value`, with a colon")?;
+    let name = name.trim().to_ascii_lowercase();
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err(format!("`{name}` is no name of a field"));
+    }
+    if matches!(
+        name.as_str(),
+        "connection" | "content-length" | "keep-alive" | "transfer-encoding" | "upgrade"
+    ) {
+        return Err(format!("`{name}` is set by the server itself"));
+    }
+    let value = value.trim();
+    if value.chars().any(char::is_control) {
+        return Err("a value has no control characters".into());
+    }
+    Ok((name, value.to_owned()))
+}
+
+impl Arguments {
+    /// What no flag by itself can be wrong about.
+    pub(super) fn validate(&self) -> Result<(), Failure> {
+        let wrong = |text: &str| Err(Failure::Usage(text.into()));
+        let has_files = self.cert.is_some() || self.key.is_some();
+        if self.self_signed && has_files {
+            return wrong("--self-signed makes a certificate: leave out --cert and --key, or it");
+        }
+        if self.cert.is_some() != self.key.is_some() {
+            return wrong("--cert and --key belong together: give both");
+        }
+        if !self.self_signed && !has_files {
+            return wrong(
+                "a server needs a certificate: --cert FILE --key FILE, or --self-signed to make one",
+            );
+        }
+        if self.experiment.is_some() && (self.startup.is_some() || self.congestion != "rapid-start")
+        {
+            return wrong(
+                "an --experiment says itself which congestion control its arms have: leave out --congestion and --startup",
+            );
+        }
+        if self.log.is_some() && self.log == self.access_log {
+            return wrong("--log and --access-log need a file each");
+        }
+        if self.log_rotate.is_some() && self.log.is_none() && self.access_log.is_none() {
+            return wrong("--log-rotate is for a --log or an --access-log");
+        }
+        if self.proxy.is_some()
+            && (self.directory.is_some() || self.listing || self.hidden || !self.header.is_empty())
+        {
+            return wrong(
+                "a --proxy answers everything: leave out the directory, --listing, --hidden and --header",
+            );
+        }
+        if self.proxy_ca.is_some() && !self.proxy.as_ref().is_some_and(|server| server.is_secure) {
+            return wrong("--proxy-ca is for a --proxy with https");
+        }
+        if self.directory.is_none() && self.no_generated {
+            return wrong(
+                "without a directory, and with --no-generated, there is nothing to serve",
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn versions(&self) -> Versions {
+        let has = |version: &str| self.http.iter().any(|known| known == version);
+        Versions {
+            http1: has("1.1"),
+            http2: has("2"),
+            http3: has("3"),
+        }
+    }
+
+    pub(super) const fn access_format(&self) -> Format {
+        match self.access_format {
+            AccessFormat::Ndjson => Format::Ndjson,
+            AccessFormat::Common => Format::Common,
+            AccessFormat::Combined => Format::Combined,
+        }
+    }
+
+    pub(super) fn proxy_limits(&self) -> proxy::Limits {
+        proxy::Limits {
+            connect: self.proxy_connect_timeout,
+            response: self.proxy_timeout,
+            stall: self.proxy_timeout,
+            ..proxy::Limits::default()
+        }
+    }
+
+    pub(super) fn tcp_limits(&self) -> tcp::Limits {
+        tcp::Limits {
+            connections: self.tcp_connections,
+            handshake: self.handshake_timeout,
+            head: self.head_timeout,
+            idle: self.idle_timeout,
+            stall: self.stall_timeout,
+            head_size: self.head_size as usize,
+            streams: self.http2_streams,
+        }
+    }
+}

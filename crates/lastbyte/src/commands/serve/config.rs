@@ -1,0 +1,224 @@
+//! Flags from a file.
+//!
+//! Owns: how a file in TOML becomes flags, and errors that name file and line. A key is a flag's name without its dashes;
+//! `directory` is the directory. Flags of the command line take the place of the file's, and so does one that excludes
+//! another: `--self-signed` of a certificate, `--experiment` of a congestion control.
+
+use std::{ffi::OsString, path::Path};
+
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches,
+    error::{ContextKind, ContextValue},
+    parser::ValueSource,
+};
+use toml::de::{DeTable, DeValue};
+
+use super::arguments::Arguments;
+use crate::{failure::Failure, files};
+
+#[cfg(test)]
+mod tests;
+
+/// Flags that take each other's place.
+const ALTERNATIVES: [(&[&str], &[&str]); 2] = [
+    (&["self-signed"], &["cert", "key"]),
+    (&["experiment"], &["congestion", "startup"]),
+];
+/// What makes no sense in a file.
+const NOT_IN_FILES: [&str; 3] = ["config", "check", "help"];
+
+/// The flags of the command line, behind the name of the command, with those of the file they name.
+pub(super) fn read(path: &Path, command_line: &[OsString]) -> Result<Arguments, Failure> {
+    let text = files::read_text(path).map_err(Failure::Usage)?;
+    merge(&path.display().to_string(), &text, command_line).map_err(Failure::Usage)
+}
+
+/// A key of the file, as flags.
+struct Entry {
+    key: String,
+    line: usize,
+    flags: Vec<OsString>,
+}
+
+fn merge(name: &str, text: &str, command_line: &[OsString]) -> Result<Arguments, String> {
+    let command = command();
+    let said = command
+        .clone()
+        .try_get_matches_from(with_name(command_line))
+        .map_err(|error| error.to_string())?;
+    let entries = entries(name, text, &command)?;
+    let mut all: Vec<OsString> = Vec::new();
+    for entry in entries
+        .iter()
+        .filter(|entry| !is_overridden(entry, &command, &said))
+    {
+        all.extend(entry.flags.iter().cloned());
+    }
+    all.extend(command_line.iter().cloned());
+    let matches = command
+        .try_get_matches_from(with_name(&all))
+        .map_err(|error| explain(name, &entries, &error))?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.to_string())
+}
+
+fn command() -> Command {
+    Arguments::augment_args(Command::new("lastbyte serve"))
+}
+
+fn with_name(flags: &[OsString]) -> Vec<OsString> {
+    let mut all = vec![OsString::from("lastbyte serve")];
+    all.extend(flags.iter().cloned());
+    all
+}
+
+/// The name by which a file knows a flag.
+fn key_of(arg: &Arg) -> Option<&str> {
+    match arg.get_long() {
+        Some(long) => Some(long),
+        None => Some(arg.get_id().as_str()).filter(|id| *id == "directory"),
+    }
+}
+
+fn entries(name: &str, text: &str, command: &Command) -> Result<Vec<Entry>, String> {
+    let table = DeTable::parse(text).map_err(|error| format!("`{name}`: {error}"))?;
+    let mut entries = Vec::new();
+    for (key, value) in table.get_ref() {
+        let line = line_of(text, key.span().start);
+        let place = format!("`{name}` line {line}");
+        let key: &str = key.get_ref();
+        let known = |arg: &&Arg| key_of(arg) == Some(key);
+        let Some(arg) = command
+            .get_arguments()
+            .find(known)
+            .filter(|_| !NOT_IN_FILES.contains(&key))
+        else {
+            let near = nearest(key, command.get_arguments().filter_map(key_of));
+            return Err(format!("{place}: there is no key `{key}`{near}"));
+        };
+        entries.push(Entry {
+            key: key.to_owned(),
+            line,
+            flags: flags(arg, key, value.get_ref()).map_err(|error| format!("{place}: {error}"))?,
+        });
+    }
+    entries.sort_by_key(|entry| entry.line);
+    Ok(entries)
+}
+
+fn line_of(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or_default();
+    1 + before.matches('\n').count()
+}
+
+fn flags(arg: &Arg, key: &str, value: &DeValue<'_>) -> Result<Vec<OsString>, String> {
+    let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+    match value {
+        DeValue::Boolean(is_on) if is_switch => {
+            let flag = is_on.then(|| OsString::from(format!("--{key}")));
+            return Ok(flag.into_iter().collect());
+        }
+        _ if is_switch => return Err(format!("`{key}` is true or false")),
+        _ => {}
+    }
+    let is_list = matches!(arg.get_action(), ArgAction::Append);
+    let texts = match value {
+        DeValue::Array(values) if is_list => values
+            .iter()
+            .map(|value| text_of(key, value.get_ref()))
+            .collect::<Result<Vec<_>, _>>()?,
+        DeValue::Array(_) => return Err(format!("`{key}` is one value, not a list")),
+        value => vec![text_of(key, value)?],
+    };
+    let flag = |text: String| match arg.get_long() {
+        Some(long) => OsString::from(format!("--{long}={text}")),
+        None => OsString::from(text),
+    };
+    Ok(texts.into_iter().map(flag).collect())
+}
+
+fn text_of(key: &str, value: &DeValue<'_>) -> Result<String, String> {
+    match value {
+        DeValue::String(text) => Ok(text.clone().into_owned()),
+        DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().to_owned()),
+        DeValue::Float(number) => Ok(number.as_str().to_owned()),
+        value => Err(format!(
+            "`{key}` is a text or a number, not {}",
+            value.type_str()
+        )),
+    }
+}
+
+/// Whether the command line says something else.
+fn is_overridden(entry: &Entry, command: &Command, said: &ArgMatches) -> bool {
+    let is_said = |key: &str| {
+        let arg = command.get_arguments().find(|arg| key_of(arg) == Some(key));
+        arg.is_some_and(|arg| {
+            said.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
+        })
+    };
+    let excludes = |one: &[&str], other: &[&str]| {
+        one.contains(&entry.key.as_str()) && other.iter().any(|key| is_said(key))
+    };
+    is_said(&entry.key)
+        || ALTERNATIVES
+            .iter()
+            .any(|(one, other)| excludes(one, other) || excludes(other, one))
+}
+
+/// An error about a flag that is the file's.
+fn explain(name: &str, entries: &[Entry], error: &clap::Error) -> String {
+    let told = error.to_string();
+    let first = told.lines().next().unwrap_or_default();
+    let what = first.strip_prefix("error: ").unwrap_or(first);
+    let flag = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) => flag.as_str(),
+        _ => "",
+    };
+    let key = flag
+        .trim_start_matches("--")
+        .split([' ', '=', '<'])
+        .next()
+        .unwrap_or_default();
+    match entries.iter().find(|entry| entry.key == key) {
+        Some(entry) => format!("`{name}` line {}: {what}", entry.line),
+        None => format!("`{name}`: {what}"),
+    }
+}
+
+/// The known name that is nearest, to be suggested, if any is near.
+fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let best = known
+        .filter(|name| !NOT_IN_FILES.contains(name))
+        .map(|name| (distance(key, name), name))
+        .min();
+    match best {
+        Some((distance, name)) if distance <= 1 + key.len() / 3 => {
+            format!("; did you mean `{name}`?")
+        }
+        _ => "; keys are the flags of `lastbyte serve --help`".into(),
+    }
+}
+
+/// How many letters have to be put in, taken out or changed (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.chars().enumerate() {
+        let mut corner = index;
+        let mut left = index + 1;
+        for (above, known) in row
+            .iter_mut()
+            .zip(std::iter::once(None).chain(other.iter().map(Some)))
+        {
+            let Some(known) = known else {
+                *above = left;
+                continue;
+            };
+            let changed = corner + usize::from(*known != letter);
+            corner = *above;
+            left = changed.min(left + 1).min(*above + 1);
+            *above = left;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}

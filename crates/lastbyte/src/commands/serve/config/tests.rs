@@ -1,0 +1,141 @@
+use std::time::Duration;
+
+use super::*;
+
+fn merged(text: &str, flags: &[&str]) -> Result<Arguments, String> {
+    let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
+    merge("serve.toml", text, &flags)
+}
+
+const FILE: &str = "\
+directory = \"/srv/www\"
+listen = \"127.0.0.1:443\"
+cert = \"chain.pem\"
+key = \"key.pem\"
+
+# Numbers, switches and lists.
+workers = 3
+listing = true
+hidden = false
+http = [\"1.1\", \"3\"]
+header = [\"Cache-Control: max-age=60\", \"x: y\"]
+drain = \"10s\"
+";
+
+#[test]
+fn a_file_says_what_flags_say() {
+    let arguments = merged(FILE, &[]).expect("it is right");
+    arguments.validate().expect("it fits together");
+    assert_eq!(arguments.directory.as_deref(), Some(Path::new("/srv/www")));
+    assert_eq!(arguments.listen.port(), 443);
+    assert_eq!(arguments.workers.map(std::num::NonZeroUsize::get), Some(3));
+    assert!(arguments.listing && !arguments.hidden);
+    let versions = arguments.versions();
+    assert!(versions.http1 && !versions.http2 && versions.http3);
+    assert_eq!(
+        arguments.header[0],
+        ("cache-control".into(), "max-age=60".into())
+    );
+    assert_eq!(arguments.header.len(), 2);
+    assert_eq!(arguments.drain, Duration::from_secs(10));
+}
+
+#[test]
+fn flags_go_before_the_file() {
+    let flags = [
+        "--listen",
+        "127.0.0.1:1",
+        "--http",
+        "2",
+        "--self-signed",
+        "other",
+    ];
+    let arguments = merged(FILE, &flags).expect("it is right");
+    arguments
+        .validate()
+        .expect("the certificate of the file counts no more");
+    assert_eq!(arguments.listen.port(), 1);
+    assert!(arguments.versions().http2 && !arguments.versions().http3);
+    assert_eq!(arguments.directory.as_deref(), Some(Path::new("other")));
+    assert!(arguments.cert.is_none());
+    assert_eq!(arguments.drain, Duration::from_secs(10));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    for (text, expected) in [
+        (
+            "\nlisten-on = \"x\"\n",
+            "`serve.toml` line 2: there is no key `listen-on`; did you mean `listen`?",
+        ),
+        ("worker = 1", "did you mean `workers`?"),
+        ("quite-something-else = 1", "keys are the flags of"),
+        ("config = \"x\"", "there is no key `config`"),
+        (
+            "\n\nmtu = 100\n",
+            "`serve.toml` line 3: invalid value '100' for '--mtu <BYTES>'",
+        ),
+        ("listing = 1", "line 1: `listing` is true or false"),
+        ("mtu = [1200]", "line 1: `mtu` is one value, not a list"),
+        (
+            "mtu = true",
+            "line 1: `mtu` is a text or a number, not boolean",
+        ),
+        ("header = \"content-length: 5\"", "set by the server itself"),
+        ("http = [\"4\"]", "`serve.toml` line 1: invalid value '4'"),
+        ("listen = ", "TOML parse error at line 1"),
+    ] {
+        let error = merged(text, &[]).expect_err(text);
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn distances_are_those_of_levenshtein() {
+    for (one, other, expected) in [
+        ("", "abc", 3),
+        ("abc", "", 3),
+        ("kitten", "sitting", 3),
+        ("listen", "listen", 0),
+        ("ab", "ba", 2),
+    ] {
+        assert_eq!(distance(one, other), expected, "{one} {other}");
+    }
+}
+
+#[test]
+fn flags_that_do_not_fit_together_are_refused() {
+    for (flags, expected) in [
+        (&["--cert", "c"][..], "belong together"),
+        (&[], "needs a certificate"),
+        (
+            &["--self-signed", "--cert", "c", "--key", "k"],
+            "makes a certificate",
+        ),
+        (
+            &[
+                "--self-signed",
+                "--experiment",
+                "four-arms",
+                "--congestion",
+                "cubic",
+            ],
+            "says itself",
+        ),
+        (
+            &["--self-signed", "--log", "x", "--access-log", "x"],
+            "a file each",
+        ),
+        (&["--self-signed", "--log-rotate", "1MB"], "is for a --log"),
+        (&["--self-signed", "--no-generated"], "nothing to serve"),
+    ] {
+        let error = merged("", flags)
+            .expect("flags")
+            .validate()
+            .expect_err(expected);
+        let Failure::Usage(error) = error else {
+            panic!("{error:?}");
+        };
+        assert!(error.contains(expected), "{error}");
+    }
+}

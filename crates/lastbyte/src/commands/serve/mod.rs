@@ -1,0 +1,527 @@
+//! `lastbyte serve`: a directory, and objects by their size, over HTTP/1.1, 2 and 3.
+//!
+//! Owns: what is done with flags and files, signals, what is said to the operator. What is served, and how, is
+//! `lastbyte_server`'s.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the environment is read where arguments are"
+)]
+
+mod arguments;
+mod config;
+
+use std::{
+    ffi::OsString,
+    fmt::Write as _,
+    io::Write,
+    net::SocketAddr,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use lastbyte_congestion::{Spec, Time};
+use lastbyte_http3 as http3;
+use lastbyte_quic::{connection::Config, endpoint::RetryPolicy, path::MtuConfig, trace::Trace};
+use lastbyte_record::qlog::{Dialect, Header, Qlog};
+use lastbyte_server::{
+    Arm, Arms, Handler, Identity, LogWriter, Server, Settings, Site,
+    access::AccessLog,
+    log::{LogSettings, LogThread},
+    proxy::Proxy,
+    server::Report,
+};
+use lastbyte_sim::experiment::Experiment;
+use lastbyte_udp::{Steering, socket::loopback};
+use lastbyte_wire::Side;
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+use tokio::{
+    runtime,
+    signal::unix::{Signal, SignalKind, signal},
+    sync::oneshot,
+};
+
+pub(crate) use self::arguments::Arguments;
+use self::arguments::Retry;
+use crate::{failure::Failure, files};
+
+/// Serves until it is told to end.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let loaded = load(arguments)?;
+    let arguments = &loaded;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Run(format!("cannot start: {error}")))?;
+    // Before anything else, so that nobody who is told to wait for us is left behind.
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::listen()
+            .map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?
+    };
+    let mut settings = settings(arguments)?;
+    let hash = settings.identity.public_key_hash();
+    Server::check(&settings).map_err(Failure::usage)?;
+    if arguments.check {
+        say("all of it can be\n")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut logs = Vec::new();
+    settings.log = start_log(arguments, arguments.log.as_deref(), &mut logs)?;
+    let access = start_log(arguments, arguments.access_log.as_deref(), &mut logs)?;
+    settings.access = access.map(|writer| AccessLog::new(writer, arguments.access_format()));
+    settings.key_log = key_log(arguments)?;
+    settings.trace = arguments.qlog.as_deref().map(qlogs).transpose()?;
+    let server = Server::start(settings).map_err(Failure::run)?;
+    say(&greeting(arguments, &server, hash.as_deref()))?;
+
+    runtime.block_on(async {
+        while signals.next().await == Word::Reload {
+            let told = match reload(arguments, &server) {
+                Ok(what) => format!("read again: {what}\n"),
+                Err(Failure::Usage(why) | Failure::Run(why)) => {
+                    format!("error: {why}\nall stays as it was\n")
+                }
+                Err(Failure::BrokenPipe) => String::new(),
+            };
+            let _ = say(&told);
+        }
+    });
+    say("ending\n")?;
+    let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
+    let code = farewell(&report)?;
+    for (thread, path) in logs {
+        finish_log(thread, &path)?;
+    }
+    Ok(code)
+}
+
+/// The flags, with those of their file.
+fn load(arguments: &Arguments) -> Result<Arguments, Failure> {
+    let loaded = match &arguments.config {
+        None => arguments.clone(),
+        Some(path) => {
+            // Behind the binary's name and the command's.
+            let command_line: Vec<OsString> = std::env::args_os().skip(2).collect();
+            config::read(path, &command_line)?
+        }
+    };
+    loaded.validate()?;
+    Ok(loaded)
+}
+
+/// What answers requests.
+fn handler(arguments: &Arguments) -> Result<Arc<dyn Handler>, Failure> {
+    if let Some(upstream) = &arguments.proxy {
+        let tls = if upstream.is_secure {
+            Some(proxy_tls(arguments.proxy_ca.as_deref())?)
+        } else {
+            None
+        };
+        let threads = arguments
+            .workers
+            .or_else(|| thread::available_parallelism().ok())
+            .map_or(1, NonZeroUsize::get);
+        let proxy = Proxy::new(upstream.clone(), tls, arguments.proxy_limits(), threads)
+            .map_err(|error| Failure::Run(format!("cannot start: {error}")))?;
+        return Ok(Arc::new(proxy));
+    }
+    let site = match &arguments.directory {
+        None => Site::generated(),
+        Some(path) => Site::directory(path).map_err(|error| {
+            Failure::Usage(format!("cannot serve `{}`: {error}", path.display()))
+        })?,
+    };
+    let mut site = site
+        .with_generated(!arguments.no_generated)
+        .with_listings(arguments.listing)
+        .with_hidden(arguments.hidden);
+    for (name, value) in &arguments.header {
+        site = site.with_field(name, value);
+    }
+    Ok(Arc::new(site))
+}
+
+/// Whom a server behind may be vouched for by.
+fn proxy_tls(authority: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, Failure> {
+    let mut roots = rustls::RootCertStore::empty();
+    match authority {
+        Some(path) => {
+            let pem = files::read(path).map_err(Failure::Usage)?;
+            for certificate in CertificateDer::pem_slice_iter(&pem) {
+                let unfit = |what: &dyn std::fmt::Display| {
+                    Failure::Usage(format!("cannot use `{}`: {what}", path.display()))
+                };
+                let certificate = certificate.map_err(|error| unfit(&error))?;
+                roots.add(certificate).map_err(|error| unfit(&error))?;
+            }
+            if roots.is_empty() {
+                return Err(Failure::Usage(format!(
+                    "cannot use `{}`: it holds no certificate in PEM",
+                    path.display()
+                )));
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(Failure::run)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// What is served and how, but for files that are written.
+fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+    let handler = handler(arguments)?;
+    let (arms, experiment) = arms(arguments)?;
+    let identity = identity(arguments)?;
+    let mut settings = Settings::new(arguments.listen, identity, arms, handler);
+    settings.versions = arguments.versions();
+    settings.plain = arguments.http_listen;
+    settings.metrics = arguments.metrics;
+    settings.workers = arguments.workers;
+    settings.ticket_keys = ticket_keys(arguments)?;
+    settings.experiment = experiment;
+    settings.retry = match arguments.retry {
+        Retry::Always => RetryPolicy::Always,
+        Retry::Load => RetryPolicy::UnderLoad { handshakes: 500 },
+        Retry::Never => RetryPolicy::Never,
+    };
+    settings.takes_zero_rtt = !arguments.no_0rtt;
+    settings.server_id = arguments.server_id;
+    settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
+    settings.tcp = arguments.tcp_limits();
+    settings.http3 = http3::Config {
+        field_section_size_max: arguments.head_size,
+        ..http3::Config::default()
+    };
+    Ok(settings)
+}
+
+/// Reads again what can be changed while connections go on. All of it is looked at before any of it counts.
+fn reload(arguments: &Arguments, server: &Server) -> Result<String, Failure> {
+    let arguments = load(arguments)?;
+    let mut what = vec!["arms"];
+    let (arms, _) = arms(&arguments)?;
+    let keys = ticket_keys(&arguments)?;
+    if let Some(keys) = &keys {
+        Server::check_ticket_keys(keys).map_err(Failure::usage)?;
+    }
+    // One that was made for the occasion stays.
+    if !arguments.self_signed {
+        server
+            .set_identity(&identity(&arguments)?)
+            .map_err(Failure::usage)?;
+        what.push("certificate");
+    }
+    if let Some(keys) = &keys {
+        server.set_ticket_keys(keys).map_err(Failure::usage)?;
+        what.push("ticket keys");
+    }
+    server.set_arms(arms);
+    Ok(what.join(", "))
+}
+
+/// What an operator says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    End,
+    Reload,
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Word {
+        tokio::select! {
+            _ = self.interrupt.recv() => Word::End,
+            _ = self.terminate.recv() => Word::End,
+            _ = self.hangup.recv() => Word::Reload,
+        }
+    }
+}
+
+/// Ends in peace, or at once if it is said a second time.
+async fn end(server: Server, limit: Duration, signals: &mut Signals) -> Result<Report, Failure> {
+    let (tell, told) = oneshot::channel();
+    thread::Builder::new()
+        .name("ending".into())
+        .spawn(move || {
+            let _ = tell.send(server.shut_down(limit));
+        })
+        .map_err(|error| Failure::Run(format!("cannot end in peace: {error}")))?;
+    tokio::pin!(told);
+    loop {
+        tokio::select! {
+            report = &mut told => {
+                return report.map_err(|_| Failure::Run("the server failed while it ended".into()));
+            }
+            word = signals.next() => {
+                if word == Word::End {
+                    std::process::exit(130);
+                }
+            }
+        }
+    }
+}
+
+/// Says what was done.
+fn farewell(report: &Report) -> Result<ExitCode, Failure> {
+    let (quic, tcp) = (&report.statistics, &report.tcp);
+    let mut farewell = format!(
+        "HTTP/3: {} connections, {} requests ({} as 0-RTT)\n",
+        quic.accepted, quic.requests, quic.early_requests
+    );
+    let _ = writeln!(
+        farewell,
+        "HTTP/1.1 and 2: {} connections, {} and {} requests",
+        tcp.accepted, tcp.requests_http1, tcp.requests_http2
+    );
+    let mut code = ExitCode::SUCCESS;
+    for (number, worker) in report.workers.iter().enumerate() {
+        match worker {
+            Ok(counted) => {
+                let _ = writeln!(
+                    farewell,
+                    "worker {number}: {} datagrams in {} calls received, {} in {} sent, {} handed over, {} of them lost",
+                    counted.datagrams_received,
+                    counted.receives,
+                    counted.datagrams_sent,
+                    counted.sends,
+                    counted.handed_over,
+                    counted.handovers_lost
+                );
+            }
+            Err(error) => {
+                let _ = writeln!(farewell, "error: worker {number}: {error}");
+                code = ExitCode::FAILURE;
+            }
+        }
+    }
+    say(&farewell)?;
+    Ok(code)
+}
+
+fn start_log(
+    arguments: &Arguments,
+    path: Option<&Path>,
+    threads: &mut Vec<(LogThread, PathBuf)>,
+) -> Result<Option<LogWriter>, Failure> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    let settings = LogSettings {
+        rotate_at: arguments.log_rotate,
+        keep: arguments.log_keep,
+    };
+    let (writer, thread) = lastbyte_server::log::start(path, settings)
+        .map_err(|error| files::cannot_write(path, &error))?;
+    threads.push((thread, path.to_owned()));
+    Ok(Some(writer))
+}
+
+fn ticket_keys(arguments: &Arguments) -> Result<Option<Vec<u8>>, Failure> {
+    let read = arguments.ticket_keys.as_deref().map(files::read);
+    read.transpose().map_err(Failure::Usage)
+}
+
+/// Talk goes to stderr.
+fn say(text: &str) -> Result<(), Failure> {
+    let mut stderr = std::io::stderr().lock();
+    stderr
+        .write_all(text.as_bytes())
+        .map_err(|error| Failure::stdout(&error))
+}
+
+fn finish_log(thread: LogThread, path: &Path) -> Result<(), Failure> {
+    let (statistics, error) = thread.finish();
+    let lost = statistics.dropped + statistics.failed;
+    match error {
+        Some(error) => Err(Failure::Run(format!(
+            "{lost} of {} lines could not be written to `{}`: {error}",
+            statistics.written + lost,
+            path.display()
+        ))),
+        None if lost > 0 => Err(Failure::Run(format!(
+            "{lost} of {} lines were lost: they came faster than `{}` could be written",
+            statistics.written + lost,
+            path.display()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
+    if let (Some(certificates), Some(key)) = (&arguments.cert, &arguments.key) {
+        return Identity::read(certificates, key).map_err(Failure::usage);
+    }
+    let days = lastbyte_driver::Clock::since_epoch().as_secs() / 86_400;
+    Identity::self_signed(&arguments.name, days.cast_signed()).map_err(Failure::usage)
+}
+
+/// The arms, and the experiment's name.
+fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
+    let config = |spec: Spec| {
+        let mut config = Config::new(spec);
+        config.versions.clone_from(&arguments.quic_version);
+        config.mtu = MtuConfig {
+            maximum: arguments.mtu,
+            ..MtuConfig::default()
+        };
+        Arc::new(config)
+    };
+    let (arms, name) = match &arguments.experiment {
+        None => {
+            let mut text = arguments.congestion.clone();
+            if let Some(startup) = &arguments.startup {
+                text = format!("{startup}:congestion={text}");
+            }
+            let spec: Spec = text.parse().map_err(Failure::usage)?;
+            let arm = Arm {
+                name: text,
+                share: 1.0,
+                config: config(spec),
+            };
+            (vec![arm], None)
+        }
+        Some(name) => {
+            let experiment = experiment(name)?;
+            let arms = experiment.arms.into_iter().map(|arm| Arm {
+                name: arm.name,
+                share: arm.share,
+                config: config(arm.spec),
+            });
+            (arms.collect(), Some(experiment.name))
+        }
+    };
+    let mut arms = Arms::new(arms)
+        .ok_or_else(|| Failure::Usage("an experiment's shares are numbers above 0".into()))?;
+    if arguments.sticky {
+        arms = arms.sticky(name.as_deref().unwrap_or_default());
+    }
+    Ok((arms, name))
+}
+
+fn experiment(name: &str) -> Result<Experiment, Failure> {
+    if name == "four-arms" {
+        return Ok(Experiment::four_arms());
+    }
+    let path = Path::new(name);
+    let text = files::read_text(path).map_err(Failure::Usage)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    Experiment::parse_with(&text, &mut |name| files::read_text(&folder.join(name)))
+        .map_err(|error| Failure::Usage(format!("`{name}`: {error}")))
+}
+
+type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Where secrets go: the file of `--keylog`, or of SSLKEYLOGFILE.
+fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
+    let named = arguments.keylog.clone();
+    let Some(path) = named.or_else(|| std::env::var_os("SSLKEYLOGFILE").map(PathBuf::from)) else {
+        return Ok(None);
+    };
+    let file = files::append(&path)?;
+    let file = Mutex::new(file);
+    Ok(Some(Arc::new(move |line: &str| {
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        // A debugger's file that is full is no reason to fail a handshake.
+        let _ = writeln!(file, "{line}");
+    })))
+}
+
+type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;
+
+fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
+    files::create_folder(folder)?;
+    let folder = folder.to_owned();
+    Ok(Arc::new(move |number, now| {
+        let file = files::create(&folder.join(format!("{number}_server.sqlog"))).ok()?;
+        let header = Header {
+            dialect: Dialect::V03,
+            title: format!("connection {number}"),
+            vantage_point: Side::Server,
+            group_id: number.to_string(),
+        };
+        let (qlog, _health) = Qlog::new(&header, now, file);
+        Some(Box::new(qlog) as Box<dyn Trace>)
+    }))
+}
+
+/// What is said when it listens: last of all, so that who waits for it can begin.
+fn greeting(arguments: &Arguments, server: &Server, hash: Option<&str>) -> String {
+    let address = server.address();
+    let mut text = String::new();
+    let mut missing = Vec::new();
+    if let Some((capabilities, steering)) = server.capabilities() {
+        if capabilities.send_segments == 1 {
+            missing.push("segmentation offload (GSO): one system call for each datagram sent");
+        }
+        if capabilities.receive_segments == 1 {
+            missing.push("receive offload (GRO)");
+        }
+        if server.workers() > 1 && steering == Steering::ByAddress {
+            missing.push(
+                "steering by connection ID: clients whose address changes are handed from worker to worker",
+            );
+        }
+    }
+    for what in missing {
+        let _ = writeln!(text, "this system lacks {what}");
+    }
+    if let Some(hash) = hash.filter(|_| arguments.self_signed) {
+        let reached = loopback(address);
+        let port = reached.port();
+        let _ = write!(
+            text,
+            "trust this certificate:\n  lastbyte get -k https://localhost:{port}/1m -o /dev/null\n  chromium \
+             --origin-to-force-quic-on=localhost:{port} --ignore-certificate-errors-spki-list={hash} \
+             '--host-resolver-rules=MAP localhost {}' https://localhost:{port}/\n",
+            host(reached)
+        );
+    }
+    if let Some(address) = server.plain_address() {
+        let _ = writeln!(text, "leading from http to https on {address}");
+    }
+    if let Some(address) = server.metrics_address() {
+        let _ = writeln!(text, "telling metrics and health on {address}");
+    }
+    let versions = server.versions();
+    let count = server.workers();
+    let plural = if count == 1 { "" } else { "s" };
+    let workers = match count {
+        0 => String::new(),
+        count => format!(", {count} worker{plural}"),
+    };
+    let _ = writeln!(text, "listening on {address} ({versions}{workers})");
+    text
+}
+
+fn host(address: SocketAddr) -> String {
+    match address {
+        SocketAddr::V4(address) => address.ip().to_string(),
+        SocketAddr::V6(address) => format!("[{}]", address.ip()),
+    }
+}

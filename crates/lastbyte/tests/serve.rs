@@ -1,0 +1,300 @@
+//! `lastbyte serve` as people run it, and as they misuse it.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "what a command reads and writes is files"
+)]
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    process::{Child, ChildStderr, Command, Output, Stdio},
+};
+
+const PAGE: &str = include_str!("../../../docs/serve.md");
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+fn lastbyte(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("SSLKEYLOGFILE")
+        .output()
+        .expect("the binary runs")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A server that runs until it is told to end.
+struct Serving {
+    child: Child,
+    lines: BufReader<ChildStderr>,
+    said: String,
+    port: u16,
+}
+
+impl Serving {
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(["serve", "--listen", "127.0.0.1:0", "--workers", "1"])
+            .args(arguments)
+            .current_dir(folder)
+            .env_remove("SSLKEYLOGFILE")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let lines = BufReader::new(child.stderr.take().expect("its stderr"));
+        let mut serving = Self {
+            child,
+            lines,
+            said: String::new(),
+            port: 0,
+        };
+        let line = serving.until("listening on ");
+        let address = line.split(' ').nth(2).expect("an address");
+        let port = address.rsplit(':').next().expect("a port");
+        serving.port = port.parse().expect("a number");
+        serving
+    }
+
+    /// Reads what it says up to a line that begins so.
+    fn until(&mut self, begin: &str) -> String {
+        loop {
+            let mut line = String::new();
+            let count = self.lines.read_line(&mut line).expect("text");
+            assert!(count > 0, "no `{begin}` in: {}", self.said);
+            self.said.push_str(&line);
+            if line.starts_with(begin) {
+                return line;
+            }
+        }
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([signal, &id]).status();
+        assert!(status.expect("kill runs").success());
+    }
+
+    /// Ends it as an operator would. Its exit code, and all it said.
+    fn end(mut self) -> (i32, String) {
+        self.signal("-TERM");
+        self.lines.read_to_string(&mut self.said).expect("text");
+        let status = self.child.wait().expect("it ends");
+        (status.code().expect("an exit code"), self.said)
+    }
+
+    fn get(&self, folder: &Path, path: &str, arguments: &[&str]) -> Output {
+        let url = format!("https://localhost:{}{path}", self.port);
+        let mut all = vec!["get", "-k", &url];
+        all.extend(arguments);
+        lastbyte(folder, &all)
+    }
+}
+
+#[test]
+fn a_directory_is_served_until_it_is_enough() {
+    let folder = folder("serve-directory");
+    fs::write(folder.join("hello.txt"), "hello").expect("room");
+    let flags = [
+        "--self-signed",
+        "--log",
+        "log",
+        "--access-log",
+        "access",
+        "--drain",
+        "60s",
+        ".",
+    ];
+    let serving = Serving::start(&folder, &flags);
+    let whole = serving.get(&folder, "/hello.txt", &["-i"]);
+    let text = String::from_utf8_lossy(&whole.stdout).into_owned();
+    assert!(
+        text.starts_with("HTTP/3 200") && text.ends_with("\r\n\r\nhello"),
+        "{text}{}",
+        stderr(&whole)
+    );
+    assert!(
+        text.contains("content-type: text/plain\r\n") && text.contains("etag: "),
+        "{text}"
+    );
+    let part = serving.get(&folder, "/hello.txt", &["-H", "range: bytes=1-2"]);
+    assert_eq!(part.stdout, b"el", "{}", stderr(&part));
+    let posted = serving.get(&folder, "/hello.txt", &["-i", "-d", "x=1"]);
+    assert!(
+        posted.stdout.starts_with(b"HTTP/3 405"),
+        "{}",
+        stderr(&posted)
+    );
+    let (code, said) = serving.end();
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("(HTTP/1.1, HTTP/2, HTTP/3, 1 worker)"),
+        "{said}"
+    );
+    assert!(said.contains("HTTP/3: 3 connections, 3 requests"), "{said}");
+    let access = fs::read_to_string(folder.join("access")).expect("a log");
+    assert_eq!(access.lines().count(), 3, "{access}");
+    // Whether a line is `complete` hangs on what the client acknowledges before it closes.
+    let mut statuses = Vec::new();
+    for line in access.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(line["http"], "HTTP/3");
+        assert_eq!(line["path"], "/hello.txt");
+        statuses.push(line["status"].as_u64().expect("a number"));
+    }
+    assert_eq!(statuses, [200, 206, 405]);
+    let log = fs::read_to_string(folder.join("log")).expect("a log");
+    assert_eq!(log.lines().count(), 3);
+}
+
+#[test]
+fn certificates_keys_and_arms_are_read_again() {
+    let folder = folder("serve-reload");
+    let make = || {
+        let rcgen::CertifiedKey { cert, signing_key } =
+            rcgen::generate_simple_self_signed(vec!["localhost".to_owned()])
+                .expect("a certificate");
+        fs::write(folder.join("cert.pem"), cert.pem()).expect("room");
+        fs::write(folder.join("key.pem"), signing_key.serialize_pem()).expect("room");
+    };
+    make();
+    fs::copy(folder.join("cert.pem"), folder.join("old.pem")).expect("room");
+    let line = "0123456789abcdef".repeat(4);
+    fs::write(folder.join("tickets"), &line).expect("room");
+    let config = "cert = \"cert.pem\"\nkey = \"key.pem\"\nticket-keys = \"tickets\"\n";
+    fs::write(folder.join("serve.toml"), config).expect("room");
+    let mut serving = Serving::start(&folder, &["--config", "serve.toml"]);
+    let url = format!("https://localhost:{}/3", serving.port);
+    let get = |trusted: &str| {
+        lastbyte(&folder, &["get", "--cacert", trusted, &url])
+            .status
+            .success()
+    };
+    assert!(get("old.pem"));
+    make();
+    serving.signal("-HUP");
+    let told = serving.until("read again");
+    assert!(told.contains("arms, certificate, ticket keys"), "{told}");
+    assert!(!get("old.pem") && get("cert.pem"));
+    // What cannot be used changes nothing.
+    fs::write(folder.join("tickets"), "xyz").expect("room");
+    serving.signal("-HUP");
+    let told = serving.until("error");
+    assert!(told.contains("cannot use the ticket keys"), "{told}");
+    assert!(get("cert.pem"));
+    assert_eq!(serving.end().0, 0);
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_served() {
+    let folder = folder("serve-wrong");
+    fs::write(folder.join("empty"), "").expect("room");
+    fs::write(folder.join("serve.toml"), "\nlistening = \"x\"\n").expect("room");
+    for (flags, code, expected) in [
+        (
+            &["--self-signed", "nowhere"][..],
+            2,
+            "cannot serve `nowhere`",
+        ),
+        (
+            &["--cert", "empty", "--key", "empty"],
+            2,
+            "cannot read `empty`: it holds no certificate",
+        ),
+        (
+            &["--cert", "nowhere", "--key", "empty"],
+            2,
+            "cannot read `nowhere`",
+        ),
+        (&["--config", "nowhere"], 2, "cannot read `nowhere`"),
+        (
+            &["--config", "serve.toml"],
+            2,
+            "`serve.toml` line 2: there is no key `listening`; did you mean `listing`?",
+        ),
+        (
+            &["--self-signed", "--ticket-keys", "empty"],
+            2,
+            "there is no ticket key",
+        ),
+        (
+            &["--self-signed", "--experiment", "nowhere"],
+            2,
+            "cannot read `nowhere`",
+        ),
+        (
+            &["--self-signed", "--header", "x"],
+            2,
+            "a field is `name: value`",
+        ),
+        (
+            &["--self-signed", "--listen", "192.0.2.1:1"],
+            1,
+            "cannot listen on `192.0.2.1:1`",
+        ),
+        (
+            &["--self-signed", "--log", "nowhere/log"],
+            1,
+            "cannot write `nowhere/log`",
+        ),
+        (&["--self-signed", "--check"], 0, "all of it can be"),
+    ] {
+        let mut all = vec!["serve"];
+        all.extend(flags);
+        let output = lastbyte(&folder, &all);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{flags:?}: {said}");
+        assert!(said.contains(expected), "{flags:?}: {said}");
+    }
+}
+
+#[test]
+fn a_log_on_a_full_disk_is_told_at_the_end() {
+    let folder = folder("serve-full");
+    let serving = Serving::start(&folder, &["--self-signed", "--access-log", "/dev/full"]);
+    assert!(
+        serving
+            .get(&folder, "/100", &["-o", "/dev/null"])
+            .status
+            .success()
+    );
+    let (code, said) = serving.end();
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("1 of 1 lines could not be written to `/dev/full`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_page_knows_every_flag() {
+    let output = lastbyte(&folder("serve-page"), &["serve", "--help"]);
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut count = 0;
+    for word in help.split([' ', '\n', ',']) {
+        if let Some(flag) = word.strip_prefix("--")
+            && let flag = flag.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())
+            && flag.starts_with(|c: char| c.is_ascii_lowercase())
+            && flag != "help"
+        {
+            assert!(
+                PAGE.contains(&format!("`--{flag}")),
+                "docs/serve.md does not know --{flag}"
+            );
+            count += 1;
+        }
+    }
+    assert!(count > 35, "{count} flags");
+}
