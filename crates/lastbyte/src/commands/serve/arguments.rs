@@ -135,6 +135,9 @@ pub(crate) struct Arguments {
     /// The largest UDP payload that is tried, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u16).range(1200..=65_000), help_heading = "Transport")]
     pub(super) mtu: u16,
+    /// The UDP payload to begin with, in bytes, which initial windows count in too. More than 1200 fails on paths that carry less
+    #[arg(long, value_name = "BYTES", default_value_t = 1200, value_parser = clap::value_parser!(u16).range(1200..=65_000), help_heading = "Transport")]
+    pub(super) initial_mtu: u16,
     /// The byte of connection IDs by which a load balancer finds this server
     #[arg(
         long,

@@ -387,8 +387,8 @@ fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
         let mut config = Config::new(spec);
         config.versions.clone_from(&arguments.quic_version);
         config.mtu = MtuConfig {
-            maximum: arguments.mtu,
-            ..MtuConfig::default()
+            initial: arguments.initial_mtu,
+            maximum: arguments.mtu.max(arguments.initial_mtu),
         };
         Arc::new(config)
     };
@@ -437,10 +437,16 @@ fn experiment(name: &str) -> Result<Experiment, Failure> {
 
 type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// The file that the environment names; an empty name is none.
+fn key_log_of_environment() -> Option<PathBuf> {
+    let named = std::env::var_os("SSLKEYLOGFILE")?;
+    (!named.is_empty()).then(|| named.into())
+}
+
 /// Where secrets go: the file of `--keylog`, or of SSLKEYLOGFILE.
 fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
     let named = arguments.keylog.clone();
-    let Some(path) = named.or_else(|| std::env::var_os("SSLKEYLOGFILE").map(PathBuf::from)) else {
+    let Some(path) = named.or_else(key_log_of_environment) else {
         return Ok(None);
     };
     let file = files::append(&path)?;
