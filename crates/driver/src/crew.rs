@@ -41,6 +41,16 @@ pub(super) struct Commands<C> {
     commands: Receiver<C>,
 }
 
+/// What is said to a worker by itself: one end for the others, one for it.
+pub(super) fn hotline<C>(waiter: &Waiter) -> (Remote<C>, Commands<C>) {
+    let (sender, receiver) = sync_channel(COMMANDS_MAX);
+    let remote = Remote {
+        commands: sender,
+        waker: waiter.waker(),
+    };
+    (remote, Commands { commands: receiver })
+}
+
 impl<C> Commands<C> {
     pub(super) fn next(&self) -> Option<C> {
         self.commands.try_recv().ok()
@@ -75,12 +85,8 @@ impl<C: Send + 'static> Crew<C> {
         };
         let all = sockets.into_iter().zip(waiters).zip(links).enumerate();
         for (number, ((socket, waiter), (outlets, inlet))) in all {
-            let (sender, receiver) = sync_channel(COMMANDS_MAX);
-            let commands = Commands { commands: receiver };
-            crew.remotes.push(Remote {
-                commands: sender,
-                waker: waiter.waker(),
-            });
+            let (remote, commands) = hotline(&waiter);
+            crew.remotes.push(remote);
             let make = make.clone();
             let work = move || {
                 let (endpoint, application) = make(number)?;

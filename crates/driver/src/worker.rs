@@ -21,7 +21,7 @@ use lastbyte_udp::{Batch, Ecn, Ready, SendError, Socket, Waiter, sharpen_timers}
 use super::{
     application::{Application, Datagram},
     clock::Clock,
-    crew::Commands,
+    crew::{Commands, Remote, hotline},
     handover::{Handed, Inlet, Outlets},
 };
 
@@ -134,6 +134,13 @@ impl<A: Application> Worker<A> {
             inlet: None,
             commands: None,
         })
+    }
+
+    /// Speaks to this worker from other threads, as long as it is not asked for another.
+    pub fn remote(&mut self) -> Remote<A::Command> {
+        let (remote, commands) = hotline(&self.waiter);
+        self.commands = Some(commands);
+        remote
     }
 
     pub(super) fn of_crew(
