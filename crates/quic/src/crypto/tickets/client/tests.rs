@@ -120,6 +120,31 @@ fn a_saved_session_brings_0rtt_in_another_process_days_later() {
     }
 }
 
+/// A client that comes back again and again, each time as another process and to another server of the fleet, after anything
+/// from a moment to a week.
+#[test]
+fn of_100_returns_within_a_week_98_send_0rtt() {
+    const RETURNS: u32 = 300;
+    let fleet = Fleet::new();
+    let mut left_behind = first_run(&fleet, &[1]);
+    let mut early = 0;
+    // Any odd sequence does: the same in each run.
+    let mut state = 1u64;
+    for _ in 0..RETURNS {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        // As many short gaps as long ones: 1 s to 7 days are 19 doublings.
+        let longest = Duration::from_secs(1 << (1 + (state >> 32) % 19));
+        let share = (state >> 40) as u32 & 0xff;
+        let gap = (longest * share / 256).min((7 * DAY).saturating_sub(Duration::from_secs(1)));
+        fleet.clock.pass(gap);
+        let (client, store) = new_process(&fleet, &left_behind);
+        let came = connect(&client, &fleet.plain_server(&[1]));
+        early += u32::from(came == Kind::Early);
+        left_behind = saved(&store);
+    }
+    assert!(early * 100 >= RETURNS * 98, "{early} of {RETURNS}");
+}
+
 #[test]
 fn all_cipher_suites_and_versions_can_be_saved() {
     for (suite, name) in SUITES {
