@@ -1,7 +1,10 @@
 //! What is to be fetched, and what came of it.
 
-use core::{fmt, time::Duration};
-use std::{io, sync::Arc};
+use core::fmt;
+use std::{
+    io::Read,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use lastbyte_http3::Fields;
 use lastbyte_quic::{
@@ -9,22 +12,78 @@ use lastbyte_quic::{
     stream::{Source, SourceError},
 };
 
-use crate::Url;
+use crate::{Failure, Url, Version, follow::Follow};
 
-/// What is sent with a request. It can be read again, so that a request can be sent again.
-pub type Upload = Arc<dyn Source + Sync>;
+/// What is sent with a request.
+#[derive(Clone)]
+pub enum Upload {
+    /// It can be read again, so that a request can be sent again. Its length becomes the `content-length`.
+    Source(Arc<dyn Source + Sync>),
+    /// Of unknown length, read once, in a thread of its own.
+    Stream(Stream),
+}
 
-/// One request.
+/// A stream that can be read once.
+#[derive(Clone)]
+pub struct Stream(Arc<Mutex<Option<Box<dyn Read + Send>>>>);
+
+impl Upload {
+    /// Bytes, or whatever else can be read again.
+    pub fn source(source: impl Source + Sync + 'static) -> Self {
+        Self::Source(Arc::new(source))
+    }
+
+    /// Something that is read as it is sent.
+    pub fn stream(reader: impl Read + Send + 'static) -> Self {
+        Self::Stream(Stream(Arc::new(Mutex::new(Some(Box::new(reader))))))
+    }
+
+    /// How many bytes there are, if that is known.
+    #[must_use]
+    pub fn len(&self) -> Option<u64> {
+        match self {
+            Self::Source(source) => Some(source.len()),
+            Self::Stream(_) => None,
+        }
+    }
+
+    /// Whether it is known that there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == Some(0)
+    }
+}
+
+impl Stream {
+    /// What is to be read; `None` from the second time on.
+    pub(crate) fn take(&self) -> Option<Box<dyn Read + Send>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// One request, and what is to be done with its response.
 #[derive(Clone)]
 pub struct Fetch {
-    /// Of what.
+    /// Of what. Its credentials become an `authorization` (RFC 7617), unless there is one in the fields.
     pub url: Url,
     /// The method.
     pub method: String,
+    /// Whether it was asked for by name, and not chosen for the rest: then it stays as it is after redirects.
+    pub is_method_fixed: bool,
     /// The fields, without those that follow from the rest.
     pub fields: Fields,
-    /// What is sent with it; its length becomes the `content-length`.
+    /// What is sent with it.
     pub upload: Option<Upload>,
+    /// Whether redirects are followed, and how. Default: no.
+    pub follow: Option<Follow>,
+    /// Whether compressed content is asked for and decompressed (RFC 9110 §8.4). Default: no.
+    pub is_decoded: bool,
+    /// Whether a status of 400 or more is a failure at once, and its body not kept. Default: no.
+    pub refuses_errors: bool,
+    /// From which byte on it is to come, as the rest is there already (RFC 9110 §14). Default: all.
+    pub resume_from: Option<u64>,
+    /// How large the body may be, in bytes. Default: without end.
+    pub size_max: Option<u64>,
 }
 
 impl Fetch {
@@ -34,8 +93,14 @@ impl Fetch {
         Self {
             url,
             method: "GET".to_owned(),
+            is_method_fixed: false,
             fields: Fields::new(),
             upload: None,
+            follow: None,
+            is_decoded: false,
+            refuses_errors: false,
+            resume_from: None,
+            size_max: None,
         }
     }
 
@@ -52,8 +117,23 @@ impl fmt::Debug for Fetch {
     }
 }
 
+impl fmt::Debug for Upload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.len() {
+            Some(len) => write!(f, "Source({len} bytes)"),
+            None => f.write_str("Stream"),
+        }
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stream")
+    }
+}
+
 /// An upload as the transport wants it.
-pub(crate) struct SharedSource(pub(crate) Upload);
+pub(crate) struct SharedSource(pub(crate) Arc<dyn Source + Sync>);
 
 impl Source for SharedSource {
     fn len(&self) -> u64 {
@@ -65,13 +145,21 @@ impl Source for SharedSource {
     }
 }
 
-/// When what happened to a fetch. What did not happen is `None`.
+/// When what happened to a fetch; of several requests, as with redirects, to the last. What did not happen is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// When its turn came.
     pub begin: Option<Time>,
+    /// When the last redirect was over, and the request that counts began.
+    pub redirected: Option<Time>,
+    /// When the name began to be resolved, if it was the first to need it.
+    pub lookup: Option<Time>,
+    /// When it was resolved.
+    pub resolved: Option<Time>,
     /// When the connection that carried it was begun, if it was the first to need it.
     pub connect: Option<Time>,
+    /// When TCP was connected, before TLS. Of QUIC there is no such moment.
+    pub transport: Option<Time>,
     /// When the handshake of that connection was complete.
     pub connected: Option<Time>,
     /// When the request was sent.
@@ -87,92 +175,24 @@ pub struct Timing {
 pub struct Outcome {
     /// The status of the final response, if there was one.
     pub status: Option<u16>,
-    /// How many bytes of body arrived.
+    /// By which version of HTTP it came.
+    pub version: Option<Version>,
+    /// How many bytes of body arrived, as they came.
     pub received: u64,
+    /// How many bytes of body were sent.
+    pub sent: u64,
     /// Which connection carried it, counted from 0.
     pub connection: Option<usize>,
     /// Whether the request went out before the handshake was complete, and the server took it so.
     pub is_early: bool,
     /// How often it was sent again.
     pub retries: u32,
+    /// How many redirects were followed.
+    pub redirects: u32,
+    /// Where they led to, if there were any.
+    pub url: Option<Url>,
     /// When what happened.
     pub timing: Timing,
     /// Why it did not come to its end.
     pub failure: Option<Failure>,
 }
-
-/// Why a fetch did not come to its end.
-#[derive(Debug)]
-pub enum Failure {
-    /// The name has no address.
-    Resolve(String),
-    /// The socket cannot be used, or no address of the host answered.
-    Connect(String),
-    /// The connection took too long to be made.
-    ConnectTimeout(Duration),
-    /// All of it took too long.
-    TimeLimit(Duration),
-    /// The handshake failed.
-    Tls(String),
-    /// The server's certificate is not to be trusted.
-    Certificate(String),
-    /// The request cannot be sent.
-    Request(String),
-    /// The server, or the way to it, failed before there was any of the body.
-    Response(String),
-    /// The same with part of the body there.
-    Partial {
-        /// Why.
-        reason: String,
-        /// Bytes that arrived.
-        received: u64,
-    },
-    /// What was received cannot be kept.
-    Write(io::Error),
-    /// What is to be sent cannot be read.
-    Read,
-    /// Somebody wants no more of it.
-    Interrupted,
-}
-
-impl Failure {
-    /// The same, of another fetch.
-    pub(crate) fn again(&self) -> Self {
-        match self {
-            Self::Resolve(what) => Self::Resolve(what.clone()),
-            Self::Connect(what) => Self::Connect(what.clone()),
-            Self::ConnectTimeout(after) => Self::ConnectTimeout(*after),
-            Self::Tls(what) => Self::Tls(what.clone()),
-            Self::Certificate(what) => Self::Certificate(what.clone()),
-            Self::Interrupted => Self::Interrupted,
-            other => Self::Response(other.to_string()),
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Resolve(what)
-            | Self::Connect(what)
-            | Self::Request(what)
-            | Self::Response(what) => f.write_str(what),
-            Self::ConnectTimeout(after) => {
-                write!(f, "no connection after {} ms", after.as_millis())
-            }
-            Self::TimeLimit(after) => write!(f, "not done after {} ms", after.as_millis()),
-            Self::Tls(what) => write!(f, "the handshake failed: {what}"),
-            Self::Certificate(what) => {
-                write!(f, "the server's certificate is not trusted: {what}")
-            }
-            Self::Partial { reason, received } => {
-                write!(f, "{reason}, with {received} bytes received")
-            }
-            Self::Write(error) => write!(f, "cannot write what was received: {error}"),
-            Self::Read => f.write_str("cannot read what was to be sent"),
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}

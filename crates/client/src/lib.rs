@@ -1,44 +1,71 @@
-//! An HTTP/3 client: many fetches over few connections.
+//! An HTTP client: many fetches over few connections, by HTTP/3, 2 and 1.1.
 //!
-//! [`run`] does a list of fetches and returns what came of each. Bodies go to a [`Listener`] slice by slice, out of the
-//! packets that they came in. What one run learns of servers is kept in a [`Memory`] for the next: sessions for
-//! resumption and 0-RTT, address tokens, settings.
+//! [`run`] does a list of fetches and returns what came of each. Bodies go to a [`Listener`] slice by slice, over HTTP/3 out
+//! of the packets that they came in. What one run learns of servers is kept in a [`Memory`] for the next: sessions for
+//! resumption and 0-RTT, address tokens, settings, alternative services.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`Url`], [`Fetch`], [`Outcome`] | what is to be fetched, and what came of it |
-//! | [`Listener`] | who hears of it |
-//! | [`Settings`], [`Memory`] | what can be set, and what is remembered |
-//! | [`Trust`] | whose certificates are believed |
+//! | [`Url`], [`Fetch`], [`Upload`], [`Outcome`], [`Failure`] | what is to be fetched, and what came of it |
+//! | [`Listener`], [`Head`] | who hears of it |
+//! | [`Settings`], [`Memory`], [`SessionFile`] | what can be set, what is remembered, and how it outlives the process |
+//! | [`Trust`], [`Identity`] | whose certificates are believed, and our own |
+//! | [`AltSvc`] | where else origins are served |
 //! | `resolve` | names to addresses |
+//! | `job`, `follow`, `decode` | one fetch under way: redirects, resumption, decompression |
 //! | [`Client`] | the application on a worker: who is fetched when, over which connection |
-//! | `link` | one connection, and its requests |
-//! | `race`, `scout` | which of several addresses a connection is made to, and at which nobody listens |
+//! | `link`, `tcp` | one connection, and its requests: over QUIC, and over TCP |
+//! | `race`, `scout` | by which way a connection is made, and at which address nobody listens |
+//!
+//! # How it is run
+//!
+//! [`run`] returns when all is done, and calls the listener from the thread that it was called in. A program of tokio's gives
+//! it to `spawn_blocking` and takes the bodies by a channel: `examples/tokio.rs`. Connections over QUIC live in that thread,
+//! those over TCP in one more, which is there only if one is needed.
 //!
 //! # What is bounded
 //!
 //! As many fetches are under way as [`Settings::parallel`] says; the others wait. A body that the listener is slow to take
-//! is held back by flow control. A request is sent again at most [`Settings::retries`] times.
+//! is held back by flow control, over TCP when a megabyte of it is there. A request is sent again at most
+//! [`Settings::retries`] times, redirects are followed as often as [`Follow::max`] says, and what is decompressed may not grow
+//! beyond all measure.
 
 #![forbid(unsafe_code)]
 
+mod alt_svc;
+mod base64;
 mod client;
+mod decode;
+mod failure;
 mod fetch;
+mod follow;
+mod head;
+mod job;
 mod link;
 mod listener;
+mod mailbox;
 mod race;
 mod resolve;
 mod run;
 mod scout;
+mod sessions;
 mod settings;
+mod tcp;
 mod trust;
+mod upload;
 mod url;
 
+pub use alt_svc::{AltSvc, Alternative};
+pub use base64::base64;
 pub use client::Client;
-pub use fetch::{Failure, Fetch, Outcome, Timing, Upload};
-pub use listener::{Handshake, Listener};
-pub use resolve::{Family, Override};
-pub use run::{Lookup, Report, RunError, run};
-pub use settings::{Memory, Settings};
-pub use trust::Trust;
-pub use url::{Origin, Url, UrlError};
+pub use failure::Failure;
+pub use fetch::{Fetch, Outcome, Stream, Timing, Upload};
+pub use follow::Follow;
+pub use head::{Head, Version};
+pub use listener::{Handshake, Listener, Transport};
+pub use resolve::{Answer, Family, Lookup, Override};
+pub use run::{Report, RunError, run};
+pub use sessions::SessionFile;
+pub use settings::{Memory, Settings, Versions};
+pub use trust::{Identity, Trust};
+pub use url::{Origin, Scheme, Url, UrlError};

@@ -1,30 +1,43 @@
-//! One connection, and the requests on it.
+//! One HTTP/3 connection, and the requests on it.
 
-use core::time::Duration;
+use core::{net::SocketAddr, time::Duration};
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
 };
 
+use bytes::Bytes;
 use lastbyte_http3::{self as http3, BodySink};
 use lastbyte_quic::{Time, close::CloseReason};
 use lastbyte_wire::StreamId;
+use rustls::{
+    client::verify_server_name,
+    pki_types::{CertificateDer, ServerName},
+    server::ParsedCertificate,
+};
+use tokio::sync::mpsc;
 
-use crate::{Failure, Listener, Outcome, trust::Verifier};
+use crate::{
+    Failure,
+    job::{Jobs, Stop},
+    trust::Verifier,
+};
 
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) number: usize,
-    /// Which of the client's origins it leads to.
-    pub(crate) origin: usize,
+    /// Which of the client's servers it leads to.
+    pub(crate) server: usize,
     pub(crate) http3: http3::Connection,
     /// The fetches that wait for their turn on it.
     pub(crate) queue: VecDeque<usize>,
     /// Those under way.
     pub(crate) streams: BTreeMap<StreamId, usize>,
-    /// Those whose body could not be kept.
-    pub(crate) refused: Vec<(StreamId, io::Error)>,
+    /// What is sent as it is read.
+    pub(crate) pumps: BTreeMap<StreamId, Pump>,
+    /// Those of which no more is wanted.
+    pub(crate) stopped: Vec<(StreamId, Stop)>,
     /// Whether its handshake is complete.
     pub(crate) is_open: bool,
     /// Whether it takes no more requests.
@@ -32,51 +45,81 @@ pub(crate) struct Link {
     /// When it was begun, until a fetch has been charged for it.
     pub(crate) begin: Option<Time>,
     pub(crate) opened: Option<Time>,
+    /// Who answers.
+    pub(crate) remote: Option<SocketAddr>,
+    /// The server's own certificate, in DER, if it was shown.
+    pub(crate) certificate: Option<Vec<u8>>,
+}
+
+/// An upload of unknown length, on its way from a thread that reads it.
+#[derive(Debug)]
+pub(crate) struct Pump {
+    pub(crate) source: mpsc::Receiver<io::Result<Bytes>>,
+    /// What there was no room for yet.
+    pub(crate) rest: Bytes,
 }
 
 impl Link {
-    pub(crate) fn new(number: usize, origin: usize, now: Time, http3: http3::Connection) -> Self {
+    pub(crate) fn new(number: usize, server: usize, now: Time, http3: http3::Connection) -> Self {
         Self {
             number,
-            origin,
+            server,
             http3,
             queue: VecDeque::new(),
             streams: BTreeMap::new(),
-            refused: Vec::new(),
+            pumps: BTreeMap::new(),
+            stopped: Vec::new(),
             is_open: false,
             is_retired: false,
             begin: Some(now),
             opened: None,
+            remote: None,
+            certificate: None,
         }
     }
 }
 
-/// Hands body to the listener while its packet is at hand.
-pub(crate) struct Bodies<'a> {
-    pub(crate) streams: &'a BTreeMap<StreamId, usize>,
-    pub(crate) refused: &'a mut Vec<(StreamId, io::Error)>,
-    pub(crate) progress: &'a mut [Outcome],
-    pub(crate) listener: &'a mut dyn Listener,
+impl Link {
+    /// Whether what is asked of `host` at one of these addresses can be asked here (RFC 9114 §3.3): the connection leads
+    /// there, and the server's certificate is for that name, too. Who verified the certificate for one name has verified it.
+    pub(crate) fn is_for(&self, host: &str, addresses: &[SocketAddr]) -> bool {
+        let is_ready = self.is_open && !self.is_retired;
+        let leads_there = self.remote.is_some_and(|at| addresses.contains(&at));
+        is_ready
+            && leads_there
+            && self.certificate.as_ref().is_some_and(|certificate| {
+                let certificate = CertificateDer::from(certificate.as_slice());
+                let name = ServerName::try_from(host);
+                let parsed = ParsedCertificate::try_from(&certificate);
+                match (parsed, name) {
+                    (Ok(parsed), Ok(name)) => verify_server_name(&parsed, &name).is_ok(),
+                    _ => false,
+                }
+            })
+    }
 }
 
-impl BodySink for Bodies<'_> {
+/// Hands body on while its packet is at hand.
+pub(crate) struct Bodies<'a, 'b> {
+    pub(crate) streams: &'a BTreeMap<StreamId, usize>,
+    pub(crate) stopped: &'a mut Vec<(StreamId, Stop)>,
+    pub(crate) jobs: &'a mut Jobs<'b>,
+}
+
+impl BodySink for Bodies<'_, '_> {
     fn body(&mut self, stream: StreamId, bytes: &[u8]) -> usize {
-        let Some(&fetch) = self.streams.get(&stream) else {
+        let Some(&job) = self.streams.get(&stream) else {
             return bytes.len();
         };
-        if self.refused.iter().any(|(refused, _)| *refused == stream) {
+        if self.stopped.iter().any(|(stopped, _)| *stopped == stream) {
             return bytes.len();
         }
-        if let Some(progress) = self.progress.get_mut(fetch) {
-            progress.received += bytes.len() as u64;
-        }
-        if let Err(error) = self.listener.on_body(fetch, bytes) {
-            self.refused.push((stream, error));
+        if let Err(stop) = self.jobs.body(job, bytes) {
+            self.stopped.push((stream, stop));
         }
         bytes.len()
     }
 }
-
 /// Why a connection ended, for people.
 pub(crate) fn reason(close: Option<CloseReason>, phrase: &str) -> String {
     let said = if phrase.is_empty() {
@@ -118,10 +161,9 @@ pub(crate) fn handshake_failure(
 ) -> Failure {
     let complaint = verifier.take_complaint();
     match close {
-        Some(CloseReason::Local { code, .. }) if code.tls_alert().is_some() => match complaint {
-            Some(complaint) => Failure::Certificate(complaint),
-            None => Failure::Tls(reason(close, phrase)),
-        },
+        Some(CloseReason::Local { code, .. }) if code.tls_alert().is_some() => {
+            complaint.unwrap_or_else(|| Failure::Tls(reason(close, phrase)))
+        }
         Some(CloseReason::Peer { code }) if code.tls_alert().is_some() => {
             Failure::Tls(reason(close, phrase))
         }

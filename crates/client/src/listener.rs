@@ -3,19 +3,32 @@
 use core::net::SocketAddr;
 use std::io;
 
-use lastbyte_http3::{Fields, Request, Response};
+use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
-use lastbyte_wire::packet::Version;
+use lastbyte_wire::packet;
 
-use crate::{Origin, Outcome};
+use crate::{Head, Origin, Outcome, Version};
+
+/// What carries a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// QUIC of this version, over UDP.
+    Quic(packet::Version),
+    /// TCP.
+    Tcp,
+}
 
 /// What a handshake came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handshake {
     /// Who is at the other end.
     pub remote: SocketAddr,
-    /// The version of QUIC.
+    /// The version of HTTP that is spoken.
     pub version: Version,
+    /// What carries it.
+    pub transport: Transport,
+    /// The version of TLS, as `TLS 1.3`; `None` in clear text.
+    pub tls: Option<&'static str>,
     /// The cipher suite.
     pub cipher_suite: Option<&'static str>,
     /// Whether an earlier session was resumed.
@@ -38,13 +51,13 @@ pub trait Listener {
     /// It cannot be kept.
     fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()>;
 
-    /// The head of the final response.
+    /// The head of a final response, or of one that leads elsewhere and is followed.
     ///
     /// # Errors
     ///
     /// It cannot be kept.
-    fn on_head(&mut self, fetch: usize, response: &Response) -> io::Result<()> {
-        let _ = (fetch, response);
+    fn on_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
+        let _ = (fetch, head);
         Ok(())
     }
 
@@ -53,8 +66,8 @@ pub trait Listener {
     /// # Errors
     ///
     /// It cannot be kept.
-    fn on_interim(&mut self, fetch: usize, response: &Response) -> io::Result<()> {
-        let _ = (fetch, response);
+    fn on_interim(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
+        let _ = (fetch, head);
         Ok(())
     }
 
@@ -84,13 +97,18 @@ pub trait Listener {
     }
 
     /// A request is sent, for the first time or again.
-    fn on_request(&mut self, fetch: usize, connection: usize, request: &Request) {
-        let _ = (fetch, connection, request);
+    fn on_request(&mut self, fetch: usize, connection: usize, version: Version, request: &Request) {
+        let _ = (fetch, connection, version, request);
     }
 
-    /// A connection is begun.
+    /// A QUIC connection is begun.
     fn on_connecting(&mut self, connection: usize, origin: &Origin, remote: SocketAddr) {
         let _ = (connection, origin, remote);
+    }
+
+    /// A connection over TCP is begun, to the first of these addresses that answers.
+    fn on_dialing(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
+        let _ = (connection, origin, addresses);
     }
 
     /// A handshake is complete.

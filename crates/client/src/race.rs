@@ -1,7 +1,8 @@
-//! To which of a host's addresses a connection is made (RFC 8305 §5).
+//! By which way, and to which of a host's addresses, a connection is made (RFC 8305 §5).
 //!
-//! One address after the other is tried, the next while the last may still answer. The first whose handshake is complete
-//! wins. Owns no connection: attempts are handles.
+//! Over QUIC, one address after the other is tried, the next while the last may still answer. TCP, where it may be used too,
+//! begins a little later, or when nothing is left to be tried over QUIC. The first whose handshake is complete wins. Owns no
+//! connection: attempts are handles and numbers.
 
 use core::{net::SocketAddr, time::Duration};
 use std::collections::VecDeque;
@@ -22,6 +23,17 @@ struct Attempt {
     scout: Option<Scout>,
 }
 
+/// The other way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tcp {
+    /// It is not to be used, or has failed.
+    Out,
+    /// It begins then.
+    At(Time),
+    /// It is under way, by this number.
+    Begun(usize),
+}
+
 /// The attempts to connect to one host.
 #[derive(Debug)]
 pub(crate) struct Race {
@@ -29,18 +41,25 @@ pub(crate) struct Race {
     addresses: VecDeque<SocketAddr>,
     next_at: Time,
     attempts: Vec<Attempt>,
+    tcp: Tcp,
     /// Requests are under way in 0-RTT: they are not sent by two ways at once.
     is_early: bool,
     failure: Option<Failure>,
 }
 
 impl Race {
-    pub(crate) fn new(now: Time, addresses: impl Iterator<Item = SocketAddr>) -> Self {
+    /// To these addresses over QUIC, and from `tcp_at` on over TCP.
+    pub(crate) fn new(
+        now: Time,
+        addresses: impl Iterator<Item = SocketAddr>,
+        tcp_at: Option<Time>,
+    ) -> Self {
         Self {
             begin: now,
             addresses: addresses.collect(),
             next_at: now,
             attempts: Vec::new(),
+            tcp: tcp_at.map_or(Tcp::Out, Tcp::At),
             is_early: false,
             failure: None,
         }
@@ -54,6 +73,31 @@ impl Race {
         } else {
             None
         }
+    }
+
+    /// Whether it is time to try TCP.
+    pub(crate) fn is_tcp_due(&self, now: Time) -> bool {
+        let is_alone = self.attempts.is_empty() && self.addresses.is_empty();
+        matches!(self.tcp, Tcp::At(at) if at <= now || is_alone)
+    }
+
+    /// TCP is under way.
+    pub(crate) const fn on_tcp_begun(&mut self, connection: usize) {
+        self.tcp = Tcp::Begun(connection);
+    }
+
+    /// The number of the connection over TCP.
+    pub(crate) const fn tcp(&self) -> Option<usize> {
+        match self.tcp {
+            Tcp::Begun(connection) => Some(connection),
+            _ => None,
+        }
+    }
+
+    /// TCP came to nothing.
+    pub(crate) fn on_tcp_failed(&mut self, failure: Failure) {
+        self.tcp = Tcp::Out;
+        self.keep(failure);
     }
 
     /// An attempt has begun.
@@ -98,36 +142,61 @@ impl Race {
         })
     }
 
-    /// An attempt came to nothing, or could not even begin. The first reason that is not for lack of an answer is kept.
+    /// An attempt came to nothing, or could not even begin.
     pub(crate) fn on_failed(&mut self, attempt: Option<Handle>, failure: Failure) {
         self.attempts.retain(|other| Some(other.handle) != attempt);
         if self.attempts.is_empty() {
             self.is_early = false;
         }
-        if matches!(
-            self.failure,
-            None | Some(Failure::Connect(_) | Failure::ConnectTimeout(_))
-        ) {
+        self.keep(failure);
+    }
+
+    /// The first of those that say most is kept: that nobody answered says less than that nobody is there, and that less than
+    /// what somebody said who is.
+    fn keep(&mut self, failure: Failure) {
+        if self
+            .failure
+            .as_ref()
+            .is_none_or(|kept| says(kept) < says(&failure))
+        {
             self.failure = Some(failure);
         }
     }
 
     /// Why nothing came of it, once that is so.
     pub(crate) fn take_defeat(&mut self) -> Option<Failure> {
-        if self.addresses.is_empty() && self.attempts.is_empty() {
+        if self.addresses.is_empty() && self.attempts.is_empty() && self.tcp == Tcp::Out {
             self.failure.take()
         } else {
             None
         }
     }
 
+    /// The reason that is known so far, once time is up.
+    pub(crate) fn take_failure(&mut self) -> Option<Failure> {
+        self.failure.take().filter(|failure| says(failure) > 0)
+    }
+
     pub(crate) fn attempts(&self) -> impl Iterator<Item = Handle> + '_ {
         self.attempts.iter().map(|attempt| attempt.handle)
     }
 
-    /// When the next address is to be tried.
+    /// When the next way is to be tried.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let waits = !self.addresses.is_empty() && !self.is_early;
-        waits.then_some(self.next_at)
+        let tcp = match self.tcp {
+            Tcp::At(at) => Some(at),
+            _ => None,
+        };
+        waits.then_some(self.next_at).into_iter().chain(tcp).min()
+    }
+}
+
+/// How much a failure says.
+const fn says(failure: &Failure) -> u8 {
+    match failure {
+        Failure::ConnectTimeout(_) => 0,
+        Failure::Connect(_) => 1,
+        _ => 2,
     }
 }

@@ -2,9 +2,9 @@
 
 use core::fmt;
 use std::{
-    collections::BTreeMap,
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
 };
 
 use lastbyte_driver::{Clock, Worker};
@@ -15,29 +15,16 @@ use lastbyte_quic::{
 use lastbyte_udp::{Options, Socket};
 
 use crate::{
-    Client, Family, Fetch, Listener, Memory, Origin, Outcome, Settings, client::Places,
-    resolve::resolve,
+    Client, Family, Fetch, Listener, Lookup, Memory, Outcome, Settings, client::Parts,
+    mailbox::Mailbox, settings::SettingsError,
 };
-
-/// How a name was resolved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookup {
-    /// Of whom.
-    pub origin: Origin,
-    /// When it was begun.
-    pub begin: Time,
-    /// When it was done.
-    pub end: Time,
-    /// What was found.
-    pub addresses: Vec<SocketAddr>,
-}
 
 /// What a run came to.
 #[derive(Debug)]
 pub struct Report {
     /// Of each fetch, in their order.
     pub outcomes: Vec<Outcome>,
-    /// Of each origin.
+    /// Of each origin that was asked for something.
     pub lookups: Vec<Lookup>,
     /// When it began.
     pub begin: Time,
@@ -48,6 +35,8 @@ pub struct Report {
 pub enum RunError {
     /// There is nobody to trust.
     Trust(String),
+    /// Our own certificate is none.
+    Identity(String),
     /// There is no socket, or it is broken.
     Socket(io::Error),
 }
@@ -55,7 +44,7 @@ pub enum RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Trust(what) => f.write_str(what),
+            Self::Trust(what) | Self::Identity(what) => f.write_str(what),
             Self::Socket(error) => write!(f, "cannot use a UDP socket: {error}"),
         }
     }
@@ -81,30 +70,11 @@ pub fn run(
     fetches: Vec<Fetch>,
     listener: &mut dyn Listener,
 ) -> Result<Report, RunError> {
-    let crypto = settings.crypto(memory).map_err(RunError::Trust)?;
+    let crypto = settings.crypto(memory).map_err(|error| match error {
+        SettingsError::Trust(what) => RunError::Trust(what),
+        SettingsError::Identity(what) => RunError::Identity(what),
+    })?;
     let begin = clock.now();
-    let mut lookups = Vec::new();
-    let mut addresses = BTreeMap::new();
-    for fetch in &fetches {
-        let origin = fetch.url.origin();
-        if addresses.contains_key(origin) {
-            continue;
-        }
-        let begin = clock.now();
-        let found = resolve(
-            origin,
-            settings.family,
-            &settings.overrides,
-            settings.connect_timeout,
-        );
-        lookups.push(Lookup {
-            origin: origin.clone(),
-            begin,
-            end: clock.now(),
-            addresses: found.as_ref().map_or_else(|_| Vec::new(), Clone::clone),
-        });
-        addresses.insert(origin.clone(), found);
-    }
     let socket = bind(settings.family)?;
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
@@ -112,11 +82,21 @@ pub fn run(
     config.limits.handshake_timeout = settings.connect_timeout;
     let endpoint = Endpoint::new(config, seed).map_err(io::Error::other)?;
     let local = socket.local_address();
-    let places = Places { local, addresses };
-    let client = Client::new(settings, memory, crypto, places, fetches, listener);
+    let mailbox = Arc::new(Mailbox::default());
+    let parts = Parts {
+        settings,
+        memory,
+        crypto,
+        local,
+        mailbox: Arc::clone(&mailbox),
+        clock,
+        listener,
+    };
+    let client = Client::new(parts, fetches);
     let mut worker = Worker::new(socket, endpoint, client, clock)?;
+    mailbox.connect(worker.remote());
     worker.run()?;
-    let outcomes = worker.application().take_outcomes();
+    let (outcomes, lookups) = worker.application().take_report();
     Ok(Report {
         outcomes,
         lookups,

@@ -24,9 +24,58 @@ use rustls::client::danger::ServerCertVerifier;
 
 use crate::{
     Origin,
+    alt_svc::AltSvc,
     resolve::{Family, Override},
-    trust::{Trust, Verifier},
+    sessions::Remembered,
+    trust::{Identity, Trust, Verifier},
 };
+
+/// Which versions of HTTP are spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Versions {
+    /// HTTP/3 first, and HTTP/2 or 1.1 a little later, whichever is there first; without TLS HTTP/1.1.
+    #[default]
+    Any,
+    /// Only HTTP/3.
+    Http3,
+    /// HTTP/2, or 1.1 where the server does not speak it; without TLS HTTP/1.1.
+    Http2,
+    /// Only HTTP/2, without asking the server, without TLS too (RFC 9113 §3.3).
+    Http2Only,
+    /// Only HTTP/1.1.
+    Http11,
+}
+
+impl Versions {
+    /// Whether QUIC is tried.
+    pub(crate) const fn has_quic(self) -> bool {
+        matches!(self, Self::Any | Self::Http3)
+    }
+
+    /// Whether TCP is tried.
+    pub(crate) const fn has_tcp(self) -> bool {
+        !matches!(self, Self::Http3)
+    }
+
+    /// What is offered over TCP (RFC 7301).
+    fn alpn(self) -> Vec<Vec<u8>> {
+        let names: &[&[u8]] = match self {
+            Self::Any | Self::Http3 | Self::Http2 => &[b"h2", b"http/1.1"],
+            Self::Http2Only => &[b"h2"],
+            Self::Http11 => &[b"http/1.1"],
+        };
+        names.iter().map(|name| name.to_vec()).collect()
+    }
+}
+
+/// Why the settings cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SettingsError {
+    /// There is nobody to trust.
+    Trust(String),
+    /// The client's own certificate is none.
+    Identity(String),
+}
 
 /// What can be set for a run.
 #[derive(Clone)]
@@ -35,8 +84,17 @@ pub struct Settings {
     pub transport: connection::Config,
     /// HTTP/3.
     pub http3: http3::Config,
+    /// Which versions of HTTP are spoken. Default: all.
+    pub versions: Versions,
+    /// How long HTTP/3 is tried alone, if others may be tried, too. Default: 200 ms.
+    pub head_start: Duration,
     /// Whom to trust.
     pub trust: Trust,
+    /// Which servers to trust, of those that are trusted: the SHA-256 of their public keys (`SubjectPublicKeyInfo`), in
+    /// Base64; one of them is to be the server's. Default: all.
+    pub pins: Vec<String>,
+    /// Who we are, to servers that ask. Default: nobody.
+    pub identity: Option<Identity>,
     /// Where secrets go, for debuggers. Default: nowhere.
     pub key_log: Option<Arc<dyn rustls::KeyLog>>,
     /// Whether safe requests are sent early where a session is resumed (RFC 8470). Default: no.
@@ -53,6 +111,11 @@ pub struct Settings {
     pub time_limit: Option<Duration>,
     /// How many fetches are under way at a time. Default: 100; at least 1.
     pub parallel: usize,
+    /// Whether requests to one server go over an open connection to another, where both have the address and the certificate
+    /// in common (RFC 9114 §3.3). Default: yes.
+    pub coalesces: bool,
+    /// How many connections there are to a server that takes one request at a time (HTTP/1.1). Default: 6; at least 1.
+    pub connections_per_host: usize,
     /// How often a request is sent again that the server refused, or may not have heard (RFC 9114 §4.1.1). Default: 3.
     pub retries: u32,
     /// How long to wait at the end for a ticket, if none has come. Default: zero. For the next run's 0-RTT.
@@ -81,7 +144,11 @@ impl Settings {
         Self {
             transport,
             http3: http3::Config::default(),
+            versions: Versions::default(),
+            head_start: Duration::from_millis(200),
             trust: Trust::default(),
+            pins: Vec::new(),
+            identity: None,
             key_log: None,
             early_data: false,
             family: Family::default(),
@@ -90,45 +157,93 @@ impl Settings {
             attempt_delay: Duration::from_millis(250),
             time_limit: None,
             parallel: 100,
+            coalesces: true,
+            connections_per_host: 6,
             retries: 3,
             ticket_wait: Duration::ZERO,
         }
     }
 
+    /// What handshakes are made with: what the memory has, if it was made with the same settings.
+    ///
     /// # Errors
     ///
-    /// There is nobody to trust.
-    pub(crate) fn crypto(&self, memory: &Memory) -> Result<Crypto, String> {
-        let provider = crypto::provider(rustls::crypto::aws_lc_rs::default_provider());
+    /// There is nobody to trust, or we are nobody.
+    pub(crate) fn crypto(&self, memory: &Memory) -> Result<Arc<Crypto>, SettingsError> {
+        let key = CryptoKey {
+            trust: self.trust.clone(),
+            pins: self.pins.clone(),
+            identity: self.identity.clone(),
+            early_data: self.early_data,
+            key_log: self.key_log.as_ref().map(|it| Arc::as_ptr(it).addr()),
+        };
+        let mut kept = memory.crypto.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, crypto)) = &*kept
+            && *of == key
+        {
+            return Ok(Arc::clone(crypto));
+        }
+        let crypto = Arc::new(self.new_crypto(memory)?);
+        *kept = Some((key, Arc::clone(&crypto)));
+        Ok(crypto)
+    }
+
+    fn new_crypto(&self, memory: &Memory) -> Result<Crypto, SettingsError> {
+        let wrong = |error: &dyn fmt::Display| SettingsError::Trust(error.to_string());
+        let own = |error: &dyn fmt::Display| SettingsError::Identity(error.to_string());
+        let plain = rustls::crypto::aws_lc_rs::default_provider();
+        let provider = crypto::provider(plain.clone());
         // The library gathers entropy when randomness is first wanted, which takes it a tenth of a second: not a delay of
         // the first connection's, as its timing would say.
         let mut unused = [0; 1];
         let drawn = provider.secure_random.fill(&mut unused);
-        drawn.map_err(|_| "there is no randomness".to_owned())?;
+        drawn.map_err(|_| wrong(&"there is no randomness"))?;
         let provider = Arc::new(provider);
-        let verifier = Arc::new(self.trust.verifier(&provider)?);
+        let verifier = self.trust.verifier(&self.pins, &provider);
+        let verifier = Arc::new(verifier.map_err(SettingsError::Trust)?);
         let shared: Arc<dyn ServerCertVerifier> = Arc::clone(&verifier) as _;
-        let mut config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|error| error.to_string())?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::clone(&shared))
-            .with_no_client_auth();
+        let identity = match &self.identity {
+            Some(identity) => Some(identity.parse().map_err(SettingsError::Identity)?),
+            None => None,
+        };
+        let build = |provider: Arc<rustls::crypto::CryptoProvider>,
+                     versions: &[&'static rustls::SupportedProtocolVersion]| {
+            let builder = rustls::ClientConfig::builder_with_provider(provider)
+                .with_protocol_versions(versions)
+                .map_err(|error| wrong(&error))?
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::clone(&shared));
+            let mut config = match &identity {
+                None => builder.with_no_client_auth(),
+                Some((chain, key)) => builder
+                    .with_client_auth_cert(chain.clone(), key.clone_key())
+                    .map_err(|error| {
+                        own(&format!(
+                            "the client certificate and its key do not fit: {error}"
+                        ))
+                    })?,
+            };
+            if let Some(key_log) = &self.key_log {
+                config.key_log = Arc::clone(key_log);
+            }
+            Ok(config)
+        };
+        let mut config = build(provider, &[&rustls::version::TLS13])?;
         config.alpn_protocols = vec![http3::ALPN.to_vec()];
         config.enable_early_data = self.early_data;
-        if let Some(key_log) = &self.key_log {
-            config.key_log = Arc::clone(key_log);
-        }
+        // Over TCP, the library resumes sessions within a process; it can neither save them nor send 0-RTT for hyper.
+        let both = [&rustls::version::TLS13, &rustls::version::TLS12];
+        let tcp = Arc::new(build(Arc::new(plain), &both)?);
         let sessions = ClientSessions {
             store: Arc::clone(&memory.sessions),
-            verifier: shared,
+            verifier: Arc::clone(&shared),
             clock: Arc::new(SystemClock),
         };
-        let client =
-            TlsClient::with_sessions(config, sessions).map_err(|error| error.to_string())?;
+        let client = TlsClient::with_sessions(config, sessions).map_err(|error| wrong(&error))?;
         Ok(Crypto {
             client: Arc::new(client),
             verifier,
+            tcp,
         })
     }
 }
@@ -147,6 +262,37 @@ impl fmt::Debug for Settings {
 pub(crate) struct Crypto {
     pub(crate) client: Arc<dyn ClientCrypto>,
     pub(crate) verifier: Arc<Verifier>,
+    /// For TCP, without protocols to choose from.
+    tcp: Arc<rustls::ClientConfig>,
+}
+
+impl Crypto {
+    /// For TCP, with what these versions offer.
+    pub(crate) fn tcp(&self, versions: Versions) -> Arc<rustls::ClientConfig> {
+        let mut config = rustls::ClientConfig::clone(&self.tcp);
+        config.alpn_protocols = versions.alpn();
+        Arc::new(config)
+    }
+}
+
+impl fmt::Debug for Crypto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crypto").finish_non_exhaustive()
+    }
+}
+
+/// What was made, and from what.
+type Made = (CryptoKey, Arc<Crypto>);
+
+/// What `Crypto` was made from.
+#[derive(Debug, PartialEq, Eq)]
+struct CryptoKey {
+    trust: Trust,
+    pins: Vec<String>,
+    identity: Option<Identity>,
+    early_data: bool,
+    /// Where it is: such things cannot be compared.
+    key_log: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -163,16 +309,9 @@ impl WallClock for SystemClock {
 #[derive(Clone, Debug)]
 pub struct Memory {
     sessions: Arc<dyn SessionStore>,
-    servers: Arc<Mutex<BTreeMap<Origin, Server>>>,
-}
-
-#[derive(Debug, Default)]
-struct Server {
-    /// The last token, for one use (RFC 9000 §8.1.3).
-    token: Vec<u8>,
-    settings: Option<http3::Settings>,
-    /// The address that answered.
-    remote: Option<core::net::SocketAddr>,
+    servers: Arc<Mutex<BTreeMap<Origin, Remembered>>>,
+    alternatives: Arc<Mutex<AltSvc>>,
+    crypto: Arc<Mutex<Option<Made>>>,
 }
 
 impl Memory {
@@ -182,7 +321,46 @@ impl Memory {
         Self {
             sessions,
             servers: Arc::default(),
+            alternatives: Arc::default(),
+            crypto: Arc::default(),
         }
+    }
+
+    pub(crate) fn set_remembered(&self, servers: BTreeMap<Origin, Remembered>) {
+        *self.servers() = servers;
+    }
+
+    pub(crate) fn remembered(&self) -> BTreeMap<Origin, Remembered> {
+        self.servers().clone()
+    }
+
+    /// What is known of alternative services, to be saved.
+    #[must_use]
+    pub fn alternatives(&self) -> AltSvc {
+        self.alt_svc().clone()
+    }
+
+    /// What was known of alternative services.
+    pub fn set_alternatives(&self, alternatives: AltSvc) {
+        *self.alt_svc() = alternatives;
+    }
+
+    pub(crate) fn put_alternatives(&self, origin: &Origin, value: &str, now: Duration) {
+        self.alt_svc().put(origin, value, now);
+    }
+
+    /// The port of the host's where HTTP/3 is spoken for an origin, as it said itself.
+    pub(crate) fn alternative_port(&self, origin: &Origin, now: Duration) -> Option<u16> {
+        let alternatives = self.alt_svc();
+        let mut of = alternatives.of(origin, "h3", now);
+        // Other hosts would have to be looked up, and speak for this one all the same.
+        of.find(|it| it.host == origin.host).map(|it| it.port)
+    }
+
+    fn alt_svc(&self) -> MutexGuard<'_, AltSvc> {
+        self.alternatives
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn put_token(&self, origin: &Origin, token: Vec<u8>) {
@@ -211,7 +389,7 @@ impl Memory {
         self.servers().get(origin)?.remote
     }
 
-    fn servers(&self) -> MutexGuard<'_, BTreeMap<Origin, Server>> {
+    fn servers(&self) -> MutexGuard<'_, BTreeMap<Origin, Remembered>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,7 @@
 //! Whom to trust: how servers' certificates are verified (RFC 9110 §4.3.4, RFC 9525).
 //!
-//! All goes through one verifier of ours, which remembers what it found wrong: the transport only keeps the alert.
+//! All goes through one verifier of ours, which remembers what it found wrong: the transport only keeps the alert. It is
+//! where pinned keys are looked for, too (as RFC 7469 §2.6 has it): in the server's own certificate, whoever vouches for it.
 
 use std::{
     fmt,
@@ -14,11 +15,14 @@ use rustls::{
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::CryptoProvider,
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
+    server::ParsedCertificate,
 };
 
+use crate::{Failure, base64::base64};
+
 /// Whom to trust.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Whom the system trusts.
     #[default]
@@ -33,7 +37,11 @@ impl Trust {
     /// # Errors
     ///
     /// There is nobody to trust. Says what to do.
-    pub(crate) fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Verifier, String> {
+    pub(crate) fn verifier(
+        &self,
+        pins: &[String],
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Verifier, String> {
         let roots = match self {
             Self::Anybody => None,
             Self::System => {
@@ -61,6 +69,7 @@ impl Trust {
         };
         Ok(Verifier {
             inner,
+            pins: pins.to_vec(),
             provider: Arc::clone(provider),
             complaint: Mutex::default(),
         })
@@ -85,37 +94,89 @@ fn authorities(pem: &[u8]) -> Result<RootCertStore, String> {
 pub(crate) struct Verifier {
     /// Without one, anybody is trusted.
     inner: Option<Arc<WebPkiServerVerifier>>,
+    /// Where there are any, one of them is to be the server's.
+    pins: Vec<String>,
     provider: Arc<CryptoProvider>,
-    complaint: Mutex<Option<String>>,
+    complaint: Mutex<Option<Failure>>,
 }
 
 impl Verifier {
-    /// What was wrong with the last certificate that was refused; once.
-    pub(crate) fn take_complaint(&self) -> Option<String> {
-        let mut complaint = self
-            .complaint
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        complaint.take()
+    /// What was wrong with the last certificate that was refused.
+    pub(crate) fn take_complaint(&self) -> Option<Failure> {
+        let complaint = self.complaint.lock();
+        let complaint = complaint.unwrap_or_else(PoisonError::into_inner);
+        // Attempts to connect to several addresses fail for the same reason.
+        complaint.as_ref().map(Failure::again)
     }
 
     fn note<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &result {
-            let text = match error {
-                Error::InvalidCertificate(error) => describe(error),
-                error => error.to_string(),
+            let failure = match error {
+                Error::InvalidCertificate(error) => Failure::Certificate(describe(error)),
+                error => Failure::Certificate(error.to_string()),
             };
-            let mut complaint = self
-                .complaint
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            *complaint = Some(text);
+            self.complain(failure);
         }
         result
     }
+
+    fn complain(&self, failure: Failure) {
+        let complaint = self.complaint.lock();
+        *complaint.unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    }
+
+    fn check_pins(&self, end_entity: &CertificateDer<'_>) -> Result<(), Error> {
+        if self.pins.is_empty() {
+            return Ok(());
+        }
+        let key = ParsedCertificate::try_from(end_entity)?.subject_public_key_info();
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, key.as_ref());
+        let pin = base64(digest.as_ref());
+        if self.pins.contains(&pin) {
+            return Ok(());
+        }
+        self.complain(Failure::Pin(format!(
+            "the server's key is `sha256//{pin}`, which is not pinned"
+        )));
+        Err(CertificateError::ApplicationVerificationFailure.into())
+    }
 }
 
-fn describe(error: &CertificateError) -> String {
+/// Who we are, to servers that ask: a certificate and its key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The certificate, and those that vouch for it, in PEM.
+    pub certificates: Vec<u8>,
+    /// The private key, in PEM.
+    pub key: Vec<u8>,
+}
+
+impl Identity {
+    /// # Errors
+    ///
+    /// Says what is missing.
+    pub(crate) fn parse(
+        &self,
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.certificates).collect();
+        let chain = chain.map_err(|error| format!("the client certificate is not PEM: {error}"))?;
+        if chain.is_empty() {
+            return Err("there is no client certificate in the file; it is to be PEM".to_owned());
+        }
+        let key = PrivateKeyDer::from_pem_slice(&self.key)
+            .map_err(|error| format!("there is no private key of the client: {error}"))?;
+        Ok((chain, key))
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Identity")
+    }
+}
+
+/// What is wrong with a certificate, and what can be done.
+pub(crate) fn describe(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => {
             "nobody who is trusted vouches for it; name its authority, if you trust it".to_owned()
@@ -155,26 +216,31 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match &self.inner {
-            None => Ok(ServerCertVerified::assertion()),
-            Some(inner) => self.note(inner.verify_server_cert(
+        if let Some(inner) = &self.inner {
+            self.note(inner.verify_server_cert(
                 end_entity,
                 intermediates,
                 server_name,
                 ocsp_response,
                 now,
-            )),
+            ))?;
         }
+        self.check_pins(end_entity)?;
+        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
         &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        // QUIC has no TLS 1.2.
-        Err(Error::General("TLS 1.2".to_owned()))
+        self.note(rustls::crypto::verify_tls12_signature(
+            message,
+            certificate,
+            signed,
+            &self.provider.signature_verification_algorithms,
+        ))
     }
 
     fn verify_tls13_signature(

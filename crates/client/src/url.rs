@@ -1,4 +1,4 @@
-//! Addresses of resources (RFC 3986, RFC 9110 §4.2.2), as far as they are fetched: `https`, a host, a path.
+//! Addresses of resources (RFC 3986, RFC 9110 §4.2), as far as they are fetched: `https` or `http`, a host, a path.
 //!
 //! Never: resolves a name, or guesses what a broken address could mean.
 
@@ -7,12 +7,44 @@ use core::fmt::{self, Write as _};
 #[cfg(test)]
 mod tests;
 
+/// How a server is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scheme {
+    /// Over TLS, by TCP or QUIC.
+    #[default]
+    Https,
+    /// In clear text, over TCP.
+    Http,
+}
+
+impl Scheme {
+    /// Its name, in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Https => "https",
+            Self::Http => "http",
+        }
+    }
+
+    /// The port where none is given.
+    #[must_use]
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Https => 443,
+            Self::Http => 80,
+        }
+    }
+}
+
 /// Whom requests go to: all that decides whether they can share a connection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
+    /// How it is spoken to.
+    pub scheme: Scheme,
     /// A name in lower case, or an IP address, without brackets.
     pub host: String,
-    /// The port; 443 where none is given.
+    /// The port; that of the scheme where none is given.
     pub port: u16,
 }
 
@@ -25,7 +57,7 @@ impl Origin {
         } else {
             self.host.clone()
         };
-        if self.port == PORT {
+        if self.port == self.scheme.port() {
             host
         } else {
             format!("{host}:{}", self.port)
@@ -49,21 +81,18 @@ impl fmt::Display for Origin {
 pub struct Url {
     origin: Origin,
     path: String,
+    credentials: Option<String>,
 }
-
-const PORT: u16 = 443;
 
 /// Why a text is no address of something that can be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UrlError {
-    /// A scheme that is not `https`.
+    /// A scheme that is neither `https` nor `http`.
     Scheme(String),
     /// There is no host, or it has a character that no host has.
     Host(String),
     /// The port is no number from 1 to 65535.
     Port(String),
-    /// A name and password before the host.
-    UserInformation,
     /// A blank or a control character.
     Character(char),
 }
@@ -80,9 +109,6 @@ impl fmt::Display for UrlError {
                 "`{host}` is no host; write a name in ASCII (`xn--…` for others), an IPv4 address, or an IPv6 address in brackets"
             ),
             Self::Port(port) => write!(f, "`{port}` is no port; write 1 to 65535"),
-            Self::UserInformation => {
-                f.write_str("a name or password before the host; send an `authorization` field")
-            }
             Self::Character(character) => write!(
                 f,
                 "{character:?} cannot stand in an address; write it as %{:02X}",
@@ -107,6 +133,76 @@ impl Url {
         &self.path
     }
 
+    /// `name:password`, as it stood before the host, with what was escaped there; it is not part of what is displayed.
+    #[must_use]
+    pub fn credentials(&self) -> Option<&str> {
+        self.credentials.as_deref()
+    }
+
+    /// The same with these credentials, `name:password`.
+    #[must_use]
+    pub fn with_credentials(mut self, credentials: &str) -> Self {
+        self.credentials = Some(credentials.to_owned());
+        self
+    }
+
+    /// What a reference means that stands in what came from here (RFC 3986 §5.2), such as a `location`.
+    ///
+    /// # Errors
+    ///
+    /// It leads to nothing that can be fetched.
+    pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
+        let reference = reference.trim_matches([' ', '\t']);
+        let scheme_end = reference.find([':', '/', '?', '#']);
+        let has_scheme = scheme_end.is_some_and(|end| reference[end..].starts_with(':'));
+        if has_scheme {
+            if reference.contains("://") {
+                return reference.parse();
+            }
+            let scheme = reference.split(':').next().unwrap_or_default();
+            return Err(UrlError::Scheme(scheme.to_owned()));
+        }
+        // What others escape before they send it is escaped here (RFC 3986 §2.1).
+        let reference = reference.replace(' ', "%20");
+        if let Some(rest) = reference.strip_prefix("//") {
+            return format!("{}://{rest}", self.origin.scheme.name()).parse();
+        }
+        check(&reference)?;
+        let (path, query) = match self.path.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (&*self.path, None),
+        };
+        let text = match reference.chars().next() {
+            None | Some('#') => match query {
+                Some(query) => format!("{path}?{query}"),
+                None => path.to_owned(),
+            },
+            Some('/') => reference,
+            Some('?') => format!("{path}{reference}"),
+            Some(_) => {
+                let folder = path.rfind('/').map_or(0, |slash| slash + 1);
+                format!("{}{reference}", &path[..folder])
+            }
+        };
+        Ok(Self {
+            origin: self.origin.clone(),
+            path: path_of(&text),
+            credentials: None,
+        })
+    }
+
+    /// The same with this added to its query.
+    #[must_use]
+    pub fn with_query(mut self, more: &str) -> Self {
+        if more.is_empty() {
+            return self;
+        }
+        self.path
+            .push(if self.path.contains('?') { '&' } else { '?' });
+        push_ascii(more, &mut self.path);
+        self
+    }
+
     /// The last part of the path, for a file's name; `None` if there is none.
     #[must_use]
     pub fn file_name(&self) -> Option<&str> {
@@ -119,28 +215,62 @@ impl core::str::FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
-        let forbidden = |c: &char| c.is_ascii_control() || *c == ' ';
-        if let Some(character) = text.chars().find(forbidden) {
-            return Err(UrlError::Character(character));
-        }
-        let rest = match text.split_once("://") {
-            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => rest,
-            Some((scheme, _)) => return Err(UrlError::Scheme(scheme.to_owned())),
-            None => text,
+        check(text)?;
+        let (scheme, rest) = match text.split_once("://") {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
+            // Behind a `?` it belongs to a query.
+            Some((scheme, _)) if !scheme.contains(['/', '?', '#']) => {
+                return Err(UrlError::Scheme(scheme.to_owned()));
+            }
+            _ => (Scheme::Https, text),
         };
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at(end);
-        if authority.contains('@') {
-            return Err(UrlError::UserInformation);
-        }
+        let (credentials, authority) = match authority.rsplit_once('@') {
+            Some((credentials, authority)) => (Some(unescaped(credentials)), authority),
+            None => (None, authority),
+        };
         Ok(Self {
-            origin: origin(authority)?,
+            origin: origin(scheme, authority)?,
             path: path_of(path),
+            credentials,
         })
     }
 }
 
-fn origin(authority: &str) -> Result<Origin, UrlError> {
+fn check(text: &str) -> Result<(), UrlError> {
+    let forbidden = |c: &char| c.is_ascii_control() || *c == ' ';
+    match text.chars().find(forbidden) {
+        Some(character) => Err(UrlError::Character(character)),
+        None => Ok(()),
+    }
+}
+
+/// With its `%41` as the bytes that they stand for (RFC 3986 §2.1); what is no text then stays as it was.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after
+            .get(..2)
+            .and_then(|two| core::str::from_utf8(two).ok());
+        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
+        match byte {
+            Some(byte) if *first == b'%' => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+fn origin(scheme: Scheme, authority: &str) -> Result<Origin, UrlError> {
     let wrong = || UrlError::Host(authority.to_owned());
     let (host, port) = if let Some(bracketed) = authority.strip_prefix('[') {
         let (host, rest) = bracketed.split_once(']').ok_or_else(wrong)?;
@@ -161,7 +291,7 @@ fn origin(authority: &str) -> Result<Origin, UrlError> {
         return Err(wrong());
     }
     let port = match port.filter(|port| !port.is_empty()) {
-        None => PORT,
+        None => scheme.port(),
         Some(port) => match port.parse() {
             // `parse` takes a sign.
             Ok(number) if number > 0 && !port.starts_with('+') => number,
@@ -169,6 +299,7 @@ fn origin(authority: &str) -> Result<Origin, UrlError> {
         },
     };
     Ok(Origin {
+        scheme,
         host: host.to_ascii_lowercase(),
         port,
     })
@@ -221,6 +352,7 @@ fn push_ascii(text: &str, out: &mut String) {
 
 impl fmt::Display for Url {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "https://{}{}", self.origin, self.path)
+        let scheme = self.origin.scheme.name();
+        write!(f, "{scheme}://{}{}", self.origin, self.path)
     }
 }

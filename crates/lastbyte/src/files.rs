@@ -60,3 +60,28 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Run(format!("cannot write `{}`: {error}", path.display()))
 }
+
+/// Writes a file as a whole, in place of what it was: whoever reads it sees the one or the other. Only its owner may read it.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = path.with_file_name(name);
+    let written = private(&new).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
+    });
+    written.map_err(|error| {
+        // What is half written is of no use.
+        let _ = fs::remove_file(&new);
+        cannot_write(path, &error)
+    })
+}
+
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

@@ -21,7 +21,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Fetches over HTTP/3, as curl would: files, timings, key logs, qlog.
+    /// Fetches over HTTP/3, 2 and 1.1, as curl would: files, timings, key logs, qlog.
     Get(Box<commands::get::Arguments>),
     /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
     Sim(Box<commands::sim::Arguments>),

@@ -1,18 +1,31 @@
 //! What connections tell, and what follows from it.
 
+use lastbyte_http3::Code;
 use lastbyte_http3::{self as http3, ReadError};
-use lastbyte_quic::{close::CloseReason, crypto::EarlyData};
+use lastbyte_quic::{
+    Time,
+    close::CloseReason,
+    connection::{Connection, Event},
+    crypto::EarlyData,
+    endpoint::Handle,
+};
 use lastbyte_wire::StreamId;
 
-use super::{Client, Code, Connection, Event, Handle, Time, handshake_failure, reason};
-use crate::{Failure, Handshake, link::Bodies};
+use super::Client;
+use crate::{
+    Failure, Handshake, Head, Transport, Version,
+    job::Stop,
+    link::{Bodies, handshake_failure, reason},
+};
 
 /// What a handshake came to.
 pub(super) fn handshake(quic: &Connection) -> Handshake {
     let session = quic.session();
     Handshake {
         remote: quic.network().remote,
-        version: quic.version(),
+        version: Version::Http3,
+        transport: Transport::Quic(quic.version()),
+        tls: Some("TLS 1.3"),
         cipher_suite: session.cipher_suite(),
         is_resumed: session.is_resumed() == Some(true),
         early_data: match session.early_data() {
@@ -39,12 +52,12 @@ impl Client<'_> {
             Event::HandshakeComplete => self.on_link_open(now, handle, quic),
             Event::ZeroRtt { is_accepted: false } => {
                 link.http3.on_zero_rtt_rejected();
-                for fetch in link.streams.values() {
-                    self.outcomes[*fetch].is_early = false;
+                for job in link.streams.values() {
+                    self.jobs.all[*job].outcome.is_early = false;
                 }
             }
             Event::NewToken(token) => {
-                let origin = &self.origins[link.origin].origin;
+                let origin = &self.servers.all[link.server].origin;
                 self.memory.put_token(origin, token);
             }
             Event::Closed(close) => {
@@ -85,62 +98,69 @@ impl Client<'_> {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
         };
-        let fetch_of = |stream: StreamId| link.streams.get(&stream).copied();
+        let job_of = |stream: StreamId| link.streams.get(&stream).copied();
         let mut kept = Ok(());
         match event {
             http3::Event::Informational { stream, response } => {
-                if let Some(fetch) = fetch_of(stream) {
-                    kept = self.listener.on_interim(fetch, &response);
+                if let Some(job) = job_of(stream) {
+                    kept = self.jobs.interim(job, &head(&response));
                 }
                 link.http3.recycle(response.into_fields());
-                self.refuse_unkept(handle, stream, kept);
+                self.note_stop(handle, stream, kept);
             }
             http3::Event::Response { stream, response } => {
-                if let Some(fetch) = fetch_of(stream) {
-                    let outcome = &mut self.outcomes[fetch];
-                    outcome.status = Some(response.status());
-                    outcome.timing.head = Some(now);
-                    kept = self.listener.on_head(fetch, &response);
+                let job = job_of(stream);
+                if let Some(job) = job
+                    && response.status() == 421
+                    && self.jobs.all[job].server != Some(link.server)
+                {
+                    self.on_misdirected(now, handle, quic, stream, job);
+                    return;
+                }
+                if let Some(job) = job {
+                    kept = self.jobs.head(now, job, &head(&response));
                 }
                 link.http3.recycle(response.into_fields());
-                self.refuse_unkept(handle, stream, kept);
+                self.note_stop(handle, stream, kept);
             }
             http3::Event::Data { stream } => self.read(now, handle, quic, stream),
             http3::Event::Trailers { stream, fields } => {
-                if let Some(fetch) = fetch_of(stream) {
-                    kept = self.listener.on_trailers(fetch, &fields);
+                if let Some(job) = job_of(stream) {
+                    kept = self.jobs.trailers(job, &fields);
                 }
                 link.http3.recycle(fields);
-                self.refuse_unkept(handle, stream, kept);
+                self.note_stop(handle, stream, kept);
             }
             http3::Event::Finished { stream } => self.on_finished(now, handle, stream),
             http3::Event::Reset { stream, error } => {
-                if let Some(fetch) = link.streams.remove(&stream) {
+                if let Some(job) = link.streams.remove(&stream) {
                     let is_refused = error.is_safe_to_retry();
                     if is_refused {
                         self.retire(handle);
                     }
-                    let why = format!("the transfer failed: {error}");
-                    self.retry_or_end(now, fetch, is_refused, why);
+                    let why = Failure::Response(format!("the transfer failed: {error}"));
+                    self.retry_or_end(now, job, is_refused, why);
                     self.close_if_unused(handle);
                 }
             }
             http3::Event::SourceFailed { stream, .. } => {
-                if let Some(fetch) = link.streams.remove(&stream) {
+                if let Some(job) = link.streams.remove(&stream) {
                     let code = Code::REQUEST_CANCELLED;
                     link.http3.cancel(quic, now, stream, code);
-                    self.end(now, fetch, Some(Failure::Read));
+                    self.end(now, job, Some(Failure::Read));
                 }
             }
+            http3::Event::Writable { .. } => self.pump(now, handle, quic),
             http3::Event::RequestsAvailable => self.launch(now, handle, quic),
             http3::Event::Settings => {
                 if let Some(settings) = link.http3.peer_settings() {
-                    let origin = &self.origins[link.origin].origin;
+                    let origin = &self.servers.all[link.server].origin;
                     self.memory.put_settings(origin, settings);
                 }
             }
             http3::Event::GoAway { .. } => {
-                self.listener
+                self.jobs
+                    .listener
                     .on_disconnected(link.number, "the server takes no more requests (GOAWAY)");
                 self.retire(handle);
             }
@@ -153,6 +173,28 @@ impl Client<'_> {
         }
     }
 
+    /// A server that is asked over the connection of another wants to be asked over one of its own (RFC 9110 §15.5.20).
+    fn on_misdirected(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        quic: &mut Connection,
+        stream: StreamId,
+        job: usize,
+    ) {
+        if let Some(link) = self.links.get_mut(&handle) {
+            link.streams.remove(&stream);
+            link.pumps.remove(&stream);
+            link.http3
+                .cancel(quic, now, stream, Code::REQUEST_CANCELLED);
+        }
+        if let Some(server) = self.jobs.all[job].server {
+            self.servers.all[server].is_misdirected = true;
+        }
+        let what = "the server answered 421 (misdirected request)".to_owned();
+        self.retry_or_end(now, job, true, Failure::Response(what));
+    }
+
     /// Body that was not at hand when its packet was.
     fn read(&mut self, now: Time, handle: Handle, quic: &mut Connection, stream: StreamId) {
         let Some(link) = self.links.get_mut(&handle) else {
@@ -160,9 +202,8 @@ impl Client<'_> {
         };
         let mut bodies = Bodies {
             streams: &link.streams,
-            refused: &mut link.refused,
-            progress: &mut self.outcomes,
-            listener: self.listener,
+            stopped: &mut link.stopped,
+            jobs: &mut self.jobs,
         };
         let mut take = |bytes: &[u8]| http3::BodySink::body(&mut bodies, stream, bytes);
         // What is wrong is told as an event of its own.
@@ -173,12 +214,12 @@ impl Client<'_> {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
         };
-        if link.refused.iter().any(|(refused, _)| *refused == stream) {
+        if link.stopped.iter().any(|(stopped, _)| *stopped == stream) {
             return;
         }
-        if let Some(fetch) = link.streams.remove(&stream) {
-            let kept = self.listener.on_end(fetch);
-            self.end(now, fetch, kept.err().map(Failure::Write));
+        if let Some(job) = link.streams.remove(&stream) {
+            link.pumps.remove(&stream);
+            self.on_response_end(now, job);
         }
         self.close_if_unused(handle);
     }
@@ -193,40 +234,39 @@ impl Client<'_> {
         }
     }
 
-    fn refuse_unkept(&mut self, handle: Handle, stream: StreamId, kept: std::io::Result<()>) {
-        if let Err(error) = kept
+    fn note_stop(&mut self, handle: Handle, stream: StreamId, kept: Result<(), Stop>) {
+        if let Err(stop) = kept
             && let Some(link) = self.links.get_mut(&handle)
         {
-            link.refused.push((stream, error));
+            link.stopped.push((stream, stop));
         }
     }
 
-    /// Gives up the fetches whose content could not be kept.
-    pub(super) fn cancel_refused(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
+    /// Gives up the responses of which no more is wanted.
+    pub(super) fn cancel_stopped(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
         };
-        let refused = core::mem::take(&mut link.refused);
-        for (stream, error) in refused {
+        let stopped = core::mem::take(&mut link.stopped);
+        for (stream, stop) in stopped {
             let Some(link) = self.links.get_mut(&handle) else {
                 return;
             };
             let code = Code::REQUEST_CANCELLED;
             link.http3.cancel(quic, now, stream, code);
-            if let Some(fetch) = link.streams.remove(&stream) {
-                self.end(now, fetch, Some(Failure::Write(error)));
+            link.pumps.remove(&stream);
+            if let Some(job) = link.streams.remove(&stream) {
+                self.on_stopped(now, job, stop);
             }
         }
         self.close_if_unused(handle);
     }
+}
 
-    /// Nothing more is begun.
-    pub(super) fn interrupt(&mut self, now: Time) {
-        while self.next < self.fetches.len() {
-            let fetch = self.next;
-            self.next += 1;
-            self.active.insert(fetch);
-            self.end(now, fetch, Some(Failure::Interrupted));
-        }
+fn head(response: &lastbyte_http3::Response) -> Head<'_> {
+    Head {
+        version: Version::Http3,
+        response,
+        reason: "",
     }
 }

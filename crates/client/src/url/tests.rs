@@ -17,6 +17,9 @@ fn addresses_become_what_goes_on_the_wire() {
         ("https://a/é?ü", "https://a/%C3%A9?%C3%BC"),
         ("https://a#f", "https://a/"),
         ("https://a:/x", "https://a/x"),
+        ("http://a:80/x", "http://a/x"),
+        ("http://a:443/x", "http://a:443/x"),
+        ("a/x?y=b://c", "https://a/x?y=b://c"),
     ] {
         let url: Url = text.parse().expect(text);
         assert_eq!(url.to_string(), expected, "{text}");
@@ -27,11 +30,10 @@ fn addresses_become_what_goes_on_the_wire() {
 #[test]
 fn what_cannot_be_fetched_is_named() {
     for (text, expected) in [
-        ("http://a/", UrlError::Scheme("http".to_owned())),
+        ("ftp://a/", UrlError::Scheme("ftp".to_owned())),
         ("https:///x", UrlError::Host(String::new())),
         ("https://a b/", UrlError::Character(' ')),
         ("https://a/\r\nx", UrlError::Character('\r')),
-        ("https://me:secret@a/", UrlError::UserInformation),
         ("https://a:0/", UrlError::Port("0".to_owned())),
         ("https://a:+80/", UrlError::Port("+80".to_owned())),
         ("https://a:99999/", UrlError::Port("99999".to_owned())),
@@ -55,4 +57,45 @@ fn a_file_is_named_by_the_last_part_of_the_path() {
     assert_eq!(name("https://a/b/c.txt?d=/e"), Some("c.txt".to_owned()));
     assert_eq!(name("https://a/b/"), None);
     assert_eq!(name("https://a"), None);
+}
+
+/// RFC 3986 §5.4, as far as what is fetched has a host.
+#[test]
+fn rfc3986_5_4_references_are_resolved() {
+    let base: Url = "http://a/b/c/d;p?q".parse().expect("a URL");
+    for (reference, expected) in [
+        ("g", "http://a/b/c/g"),
+        ("./g", "http://a/b/c/g"),
+        ("g/", "http://a/b/c/g/"),
+        ("/g", "http://a/g"),
+        ("//g", "http://g/"),
+        ("?y", "http://a/b/c/d;p?y"),
+        ("g?y", "http://a/b/c/g?y"),
+        ("#s", "http://a/b/c/d;p?q"),
+        ("g#s", "http://a/b/c/g"),
+        (";x", "http://a/b/c/;x"),
+        ("", "http://a/b/c/d;p?q"),
+        (".", "http://a/b/c/"),
+        ("..", "http://a/b/"),
+        ("../g", "http://a/b/g"),
+        ("../../../g", "http://a/g"),
+        ("https://h/i", "https://h/i"),
+        ("a b", "http://a/b/c/a%20b"),
+    ] {
+        let url = base.join(reference).expect(reference);
+        assert_eq!(url.to_string(), expected, "{reference}");
+    }
+    assert_eq!(
+        base.join("mailto:x"),
+        Err(UrlError::Scheme("mailto".to_owned()))
+    );
+}
+
+#[test]
+fn credentials_stand_before_the_host_and_are_not_shown() {
+    let url: Url = "https://me:p%40ss@a.example/x".parse().expect("a URL");
+    assert_eq!(url.credentials(), Some("me:p@ss"));
+    assert_eq!(url.to_string(), "https://a.example/x");
+    let plain: Url = "https://a.example/x".parse().expect("a URL");
+    assert_eq!(plain.with_query("a=1").with_query("b").path(), "/x?a=1&b");
 }

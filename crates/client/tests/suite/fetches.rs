@@ -1,82 +1,28 @@
 //! What comes of fetches, and how they fail.
 
-use std::{io, time::Duration};
+use std::time::Duration;
 
 use lastbyte_client::{
-    Failure, Fetch, Handshake, Listener, Memory, Outcome, Report, Settings, Trust, Url, run,
+    Failure, Fetch, Memory, Outcome, Settings, Trust, Upload, Url, Versions, run,
 };
 use lastbyte_driver::Clock;
-use lastbyte_http3::{Fields, Response};
 use lastbyte_quic::{connection::Config, endpoint::RetryPolicy};
 
-use super::server::{Server, body};
-
-/// Keeps what it hears.
-#[derive(Default)]
-struct Kept {
-    bodies: Vec<Vec<u8>>,
-    heads: Vec<String>,
-    handshakes: Vec<Handshake>,
-    /// After how many bytes there is no more room.
-    room: Option<usize>,
-    is_interrupted: bool,
-}
-
-impl Listener for Kept {
-    fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
-        if self.bodies.len() <= fetch {
-            self.bodies.resize(fetch + 1, Vec::new());
-        }
-        self.bodies[fetch].extend_from_slice(bytes);
-        match self.room {
-            Some(room) if self.bodies[fetch].len() > room => Err(io::ErrorKind::StorageFull.into()),
-            _ => Ok(()),
-        }
-    }
-
-    fn on_interim(&mut self, _: usize, response: &Response) -> io::Result<()> {
-        self.heads.push(format!("{}", response.status()));
-        Ok(())
-    }
-
-    fn on_head(&mut self, _: usize, response: &Response) -> io::Result<()> {
-        self.heads.push(format!("{}", response.status()));
-        Ok(())
-    }
-
-    fn on_trailers(&mut self, _: usize, fields: &Fields) -> io::Result<()> {
-        self.heads.push(format!("{fields:?}"));
-        Ok(())
-    }
-
-    fn on_connected(&mut self, _: usize, handshake: &Handshake) {
-        self.handshakes.push(handshake.clone());
-    }
-
-    fn on_tick(&mut self) -> bool {
-        !self.is_interrupted
-    }
-}
+use super::{
+    kept::{Kept, fetch_with},
+    server::{Server, body},
+};
 
 fn settings(server: &Server) -> Settings {
     let mut settings = Settings::new(Config::new("cubic".parse().expect("a spec")));
     settings.trust = Trust::Authorities(server.certificate.clone().into_bytes());
+    settings.versions = Versions::Http3;
     settings
 }
 
 fn get(server: &Server, path: &str) -> Fetch {
     let url: Url = server.url(path).parse().expect("an address");
     Fetch::get(url)
-}
-
-fn fetch_with(
-    settings: &Settings,
-    memory: &Memory,
-    kept: &mut Kept,
-    fetches: Vec<Fetch>,
-) -> Vec<Outcome> {
-    let report: Report = run(settings, memory, Clock::new(), fetches, kept).expect("a socket");
-    report.outcomes
 }
 
 fn fetch(server: &Server, path: &str) -> (Outcome, Kept) {
@@ -143,7 +89,7 @@ fn an_upload_arrives_whole() {
     let sent = body(3_000_000);
     let mut what = get(&server, "echo");
     what.method = "POST".to_owned();
-    what.upload = Some(std::sync::Arc::new(sent.clone()));
+    what.upload = Some(Upload::source(sent.clone()));
     let mut kept = Kept::default();
     let outcomes = fetch_with(
         &settings(&server),
@@ -370,7 +316,8 @@ fn where_one_address_is_silent_the_next_answers() {
     settings.attempt_delay = Duration::from_millis(20);
     let url: Url = server.url("1000").parse().expect("an address");
     settings.overrides = vec![lastbyte_client::Override {
-        origin: url.origin().clone(),
+        host: url.origin().host.clone(),
+        port: url.origin().port,
         addresses: ["127.0.0.2", "127.0.0.1"]
             .map(|ip| ip.parse().expect("an address"))
             .to_vec(),
@@ -385,4 +332,61 @@ fn where_one_address_is_silent_the_next_answers() {
     assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
     assert_eq!(kept.bodies[0], body(1000));
     assert_eq!(kept.handshakes[0].remote.ip().to_string(), "127.0.0.1");
+}
+
+/// RFC 9114 §3.3, and RFC 9110 §15.5.20 where the server thinks otherwise.
+#[test]
+fn rfc9114_3_3_servers_share_a_connection_where_address_and_certificate_agree() {
+    let names = "localhost,other.example,elsewhere.example";
+    let server = Server::start(names, RetryPolicy::Never);
+    let mut settings = settings(&server);
+    settings.parallel = 1;
+    let place = lastbyte_client::Override {
+        host: "*".to_owned(),
+        port: server.port,
+        addresses: vec!["127.0.0.1".parse().expect("an address")],
+    };
+    settings.overrides = vec![place];
+    let at = |host: &str, path: &str| {
+        let url = format!("https://{host}:{}/{path}", server.port);
+        Fetch::get(url.parse().expect("an address"))
+    };
+    let mut kept = Kept::default();
+    let fetches = vec![at("localhost", "10"), at("other.example", "20")];
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches.clone());
+    assert!(
+        outcomes.iter().all(|it| it.failure.is_none()),
+        "{outcomes:?}"
+    );
+    assert_eq!(kept.bodies, [body(10), body(20)]);
+    assert_eq!(server.connections(), 1);
+    let connections: Vec<_> = outcomes.iter().map(|it| it.connection).collect();
+    assert_eq!(connections, [Some(0), Some(0)]);
+
+    // For this name the certificate is not.
+    let stranger = vec![at("localhost", "10"), at("stranger.example", "20")];
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, stranger);
+    let failure = outcomes[1].failure.as_ref();
+    assert!(
+        matches!(failure, Some(Failure::Certificate(_))),
+        "{failure:?}"
+    );
+
+    // This one wants a connection of its own, and on that it is asked again.
+    let before = server.connections();
+    let mut kept = Kept::default();
+    let misdirected = vec![at("localhost", "10"), at("elsewhere.example", "20")];
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, misdirected);
+    assert_eq!(outcomes[1].status, Some(421), "{outcomes:?}");
+    assert_eq!((outcomes[1].retries, outcomes[1].connection), (1, Some(1)));
+    assert_eq!(server.connections() - before, 2);
+
+    settings.coalesces = false;
+    let before = server.connections();
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    assert!(
+        outcomes.iter().all(|it| it.failure.is_none()),
+        "{outcomes:?}"
+    );
+    assert_eq!(server.connections() - before, 2);
 }

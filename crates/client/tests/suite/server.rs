@@ -33,9 +33,9 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// For this name.
+    /// For this name, or several with commas.
     pub(crate) fn start(name: &str, retry: RetryPolicy) -> Self {
-        let names = vec![name.to_owned()];
+        let names: Vec<String> = name.split(',').map(str::to_owned).collect();
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(names).expect("a certificate");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -167,6 +167,16 @@ impl Site {
             }
             "reject" => http3.cancel(quic, now, stream, Code::REQUEST_REJECTED),
             "never" => {}
+            // For whom this server does not speak, whatever its certificate says.
+            _ if request
+                .authority()
+                .is_some_and(|it| it.starts_with("elsewhere")) =>
+            {
+                let misdirected = Response::new(421);
+                http3
+                    .respond(quic, stream, &misdirected, source(9))
+                    .expect("open");
+            }
             "echo" => {
                 uploads.insert(stream, Vec::new());
             }

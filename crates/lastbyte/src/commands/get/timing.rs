@@ -3,49 +3,64 @@
 use core::time::Duration;
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use lastbyte_client::{Fetch, Handshake, Lookup, Outcome, Report};
+use lastbyte_client::{Answer, Fetch, Handshake, Lookup, Outcome, Report, Version};
 use lastbyte_quic::Time;
 use serde_json::{Map, Value, json};
 
-use super::exit_code;
+use super::{exit_code, output::LastHead};
 
 /// One time that all was fetched.
 pub(super) struct Round {
     pub(super) report: Report,
+    /// What is known of the last response of each fetch.
+    pub(super) heads: Vec<LastHead>,
     pub(super) handshakes: BTreeMap<usize, Handshake>,
 }
 
-/// How long the parts of a fetch took. What it did not do itself is `None`.
+/// How long the parts of a fetch took; of several requests, as with redirects, those of the last. What it did not do itself
+/// is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Parts {
+pub(super) struct Parts {
     /// Since the beginning of the round.
-    begin: Duration,
-    lookup: Option<Duration>,
-    connect: Option<Duration>,
+    pub(super) begin: Duration,
+    /// All redirects.
+    pub(super) redirects: Option<Duration>,
+    pub(super) lookup: Option<Duration>,
+    /// IPv4 and IPv6 addresses.
+    pub(super) a: Option<Duration>,
+    pub(super) aaaa: Option<Duration>,
+    /// Until the handshake was complete.
+    pub(super) connect: Option<Duration>,
+    /// Of that, TCP alone and TLS alone.
+    pub(super) tcp: Option<Duration>,
+    pub(super) tls: Option<Duration>,
     /// Since the request was sent.
-    first_byte: Option<Duration>,
+    pub(super) first_byte: Option<Duration>,
     /// Since the head of the response.
-    body: Option<Duration>,
+    pub(super) body: Option<Duration>,
     /// All of it.
-    total: Duration,
+    pub(super) total: Duration,
 }
 
-fn parts(round: &Round, fetch: &Fetch, outcome: &Outcome) -> Parts {
+pub(super) fn parts(round: &Round, outcome: &Outcome) -> Parts {
     let timing = &outcome.timing;
     let since = |from: Option<Time>, to: Option<Time>| Some(to?.since(from?));
-    let carried = timing.connect.is_some();
-    let lookup = round
-        .report
-        .lookups
-        .iter()
-        .find(|lookup| lookup.origin == *fetch.url.origin())
-        .filter(|_| carried || timing.request.is_none());
-    let begin = lookup.map_or(timing.begin, |lookup| Some(lookup.begin));
-    let begin = begin.unwrap_or(round.report.begin);
+    let begin = timing.begin.unwrap_or(round.report.begin);
+    let asked = |of: fn(&Lookup) -> &Option<Answer>| {
+        let lookup = round.report.lookups.iter();
+        let mut lookup = lookup.filter(|lookup| Some(lookup.begin) == timing.lookup);
+        let lookup = lookup.find(|lookup| lookup.end == timing.resolved)?;
+        Some(of(lookup).as_ref()?.at.since(lookup.begin))
+    };
     Parts {
         begin: begin.since(round.report.begin),
-        lookup: lookup.map(|lookup: &Lookup| lookup.end.since(lookup.begin)),
+        redirects: since(timing.begin, timing.redirected),
+        lookup: since(timing.lookup, timing.resolved),
+        a: asked(|lookup| &lookup.a),
+        aaaa: asked(|lookup| &lookup.aaaa),
         connect: since(timing.connect, timing.connected),
+        tcp: since(timing.connect, timing.transport),
+        tls: since(timing.transport, timing.connected).filter(|tls| !tls.is_zero()),
         first_byte: since(timing.request, timing.head),
         body: since(timing.head, timing.end),
         total: timing.end.unwrap_or(begin).since(begin),
@@ -57,26 +72,35 @@ pub(super) fn json(fetches: &[Fetch], rounds: &[Round]) -> String {
     let mut rows = Vec::new();
     for (number, round) in rounds.iter().enumerate() {
         for (fetch, outcome) in fetches.iter().zip(&round.report.outcomes) {
-            let parts = parts(round, fetch, outcome);
+            let parts = parts(round, outcome);
             let handshake = outcome
                 .connection
                 .and_then(|connection| round.handshakes.get(&connection));
             let code = outcome.failure.as_ref().map_or(0, exit_code);
             let row = json!({
                 "url": fetch.url.to_string(),
+                "url_effective": outcome.url.as_ref().unwrap_or(&fetch.url).to_string(),
+                "redirects": outcome.redirects,
+                "http_version": outcome.version.map(Version::number),
                 "round": number,
                 "status": outcome.status,
                 "exit_code": code,
                 "error": outcome.failure.as_ref().map(ToString::to_string),
                 "received_bytes": outcome.received,
+                "sent_bytes": outcome.sent,
                 "retries": outcome.retries,
                 "connection": outcome.connection,
                 "remote": handshake.map(|handshake| handshake.remote.to_string()),
                 "handshake": handshake.map(kind),
                 "early": outcome.is_early,
                 "begin_ms": millis(parts.begin),
+                "redirect_ms": parts.redirects.map(millis),
                 "lookup_ms": parts.lookup.map(millis),
+                "lookup_a_ms": parts.a.map(millis),
+                "lookup_aaaa_ms": parts.aaaa.map(millis),
                 "connect_ms": parts.connect.map(millis),
+                "tcp_ms": parts.tcp.map(millis),
+                "tls_ms": parts.tls.map(millis),
                 "first_byte_ms": parts.first_byte.map(millis),
                 "body_ms": parts.body.map(millis),
                 "total_ms": millis(parts.total),
@@ -87,7 +111,7 @@ pub(super) fn json(fetches: &[Fetch], rounds: &[Round]) -> String {
     let mut document = Map::new();
     document.insert("fetches".to_owned(), Value::Array(rows));
     if rounds.len() > 1 {
-        document.insert("summary".to_owned(), summary_json(fetches, rounds));
+        document.insert("summary".to_owned(), summary_json(rounds));
     }
     let mut text = format!("{:#}", Value::Object(document));
     text.push('\n');
@@ -114,16 +138,16 @@ const BAR: usize = 40;
 pub(super) fn text(fetches: &[Fetch], rounds: &[Round]) -> String {
     let mut text = String::new();
     let ends = rounds.iter().flat_map(|round| {
-        let all = fetches.iter().zip(&round.report.outcomes);
-        all.map(|(fetch, outcome)| {
-            let parts = parts(round, fetch, outcome);
+        let all = round.report.outcomes.iter();
+        all.map(|outcome| {
+            let parts = parts(round, outcome);
             parts.begin + parts.total
         })
     });
     let longest = ends.max().unwrap_or_default();
     text.push_str(
-        "   lookup  connect     TTFB     body    total  (ms)  status     bytes  handshake  \
-         l lookup, c connect, w wait, b body\n",
+        "   lookup  connect      TLS     TTFB     body    total  (ms)  status HTTP     bytes  handshake  \
+         r redirects, l lookup, c connect, t TLS, w wait, b body\n",
     );
     for round in rounds {
         for (fetch, outcome) in fetches.iter().zip(&round.report.outcomes) {
@@ -131,14 +155,21 @@ pub(super) fn text(fetches: &[Fetch], rounds: &[Round]) -> String {
         }
     }
     if rounds.len() > 1 {
-        summary(&mut text, fetches, rounds);
+        summary(&mut text, rounds);
     }
     text
 }
 
 fn line(text: &mut String, round: &Round, fetch: &Fetch, outcome: &Outcome, longest: Duration) {
-    let parts = parts(round, fetch, outcome);
-    for span in [parts.lookup, parts.connect, parts.first_byte, parts.body] {
+    let parts = parts(round, outcome);
+    let spans = [
+        parts.lookup,
+        parts.connect,
+        parts.tls,
+        parts.first_byte,
+        parts.body,
+    ];
+    for span in spans {
         match span {
             // Writing to a String cannot fail.
             Some(span) => {
@@ -161,8 +192,9 @@ fn line(text: &mut String, round: &Round, fetch: &Fetch, outcome: &Outcome, long
     };
     let _ = writeln!(
         text,
-        "{:9.3}        {status:>6} {:9}  {handshake:<9}  |{}| {}",
+        "{:9.3}        {status:>6} {:>4} {:9}  {handshake:<9}  |{}| {}",
         millis(parts.total),
+        outcome.version.map_or("-", |version| version.number()),
         outcome.received,
         bar(&parts, outcome, longest),
         fetch.url
@@ -179,20 +211,25 @@ fn bar(parts: &Parts, outcome: &Outcome, longest: Duration) -> String {
     let end = parts.begin + parts.total;
     let body_begin = end.saturating_sub(parts.body.unwrap_or_default());
     let wait_begin = body_begin.saturating_sub(parts.first_byte.unwrap_or_default());
-    let lookup_end = parts.begin + parts.lookup.unwrap_or_default();
+    let redirects_end = parts.begin + parts.redirects.unwrap_or_default();
+    let lookup_end = redirects_end + parts.lookup.unwrap_or_default();
+    let connect_end = lookup_end.max(wait_begin.saturating_sub(parts.connect.unwrap_or_default()))
+        + parts.connect.unwrap_or_default();
     let spans = [
         ('w', wait_begin, body_begin),
         ('b', body_begin, end),
-        ('l', parts.begin, lookup_end),
+        ('r', parts.begin, redirects_end),
+        ('l', redirects_end, lookup_end),
+        ('c', lookup_end, connect_end),
         (
-            'c',
-            lookup_end,
-            lookup_end + parts.connect.unwrap_or_default(),
+            't',
+            connect_end.saturating_sub(parts.tls.unwrap_or_default()),
+            connect_end,
         ),
     ];
     for (letter, from, to) in spans {
         // With 0-RTT, waiting begins while the connection is made: that is shown.
-        let is_hidden = letter == 'c' && outcome.is_early;
+        let is_hidden = letter == 'c' && (outcome.is_early || parts.connect.is_none());
         if from < to && !is_hidden {
             let (from, to) = (place(from), place(to));
             let to = to.max(from + 1).min(BAR);
@@ -205,16 +242,16 @@ fn bar(parts: &Parts, outcome: &Outcome, longest: Duration) -> String {
 }
 
 /// The figures of all rounds, by name.
-fn columns(fetches: &[Fetch], rounds: &[Round]) -> [(&'static str, Vec<f64>); 3] {
+fn columns(rounds: &[Round]) -> [(&'static str, Vec<f64>); 3] {
     let mut connect = Vec::new();
     let mut first_byte = Vec::new();
     let mut total = Vec::new();
     for round in rounds {
-        for (fetch, outcome) in fetches.iter().zip(&round.report.outcomes) {
+        for outcome in &round.report.outcomes {
             if outcome.failure.is_some() {
                 continue;
             }
-            let parts = parts(round, fetch, outcome);
+            let parts = parts(round, outcome);
             connect.extend(parts.connect.map(millis));
             first_byte.extend(parts.first_byte.map(millis));
             total.push(millis(parts.total));
@@ -240,7 +277,7 @@ fn handshakes(rounds: &[Round]) -> BTreeMap<&'static str, usize> {
     kinds
 }
 
-fn summary(text: &mut String, fetches: &[Fetch], rounds: &[Round]) {
+fn summary(text: &mut String, rounds: &[Round]) {
     let outcomes = rounds.iter().flat_map(|round| &round.report.outcomes);
     let failed = outcomes.clone().filter(|outcome| outcome.failure.is_some());
     let kinds: Vec<String> = handshakes(rounds)
@@ -256,7 +293,7 @@ fn summary(text: &mut String, fetches: &[Fetch], rounds: &[Round]) {
         kinds.join(", ")
     );
     text.push_str("              min   median      P90      max  (ms)\n");
-    for (name, figures) in columns(fetches, rounds) {
+    for (name, figures) in columns(rounds) {
         let _ = write!(text, "{name:<9}");
         for share in [0.0, 0.5, 0.9, 1.0] {
             match quantile(&figures, share) {
@@ -270,9 +307,9 @@ fn summary(text: &mut String, fetches: &[Fetch], rounds: &[Round]) {
     }
 }
 
-fn summary_json(fetches: &[Fetch], rounds: &[Round]) -> Value {
+fn summary_json(rounds: &[Round]) -> Value {
     let mut summary = Map::new();
-    for (name, figures) in columns(fetches, rounds) {
+    for (name, figures) in columns(rounds) {
         let of = |share| quantile(&figures, share);
         let value = json!({
             "min_ms": of(0.0), "median_ms": of(0.5), "p90_ms": of(0.9), "max_ms": of(1.0),

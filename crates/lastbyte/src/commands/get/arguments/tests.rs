@@ -1,5 +1,7 @@
 use clap::Parser;
 
+use core::net::IpAddr;
+
 use super::*;
 
 #[derive(Debug, Parser)]
@@ -32,11 +34,11 @@ fn spans_without_a_unit_are_seconds() {
 #[test]
 fn places_of_hosts_have_both_families() {
     let found = resolve("Example.com:8443:127.0.0.1,[::1]").expect("a place");
-    assert_eq!(found.origin.to_string(), "example.com:8443");
+    assert_eq!((&*found.host, found.port), ("example.com", 8443));
     let expected = ["127.0.0.1", "::1"].map(|ip| ip.parse::<IpAddr>().expect("an address"));
     assert_eq!(found.addresses, expected);
     let found = resolve("[::2]:443:::1").expect("a place");
-    assert_eq!((&*found.origin.host, found.origin.port), ("::2", 443));
+    assert_eq!((&*found.host, found.port), ("::2", 443));
     for wrong in [
         "example.com",
         "example.com:443",
@@ -45,4 +47,60 @@ fn places_of_hosts_have_both_families() {
     ] {
         assert!(resolve(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn what_is_sent_keeps_the_order_of_the_command_line() {
+    let words = [
+        "-d",
+        "a=1",
+        "--data-raw",
+        "@b",
+        "--data-urlencode",
+        "c= ",
+        "-d",
+        "d",
+        "--data-binary",
+        "@e",
+        "u",
+    ];
+    let expected = [
+        Datum::Text("a=1".to_owned()),
+        Datum::Raw("@b".to_owned()),
+        Datum::Escaped("c= ".to_owned()),
+        Datum::Text("d".to_owned()),
+        Datum::Binary("@e".to_owned()),
+    ];
+    assert_eq!(parse(&words).request.data.0, expected);
+}
+
+#[test]
+fn sizes_redirects_and_pins_are_checked() {
+    assert_eq!(size("1000"), Ok(1000));
+    assert_eq!(size("64k"), Ok(65_536));
+    assert_eq!(size("2G"), Ok(2 << 30));
+    for wrong in ["", "k", "-1", "1.5M", "99999999999G"] {
+        assert!(size(wrong).is_err(), "{wrong}");
+    }
+    assert_eq!((redirects("-1"), redirects("0")), (Ok(-1), Ok(0)));
+    assert!(redirects("-2").is_err() && redirects("x").is_err());
+    assert_eq!(
+        (resume("-"), resume("9")),
+        (Ok(Resume::End), Ok(Resume::At(9)))
+    );
+    assert!(resume("-9").is_err());
+    let good = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+    assert_eq!(pin(good), Ok(good.to_owned()));
+    let two = format!("sha256//{good};sha256//{good}");
+    assert_eq!(pinned(&two).map(|pins| pins.0.len()), Ok(2));
+    for wrong in [
+        "",
+        "x",
+        "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuF==",
+        "key.pem",
+    ] {
+        assert!(pin(wrong).is_err() && pinned(wrong).is_err(), "{wrong}");
+    }
+    let any = resolve("*:443:127.0.0.1").expect("a place");
+    assert_eq!(any.host, "*");
 }

@@ -1,20 +1,23 @@
 //! Where what arrives goes: bodies to files and the terminal, talk to stderr, events to qlog.
 
+mod target;
+
 use core::net::SocketAddr;
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
     io::{self, BufWriter, Stdout, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lastbyte_client::{Fetch, Handshake, Listener, Origin, Outcome};
-use lastbyte_http3::{Fields, Request, Response};
+use lastbyte_client::{Fetch, Handshake, Head, Listener, Origin, Outcome, Transport, Version};
+use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
 use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
 use lastbyte_wire::Side;
 
+use self::target::Target;
 use super::{Arguments, Output, output_of};
 use crate::{
     failure::Failure,
@@ -22,8 +25,6 @@ use crate::{
     jobs::Interrupt,
 };
 
-/// Bodies are written in pieces of this size: a packet holds much less.
-const BUFFER_LEN: usize = 256 << 10;
 /// How many ticks of a tenth of a second pass before the bar appears.
 const TICKS_WITHOUT_BAR: u32 = 10;
 
@@ -34,13 +35,35 @@ pub(super) fn to_stdout(arguments: &Arguments) -> usize {
         .count()
 }
 
+/// A file's place, below the folder that all are put into.
+pub(super) fn in_folder(arguments: &Arguments, path: &Path) -> PathBuf {
+    match &arguments.shown.output_dir {
+        Some(folder) => folder.join(path),
+        None => path.to_owned(),
+    }
+}
+
+/// What is told afterwards of the last response of a fetch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastHead {
+    /// Its fields.
+    pub(super) fields: Fields,
+    /// How long the heads of all its responses were.
+    pub(super) heads_len: u64,
+    /// Where the body went, if that is a file.
+    pub(super) path: Option<PathBuf>,
+}
+
 /// Takes what arrives.
 pub(super) struct Outputs<'a> {
     arguments: &'a Arguments,
     interrupt: &'a Interrupt,
     round: usize,
     targets: Vec<Target>,
+    heads: Vec<LastHead>,
     stdout: BufWriter<Stdout>,
+    /// Where heads go, if they are wanted.
+    dump: Option<Box<dyn Write>>,
     handshakes: BTreeMap<usize, Handshake>,
     qlogs: Vec<(PathBuf, Health)>,
     /// What went wrong that is not about one fetch.
@@ -49,14 +72,6 @@ pub(super) struct Outputs<'a> {
     received: u64,
     expected: u64,
     bar: Option<ProgressBar>,
-}
-
-/// Where one body goes.
-struct Target {
-    path: Option<PathBuf>,
-    writer: Option<BufWriter<Box<dyn Write>>>,
-    /// What comes is of no interest.
-    is_discarded: bool,
 }
 
 impl<'a> Outputs<'a> {
@@ -73,27 +88,14 @@ impl<'a> Outputs<'a> {
                 fetches.len()
             )));
         }
-        if let Some(folder) = &arguments.qlog {
+        if let Some(folder) = &arguments.shown.qlog {
             create_folder(folder)?;
         }
-        let target = |(index, fetch): (usize, &Fetch)| {
-            let path = match output_of(arguments, index) {
-                Output::Stdout => None,
-                Output::File(path) => Some(path),
-                Output::RemoteName => {
-                    Some(PathBuf::from(fetch.url.file_name().ok_or_else(|| {
-                        Failure::Usage(format!(
-                            "`{}` does not end in a file's name; say `-o FILE` in place of -O",
-                            fetch.url
-                        ))
-                    })?))
-                }
-            };
-            Ok(Target {
-                path,
-                writer: None,
-                is_discarded: false,
-            })
+        let target = |(index, fetch)| Target::new(arguments, index, fetch);
+        let dump: Option<Box<dyn Write>> = match &arguments.shown.dump_header {
+            None => None,
+            Some(path) if path.as_os_str() == "-" => Some(Box::new(io::stdout())),
+            Some(path) => Some(Box::new(create(path)?)),
         };
         let targets = fetches.iter().enumerate().map(target);
         Ok(Self {
@@ -101,6 +103,8 @@ impl<'a> Outputs<'a> {
             interrupt,
             round,
             targets: targets.collect::<Result<_, Failure>>()?,
+            heads: vec![LastHead::default(); fetches.len()],
+            dump,
             stdout: BufWriter::with_capacity(1 << 16, io::stdout()),
             handshakes: BTreeMap::new(),
             qlogs: Vec::new(),
@@ -133,37 +137,50 @@ impl<'a> Outputs<'a> {
         self.handshakes
     }
 
-    fn write(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
-        let Some(target) = self.targets.get_mut(fetch) else {
-            return Ok(());
-        };
-        if target.is_discarded {
-            return Ok(());
+    /// What is told afterwards of each fetch.
+    pub(super) fn take_heads(&mut self) -> Vec<LastHead> {
+        for (head, target) in self.heads.iter_mut().zip(&self.targets) {
+            head.path = target.path().map(Path::to_owned);
         }
-        if let Some(writer) = &mut target.writer {
-            return writer.write_all(bytes);
-        }
-        let Some(path) = &target.path else {
-            return self.stdout.write_all(bytes);
-        };
-        let writer = target.writer.insert(open(path)?);
-        writer.write_all(bytes)
+        core::mem::take(&mut self.heads)
     }
 
-    fn write_head(&mut self, fetch: usize, response: &Response) -> io::Result<()> {
-        let mut text = format!("HTTP/3 {} \r\n", response.status()).into_bytes();
-        for line in response.fields() {
+    fn write(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
+        match self.targets.get_mut(fetch) {
+            Some(target) => target.write(bytes, &mut self.stdout),
+            None => Ok(()),
+        }
+    }
+
+    /// Shows a head to all who want to see it.
+    fn take_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
+        let line = head.status_line();
+        self.say_fields('<', line.trim_end(), head.response.fields());
+        let mut text = format!("{line}\r\n").into_bytes();
+        for line in head.response.fields() {
             text.extend_from_slice(line.name.as_bytes());
             text.extend_from_slice(b": ");
             text.extend_from_slice(line.value);
             text.extend_from_slice(b"\r\n");
         }
         text.extend_from_slice(b"\r\n");
-        self.write(fetch, &text)
+        if let Some(last) = self.heads.get_mut(fetch) {
+            last.heads_len += text.len() as u64;
+            last.fields.clone_from(head.response.fields());
+        }
+        if let Some(dump) = &mut self.dump {
+            dump.write_all(&text).and_then(|()| dump.flush())?;
+        }
+        let shown = &self.arguments.shown;
+        let is_refused = shown.fail && head.response.status() >= 400;
+        if (shown.include || shown.head) && !is_refused {
+            self.write(fetch, &text)?;
+        }
+        Ok(())
     }
 
     fn say(&self, text: &str) {
-        if !self.arguments.verbose {
+        if !self.arguments.shown.verbose {
             return;
         }
         let say = || {
@@ -177,7 +194,7 @@ impl<'a> Outputs<'a> {
     }
 
     fn say_fields(&self, mark: char, first: &str, fields: &Fields) {
-        if !self.arguments.verbose {
+        if !self.arguments.shown.verbose {
             return;
         }
         let mut text = format!("{mark} {first}\n");
@@ -193,7 +210,12 @@ impl<'a> Outputs<'a> {
 
     fn show_progress(&mut self) {
         self.ticks = self.ticks.saturating_add(1);
-        if self.ticks < TICKS_WITHOUT_BAR || self.arguments.silent || self.arguments.verbose {
+        let patience = if self.arguments.shown.progress_bar {
+            0
+        } else {
+            TICKS_WITHOUT_BAR
+        };
+        if self.ticks < patience || self.arguments.shown.silent || self.arguments.shown.verbose {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
@@ -215,53 +237,24 @@ fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-#[expect(
-    clippy::disallowed_types,
-    reason = "the binary is where files are opened"
-)]
-fn open(path: &std::path::Path) -> io::Result<BufWriter<Box<dyn Write>>> {
-    let file = std::fs::File::create(path)
-        .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))?;
-    Ok(BufWriter::with_capacity(BUFFER_LEN, Box::new(file)))
-}
-
 impl Listener for Outputs<'_> {
     fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
         self.received += bytes.len() as u64;
         self.write(fetch, bytes)
     }
 
-    fn on_head(&mut self, fetch: usize, response: &Response) -> io::Result<()> {
-        self.say_fields(
-            '<',
-            &format!("HTTP/3 {}", response.status()),
-            response.fields(),
-        );
-        let length = response.fields().get("content-length");
-        let length = length.and_then(|text| core::str::from_utf8(text).ok()?.parse::<u64>().ok());
+    fn on_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
+        let length = head.text("content-length");
+        let length = length.and_then(|text| text.parse::<u64>().ok());
         self.expected = self.expected.saturating_add(length.unwrap_or(0));
-        if self.arguments.fail && response.status() >= 400 {
-            if let Some(target) = self.targets.get_mut(fetch) {
-                target.is_discarded = true;
-            }
-            return Ok(());
+        if let Some(target) = self.targets.get_mut(fetch) {
+            target.on_head(head);
         }
-        if self.arguments.include || self.arguments.head {
-            self.write_head(fetch, response)?;
-        }
-        Ok(())
+        self.take_head(fetch, head)
     }
 
-    fn on_interim(&mut self, fetch: usize, response: &Response) -> io::Result<()> {
-        self.say_fields(
-            '<',
-            &format!("HTTP/3 {}", response.status()),
-            response.fields(),
-        );
-        if self.arguments.include {
-            self.write_head(fetch, response)?;
-        }
-        Ok(())
+    fn on_interim(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
+        self.take_head(fetch, head)
     }
 
     fn on_trailers(&mut self, _: usize, fields: &Fields) -> io::Result<()> {
@@ -272,36 +265,30 @@ impl Listener for Outputs<'_> {
     fn on_end(&mut self, fetch: usize) -> io::Result<()> {
         // A body of no bytes makes a file, too.
         self.write(fetch, &[])?;
-        match self
-            .targets
-            .get_mut(fetch)
-            .and_then(|target| target.writer.take())
-        {
-            Some(mut writer) => writer.flush(),
-            None => self.stdout.flush(),
+        if let Some(target) = self.targets.get_mut(fetch) {
+            target.finish()?;
         }
+        self.stdout.flush()
     }
 
     fn on_done(&mut self, fetch: usize, outcome: &Outcome) {
         // What has arrived of a body is kept, as far as that is possible: why it ended is said elsewhere.
         if outcome.failure.is_some() {
-            if let Some(target) = self.targets.get_mut(fetch)
-                && let Some(mut writer) = target.writer.take()
-            {
-                let _ = writer.flush();
+            if let Some(target) = self.targets.get_mut(fetch) {
+                let _ = target.finish();
             }
             let _ = self.stdout.flush();
         }
     }
 
-    fn on_request(&mut self, _: usize, connection: usize, request: &Request) {
-        if !self.arguments.verbose {
+    fn on_request(&mut self, _: usize, connection: usize, version: Version, request: &Request) {
+        if !self.arguments.shown.verbose {
             return;
         }
         self.say(&format!("* Request over connection {connection}\n"));
         let path = request.path().unwrap_or_default();
         let first = format!(
-            "{} {path} HTTP/3\n> host: {}",
+            "{} {path} {version}\n> host: {}",
             request.method(),
             request.authority().unwrap_or_default()
         );
@@ -317,6 +304,16 @@ impl Listener for Outputs<'_> {
         ));
     }
 
+    fn on_dialing(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
+        let ips: Vec<String> = addresses.iter().map(|at| at.ip().to_string()).collect();
+        self.say(&format!(
+            "* Connection {connection}: to {} ({}), TCP port {}\n",
+            origin.host,
+            ips.join(", "),
+            origin.port
+        ));
+    }
+
     fn on_connected(&mut self, connection: usize, handshake: &Handshake) {
         let kind = match (handshake.is_resumed, handshake.early_data) {
             (false, _) => "full handshake",
@@ -324,15 +321,26 @@ impl Listener for Outputs<'_> {
             (true, Some(true)) => "resumed, 0-RTT accepted",
             (true, Some(false)) => "resumed, 0-RTT rejected",
         };
-        let certificate = if self.arguments.insecure {
+        let carrier = match handshake.transport {
+            Transport::Quic(version) => format!("QUIC version {}", version.number().get()),
+            Transport::Tcp => format!("TCP to {}", handshake.remote),
+        };
+        let version = handshake.version;
+        let Some(tls) = handshake.tls else {
+            self.say(&format!(
+                "* Connection {connection}: {carrier}, clear text, {version}\n"
+            ));
+            self.handshakes.insert(connection, handshake.clone());
+            return;
+        };
+        let certificate = if self.arguments.connection.insecure {
             "not verified (-k)"
         } else {
             "verified"
         };
+        let suite = handshake.cipher_suite.unwrap_or("an unknown cipher suite");
         self.say(&format!(
-            "* Connection {connection}: QUIC version {}, TLS 1.3 with {}, HTTP/3, {kind}\n* Certificate: {certificate}\n",
-            handshake.version.number().get(),
-            handshake.cipher_suite.unwrap_or("an unknown cipher suite"),
+            "* Connection {connection}: {carrier}, {tls} with {suite}, {version}, {kind}\n* Certificate: {certificate}\n"
         ));
         self.handshakes.insert(connection, handshake.clone());
     }
@@ -342,7 +350,7 @@ impl Listener for Outputs<'_> {
     }
 
     fn trace(&mut self, now: Time, connection: usize) -> Option<Box<dyn Trace>> {
-        let folder = self.arguments.qlog.as_ref()?;
+        let folder = self.arguments.shown.qlog.as_ref()?;
         let group = format!("get-{}-{connection}", self.round);
         let path = folder.join(format!("{group}.sqlog"));
         let file = match create(&path) {

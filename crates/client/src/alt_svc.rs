@@ -1,0 +1,254 @@
+//! Alternative services (RFC 7838): where else an origin is served, as it says itself.
+//!
+//! Owns the `Alt-Svc` field, what is remembered of it, and curl's file format for that. Never: opens a file, or reads a
+//! clock. Times are seconds since the Unix epoch.
+
+use core::{fmt::Write as _, time::Duration};
+use std::collections::BTreeMap;
+
+use crate::Origin;
+
+#[cfg(test)]
+mod tests;
+
+/// How long a service is believed in if it does not say (RFC 7838 §3.1): a day.
+const MAX_AGE_DEFAULT_S: u64 = 24 * 60 * 60;
+/// How many are remembered of one origin.
+const SERVICES_MAX: usize = 8;
+/// How many origins are remembered.
+const ORIGINS_MAX: usize = 10_000;
+
+/// Where an origin is served, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    /// The protocol, as TLS names it: `h3`, `h2`, …
+    pub protocol: String,
+    /// The host.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Until when, in seconds since the Unix epoch.
+    pub expires_s: u64,
+    /// Whether it outlives a change of the network.
+    pub persists: bool,
+}
+
+/// What origins said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AltSvc {
+    services: BTreeMap<(String, u16), Vec<Alternative>>,
+}
+
+impl AltSvc {
+    /// Takes a field's value in. It takes the place of what was said before (RFC 7838 §3.1); what is no such value is as if it
+    /// was not there.
+    pub fn put(&mut self, origin: &Origin, value: &str, now: Duration) {
+        let key = (origin.host.clone(), origin.port);
+        if value.trim().eq_ignore_ascii_case("clear") {
+            self.services.remove(&key);
+            return;
+        }
+        let Some(services) = parse(value, origin, now.as_secs()) else {
+            return;
+        };
+        if self.services.len() >= ORIGINS_MAX && !self.services.contains_key(&key) {
+            self.services.pop_first();
+        }
+        self.services.insert(key, services);
+    }
+
+    /// Where an origin is served with this protocol, as far as that is still so.
+    pub fn of<'a>(
+        &'a self,
+        origin: &Origin,
+        protocol: &'a str,
+        now: Duration,
+    ) -> impl Iterator<Item = &'a Alternative> + 'a {
+        let key = (origin.host.clone(), origin.port);
+        let services = self.services.get(&key).map_or(&[][..], Vec::as_slice);
+        services
+            .iter()
+            .filter(move |it| it.protocol == protocol && it.expires_s > now.as_secs())
+    }
+
+    /// A service that did not answer is not tried again.
+    pub fn forget(&mut self, origin: &Origin) {
+        self.services.remove(&(origin.host.clone(), origin.port));
+    }
+
+    /// Whether nothing is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.services.is_empty()
+    }
+
+    /// As curl's `--alt-svc` writes it: what has expired is left out.
+    #[must_use]
+    pub fn to_text(&self, now: Duration) -> String {
+        let mut text = "# Your alt-svc cache. https://curl.se/docs/alt-svc.html\n\
+                        # This file is read and written by lastbyte and curl.\n"
+            .to_owned();
+        for ((host, port), services) in &self.services {
+            for service in services {
+                if service.expires_s <= now.as_secs() {
+                    continue;
+                }
+                // Writing to a String cannot fail.
+                let _ = writeln!(
+                    text,
+                    "h2 {host} {port} {} {} {} \"{}\" {} 0",
+                    service.protocol,
+                    service.host,
+                    service.port,
+                    date(service.expires_s),
+                    u8::from(service.persists),
+                );
+            }
+        }
+        text
+    }
+
+    /// From what curl wrote. Lines that are not understood are left out, as curl does, and counted.
+    #[must_use]
+    pub fn from_text(text: &str) -> (Self, usize) {
+        let mut this = Self::default();
+        let mut wrong = 0;
+        for line in text.lines() {
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            match parse_line(line) {
+                Some((key, service)) => {
+                    let services = this.services.entry(key).or_default();
+                    if services.len() < SERVICES_MAX && !services.contains(&service) {
+                        services.push(service);
+                    }
+                }
+                None => wrong += 1,
+            }
+        }
+        (this, wrong)
+    }
+}
+
+/// `alt-svc: h3=":443"; ma=3600, h2="other.example:443"` (RFC 7838 §3).
+fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
+    let mut services = Vec::new();
+    for member in split(value, ',') {
+        let mut parts = split(member, ';').into_iter();
+        let (protocol, authority) = parts.next()?.split_once('=')?;
+        let authority = authority.trim().trim_matches('"');
+        let (host, port) = authority.rsplit_once(':')?;
+        let host = host.trim_matches(['[', ']']);
+        let mut service = Alternative {
+            protocol: protocol.trim().to_owned(),
+            host: if host.is_empty() {
+                origin.host.clone()
+            } else {
+                host.to_ascii_lowercase()
+            },
+            port: port.parse().ok().filter(|port| *port > 0)?,
+            expires_s: now_s + MAX_AGE_DEFAULT_S,
+            persists: false,
+        };
+        if service.host.contains([' ', '"']) || service.protocol.contains([' ', '"']) {
+            return None;
+        }
+        for parameter in parts {
+            let Some((name, value)) = parameter.split_once('=') else {
+                continue;
+            };
+            let value = value.trim().trim_matches('"');
+            match name.trim() {
+                "ma" => service.expires_s = now_s.saturating_add(value.parse().ok()?),
+                "persist" => service.persists = value == "1",
+                _ => {}
+            }
+        }
+        if services.len() < SERVICES_MAX {
+            services.push(service);
+        }
+    }
+    Some(services)
+}
+
+/// At each `mark` that is not between quotes.
+fn split(text: &str, mark: char) -> Vec<&str> {
+    let mut is_quoted = false;
+    text.split(move |c| {
+        is_quoted ^= c == '"';
+        c == mark && !is_quoted
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
+    .collect()
+}
+
+/// `h2 example.org 443 h3 shiny.example.com 8443 "20190808 06:18:37" 0 0`.
+fn parse_line(line: &str) -> Option<((String, u16), Alternative)> {
+    let (before, rest) = line.split_once('"')?;
+    let (expires, after) = rest.split_once('"')?;
+    let mut words = before.split_ascii_whitespace();
+    let _protocol = words.next()?;
+    let key = (
+        words.next()?.to_ascii_lowercase(),
+        words.next()?.parse().ok()?,
+    );
+    let protocol = words.next()?.to_owned();
+    let host = words.next()?.to_ascii_lowercase();
+    let port = words.next()?.parse().ok()?;
+    let persists = after.split_ascii_whitespace().next() == Some("1");
+    let service = Alternative {
+        protocol,
+        host,
+        port,
+        expires_s: seconds(expires)?,
+        persists,
+    };
+    Some((key, service))
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar, by years that begin in March, so that the day that leap years
+/// have more is their last.
+fn days(year: u64, month: u64, day: u64) -> u64 {
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let leap_days = year / 4 - year / 100 + year / 400;
+    // 719 468 is the day of 1970-01-01 by that count.
+    year * 365 + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
+}
+
+/// `20190808 06:18:37`, UTC.
+fn seconds(text: &str) -> Option<u64> {
+    let is_formed = text.len() == 17 && text.is_ascii();
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+    if !is_formed {
+        return None;
+    }
+    let (year, month, day) = (number(0, 4)?, number(4, 6)?, number(6, 8)?);
+    let (hour, minute, second) = (number(9, 11)?, number(12, 14)?, number(15, 17)?);
+    let is_date = year >= 1970 && (1..=12).contains(&month) && (1..=31).contains(&day);
+    (is_date && hour < 24 && minute < 60 && second <= 60)
+        .then(|| days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+fn date(seconds: u64) -> String {
+    let day_count = seconds / 86_400;
+    // The last year whose first day is not after it.
+    let mut year = 1970 + day_count / 366;
+    while days(year + 1, 1, 1) <= day_count {
+        year += 1;
+    }
+    let mut month = 12;
+    while days(year, month, 1) > day_count {
+        month -= 1;
+    }
+    let day = day_count - days(year, month, 1) + 1;
+    let rest = seconds % 86_400;
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
+}

@@ -1,0 +1,99 @@
+use super::*;
+
+const NOW: Duration = Duration::from_secs(1_565_245_117);
+
+fn origin() -> Origin {
+    let url: crate::Url = "https://example.org/".parse().expect("a URL");
+    url.origin().clone()
+}
+
+fn said(value: &str) -> Vec<(String, String, u16, u64)> {
+    let mut cache = AltSvc::default();
+    cache.put(&origin(), value, NOW);
+    let all = cache.services.into_values().flatten();
+    all.map(|it| (it.protocol, it.host, it.port, it.expires_s - NOW.as_secs()))
+        .collect()
+}
+
+#[test]
+fn rfc7838_3_fields_are_understood() {
+    let here = "example.org".to_owned();
+    let h3 = "h3".to_owned();
+    assert_eq!(
+        said("h3=\":443\""),
+        [(h3.clone(), here.clone(), 443, 86_400)]
+    );
+    assert_eq!(
+        said("h3=\"alt.example:8443\"; ma=60; persist=1, h2=\":444\";ma=\"5\""),
+        [
+            (h3, "alt.example".to_owned(), 8443, 60),
+            ("h2".to_owned(), here, 444, 5)
+        ]
+    );
+    for wrong in [
+        "",
+        "h3",
+        "h3=443",
+        "h3=\":0\"",
+        "h3=\":x\"",
+        "h3=\":1\"; ma=x",
+        "\"\"\",",
+    ] {
+        assert!(said(wrong).is_empty(), "{wrong}");
+    }
+}
+
+#[test]
+fn what_was_said_last_counts_until_it_expires() {
+    let mut cache = AltSvc::default();
+    cache.put(&origin(), "h3=\":1\"; ma=10", NOW);
+    cache.put(&origin(), "h3=\":2\"; ma=10", NOW);
+    let port = |cache: &AltSvc, passed: u64| {
+        let now = NOW + Duration::from_secs(passed);
+        cache.of(&origin(), "h3", now).map(|it| it.port).next()
+    };
+    assert_eq!(port(&cache, 9), Some(2));
+    assert_eq!(port(&cache, 10), None);
+    cache.put(&origin(), "not a value", NOW);
+    assert_eq!(port(&cache, 0), Some(2));
+    cache.put(&origin(), "clear", NOW);
+    assert_eq!(port(&cache, 0), None);
+}
+
+#[test]
+fn files_of_curl_are_read_and_written() {
+    // The example of curl's documentation.
+    let line = "h2 example.org 443 h3 shiny.example.com 8443 \"20190808 06:18:37\" 1 0\n";
+    let (cache, wrong) = AltSvc::from_text(&format!("# words\n\nbroken line\n{line}"));
+    assert_eq!(wrong, 1);
+    let before = Duration::from_secs(1_565_245_116);
+    let found: Vec<_> = cache.of(&origin(), "h3", before).collect();
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (&*found[0].host, found[0].port),
+        ("shiny.example.com", 8443)
+    );
+    // `date -u -d "2019-08-08 06:18:37" +%s`
+    assert_eq!(found[0].expires_s, 1_565_245_117);
+    assert!(cache.to_text(before).ends_with(line));
+    assert!(!cache.to_text(NOW).contains("shiny"), "it has expired");
+}
+
+#[test]
+fn dates_and_seconds_are_inverse() {
+    let mut at = 0;
+    while at < 8_000_000_000 {
+        assert_eq!(seconds(&date(at)), Some(at), "{}", date(at));
+        at += 3_456_789;
+    }
+    assert_eq!(date(951_782_400), "20000229 00:00:00");
+    assert_eq!(date(0), "19700101 00:00:00");
+    for wrong in [
+        "",
+        "20001301 00:00:00",
+        "2000010100:00:00",
+        "20000101 24:00:00",
+    ] {
+        assert_eq!(seconds(wrong), None, "{wrong}");
+    }
+}

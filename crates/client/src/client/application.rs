@@ -1,0 +1,148 @@
+//! What the worker calls: datagrams, turns, deadlines.
+
+use lastbyte_driver::{Application, Datagram, Turn};
+use lastbyte_quic::{
+    Time,
+    connection::Connection,
+    endpoint::{Closed, Endpoint, Handle},
+};
+
+use super::{Client, TICK};
+use crate::{link::Bodies, mailbox::Event};
+
+impl Application for Client<'_> {
+    /// That there is something in the mailbox.
+    type Command = ();
+
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
+
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        connection: &mut Connection,
+        datagram: Datagram<'_>,
+    ) {
+        let Datagram { path, ecn, bytes } = datagram;
+        let Some(link) = self.links.get_mut(&handle) else {
+            let sink = &mut lastbyte_quic::stream::KeepAll;
+            connection.handle_datagram(now, &path, ecn, bytes, sink);
+            return;
+        };
+        let mut bodies = Bodies {
+            streams: &link.streams,
+            stopped: &mut link.stopped,
+            jobs: &mut self.jobs,
+        };
+        let mut sink = link.http3.sink(&mut bodies);
+        connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
+    }
+
+    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+        while let Some(event) = connection.poll_event() {
+            self.on_transport_event(now, handle, connection, event);
+        }
+        loop {
+            let Some(link) = self.links.get_mut(&handle) else {
+                return;
+            };
+            let Some(event) = link.http3.poll(connection, now) else {
+                break;
+            };
+            self.on_event(now, handle, connection, event);
+        }
+        self.cancel_stopped(now, handle, connection);
+        self.pump(now, handle, connection);
+    }
+
+    fn on_closed(&mut self, now: Time, closed: Closed) {
+        let mut quic = closed.connection;
+        let close = quic.close_reason();
+        let phrase = quic.close_phrase().to_owned();
+        while quic.poll_event().is_some() {}
+        self.on_over(now, closed.handle, close, &phrase);
+    }
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+        self.read_mailbox(now, endpoint);
+        if self.next_tick <= now {
+            self.next_tick = now + TICK;
+            if !self.jobs.listener.on_tick() {
+                self.interrupt(now);
+                self.end_late(now, endpoint, true);
+            }
+        }
+        if self.next_limit.is_some_and(|limit| limit <= now) {
+            self.end_late(now, endpoint, false);
+        }
+        self.close_unneeded(now, endpoint);
+        let mut deadline = [self.next_limit, Some(self.next_tick)]
+            .into_iter()
+            .flatten()
+            .min();
+        // What ends at once makes room for the next, and what is led elsewhere may be of a server that is new.
+        loop {
+            let before = (self.next, self.servers.all.len(), self.active.len());
+            self.begin_fetches(now);
+            for number in 0..self.servers.all.len() {
+                let at = self.serve(now, number, endpoint);
+                deadline = deadline.into_iter().chain(at).min();
+            }
+            if before == (self.next, self.servers.all.len(), self.active.len()) {
+                break;
+            }
+        }
+        self.close_unneeded(now, endpoint);
+        let is_over = self.active.is_empty() && self.next >= self.jobs.all.len();
+        let mut is_done = false;
+        if is_over {
+            let until = self.lingers(now, endpoint);
+            is_done = until.is_none();
+            deadline = deadline.into_iter().chain(until).min();
+        }
+        if is_done {
+            for handle in self.links.keys().copied().collect::<Vec<_>>() {
+                self.drop_link(now, handle, endpoint);
+            }
+            self.streams.close();
+        }
+        Turn { deadline, is_done }
+    }
+}
+
+impl Client<'_> {
+    fn close_unneeded(&mut self, now: Time, endpoint: &mut Endpoint) {
+        for handle in core::mem::take(&mut self.to_close) {
+            self.drop_link(now, handle, endpoint);
+        }
+    }
+
+    fn read_mailbox(&mut self, now: Time, endpoint: &mut Endpoint) {
+        for event in self.mailbox.take() {
+            match event {
+                Event::Resolved {
+                    server,
+                    family,
+                    at,
+                    found,
+                } => {
+                    if let Some(server) = self.servers.all.get_mut(server)
+                        && let Some(resolution) = &mut server.resolution
+                    {
+                        resolution.on_answer(at, family, found);
+                    }
+                }
+                Event::Tcp { connection, what } => self.on_tcp_event(now, connection, what),
+                Event::Readable => {
+                    for handle in self.links.keys().copied().collect::<Vec<_>>() {
+                        if let Some(quic) = endpoint.connection(handle) {
+                            self.pump(now, handle, quic);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

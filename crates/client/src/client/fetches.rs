@@ -1,0 +1,100 @@
+//! The life of a fetch: its turn, its retries, its end.
+
+use lastbyte_quic::Time;
+
+use super::Client;
+use crate::{
+    Failure,
+    job::{Ending, Stop},
+};
+
+impl Client<'_> {
+    /// Begins as many as may be under way.
+    pub(super) fn begin_fetches(&mut self, now: Time) {
+        let parallel = self.settings.parallel.max(1);
+        while self.active.len() < parallel && self.next < self.jobs.all.len() {
+            let job = self.next;
+            self.next += 1;
+            self.active.insert(job);
+            self.jobs.all[job].outcome.timing.begin = Some(now);
+            if let Some(limit) = self.settings.time_limit {
+                self.next_limit.get_or_insert(now + limit);
+            }
+            self.enqueue(now, job);
+        }
+    }
+
+    /// A fetch waits for a connection to its server.
+    pub(super) fn enqueue(&mut self, now: Time, job: usize) {
+        let origin = self.jobs.all[job].fetch.url.origin();
+        let versions = self.settings.versions;
+        if origin.scheme == crate::Scheme::Http && !versions.has_tcp() {
+            let what = format!("HTTP/3 is not spoken without TLS: `{origin}` is asked for as http");
+            self.end(now, job, Some(Failure::Scheme(what)));
+            return;
+        }
+        let server = self.servers.number(origin);
+        self.jobs.all[job].server = Some(server);
+        self.servers.all[server].waiting.push_back(job);
+    }
+
+    /// A fetch is over.
+    pub(super) fn end(&mut self, now: Time, job: usize, failure: Option<Failure>) {
+        if self.active.remove(&job) {
+            self.jobs.close(now, job, failure);
+        }
+    }
+
+    /// A response is there as a whole: the fetch is over, or goes on where the response leads.
+    pub(super) fn on_response_end(&mut self, now: Time, job: usize) {
+        match self.jobs.end(now, job) {
+            Ok(Ending::Done) => self.end(now, job, None),
+            Ok(Ending::Again) if self.active.contains(&job) => self.enqueue(now, job),
+            Ok(Ending::Again) => {}
+            Err(failure) => self.end(now, job, Some(failure)),
+        }
+    }
+
+    /// No more of a response is wanted, and none will come.
+    pub(super) fn on_stopped(&mut self, now: Time, job: usize, stop: Stop) {
+        match stop {
+            Stop::Failed(failure) => self.end(now, job, Some(failure)),
+            Stop::Enough => self.on_response_end(now, job),
+        }
+    }
+
+    /// A fetch came to nothing on its connection. If it may, it goes to another.
+    pub(super) fn retry_or_end(&mut self, now: Time, job: usize, may_retry: bool, why: Failure) {
+        let it = &mut self.jobs.all[job];
+        let has_begun = it.outcome.status.is_some();
+        let is_stream = matches!(it.fetch.upload, Some(crate::Upload::Stream(_)));
+        let may_retry = may_retry && !has_begun && self.active.contains(&job);
+        if may_retry && it.outcome.retries < self.settings.retries && !is_stream {
+            it.outcome.retries += 1;
+            it.outcome.sent = 0;
+            it.restart();
+            self.enqueue(now, job);
+            return;
+        }
+        let received = it.outcome.received;
+        let failure = match why {
+            Failure::Response(reason) if has_begun => Failure::Partial { reason, received },
+            Failure::Empty if has_begun => Failure::Partial {
+                reason: "the connection ended".to_owned(),
+                received,
+            },
+            why => why,
+        };
+        self.end(now, job, Some(failure));
+    }
+
+    /// Nothing more is begun.
+    pub(super) fn interrupt(&mut self, now: Time) {
+        while self.next < self.jobs.all.len() {
+            let job = self.next;
+            self.next += 1;
+            self.active.insert(job);
+            self.end(now, job, Some(Failure::Interrupted));
+        }
+    }
+}

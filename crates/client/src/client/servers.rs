@@ -1,0 +1,310 @@
+//! Names to addresses, addresses to connections: resolutions and races.
+
+use core::net::SocketAddr;
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use lastbyte_driver::Clock;
+use lastbyte_quic::{
+    Time,
+    endpoint::{Endpoint, Handle},
+};
+
+use super::Client;
+use crate::{
+    Failure, Lookup, Origin, Scheme,
+    race::Race,
+    resolve::{self, Resolution, State},
+};
+
+/// All that are asked for anything.
+#[derive(Default)]
+pub(super) struct Servers {
+    pub(super) all: Vec<Server>,
+    numbers: BTreeMap<Origin, usize>,
+}
+
+/// What is known of a server.
+pub(super) struct Server {
+    pub(super) origin: Origin,
+    pub(super) resolution: Option<Resolution>,
+    /// The connection over QUIC that new requests go to.
+    pub(super) link: Option<Handle>,
+    pub(super) race: Option<Race>,
+    /// Fetches that have no connection yet.
+    pub(super) waiting: VecDeque<usize>,
+    /// Open connections over TCP that take requests.
+    pub(super) streams: BTreeSet<usize>,
+    /// Those that are being made beside them, for more requests at the same time.
+    pub(super) dialing: BTreeSet<usize>,
+    /// How many connections over TCP it takes at a time, as far as that was found out.
+    pub(super) streams_max: Option<usize>,
+    /// It has said that it is not to be asked over the connection of another (RFC 9110 §15.5.20).
+    pub(super) is_misdirected: bool,
+    /// Whether a fetch was told how long the lookup took.
+    pub(super) is_lookup_charged: bool,
+}
+
+impl Servers {
+    /// The number of an origin, from now on if it had none.
+    pub(super) fn number(&mut self, origin: &Origin) -> usize {
+        if let Some(number) = self.numbers.get(origin) {
+            return *number;
+        }
+        let number = self.all.len();
+        self.numbers.insert(origin.clone(), number);
+        self.all.push(Server {
+            origin: origin.clone(),
+            resolution: None,
+            link: None,
+            race: None,
+            waiting: VecDeque::new(),
+            streams: BTreeSet::new(),
+            dialing: BTreeSet::new(),
+            streams_max: None,
+            is_misdirected: false,
+            is_lookup_charged: false,
+        });
+        number
+    }
+
+    pub(super) fn take_lookups(&mut self) -> Vec<Lookup> {
+        let all = core::mem::take(&mut self.all).into_iter();
+        all.filter_map(|server| Some(server.resolution?.lookup))
+            .collect()
+    }
+}
+
+impl Client<'_> {
+    /// Leads what waits for a server to its connection, or makes one. Returns when to come back.
+    pub(super) fn serve(
+        &mut self,
+        now: Time,
+        number: usize,
+        endpoint: &mut Endpoint,
+    ) -> Option<Time> {
+        let server = &mut self.servers.all[number];
+        if server.waiting.is_empty() && server.race.is_none() {
+            return None;
+        }
+        if let Some(handle) = server.link
+            && let Some(link) = self.links.get_mut(&handle)
+        {
+            link.queue.extend(server.waiting.drain(..));
+            if let Some(quic) = endpoint.connection(handle) {
+                self.launch(now, handle, quic);
+            }
+            return None;
+        }
+        if !server.streams.is_empty() || !server.dialing.is_empty() {
+            self.launch_over_tcp(now, number);
+            return None;
+        }
+        if server.race.is_none() {
+            if let Some(until) = self.resolve(now, number) {
+                return Some(until);
+            }
+            if self.servers.all[number].waiting.is_empty() {
+                return None;
+            }
+            if let Some(handle) = self.find_shared(number, endpoint) {
+                self.share(now, number, handle, endpoint);
+                return None;
+            }
+            self.begin_race(now, number);
+        }
+        self.run_race(now, number, endpoint);
+        let race = self.servers.all[number].race.as_ref()?;
+        let timeout = race.begin + self.settings.connect_timeout;
+        race.deadline().into_iter().chain([timeout]).min()
+    }
+
+    /// A connection to another server that can carry requests to this one; of several, the one with the warmest window: what
+    /// comes back arrives sooner over a path that is known.
+    fn find_shared(&self, number: usize, endpoint: &Endpoint) -> Option<Handle> {
+        let server = &self.servers.all[number];
+        let is_wanted = self.settings.coalesces
+            && self.settings.versions.has_quic()
+            && server.origin.scheme == Scheme::Https
+            && !server.is_misdirected;
+        if !is_wanted {
+            return None;
+        }
+        let addresses = &server.resolution.as_ref()?.lookup.addresses;
+        let host = &server.origin.host;
+        let fitting = self.links.iter();
+        let fitting = fitting.filter(|(_, link)| link.is_for(host, addresses));
+        // The server's window is not seen from here; what it has sent has opened it.
+        let warmest = fitting.max_by_key(|(handle, _)| {
+            let quic = endpoint.peek(**handle);
+            quic.map_or(0, |quic| quic.statistics().bytes_received)
+        });
+        warmest.map(|(handle, _)| *handle)
+    }
+
+    /// Fetches whose connection takes no more of them wait for another, to their own server.
+    pub(super) fn requeue(&mut self, jobs: impl IntoIterator<Item = usize>) {
+        for job in jobs {
+            if let Some(server) = self.jobs.all[job].server {
+                self.servers.all[server].waiting.push_back(job);
+            }
+        }
+    }
+
+    /// Sends what waits over the connection of another server.
+    fn share(&mut self, now: Time, number: usize, handle: Handle, endpoint: &mut Endpoint) {
+        let waiting = core::mem::take(&mut self.servers.all[number].waiting);
+        if let Some(link) = self.links.get_mut(&handle) {
+            link.queue.extend(waiting);
+        }
+        if let Some(quic) = endpoint.connection(handle) {
+            self.launch(now, handle, quic);
+        }
+    }
+
+    /// Returns until when the addresses are to be waited for, if they are not known.
+    fn resolve(&mut self, now: Time, number: usize) -> Option<Time> {
+        let server = &mut self.servers.all[number];
+        let resolution = server.resolution.get_or_insert_with(|| {
+            let host = server.origin.host.clone();
+            let clock: Clock = self.clock;
+            let mailbox = &self.mailbox;
+            Resolution::begin(
+                now,
+                &server.origin,
+                self.settings.family,
+                &self.settings.overrides,
+                self.settings.connect_timeout,
+                |family| {
+                    resolve::ask(number, host.clone(), family, clock, Arc::clone(mailbox));
+                },
+            )
+        });
+        match resolution.state(now) {
+            State::Waits(until) => Some(until),
+            State::Found => None,
+            State::Failed(failure) => {
+                for job in core::mem::take(&mut server.waiting) {
+                    self.end(now, job, Some(failure.again()));
+                }
+                None
+            }
+        }
+    }
+
+    fn begin_race(&mut self, now: Time, number: usize) {
+        let server = &mut self.servers.all[number];
+        let origin = &server.origin;
+        let found = server.resolution.as_ref();
+        let found = found.map_or(&[][..], |found| &found.lookup.addresses);
+        let versions = self.settings.versions;
+        let has_quic = versions.has_quic() && origin.scheme == Scheme::Https;
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        if has_quic {
+            let port = self.memory.alternative_port(origin, Clock::since_epoch());
+            let port = port.unwrap_or(origin.port);
+            addresses.extend(found.iter().map(|at| SocketAddr::new(at.ip(), port)));
+            // What answered last is asked first.
+            let best = self.memory.remote(origin);
+            if let Some(place) = addresses.iter().position(|at| Some(*at) == best) {
+                let best = addresses.remove(place);
+                addresses.insert(0, best);
+            }
+        }
+        let tcp_at = versions.has_tcp().then(|| {
+            if has_quic {
+                now + self.settings.head_start
+            } else {
+                now
+            }
+        });
+        server.race = Some(Race::new(now, addresses.into_iter(), tcp_at));
+    }
+
+    fn run_race(&mut self, now: Time, number: usize, endpoint: &mut Endpoint) {
+        let timeout = self.settings.connect_timeout;
+        loop {
+            let Some(race) = &mut self.servers.all[number].race else {
+                return;
+            };
+            if race.begin + timeout <= now {
+                let why = race.take_failure();
+                let why = why.unwrap_or(Failure::ConnectTimeout(timeout));
+                self.abandon_race(now, number, None, endpoint);
+                self.lose_race(now, number, &why);
+                return;
+            }
+            if let Some((handle, failure)) = race.find_refused(now) {
+                race.on_failed(Some(handle), failure);
+                self.drop_link(now, handle, endpoint);
+                continue;
+            }
+            if race.is_tcp_due(now) {
+                self.dial_in_race(now, number);
+                continue;
+            }
+            if let Some(failure) = race.take_defeat() {
+                self.lose_race(now, number, &failure);
+                return;
+            }
+            let Some(remote) = race.next(now) else {
+                return;
+            };
+            self.attempt(now, number, remote, endpoint);
+        }
+    }
+
+    fn lose_race(&mut self, now: Time, number: usize, failure: &Failure) {
+        let server = &mut self.servers.all[number];
+        server.race = None;
+        for job in core::mem::take(&mut server.waiting) {
+            self.end(now, job, Some(failure.again()));
+        }
+    }
+
+    /// Attempts are not needed any more, but for the one that won.
+    fn abandon_race(
+        &mut self,
+        now: Time,
+        number: usize,
+        winner: Option<Handle>,
+        endpoint: &mut Endpoint,
+    ) {
+        let Some(race) = self.servers.all[number].race.take() else {
+            return;
+        };
+        for handle in race.attempts().filter(|other| Some(*other) != winner) {
+            self.drop_link(now, handle, endpoint);
+        }
+        if let Some(connection) = race.tcp() {
+            self.streams.drop(connection);
+        }
+    }
+
+    /// A connection over TCP has won.
+    pub(super) fn on_race_won_by_tcp(&mut self, now: Time, number: usize, connection: usize) {
+        let server = &mut self.servers.all[number];
+        if let Some(race) = server.race.take() {
+            // What went out in 0-RTT there comes back when they are dropped.
+            self.to_close.extend(race.attempts());
+        }
+        server.streams.insert(connection);
+        self.launch_over_tcp(now, number);
+    }
+
+    /// A handshake of QUIC is complete: other attempts are not needed.
+    pub(super) fn on_race_won_by_quic(&mut self, number: usize, handle: Handle) {
+        let server = &mut self.servers.all[number];
+        server.link = Some(handle);
+        let Some(race) = server.race.take() else {
+            return;
+        };
+        let others = race.attempts().filter(|other| *other != handle);
+        self.to_close.extend(others);
+        if let Some(connection) = race.tcp() {
+            self.streams.drop(connection);
+        }
+    }
+}

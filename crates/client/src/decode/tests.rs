@@ -1,0 +1,149 @@
+use std::io::Write as _;
+
+use super::*;
+
+/// The body, by brotli 1.0.9 of node.
+const BROTLI: &str = "\
+    5b3f0d83fee2c08e958135a47ae0a861e3d60ec4c0b6ed4d56ebe0bc90fb4e71705ec979c441a8708c90978f32e4d1440262\
+    824d1cbbf763fe070600449850c68554da58e7434cb9d4d6c75cfbdcf70110821114c30992a21996e30551921555d30dd3b2\
+    1dd7f383308a9334cb8bb2aa9bb6eb87719a9775db8ff3ba9ff7fbfd0104232886132445332cc70ba2242baaa61ba6653bae\
+    e7076114276996176555376dd70fe3342febb61fe7753feff7038830a18c0ba9b4b1ce076114276996176555376dd70fe334\
+    2febb61fe7753feff783723a7b9f04\
+";
+
+/// The body, by zstd 1.5.4.
+const ZSTD: &str = "\
+    28b52ffda4400d03002c0800b40f000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20212223\
+    2425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455\
+    565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f8081828384858687\
+    88898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9\
+    babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedfe0e1e2e3e4e5e6e7e8e9eaeb\
+    ecedeeeff0f1f2f3f4f5f6f7f8f9fa01007b817f7f6ea44d0000083201003c0d3910027fd22ed4\
+";
+
+/// 256 MiB of zeros, by brotli 1.0.9 of node.
+const BOMB: &str = "\
+    cbffff3f002400e2b14072effff8ffff078004401c1680eefd1fffffff00900088c302d0bdffe3ffff1f001200715800baf7\
+    7ffcffff034002200e0b40f7fe8fffff7f004800c46101e8defff1ffff0f000980382c00ddfb3ffeffff012001108705a07b\
+    ffc7ffff3f002400e2b00074effff8ffff078004401c1680eefd1fffffff00900088c302d0bdffe3ffff1f001200715800ba\
+    f77ffcffff034002200e0b40f7fe8fffff7f004800c46101e8defff1ffff0f000980382c00ddfb3ffeffff012001108705a0\
+    7bffc7ffff3f002400e2b00074effff8ffff078004401c1680eefd1fffffff00900088c302d0bdffe3ffff1f001200715800\
+    baf77ffcffff034002200e0b40f7fe8fffff7f004800c46101e8defff1ffff0f000980382c00ddfb3ffeffff012001108705\
+    a07bffc7ffff3f002400e2b00074effff8ffff078004401c1680eefd1fffffff00900088c302d0bdffe3ffff1f0012007158\
+    00baf77ffcffff034002200e0b40f7fe8fffff7f004800c46101e8defff1ffff0f000980382c00ddfbbffcffff0320011087\
+    05a07bff07\
+";
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let digits: Vec<char> = hex.chars().collect();
+    let pairs = digits.chunks(2).map(|pair| pair.iter().collect::<String>());
+    pairs
+        .map(|pair| u8::from_str_radix(&pair, 16).expect("hex"))
+        .collect()
+}
+
+fn body() -> Vec<u8> {
+    (0..200_000).map(|at| (at % 251) as u8).collect()
+}
+
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(body).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn zlib(body: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(body).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn all() -> [(&'static str, Vec<u8>); 4] {
+    [
+        ("gzip", gzip(&body())),
+        ("deflate", zlib(&body())),
+        ("br", bytes(BROTLI)),
+        ("zstd", bytes(ZSTD)),
+    ]
+}
+
+fn decode(coding: &str, compressed: &[u8], piece_len: usize) -> Result<Vec<u8>, Failure> {
+    let mut decoder = Decoder::new(coding)?.expect("a coding");
+    let mut out = Vec::new();
+    let mut sink = |bytes: &[u8]| {
+        out.extend_from_slice(bytes);
+        Ok(())
+    };
+    for piece in compressed.chunks(piece_len) {
+        decoder.push(piece, &mut sink)?;
+    }
+    decoder.finish(&mut sink)?;
+    Ok(out)
+}
+
+#[test]
+fn content_is_what_it_was_in_pieces_of_any_size() {
+    for (coding, compressed) in all() {
+        for piece_len in [1, 7, 1000, 1 << 20] {
+            let decoded = decode(coding, &compressed, piece_len);
+            let decoded = decoded.unwrap_or_else(|error| panic!("{coding}: {error}"));
+            assert!(decoded == body(), "{coding} in pieces of {piece_len}");
+        }
+    }
+}
+
+#[test]
+fn content_that_breaks_off_or_is_broken_is_told_of() {
+    for (coding, compressed) in all() {
+        let cut = &compressed[..compressed.len() / 2];
+        assert!(
+            matches!(decode(coding, cut, 64), Err(Failure::Encoding(_))),
+            "{coding}"
+        );
+        let nonsense = decode(coding, &[0x11; 300], 64);
+        assert!(matches!(nonsense, Err(Failure::Encoding(_))), "{coding}");
+    }
+    let mut flipped = gzip(&body());
+    let last = flipped.len() - 5;
+    flipped[last] ^= 1;
+    assert!(matches!(
+        decode("gzip", &flipped, 64),
+        Err(Failure::Encoding(_))
+    ));
+    assert!(matches!(Decoder::new("x-mine"), Err(Failure::Encoding(_))));
+    assert!(matches!(
+        Decoder::new("gzip, br"),
+        Err(Failure::Encoding(_))
+    ));
+    assert!(matches!(Decoder::new(" Identity "), Ok(None)));
+}
+
+#[test]
+fn no_content_is_not_compressed_content() {
+    for (coding, _) in all() {
+        assert_eq!(decode(coding, &[], 1).expect("nothing"), b"");
+    }
+}
+
+/// A few hundred bytes that become 256 MiB are given up at the bound, a piece behind it at most.
+#[test]
+fn what_grows_beyond_all_measure_is_given_up() {
+    let bomb = bytes(BOMB);
+    assert!(bomb.len() < 1000);
+    let mut decoder = Decoder::new("br").expect("known").expect("a coding");
+    let (mut given, mut longest) = (0, 0);
+    let result = decoder.push(&bomb, &mut |bytes| {
+        given += bytes.len() as u64;
+        longest = longest.max(bytes.len());
+        Ok(())
+    });
+    assert!(matches!(result, Err(Failure::Encoding(_))), "{result:?}");
+    assert!(
+        given <= FREE_LEN && longest <= PIECE_LEN,
+        "{given} {longest}"
+    );
+    // As much as DEFLATE can is not too much.
+    let zeros = vec![0; 100 << 20];
+    let out = decode("gzip", &gzip(&zeros), 4096).expect("good content");
+    assert_eq!(out.len(), zeros.len());
+}

@@ -1,0 +1,128 @@
+//! What a redirect makes of a request (RFC 9110 §15.4), as curl's `--location` has it.
+//!
+//! Owns the rules. Never: decides whether redirects are followed at all.
+
+use lastbyte_http3::Fields;
+
+use crate::{Failure, Fetch, Origin, fetch::Upload};
+
+#[cfg(test)]
+mod tests;
+
+/// How redirects are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follow {
+    /// How many are followed; `None` for all. Default: 50.
+    pub max: Option<u32>,
+    /// Whether other hosts get the credentials, too. Default: no.
+    pub trusts_all: bool,
+    /// Whether a POST stays one after 301. Default: no, as browsers have it.
+    pub keeps_post_301: bool,
+    /// After 302. Default: no.
+    pub keeps_post_302: bool,
+    /// After 303. Default: no.
+    pub keeps_post_303: bool,
+}
+
+impl Default for Follow {
+    fn default() -> Self {
+        Self {
+            max: Some(50),
+            trusts_all: false,
+            keeps_post_301: false,
+            keeps_post_302: false,
+            keeps_post_303: false,
+        }
+    }
+}
+
+/// Fields that are for one host and no other: what was said to one is not said to the next that it names.
+const SECRETS: [&str; 2] = ["authorization", "cookie"];
+
+/// The request that a response leads to; `None` if it leads nowhere, or redirects are not followed.
+///
+/// # Errors
+///
+/// It leads to nothing that can be fetched, or there were too many before it.
+pub(crate) fn next(
+    fetch: &Fetch,
+    first: &Origin,
+    status: u16,
+    location: Option<&[u8]>,
+    redirects: u32,
+) -> Result<Option<Fetch>, Failure> {
+    let (Some(follow), Some(location)) = (fetch.follow, location) else {
+        return Ok(None);
+    };
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    if let Some(max) = follow.max
+        && redirects >= max
+    {
+        return Err(Failure::Redirects(max));
+    }
+    let location = String::from_utf8_lossy(location);
+    let mut url = fetch.url.join(&location).map_err(|error| {
+        let what = format!("redirected to `{}`: {error}", location.escape_debug());
+        match error {
+            crate::UrlError::Scheme(_) => Failure::Scheme(what),
+            _ => Failure::Url(what),
+        }
+    })?;
+    let mut next = fetch.clone();
+    let is_first = url.origin() == first;
+    if url.credentials().is_none()
+        && (is_first || follow.trusts_all)
+        && let Some(credentials) = fetch.url.credentials()
+    {
+        url = url.with_credentials(credentials);
+    }
+    if !is_first && !follow.trusts_all {
+        next.fields = without(&next.fields, &[&SECRETS[..], &["host"]].concat());
+    }
+    next.url = url;
+    let becomes_get = match status {
+        301 => fetch.method == "POST" && !follow.keeps_post_301,
+        302 => fetch.method == "POST" && !follow.keeps_post_302,
+        303 => match &*fetch.method {
+            "POST" => !follow.keeps_post_303,
+            "GET" | "HEAD" => false,
+            _ => true,
+        },
+        _ => false,
+    };
+    if becomes_get
+        || (fetch.is_method_fixed && fetch.upload.is_some() && matches!(status, 301..=303))
+    {
+        if !fetch.is_method_fixed {
+            "GET".clone_into(&mut next.method);
+        }
+        next.upload = None;
+        let of_content = [
+            "content-type",
+            "content-length",
+            "content-encoding",
+            "expect",
+        ];
+        next.fields = without(&next.fields, &of_content);
+    } else if matches!(next.upload, Some(Upload::Stream(_))) {
+        return Err(Failure::Rewind);
+    }
+    Ok(Some(next))
+}
+
+fn without(fields: &Fields, names: &[&str]) -> Fields {
+    let mut kept = Fields::new();
+    for line in fields {
+        if names.contains(&line.name) {
+            continue;
+        }
+        if line.is_sensitive {
+            kept.push_sensitive(line.name, line.value);
+        } else {
+            kept.push(line.name, line.value);
+        }
+    }
+    kept
+}

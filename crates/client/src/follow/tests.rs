@@ -1,0 +1,124 @@
+use super::*;
+
+fn fetch(method: &str) -> Fetch {
+    let mut fetch = Fetch::get("https://me:secret@a.example/x/y?q".parse().expect("a URL"));
+    method.clone_into(&mut fetch.method);
+    if method != "GET" && method != "HEAD" {
+        fetch.upload = Some(Upload::source(b"content".to_vec()));
+    }
+    fetch.fields = Fields::new()
+        .with("authorization", "Bearer 1")
+        .with("content-type", "text/plain")
+        .with("x-mine", "2");
+    fetch.follow = Some(Follow::default());
+    fetch
+}
+
+fn led(fetch: &Fetch, status: u16, location: &str) -> Fetch {
+    let first = fetch.url.origin().clone();
+    let next = next(fetch, &first, status, Some(location.as_bytes()), 0);
+    next.expect("a good redirect").expect("a redirect")
+}
+
+#[test]
+fn methods_change_as_with_curl() {
+    for (method, status, expected) in [
+        ("GET", 301, "GET"),
+        ("HEAD", 303, "HEAD"),
+        ("POST", 301, "GET"),
+        ("POST", 302, "GET"),
+        ("POST", 303, "GET"),
+        ("POST", 307, "POST"),
+        ("POST", 308, "POST"),
+        ("PUT", 301, "PUT"),
+        ("PUT", 302, "PUT"),
+        ("PUT", 303, "GET"),
+        ("PUT", 308, "PUT"),
+    ] {
+        let next = led(&fetch(method), status, "/z");
+        assert_eq!(next.method, expected, "{method} {status}");
+        let keeps = expected == method && !matches!(method, "GET" | "HEAD");
+        assert_eq!(next.upload.is_some(), keeps, "{method} {status}");
+        let has_type = next.fields.get("content-type").is_some();
+        assert_eq!(has_type, keeps || matches!(method, "GET" | "HEAD"));
+    }
+    let mut kept = fetch("POST");
+    kept.follow = Some(Follow {
+        keeps_post_302: true,
+        ..Follow::default()
+    });
+    assert_eq!(led(&kept, 302, "/z").method, "POST");
+    assert_eq!(led(&kept, 301, "/z").method, "GET");
+    let mut fixed = fetch("DELETE");
+    fixed.is_method_fixed = true;
+    let next = led(&fixed, 302, "/z");
+    assert_eq!((&*next.method, next.upload.is_some()), ("DELETE", false));
+}
+
+#[test]
+fn secrets_are_for_the_first_host_alone() {
+    for (location, stays) in [
+        ("/elsewhere", true),
+        ("https://a.example/z", true),
+        ("https://b.example/z", false),
+        ("https://a.example:8443/z", false),
+        ("http://a.example/z", false),
+        ("//b.example/z", false),
+    ] {
+        let next = led(&fetch("GET"), 302, location);
+        assert_eq!(
+            next.fields.get("authorization").is_some(),
+            stays,
+            "{location}"
+        );
+        assert_eq!(next.url.credentials().is_some(), stays, "{location}");
+        assert!(next.fields.get("x-mine").is_some());
+    }
+    let mut trusting = fetch("GET");
+    trusting.follow = Some(Follow {
+        trusts_all: true,
+        ..Follow::default()
+    });
+    let next = led(&trusting, 302, "https://b.example/");
+    assert!(next.fields.get("authorization").is_some());
+    assert_eq!(next.url.credentials(), Some("me:secret"));
+}
+
+#[test]
+fn what_is_no_redirect_leads_nowhere() {
+    let get = fetch("GET");
+    let first = get.url.origin().clone();
+    let to = |fetch: &Fetch, status, location: Option<&str>, count| {
+        next(fetch, &first, status, location.map(str::as_bytes), count)
+    };
+    assert!(matches!(to(&get, 200, Some("/z"), 0), Ok(None)));
+    assert!(matches!(to(&get, 304, Some("/z"), 0), Ok(None)));
+    assert!(matches!(to(&get, 302, None, 0), Ok(None)));
+    assert!(matches!(to(&get, 302, Some("/z"), 49), Ok(Some(_))));
+    assert!(matches!(
+        to(&get, 302, Some("/z"), 50),
+        Err(Failure::Redirects(50))
+    ));
+    assert!(matches!(
+        to(&get, 302, Some("ftp://a/"), 0),
+        Err(Failure::Scheme(_))
+    ));
+    assert!(matches!(
+        to(&get, 302, Some("mailto:a"), 0),
+        Err(Failure::Scheme(_))
+    ));
+    assert!(matches!(
+        to(&get, 302, Some("https://"), 0),
+        Err(Failure::Url(_))
+    ));
+    let mut streaming = fetch("PUT");
+    streaming.upload = Some(Upload::stream(&b"once"[..]));
+    assert!(matches!(
+        to(&streaming, 307, Some("/z"), 0),
+        Err(Failure::Rewind)
+    ));
+    assert!(matches!(to(&streaming, 303, Some("/z"), 0), Ok(Some(_))));
+    let mut still = fetch("GET");
+    still.follow = None;
+    assert!(matches!(to(&still, 302, Some("/z"), 0), Ok(None)));
+}

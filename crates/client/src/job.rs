@@ -1,0 +1,325 @@
+//! A fetch under way: its present request, what has come of it, what becomes of its response.
+//!
+//! Owns what is the same for all versions of HTTP: redirects, resumption, decompression, refusals, and what the listener
+//! hears. Never: knows a connection.
+
+use lastbyte_driver::Clock;
+use lastbyte_http3::{Fields, Request};
+use lastbyte_quic::Time;
+
+use crate::{
+    Failure, Fetch, Head, Listener, Memory, Origin, Outcome, Scheme, Timing, Version,
+    base64::base64,
+    decode::{ACCEPTED, Decoder},
+    follow,
+};
+
+/// How much of a redirect's own body is read, so that its connection can be used again.
+const IGNORED_MAX: u64 = 1 << 20;
+
+/// One fetch.
+pub(crate) struct Job {
+    /// The request, which redirects change.
+    pub(crate) fetch: Fetch,
+    /// Whom the first request went to.
+    first: Origin,
+    /// Which of the client's servers the request goes to.
+    pub(crate) server: Option<usize>,
+    pub(crate) outcome: Outcome,
+    /// Where a redirect leads.
+    next: Option<Fetch>,
+    decoder: Option<Decoder>,
+    /// What comes is of no interest.
+    is_ignored: bool,
+}
+
+/// Why no more of a response is wanted.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// It failed.
+    Failed(Failure),
+    /// All is known that is needed.
+    Enough,
+}
+
+impl From<Failure> for Stop {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<std::io::Error> for Stop {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(Failure::Write(error))
+    }
+}
+
+/// What comes after a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The fetch is over.
+    Done,
+    /// It goes on with another request.
+    Again,
+}
+
+/// All of them, and who hears of them.
+pub(crate) struct Jobs<'a> {
+    pub(crate) all: Vec<Job>,
+    pub(crate) listener: &'a mut dyn Listener,
+    pub(crate) memory: &'a Memory,
+}
+
+impl Job {
+    fn new(fetch: Fetch) -> Self {
+        Self {
+            first: fetch.url.origin().clone(),
+            fetch,
+            server: None,
+            outcome: Outcome::default(),
+            next: None,
+            decoder: None,
+            is_ignored: false,
+        }
+    }
+
+    /// The request is made anew.
+    pub(crate) fn restart(&mut self) {
+        self.outcome.status = None;
+        self.outcome.timing = Timing {
+            begin: self.outcome.timing.begin,
+            redirected: self.outcome.timing.redirected,
+            ..Timing::default()
+        };
+        self.outcome.is_early = false;
+        self.decoder = None;
+        self.is_ignored = false;
+        self.next = None;
+    }
+
+    /// The request, as HTTP/2 and 3 have it.
+    pub(crate) fn request(&self) -> Request {
+        let fetch = &self.fetch;
+        let authority = fetch.url.origin().authority();
+        let host = fetch.fields.get("host");
+        let authority = host
+            .and_then(|host| core::str::from_utf8(host).ok())
+            .unwrap_or(&authority);
+        let scheme = fetch.url.origin().scheme.name();
+        let mut request = Request::new(&fetch.method, scheme, authority, fetch.url.path());
+        add_fields(request.fields_mut(), fetch);
+        request
+    }
+}
+
+/// What was asked for, and what follows from the rest.
+fn add_fields(fields: &mut Fields, fetch: &Fetch) {
+    let lacks = |name| fetch.fields.get(name).is_none();
+    if let Some(credentials) = fetch.url.credentials()
+        && lacks("authorization")
+    {
+        let value = format!("Basic {}", base64(credentials.as_bytes()));
+        fields.push_sensitive("authorization", value);
+    }
+    for line in &fetch.fields {
+        if line.name == "host" {
+            continue;
+        }
+        if line.is_sensitive || line.name == "authorization" {
+            fields.push_sensitive(line.name, line.value);
+        } else {
+            fields.push(line.name, line.value);
+        }
+    }
+    if fetch.is_decoded && lacks("accept-encoding") {
+        fields.push("accept-encoding", ACCEPTED);
+    }
+    if let Some(from) = fetch.resume_from
+        && from > 0
+        && lacks("range")
+    {
+        fields.push("range", format!("bytes={from}-"));
+    }
+    let len = fetch.upload.as_ref().and_then(crate::Upload::len);
+    if let Some(len) = len
+        && lacks("content-length")
+    {
+        fields.push("content-length", len.to_string());
+    }
+}
+
+impl<'a> Jobs<'a> {
+    pub(crate) fn new(
+        fetches: Vec<Fetch>,
+        listener: &'a mut dyn Listener,
+        memory: &'a Memory,
+    ) -> Self {
+        Self {
+            all: fetches.into_iter().map(Job::new).collect(),
+            listener,
+            memory,
+        }
+    }
+
+    pub(crate) fn interim(&mut self, job: usize, head: &Head<'_>) -> Result<(), Stop> {
+        Ok(self.listener.on_interim(job, head)?)
+    }
+
+    /// The head of a final response.
+    pub(crate) fn head(&mut self, now: Time, job: usize, head: &Head<'_>) -> Result<(), Stop> {
+        let Some(it) = self.all.get_mut(job) else {
+            return Ok(());
+        };
+        let status = head.response.status();
+        it.outcome.status = Some(status);
+        it.outcome.version = Some(head.version);
+        it.outcome.timing.head = Some(now);
+        let origin = it.fetch.url.origin();
+        if let Some(value) = head.text("alt-svc")
+            && origin.scheme == Scheme::Https
+        {
+            // RFC 7838 §2.1: only what is authenticated is believed.
+            self.memory
+                .put_alternatives(origin, value, Clock::since_epoch());
+        }
+        let location = head.response.fields().get("location");
+        let redirects = it.outcome.redirects;
+        let next = follow::next(&it.fetch, &it.first, status, location, redirects);
+        self.listener.on_head(job, head)?;
+        it.next = next?;
+        if it.next.is_some() {
+            return Ok(());
+        }
+        if it.fetch.refuses_errors && status >= 400 {
+            return Err(Failure::Status(status).into());
+        }
+        let length = head.text("content-length");
+        let length = length.and_then(|text| text.trim().parse::<u64>().ok());
+        let has_body = it.fetch.method != "HEAD" && !matches!(status, 204 | 304);
+        if has_body {
+            it.is_ignored = is_complete_already(&it.fetch, head, length)?;
+        }
+        if let (Some(max), Some(length)) = (it.fetch.size_max, length)
+            && length > max
+            && has_body
+        {
+            return Err(Failure::TooLarge(max).into());
+        }
+        if it.fetch.is_decoded && has_body {
+            it.decoder = Decoder::new(head.text("content-encoding").unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Part of the body.
+    pub(crate) fn body(&mut self, job: usize, bytes: &[u8]) -> Result<(), Stop> {
+        let Some(it) = self.all.get_mut(job) else {
+            return Ok(());
+        };
+        it.outcome.received += bytes.len() as u64;
+        if it.next.is_some() || it.is_ignored {
+            return if it.outcome.received > IGNORED_MAX {
+                Err(Stop::Enough)
+            } else {
+                Ok(())
+            };
+        }
+        if let Some(max) = it.fetch.size_max
+            && it.outcome.received > max
+        {
+            return Err(Failure::TooLarge(max).into());
+        }
+        let listener = &mut *self.listener;
+        match &mut it.decoder {
+            None => Ok(listener.on_body(job, bytes)?),
+            Some(decoder) => Ok(decoder.push(bytes, &mut |bytes| {
+                listener.on_body(job, bytes).map_err(Failure::Write)
+            })?),
+        }
+    }
+
+    pub(crate) fn trailers(&mut self, job: usize, fields: &Fields) -> Result<(), Stop> {
+        Ok(self.listener.on_trailers(job, fields)?)
+    }
+
+    /// The response is there as a whole, or as far as it matters.
+    pub(crate) fn end(&mut self, now: Time, job: usize) -> Result<Ending, Failure> {
+        let Some(it) = self.all.get_mut(job) else {
+            return Ok(Ending::Done);
+        };
+        if let Some(next) = it.next.take() {
+            it.outcome.redirects += 1;
+            it.outcome.url = Some(next.url.clone());
+            it.outcome.received = 0;
+            it.outcome.sent = 0;
+            it.outcome.connection = None;
+            it.fetch = next;
+            it.server = None;
+            it.outcome.timing.redirected = Some(now);
+            it.restart();
+            return Ok(Ending::Again);
+        }
+        let listener = &mut *self.listener;
+        if let Some(mut decoder) = it.decoder.take() {
+            decoder.finish(&mut |bytes| listener.on_body(job, bytes).map_err(Failure::Write))?;
+        }
+        listener.on_end(job).map_err(Failure::Write)?;
+        Ok(Ending::Done)
+    }
+
+    /// It is over, well or not.
+    pub(crate) fn close(&mut self, now: Time, job: usize, failure: Option<Failure>) {
+        if let Some(it) = self.all.get_mut(job) {
+            it.outcome.timing.end = Some(now);
+            it.outcome.failure = failure;
+            self.listener.on_done(job, &it.outcome);
+        }
+    }
+
+    /// A request is sent.
+    pub(crate) fn on_request(
+        &mut self,
+        job: usize,
+        connection: usize,
+        version: Version,
+        request: &Request,
+    ) {
+        self.listener.on_request(job, connection, version, request);
+    }
+}
+
+/// Whether the rest that was asked for is nothing (RFC 9110 §15.5.17), so that what comes is to be ignored.
+fn is_complete_already(
+    fetch: &Fetch,
+    head: &Head<'_>,
+    length: Option<u64>,
+) -> Result<bool, Failure> {
+    let Some(from) = fetch.resume_from.filter(|from| *from > 0) else {
+        return Ok(false);
+    };
+    let range = head
+        .text("content-range")
+        .and_then(|text| text.strip_prefix("bytes "));
+    let status = head.response.status();
+    if status == 206 {
+        let begin = range.and_then(|text| text.split('-').next()?.trim().parse::<u64>().ok());
+        return match begin {
+            Some(begin) if begin == from => Ok(false),
+            _ => Err(Failure::Range(format!(
+                "asked for what comes from byte {from} on, the server sends `{}`",
+                range.unwrap_or("no content-range").escape_debug()
+            ))),
+        };
+    }
+    // Either says how long the whole is.
+    let whole = match status {
+        416 => range.and_then(|text| text.strip_prefix("*/")?.parse::<u64>().ok()),
+        _ => length,
+    };
+    if whole == Some(from) || (status == 416 && whole.is_none()) {
+        return Ok(true);
+    }
+    Err(Failure::Range(format!(
+        "the server cannot go on from byte {from}: it answers {status} and not 206"
+    )))
+}

@@ -1,0 +1,351 @@
+//! A file of what is remembered of servers for HTTP/3, from one run of the program to the next: sessions, address tokens,
+//! settings, the address that answered.
+//!
+//! Owns the file, its format, and the rule that a session is used once, by whichever run takes it first (RFC 8446 §C.4). Never:
+//! fails a fetch: what cannot be read or written is told of, and leads to full handshakes.
+//!
+//! The format is lines of words: a kind, a server, and bytes in hexadecimal. Unknown kinds are left out, so that a later
+//! version can add some. The file is written beside itself and then renamed, with the rights of its owner only, while a lock
+//! on `FILE.lock` is held: whoever reads sees all or nothing of a change, and two who write do it one after the other.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "this is where the file is read and written"
+)]
+
+use core::{fmt, fmt::Write as _, net::SocketAddr, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use lastbyte_http3 as http3;
+use lastbyte_quic::crypto::tickets::client::{
+    MemorySessions, PER_SERVER_MAX, SavedSession, SessionStore,
+};
+use lastbyte_wire::packet::Version;
+
+use crate::{Memory, Origin, Scheme};
+
+#[cfg(test)]
+mod tests;
+
+/// What the file begins with.
+const FIRST_LINE: &str = "lastbyte sessions 1";
+/// How large a file is read: what one with the most servers has, several times.
+const FILE_MAX: u64 = 16 << 20;
+/// How many servers are remembered.
+const SERVERS_MAX: usize = 256;
+
+/// What is remembered of an origin, besides its sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    /// The last token, for one use (RFC 9000 §8.1.3).
+    pub(crate) token: Vec<u8>,
+    pub(crate) settings: Option<http3::Settings>,
+    /// The address that answered.
+    pub(crate) remote: Option<SocketAddr>,
+}
+
+/// All that a file has.
+#[derive(Clone, Default)]
+struct Contents {
+    /// The oldest first.
+    sessions: Vec<SavedSession>,
+    servers: BTreeMap<Origin, Remembered>,
+    /// How many lines were damaged.
+    damaged: usize,
+}
+
+/// A file of sessions, in use.
+pub struct SessionFile {
+    store: Arc<Store>,
+    memory: Memory,
+}
+
+/// Takes sessions from the file when they are asked for, and keeps new ones until they are saved.
+struct Store {
+    path: PathBuf,
+    fresh: MemorySessions,
+    now: fn() -> Duration,
+    /// What went wrong since nobody asked.
+    trouble: Mutex<Option<io::Error>>,
+}
+
+impl SessionFile {
+    /// Opens a file; one that is not there has nothing in it. `now` is the time since the Unix epoch. Returns also what is
+    /// wrong with the file, in words; then that part of it is left out.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or not be locked.
+    pub fn open(path: &Path, now: fn() -> Duration) -> io::Result<(Self, Option<String>)> {
+        let store = Store {
+            path: path.to_owned(),
+            fresh: MemorySessions::default(),
+            now,
+            trouble: Mutex::default(),
+        };
+        let _lock = store.lock()?;
+        let mut contents = store.read()?;
+        let servers = core::mem::take(&mut contents.servers);
+        let warning = (contents.damaged > 0).then(|| {
+            let lines = contents.damaged;
+            format!("damaged in {lines} places, which are left out")
+        });
+        let store = Arc::new(store);
+        let memory = Memory::new(Arc::clone(&store) as Arc<dyn SessionStore>);
+        memory.set_remembered(servers);
+        Ok((Self { store, memory }, warning))
+    }
+
+    /// What is to be remembered with: it takes sessions from the file.
+    #[must_use]
+    pub const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Adds what was learned to what is in the file by now.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written. What was in it stays.
+    pub fn save(&self) -> io::Result<()> {
+        let _lock = self.store.lock()?;
+        let mut contents = self.store.read()?;
+        contents.sessions.extend(self.store.fresh.take_all());
+        contents.servers.extend(self.memory.remembered());
+        self.store.write(contents)?;
+        let mut trouble = self
+            .store
+            .trouble
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        trouble.take().map_or(Ok(()), Err)
+    }
+}
+
+impl fmt::Debug for SessionFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionFile")
+            .field(&self.store.path)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Store").field(&self.path).finish()
+    }
+}
+
+impl SessionStore for Store {
+    fn put(&self, session: SavedSession) {
+        self.fresh.put(session);
+    }
+
+    fn take(&self, server: &str, version: Version) -> Option<SavedSession> {
+        if let Some(session) = self.fresh.take(server, version) {
+            return Some(session);
+        }
+        let taken = self.take_from_file(server, version);
+        taken.unwrap_or_else(|error| {
+            let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+            trouble.get_or_insert(error);
+            None
+        })
+    }
+}
+
+impl Store {
+    /// What is given out is out of the file before it is used.
+    fn take_from_file(&self, server: &str, version: Version) -> io::Result<Option<SavedSession>> {
+        let _lock = self.lock()?;
+        let mut contents = self.read()?;
+        let newest = contents
+            .sessions
+            .iter()
+            .rposition(|it| it.server() == server && it.version() == version);
+        let Some(newest) = newest else {
+            return Ok(None);
+        };
+        let session = contents.sessions.remove(newest);
+        self.write(contents)?;
+        Ok(Some(session))
+    }
+
+    /// Held as long as the file is.
+    fn lock(&self) -> io::Result<File> {
+        let file = private(&beside(&self.path, ".lock"))?;
+        file.lock()?;
+        Ok(file)
+    }
+
+    fn read(&self) -> io::Result<Contents> {
+        let about = match fs::metadata(&self.path) {
+            Ok(about) => about,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Contents::default());
+            }
+            Err(error) => return Err(error),
+        };
+        if about.len() > FILE_MAX {
+            let what = format!("larger than {FILE_MAX} bytes, which no file of sessions is");
+            return Err(io::Error::other(what));
+        }
+        Ok(parse(&fs::read(&self.path)?, (self.now)()))
+    }
+
+    fn write(&self, mut contents: Contents) -> io::Result<()> {
+        contents.limit();
+        let new = beside(&self.path, ".new");
+        let written = private(&new).and_then(|mut file| {
+            file.set_len(0)?;
+            file.write_all(render(&contents).as_bytes())?;
+            fs::rename(&new, &self.path)
+        });
+        written.inspect_err(|_| {
+            // What is half written is of no use.
+            let _ = fs::remove_file(&new);
+        })
+    }
+}
+
+impl Contents {
+    /// The newest of each server, and the servers heard of last.
+    fn limit(&mut self) {
+        let mut counts: BTreeMap<(String, u32), usize> = BTreeMap::new();
+        let mut kept: Vec<SavedSession> = Vec::new();
+        for session in core::mem::take(&mut self.sessions).into_iter().rev() {
+            let key = (
+                session.server().to_owned(),
+                session.version().number().get(),
+            );
+            if !counts.contains_key(&key) && counts.len() >= SERVERS_MAX {
+                continue;
+            }
+            let count = counts.entry(key).or_default();
+            *count += 1;
+            if *count <= PER_SERVER_MAX {
+                kept.push(session);
+            }
+        }
+        kept.reverse();
+        self.sessions = kept;
+        // Without a session of theirs, the rest is of little use.
+        let has_session = |origin: &Origin| counts.keys().any(|(host, _)| *host == origin.host);
+        self.servers.retain(|origin, _| has_session(origin));
+    }
+}
+
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(end);
+    path.with_file_name(name)
+}
+
+/// A file that only its owner can read.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+fn render(contents: &Contents) -> String {
+    let mut text = format!("{FIRST_LINE}\n");
+    // Writing to a String cannot fail.
+    for (origin, it) in &contents.servers {
+        let place = format!("{} {}", origin.host, origin.port);
+        if !it.token.is_empty() {
+            let _ = writeln!(text, "token {place} {}", hex(&it.token));
+        }
+        if let Some(settings) = &it.settings {
+            let _ = writeln!(text, "settings {place} 0x{}", hex(&settings.to_bytes()));
+        }
+        if let Some(remote) = it.remote {
+            let _ = writeln!(text, "remote {place} {remote}");
+        }
+    }
+    for session in &contents.sessions {
+        let _ = writeln!(text, "session {}", hex(&session.to_bytes()));
+    }
+    text
+}
+
+fn parse(bytes: &[u8], now: Duration) -> Contents {
+    let mut contents = Contents::default();
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.lines();
+    if lines.next() != Some(FIRST_LINE) {
+        contents.damaged = 1;
+        return contents;
+    }
+    for line in lines {
+        if parse_line(line, now, &mut contents).is_none() {
+            contents.damaged += 1;
+        }
+    }
+    contents
+}
+
+fn parse_line(line: &str, now: Duration, contents: &mut Contents) -> Option<()> {
+    let (kind, rest) = line.split_once(' ')?;
+    if kind == "session" {
+        // Of another version of the library it is none, and no damage.
+        let session = match SavedSession::from_bytes(&bytes_of(rest)?) {
+            Ok(session) => session,
+            Err(lastbyte_quic::crypto::tickets::client::SavedSessionError::OtherVersion(_)) => {
+                return Some(());
+            }
+            Err(_) => return None,
+        };
+        if session.expires() > now {
+            contents.sessions.push(session);
+        }
+        return Some(());
+    }
+    let mut words = rest.split(' ');
+    let origin = Origin {
+        scheme: Scheme::Https,
+        host: words.next()?.to_owned(),
+        port: words.next()?.parse().ok()?,
+    };
+    let value = words.next()?;
+    let server = contents.servers.entry(origin).or_default();
+    match kind {
+        "token" => server.token = bytes_of(value)?,
+        "settings" => {
+            let bytes = bytes_of(value.strip_prefix("0x")?)?;
+            server.settings = Some(http3::Settings::from_bytes(&bytes)?);
+        }
+        "remote" => server.remote = Some(value.parse().ok()?),
+        _ => {}
+    }
+    Some(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.as_bytes();
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let pairs = digits.chunks(2);
+    pairs
+        .map(|pair| u8::from_str_radix(core::str::from_utf8(pair).ok()?, 16).ok())
+        .collect()
+}

@@ -1,0 +1,86 @@
+use super::*;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("lastbyte-{name}-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+const NOW: fn() -> Duration = || Duration::from_secs(1_700_000_000);
+
+fn origin() -> Origin {
+    Origin {
+        scheme: Scheme::Https,
+        host: "a.example".to_owned(),
+        port: 443,
+    }
+}
+
+fn remembered() -> Remembered {
+    Remembered {
+        token: vec![1, 2, 0xff],
+        settings: Some(http3::Settings {
+            qpack_blocked_streams: 7,
+            ..http3::Settings::default()
+        }),
+        remote: Some("[::1]:443".parse().expect("an address")),
+    }
+}
+
+#[test]
+fn what_is_remembered_is_read_as_it_was_written() {
+    let contents = Contents {
+        servers: [(origin(), remembered())].into(),
+        ..Contents::default()
+    };
+    let text = render(&contents);
+    let read = parse(text.as_bytes(), NOW());
+    assert_eq!((read.servers, read.damaged), (contents.servers, 0));
+    // Of a later version.
+    let later = format!("{text}colour a.example 443 blue\n");
+    assert_eq!(parse(later.as_bytes(), NOW()).damaged, 0);
+}
+
+#[test]
+fn what_is_damaged_is_counted_and_the_rest_is_kept() {
+    let contents = Contents {
+        servers: [(origin(), remembered())].into(),
+        ..Contents::default()
+    };
+    let good = render(&contents);
+    for (line, damaged) in [
+        ("session 00", 1),
+        ("session 0", 1),
+        ("session zz", 1),
+        ("token a.example", 1),
+        ("token a.example x 00", 1),
+        ("remote a.example 443 nowhere", 1),
+        ("", 1),
+        ("\u{fffd}", 1),
+    ] {
+        let read = parse(format!("{good}{line}\n").as_bytes(), NOW());
+        assert_eq!((read.damaged, read.servers.len()), (damaged, 1), "{line}");
+    }
+    assert_eq!(parse(b"", NOW()).damaged, 1);
+    assert_eq!(parse(b"something else\n", NOW()).damaged, 1);
+}
+
+#[test]
+fn a_file_that_is_not_there_is_empty_and_one_that_cannot_be_is_an_error() {
+    let folder = folder("sessions-none");
+    let path = folder.join("sessions");
+    let (file, warning) = SessionFile::open(&path, NOW).expect("nothing there");
+    assert_eq!(warning, None);
+    file.save().expect("a good folder");
+    let text = fs::read_to_string(&path).expect("written");
+    assert_eq!(text, format!("{FIRST_LINE}\n"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    assert!(SessionFile::open(&folder.join("no/such/folder"), NOW).is_err());
+    fs::remove_dir_all(&folder).expect("ours");
+}

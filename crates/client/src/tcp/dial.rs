@@ -1,0 +1,287 @@
+//! A connection over TCP: addresses in turn (RFC 8305 §5), TLS, which version of HTTP it is, and its end.
+
+use core::{net::SocketAddr, time::Duration};
+use std::{collections::VecDeque, io, sync::Arc};
+
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use lastbyte_driver::Clock;
+use rustls::pki_types::ServerName;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    sync::mpsc,
+    task::JoinSet,
+};
+use tokio_rustls::TlsConnector;
+
+use super::{
+    Ask, Broken, Event, Plan,
+    exchange::{self, Line},
+    outgoing::Outgoing,
+};
+use crate::{
+    Failure, Handshake, Transport, Version,
+    mailbox::{self, Mailbox},
+    trust::describe,
+};
+
+/// How large a head may be, with HTTP/1.1: what hyper has, said here.
+const HEAD_LEN_MAX: usize = 400 << 10;
+/// How many fields a head may have.
+const FIELDS_MAX: usize = 500;
+/// What a server may send of a body before it is taken, with HTTP/2.
+const STREAM_WINDOW_LEN: u32 = 4 << 20;
+const CONNECTION_WINDOW_LEN: u32 = 16 << 20;
+
+/// All that has an answer of its own.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// A connection from its beginning to its end.
+pub(super) async fn run(
+    plan: Plan,
+    mut asks: mpsc::UnboundedReceiver<Ask>,
+    mailbox: Arc<Mailbox>,
+    clock: Clock,
+) {
+    let connection = plan.connection;
+    let line = Line {
+        connection,
+        mailbox: Arc::clone(&mailbox),
+        clock,
+    };
+    let made = tokio::time::timeout(plan.timeout, establish(&plan, &line)).await;
+    let (stream, handshake) = match made {
+        Ok(Ok(made)) => made,
+        Ok(Err(failure)) => return line.post(Event::Failed(failure)),
+        Err(_) => return line.post(Event::Failed(Failure::ConnectTimeout(plan.timeout))),
+    };
+    let version = handshake.version;
+    let at = clock.now();
+    let why = if version == Version::Http2 {
+        let made = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(STREAM_WINDOW_LEN)
+            .initial_connection_window_size(CONNECTION_WINDOW_LEN)
+            .handshake::<_, Outgoing>(TokioIo::new(stream))
+            .await;
+        match made {
+            Ok((sender, driver)) => {
+                line.post(Event::Open { at, handshake });
+                http2(&line, sender, driver, &mut asks).await
+            }
+            Err(error) => {
+                return line.post(Event::Failed(Failure::Connect(exchange::say(&error))));
+            }
+        }
+    } else {
+        let made = http1::Builder::new()
+            .max_buf_size(HEAD_LEN_MAX)
+            .max_headers(FIELDS_MAX)
+            .handshake::<_, Outgoing>(TokioIo::new(stream))
+            .await;
+        match made {
+            Ok((sender, driver)) => {
+                line.post(Event::Open { at, handshake });
+                http1(&line, sender, driver, &mut asks).await
+            }
+            Err(error) => {
+                return line.post(Event::Failed(Failure::Connect(exchange::say(&error))));
+            }
+        }
+    };
+    // What was asked for meanwhile was not sent.
+    asks.close();
+    while let Ok(ask) = asks.try_recv() {
+        let why = Broken::Unheard(why.clone());
+        line.post(Event::Broken {
+            exchange: ask.exchange,
+            why,
+        });
+    }
+    line.post(Event::Closed { why });
+}
+
+impl Line {
+    pub(super) fn post(&self, what: Event) {
+        self.mailbox.post(mailbox::Event::Tcp {
+            connection: self.connection,
+            what,
+        });
+    }
+}
+
+/// One request after the other.
+async fn http1<D>(
+    line: &Line,
+    mut sender: http1::SendRequest<Outgoing>,
+    driver: D,
+    asks: &mut mpsc::UnboundedReceiver<Ask>,
+) -> String
+where
+    D: Future<Output = hyper::Result<()>> + Send + 'static,
+{
+    let mut driver = tokio::spawn(driver);
+    loop {
+        let ask = tokio::select! {
+            biased;
+            _ = &mut driver => return "the server closed the connection".to_owned(),
+            ask = asks.recv() => ask,
+        };
+        let Some(ask) = ask else {
+            // The driver sees that nobody asks any more, and says farewell.
+            drop(sender);
+            let _ = driver.await;
+            return "it is not needed any more".to_owned();
+        };
+        if !exchange::http1(line, &mut sender, ask).await {
+            // The rest of a response that nobody wants is worth no more than a new connection.
+            driver.abort();
+            return "a response was given up".to_owned();
+        }
+        if sender.ready().await.is_err() {
+            return "the server closed the connection".to_owned();
+        }
+    }
+}
+
+/// Many at the same time.
+async fn http2<D>(
+    line: &Line,
+    sender: http2::SendRequest<Outgoing>,
+    driver: D,
+    asks: &mut mpsc::UnboundedReceiver<Ask>,
+) -> String
+where
+    D: Future<Output = hyper::Result<()>> + Send + 'static,
+{
+    let mut driver = tokio::spawn(driver);
+    let mut under_way = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            ended = &mut driver => {
+                // Each has its own word on how it ended.
+                while under_way.join_next().await.is_some() {}
+                return match ended {
+                    Ok(Err(error)) => exchange::say(&error),
+                    _ => "the server closed the connection".to_owned(),
+                };
+            }
+            ask = asks.recv() => {
+                match ask {
+                    Some(ask) => {
+                        let (line, sender) = (line.clone(), sender.clone());
+                        under_way.spawn(exchange::http2(line, sender, ask));
+                    }
+                    None => break,
+                }
+            }
+            Some(_) = under_way.join_next() => {}
+        }
+    }
+    while under_way.join_next().await.is_some() {}
+    drop(sender);
+    let _ = driver.await;
+    "it is not needed any more".to_owned()
+}
+
+async fn establish(plan: &Plan, line: &Line) -> Result<(Box<dyn Stream>, Handshake), Failure> {
+    let tcp = connect(&plan.addresses, plan.attempt_delay).await?;
+    // Requests are written as a whole: there is nothing to be gathered. Without it they are only later.
+    let _ = tcp.set_nodelay(true);
+    let remote = tcp.peer_addr();
+    let remote = remote.map_err(|error| Failure::Connect(error.to_string()))?;
+    line.post(Event::Connected {
+        at: line.clock.now(),
+    });
+    let mut handshake = Handshake {
+        remote,
+        version: if plan.is_http2 {
+            Version::Http2
+        } else {
+            Version::Http11
+        },
+        transport: Transport::Tcp,
+        tls: None,
+        cipher_suite: None,
+        is_resumed: false,
+        early_data: None,
+        certificate: None,
+    };
+    let Some(config) = &plan.tls else {
+        return Ok((Box::new(tcp), handshake));
+    };
+    let name = ServerName::try_from(plan.host.clone())
+        .map_err(|_| Failure::Tls(format!("`{}` can have no certificate", plan.host)))?;
+    let connector = TlsConnector::from(Arc::clone(config));
+    let tls = connector.connect(name, tcp).await.map_err(|error| {
+        let of_tls = error.get_ref().and_then(|it| it.downcast_ref());
+        match of_tls {
+            Some(rustls::Error::InvalidCertificate(error)) => refusal(error),
+            Some(error) => Failure::Tls(error.to_string()),
+            None => Failure::Tls(error.to_string()),
+        }
+    })?;
+    let (_, session) = tls.get_ref();
+    let is_http2 = session.alpn_protocol() == Some(b"h2");
+    if plan.is_http2 && !is_http2 && session.alpn_protocol().is_some() {
+        return Err(Failure::Tls("the server does not speak HTTP/2".to_owned()));
+    }
+    if is_http2 {
+        handshake.version = Version::Http2;
+    }
+    handshake.tls = session.protocol_version().map(|version| match version {
+        rustls::ProtocolVersion::TLSv1_2 => "TLS 1.2",
+        _ => "TLS 1.3",
+    });
+    let suite = session.negotiated_cipher_suite();
+    handshake.cipher_suite = suite.and_then(|suite| suite.suite().as_str());
+    handshake.is_resumed = session.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+    let chain = session.peer_certificates();
+    handshake.certificate = chain.and_then(|chain| Some(chain.first()?.to_vec()));
+    Ok((Box::new(tls), handshake))
+}
+
+/// What the verifier said.
+fn refusal(error: &rustls::CertificateError) -> Failure {
+    match error {
+        rustls::CertificateError::ApplicationVerificationFailure => {
+            Failure::Pin("the server's key is not one of those that are pinned".to_owned())
+        }
+        error => Failure::Certificate(describe(error)),
+    }
+}
+
+/// The first address that answers.
+async fn connect(addresses: &[SocketAddr], delay: Duration) -> Result<TcpStream, Failure> {
+    let mut rest: VecDeque<SocketAddr> = addresses.iter().copied().collect();
+    let mut attempts = JoinSet::new();
+    let mut last: Option<(SocketAddr, io::Error)> = None;
+    loop {
+        if let Some(address) = rest.pop_front() {
+            attempts.spawn(async move {
+                let made = TcpStream::connect(address).await;
+                made.map_err(|error| (address, error))
+            });
+        }
+        let has_more = !rest.is_empty();
+        tokio::select! {
+            done = attempts.join_next() => match done {
+                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Err(error))) => last = Some(error),
+                Some(Err(_)) => {}
+                None if has_more => {}
+                None => {
+                    let what = last.map_or_else(
+                        || "there is no address to connect to".to_owned(),
+                        |(address, error)| format!("cannot connect to {address}: {error}"),
+                    );
+                    return Err(Failure::Connect(what));
+                }
+            },
+            () = tokio::time::sleep(delay), if has_more => {}
+        }
+    }
+}

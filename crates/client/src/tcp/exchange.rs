@@ -1,0 +1,345 @@
+//! A request and its response, over HTTP/1.1 and HTTP/2.
+
+use core::{error::Error, time::Duration};
+use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
+
+use hyper::{
+    HeaderMap, Method, Uri,
+    body::{Body as _, Incoming},
+    client::conn::{TrySendError, http1, http2},
+    header::{HeaderName, HeaderValue},
+};
+use lastbyte_driver::Clock;
+use lastbyte_http3::{Fields, Request, Response};
+use tokio::sync::{oneshot, oneshot::Receiver};
+
+use super::{Ask, Broken, Content, Event, OwnedHead, WINDOW_LEN, outgoing::Outgoing};
+use crate::{Version, mailbox::Mailbox};
+
+/// From which size on a server is asked whether it wants a body at all (RFC 9110 §10.1.1), as curl does.
+const EXPECT_LEN: u64 = 1 << 20;
+/// How long it is waited for an answer to that, as curl does.
+const EXPECT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Who tells what happens, and when it is.
+#[derive(Clone)]
+pub(super) struct Line {
+    pub(super) connection: usize,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) clock: Clock,
+}
+
+/// Over HTTP/1.1. Returns whether the connection can be used again, if it lasts.
+pub(super) async fn http1(
+    line: &Line,
+    sender: &mut http1::SendRequest<Outgoing>,
+    ask: Ask,
+) -> bool {
+    let exchange = ask.exchange;
+    let sent = Arc::clone(&ask.sent);
+    let (mut request, mut cancelled, window) = match prepare(ask, true) {
+        Ok(prepared) => prepared,
+        Err(why) => {
+            line.post(Event::Broken { exchange, why });
+            return true;
+        }
+    };
+    let is_done = request.body().is_done();
+    let interim = line.clone();
+    let gate = request.extensions_mut().remove::<Arc<Gate>>();
+    hyper::ext::on_informational(&mut request, move |response| {
+        if response.status() == 100
+            && let Some(gate) = &gate
+        {
+            gate.open();
+        }
+        let head = OwnedHead {
+            version: version(response.version()),
+            response: head_of(response.status().as_u16(), response.headers()),
+            reason: reason(response.status()),
+        };
+        interim.post(Event::Interim { exchange, head });
+    });
+    let response = tokio::select! {
+        biased;
+        _ = &mut cancelled => return false,
+        response = sender.try_send_request(request) => response,
+    };
+    let Some(status) = receive(line, exchange, response, &mut cancelled, &window).await else {
+        return false;
+    };
+    // A server that refuses has no use for the rest of a request, or for any of it.
+    let is_refused = status >= 400 || sent.load(Ordering::Relaxed) == 0;
+    is_done.load(Ordering::Relaxed) || !is_refused
+}
+
+/// Over HTTP/2.
+pub(super) async fn http2(line: Line, mut sender: http2::SendRequest<Outgoing>, ask: Ask) {
+    let exchange = ask.exchange;
+    let (request, mut cancelled, window) = match prepare(ask, false) {
+        Ok(prepared) => prepared,
+        Err(why) => return line.post(Event::Broken { exchange, why }),
+    };
+    let response = tokio::select! {
+        biased;
+        _ = &mut cancelled => return,
+        response = sender.try_send_request(request) => response,
+    };
+    receive(&line, exchange, response, &mut cancelled, &window).await;
+}
+
+type Prepared = (
+    hyper::Request<Outgoing>,
+    Receiver<()>,
+    Arc<tokio::sync::Semaphore>,
+);
+
+fn prepare(ask: Ask, is_http1: bool) -> Result<Prepared, Broken> {
+    let expects = is_http1
+        && ask
+            .request
+            .fields()
+            .get("expect")
+            .is_none_or(|value| value.eq_ignore_ascii_case(b"100-continue"))
+        && match &ask.content {
+            Content::Empty => false,
+            Content::Source(source) => {
+                source.len() > EXPECT_LEN || ask.request.fields().get("expect").is_some()
+            }
+            Content::Stream(_) => true,
+        };
+    let (gate, opened) = Gate::new();
+    let wait: Option<core::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = if expects {
+        Some(Box::pin(async move {
+            // No answer is an answer: old servers know nothing of it. A final one is, too, and then nothing is sent.
+            let answer = tokio::time::timeout(EXPECT_PATIENCE, opened).await;
+            if matches!(answer, Ok(Err(_))) {
+                core::future::pending::<()>().await;
+            }
+        }))
+    } else {
+        None
+    };
+    let body = Outgoing::new(ask.content, ask.sent, wait);
+    let mut request =
+        hyper_request(&ask.request, body, is_http1, expects).map_err(Broken::Request)?;
+    if expects {
+        request.extensions_mut().insert(Arc::new(gate));
+    }
+    Ok((request, ask.cancelled, ask.window))
+}
+
+/// What a body waits behind.
+struct Gate(Mutex<Option<oneshot::Sender<()>>>);
+
+impl Gate {
+    fn new() -> (Self, Receiver<()>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(Mutex::new(Some(sender))), receiver)
+    }
+
+    fn open(&self) {
+        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(sender) = sender {
+            // Who waited may be gone.
+            let _ = sender.send(());
+        }
+    }
+}
+
+fn hyper_request(
+    request: &Request,
+    body: Outgoing,
+    is_http1: bool,
+    expects: bool,
+) -> Result<hyper::Request<Outgoing>, String> {
+    let method = Method::from_bytes(request.method().as_bytes())
+        .map_err(|_| format!("`{}` is no method", request.method()))?;
+    let path = request.path().unwrap_or("/");
+    let authority = request.authority().unwrap_or_default();
+    // HTTP/1.1 has the authority in a field of its own (RFC 9112 §3.2).
+    let uri: Result<Uri, _> = if is_http1 {
+        path.parse()
+    } else {
+        let scheme = request.scheme().unwrap_or("https");
+        format!("{scheme}://{authority}{path}").parse()
+    };
+    let uri = uri.map_err(|error| format!("`{authority}{path}` cannot be asked for: {error}"))?;
+    let mut prepared = hyper::Request::new(body);
+    *prepared.method_mut() = method;
+    *prepared.uri_mut() = uri;
+    let headers = prepared.headers_mut();
+    let mut add = |name: &str, value: &[u8]| {
+        let wrong = || format!("`{}` cannot be sent as a field", name.escape_debug());
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        let value = HeaderValue::from_bytes(value).map_err(|_| wrong())?;
+        headers.append(name, value);
+        Ok::<(), String>(())
+    };
+    if is_http1 {
+        add("host", authority.as_bytes())?;
+    }
+    for line in request.fields() {
+        // What is of one connection has no place in HTTP/2 (RFC 9113 §8.2.2).
+        let is_of_connection = matches!(
+            line.name,
+            "connection" | "keep-alive" | "transfer-encoding" | "upgrade" | "expect"
+        );
+        if is_http1 && line.name != "expect" || !is_of_connection {
+            add(line.name, line.value)?;
+        }
+    }
+    if expects {
+        add("expect", b"100-continue")?;
+    }
+    Ok(prepared)
+}
+
+/// Returns the status if all went well.
+async fn receive(
+    line: &Line,
+    exchange: u64,
+    response: Result<hyper::Response<Incoming>, TrySendError<hyper::Request<Outgoing>>>,
+    cancelled: &mut Receiver<()>,
+    window: &tokio::sync::Semaphore,
+) -> Option<u16> {
+    let response = match response {
+        Ok(response) => response,
+        Err(mut error) => {
+            let was_sent = error.take_message().is_none();
+            let why = broken(&error.into_error(), was_sent);
+            line.post(Event::Broken { exchange, why });
+            return None;
+        }
+    };
+    let phrase = response.extensions().get::<hyper::ext::ReasonPhrase>();
+    let phrase = phrase.map(|phrase| String::from_utf8_lossy(phrase.as_bytes()).into_owned());
+    let version = version(response.version());
+    let reason = match version {
+        Version::Http2 | Version::Http3 => String::new(),
+        _ => phrase.unwrap_or_else(|| reason(response.status())),
+    };
+    let head = OwnedHead {
+        version,
+        response: head_of(response.status().as_u16(), response.headers()),
+        reason,
+    };
+    let status = head.response.status();
+    let at = line.clock.now();
+    line.post(Event::Head { exchange, at, head });
+    let mut body = response.into_body();
+    loop {
+        let frame =
+            core::future::poll_fn(|context| core::pin::Pin::new(&mut body).poll_frame(context));
+        let frame = tokio::select! {
+            biased;
+            _ = &mut *cancelled => return None,
+            frame = frame => frame,
+        };
+        let frame = match frame {
+            None => break,
+            Some(Ok(frame)) => frame,
+            Some(Err(error)) => {
+                let why = broken(&error, true);
+                line.post(Event::Broken { exchange, why });
+                return None;
+            }
+        };
+        match frame.into_data() {
+            Ok(bytes) => {
+                let len = bytes.len().clamp(1, WINDOW_LEN) as u32;
+                let permit = tokio::select! {
+                    biased;
+                    _ = &mut *cancelled => return None,
+                    permit = window.acquire_many(len) => permit,
+                };
+                // It is given back when the body was handed on.
+                let Ok(permit) = permit else { return None };
+                permit.forget();
+                line.post(Event::Body { exchange, bytes });
+            }
+            Err(frame) => {
+                if let Ok(trailers) = frame.into_trailers() {
+                    let fields = fields_of(&trailers);
+                    line.post(Event::Trailers { exchange, fields });
+                }
+            }
+        }
+    }
+    let at = line.clock.now();
+    line.post(Event::End { exchange, at });
+    Some(status)
+}
+
+/// What an error means for the request.
+fn broken(error: &hyper::Error, was_sent: bool) -> Broken {
+    let mut source: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(cause) = source {
+        if let Some(reset) = cause.downcast_ref::<h2::Error>()
+            && reset.reason() == Some(h2::Reason::REFUSED_STREAM)
+        {
+            // RFC 9113 §8.7
+            return Broken::Unheard(say(error));
+        }
+        source = cause.source();
+    }
+    if !was_sent || error.is_canceled() {
+        Broken::Unheard(say(error))
+    } else if error.is_parse() {
+        Broken::Weird(say(error))
+    } else if error.is_user() {
+        Broken::Upload
+    } else if error.is_incomplete_message() {
+        Broken::Empty
+    } else {
+        Broken::Other(say(error))
+    }
+}
+
+/// An error with its causes, in one line.
+pub(super) fn say(error: &hyper::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let of_io = cause.downcast_ref::<std::io::Error>();
+        let is_cut = of_io.is_some_and(|it| it.kind() == std::io::ErrorKind::UnexpectedEof);
+        if is_cut {
+            return "the connection was cut".to_owned();
+        }
+        let more = cause.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn version(version: hyper::Version) -> Version {
+    match version {
+        hyper::Version::HTTP_2 => Version::Http2,
+        hyper::Version::HTTP_10 | hyper::Version::HTTP_09 => Version::Http10,
+        _ => Version::Http11,
+    }
+}
+
+fn reason(status: hyper::StatusCode) -> String {
+    status.canonical_reason().unwrap_or_default().to_owned()
+}
+
+fn head_of(status: u16, headers: &HeaderMap) -> Response {
+    let mut response = Response::new(status);
+    for (name, value) in headers {
+        response.fields_mut().push(name.as_str(), value.as_bytes());
+    }
+    response
+}
+
+fn fields_of(headers: &HeaderMap) -> Fields {
+    let mut fields = Fields::new();
+    for (name, value) in headers {
+        fields.push(name.as_str(), value.as_bytes());
+    }
+    fields
+}

@@ -1,0 +1,288 @@
+//! HTTP/1.1 in clear text, against a server that says whatever it likes.
+
+use std::time::Duration;
+
+use lastbyte_client::{Failure, Fetch, Follow, Memory, Outcome, Settings, Upload, Version};
+use lastbyte_quic::connection::Config;
+
+use super::{
+    kept::{Kept, fetch_with},
+    raw::{Raw, body},
+};
+
+fn settings() -> Settings {
+    Settings::new(Config::new("cubic".parse().expect("a spec")))
+}
+
+fn get(server: &Raw, path: &str) -> Fetch {
+    Fetch::get(server.url(path).parse().expect("a URL"))
+}
+
+fn fetch_one(fetch: Fetch) -> (Outcome, Kept) {
+    let mut kept = Kept::default();
+    let mut settings = settings();
+    settings.time_limit = Some(Duration::from_secs(60));
+    let mut outcomes = fetch_with(&settings, &Memory::default(), &mut kept, vec![fetch]);
+    kept.bodies.resize(1, Vec::new());
+    (outcomes.remove(0), kept)
+}
+
+#[test]
+fn many_fetches_share_few_connections_and_arrive_whole() {
+    let server = Raw::start();
+    let sizes: Vec<usize> = (0..60).map(|number| number * 997).collect();
+    let fetches = sizes.iter().map(|size| get(&server, &size.to_string()));
+    let mut kept = Kept::default();
+    let outcomes = fetch_with(
+        &settings(),
+        &Memory::default(),
+        &mut kept,
+        fetches.collect(),
+    );
+    kept.bodies.resize(sizes.len(), Vec::new());
+    for ((size, outcome), received) in sizes.iter().zip(&outcomes).zip(&kept.bodies) {
+        assert!(outcome.failure.is_none(), "{outcome:?}");
+        assert_eq!(outcome.version, Some(Version::Http11));
+        assert!(*received == body(*size), "{size}");
+    }
+    let connections = server.heads().into_iter().map(|(number, _)| number).max();
+    assert!(connections < Some(6), "{connections:?}");
+}
+
+#[test]
+fn bodies_end_as_rfc9112_6_3_says() {
+    let server = Raw::start();
+    for (path, expected) in [
+        ("chunked", &b"hello world"[..]),
+        ("close", b"until the end"),
+        ("none", b""),
+        ("0", b""),
+        ("early", b"ok"),
+    ] {
+        let (outcome, kept) = fetch_one(get(&server, path));
+        assert!(outcome.failure.is_none(), "{path}: {outcome:?}");
+        assert_eq!(kept.bodies[0], expected, "{path}");
+    }
+    let (_, kept) = fetch_one(get(&server, "early"));
+    assert_eq!(kept.heads, ["103", "200"]);
+    let (_, kept) = fetch_one(get(&server, "chunked"));
+    assert!(kept.heads[1].contains("x-sum"), "{:?}", kept.heads);
+}
+
+#[test]
+fn what_servers_get_wrong_is_told_apart() {
+    let server = Raw::start();
+    let failure = |path: &str| {
+        let (outcome, _) = fetch_one(get(&server, path));
+        outcome.failure.unwrap_or_else(|| panic!("{path} is good"))
+    };
+    for path in ["cut", "cut-chunk"] {
+        let failure = failure(path);
+        let is_partial = matches!(&failure, Failure::Partial { received: 9, .. });
+        assert!(is_partial, "{path}: {failure:?}");
+    }
+    for path in ["garbage", "large-head", "many-fields", "two-lengths"] {
+        let failure = failure(path);
+        assert!(matches!(failure, Failure::Weird(_)), "{path}: {failure:?}");
+    }
+    for path in ["empty", "cut-head"] {
+        let failure = failure(path);
+        assert!(matches!(failure, Failure::Empty), "{path}: {failure:?}");
+    }
+    let failure = failure("bad-chunk");
+    assert!(matches!(failure, Failure::Partial { .. }), "{failure:?}");
+}
+
+#[test]
+fn a_connection_that_went_stale_loses_no_request() {
+    let server = Raw::start();
+    let mut settings = settings();
+    settings.parallel = 1;
+    let mut kept = Kept::default();
+    let fetches = (0..4).map(|_| get(&server, "stale")).collect();
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    for (outcome, received) in outcomes.iter().zip(&kept.bodies) {
+        assert!(outcome.failure.is_none(), "{outcomes:?}");
+        assert_eq!(received, b"fresh");
+    }
+    // One that is not safe to repeat is not repeated.
+    let mut post = get(&server, "stale");
+    post.method = "POST".to_owned();
+    post.upload = Some(Upload::source(b"x".to_vec()));
+    let fetches = vec![get(&server, "stale"), post];
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    let failure = outcomes[1].failure.as_ref();
+    assert!(matches!(failure, Some(Failure::Empty)), "{failure:?}");
+}
+
+#[test]
+fn uploads_arrive_of_known_length_and_unknown_with_and_without_a_word() {
+    let server = Raw::start();
+    let sent = body(3_000_000);
+    for (path, upload) in [
+        ("echo", Upload::source(sent.clone())),
+        ("echo", Upload::stream(std::io::Cursor::new(sent.clone()))),
+        // That it is asked and says nothing costs a second.
+        ("expect-silent", Upload::source(sent.clone())),
+    ] {
+        let mut put = get(&server, path);
+        put.method = "PUT".to_owned();
+        put.upload = Some(upload);
+        let (outcome, kept) = fetch_one(put);
+        assert!(outcome.failure.is_none(), "{path}: {outcome:?}");
+        assert!(kept.bodies[0] == sent, "{path}");
+        assert_eq!(outcome.sent, 3_000_000);
+    }
+    let mut refused = get(&server, "expect-no");
+    refused.method = "PUT".to_owned();
+    refused.upload = Some(Upload::source(sent));
+    let (outcome, kept) = fetch_one(refused);
+    assert_eq!(outcome.status, Some(417), "{outcome:?}");
+    assert_eq!((&*kept.bodies[0], outcome.sent), (&b"no"[..], 0));
+    let asked = server.heads().into_iter().map(|(_, head)| head);
+    let expecting = asked.filter(|head| head.contains("expect: 100-continue"));
+    assert_eq!(expecting.count(), 4);
+}
+
+#[test]
+fn redirects_are_followed_over_the_same_connection() {
+    let server = Raw::start();
+    let mut fetch = get(&server, "to?301,/to?302,/7");
+    fetch.follow = Some(Follow::default());
+    let (outcome, kept) = fetch_one(fetch);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!((outcome.redirects, outcome.status), (2, Some(200)));
+    assert_eq!(outcome.received, 7);
+    assert_eq!(kept.heads, ["301", "302", "200"]);
+    assert_eq!(kept.bodies[0], body(7));
+    assert_eq!(outcome.url.expect("led there").to_string(), server.url("7"));
+    assert!(server.heads().iter().all(|(number, _)| *number == 0));
+
+    let mut circle = get(&server, "loop");
+    circle.follow = Some(Follow {
+        max: Some(5),
+        ..Follow::default()
+    });
+    let (outcome, _) = fetch_one(circle);
+    let failure = outcome.failure.as_ref();
+    assert!(
+        matches!(failure, Some(Failure::Redirects(5))),
+        "{failure:?}"
+    );
+    assert_eq!(outcome.redirects, 5);
+}
+
+#[test]
+fn another_host_hears_no_secrets() {
+    let (first, other) = (Raw::start(), Raw::start());
+    let there = other.url("head");
+    let mut fetch = get(&first, &format!("to?302,{there}"));
+    fetch.url = fetch.url.with_credentials("me:secret");
+    fetch.fields.push("cookie", "a=b");
+    fetch.fields.push("x-mine", "1");
+    fetch.follow = Some(Follow::default());
+    let (outcome, kept) = fetch_one(fetch);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    let here = first.heads()[0].1.clone();
+    // `me:secret` in Base64, in lower case as the whole head.
+    assert!(here.contains("authorization: basic bwu6c2vjcmv0"), "{here}");
+    let heard = String::from_utf8(kept.bodies[0].clone()).expect("text");
+    assert!(heard.contains("x-mine: 1"), "{heard}");
+    assert!(
+        !heard.contains("authorization") && !heard.contains("cookie"),
+        "{heard}"
+    );
+}
+
+#[test]
+fn compressed_content_is_decompressed_and_checked() {
+    let server = Raw::start();
+    let compressed = |path: &str| {
+        let mut fetch = get(&server, path);
+        fetch.is_decoded = true;
+        fetch_one(fetch)
+    };
+    let (outcome, kept) = compressed("gzip");
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert!(kept.bodies[0] == body(50_000));
+    assert!(outcome.received < 50_000);
+    assert!(server.heads()[0].1.contains("accept-encoding: gzip"));
+    let (outcome, _) = compressed("not-gzip");
+    assert!(matches!(outcome.failure, Some(Failure::Encoding(_))));
+    let (outcome, kept) = compressed("9");
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!(kept.bodies[0], body(9));
+}
+
+#[test]
+fn what_is_resumed_goes_on_where_it_was() {
+    let server = Raw::start();
+    let from = |path: &str, from: u64| {
+        let mut fetch = get(&server, path);
+        fetch.resume_from = Some(from);
+        fetch_one(fetch)
+    };
+    let (outcome, kept) = from("part", 4000);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert!(kept.bodies[0] == body(10_000)[4000..]);
+    let (outcome, kept) = from("part", 10_000);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!(kept.bodies[0], b"");
+    for (path, at) in [("part", 20_000), ("500", 100)] {
+        let (outcome, kept) = from(path, at);
+        assert!(matches!(outcome.failure, Some(Failure::Range(_))), "{path}");
+        assert_eq!(kept.bodies[0], b"");
+    }
+    // All of it is there already, says its length.
+    let (outcome, kept) = from("500", 500);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!(kept.bodies[0], b"");
+}
+
+#[test]
+fn limits_end_what_does_not_end_by_itself() {
+    let server = Raw::start();
+    let mut settings = settings();
+    settings.time_limit = Some(Duration::from_millis(300));
+    let mut kept = Kept::default();
+    let fetches = vec![
+        get(&server, "never"),
+        get(&server, "never-ends"),
+        get(&server, "3"),
+    ];
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    for outcome in &outcomes[..2] {
+        let failure = outcome.failure.as_ref();
+        assert!(
+            matches!(failure, Some(Failure::TimeLimit(_))),
+            "{failure:?}"
+        );
+    }
+    assert!(outcomes[2].failure.is_none(), "{outcomes:?}");
+    let mut large = get(&server, "5000");
+    large.size_max = Some(4999);
+    let (outcome, kept) = fetch_one(large);
+    assert!(matches!(outcome.failure, Some(Failure::TooLarge(4999))));
+    assert_eq!(kept.bodies[0], b"");
+    let mut refused = get(&server, "no-such");
+    refused.refuses_errors = true;
+    let (outcome, _) = fetch_one(refused);
+    assert!(matches!(outcome.failure, Some(Failure::Status(404))));
+    let mut full = Kept {
+        room: Some(1000),
+        ..Kept::default()
+    };
+    let fetches = vec![get(&server, "5000000")];
+    let settings = self::settings();
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut full, fetches);
+    assert!(matches!(outcomes[0].failure, Some(Failure::Write(_))));
+}
+
+#[test]
+fn where_nobody_listens_is_told_at_once() {
+    let mut kept = Kept::default();
+    let fetches = vec![Fetch::get("http://127.0.0.1:1/".parse().expect("a URL"))];
+    let outcomes = fetch_with(&settings(), &Memory::default(), &mut kept, fetches);
+    let failure = outcomes[0].failure.as_ref();
+    assert!(matches!(failure, Some(Failure::Connect(_))), "{failure:?}");
+}

@@ -1,0 +1,64 @@
+//! A listener that keeps what it hears.
+
+use std::io;
+
+use lastbyte_client::{Fetch, Handshake, Head, Listener, Memory, Outcome, Report, Settings, run};
+use lastbyte_driver::Clock;
+use lastbyte_http3::Fields;
+
+/// Keeps what it hears.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) bodies: Vec<Vec<u8>>,
+    pub(crate) heads: Vec<String>,
+    pub(crate) handshakes: Vec<Handshake>,
+    /// After how many bytes there is no more room.
+    pub(crate) room: Option<usize>,
+    pub(crate) is_interrupted: bool,
+}
+
+impl Listener for Kept {
+    fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
+        if self.bodies.len() <= fetch {
+            self.bodies.resize(fetch + 1, Vec::new());
+        }
+        self.bodies[fetch].extend_from_slice(bytes);
+        match self.room {
+            Some(room) if self.bodies[fetch].len() > room => Err(io::ErrorKind::StorageFull.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn on_interim(&mut self, _: usize, head: &Head<'_>) -> io::Result<()> {
+        self.heads.push(format!("{}", head.response.status()));
+        Ok(())
+    }
+
+    fn on_head(&mut self, _: usize, head: &Head<'_>) -> io::Result<()> {
+        self.heads.push(format!("{}", head.response.status()));
+        Ok(())
+    }
+
+    fn on_trailers(&mut self, _: usize, fields: &Fields) -> io::Result<()> {
+        self.heads.push(format!("{fields:?}"));
+        Ok(())
+    }
+
+    fn on_connected(&mut self, _: usize, handshake: &Handshake) {
+        self.handshakes.push(handshake.clone());
+    }
+
+    fn on_tick(&mut self) -> bool {
+        !self.is_interrupted
+    }
+}
+
+pub(crate) fn fetch_with(
+    settings: &Settings,
+    memory: &Memory,
+    kept: &mut Kept,
+    fetches: Vec<Fetch>,
+) -> Vec<Outcome> {
+    let report: Report = run(settings, memory, Clock::new(), fetches, kept).expect("a socket");
+    report.outcomes
+}

@@ -1,0 +1,262 @@
+//! A server of HTTP/1.1 that says what it is told, byte by byte, whatever the protocol has to say to that. Shared with the
+//! tests of the binary.
+
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a server for tests, in threads of its own"
+)]
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
+    thread,
+};
+
+/// A server in threads of its own, for as long as the test lasts.
+pub(crate) struct Raw {
+    pub(crate) port: u16,
+    /// The heads of all requests, in lower case, with the number of the connection that each came by.
+    pub(crate) heads: Arc<Mutex<Vec<(usize, String)>>>,
+}
+
+/// A request as it came.
+struct Asked {
+    path: String,
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Raw {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
+        let port = listener.local_addr().expect("an address").port();
+        let heads = Arc::new(Mutex::new(Vec::new()));
+        let shared = Arc::clone(&heads);
+        thread::spawn(move || {
+            for (number, stream) in listener.incoming().enumerate() {
+                let heads = Arc::clone(&shared);
+                let Ok(stream) = stream else { return };
+                thread::spawn(move || serve(stream, number, &heads));
+            }
+        });
+        Self { port, heads }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}/{path}", self.port)
+    }
+
+    pub(crate) fn heads(&self) -> Vec<(usize, String)> {
+        self.heads.lock().expect("no panic").clone()
+    }
+}
+
+/// The bytes of the body of `/N`.
+pub(crate) fn body(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at % 251) as u8).collect()
+}
+
+fn value<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+    let found = lines.find(|(other, _)| other.trim() == name);
+    found.map(|(_, value)| value.trim())
+}
+
+fn serve(stream: TcpStream, number: usize, heads: &Mutex<Vec<(usize, String)>>) {
+    let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
+    let mut stream = stream;
+    let mut is_first = true;
+    while let Some(asked) = read(&mut reader, &mut stream, number, heads) {
+        if !answer(&asked, is_first, &mut stream) {
+            // All is sent before the end is: what was not read would make a reset of it.
+            let _ = stream.shutdown(std::net::Shutdown::Write);
+            let _ = reader.read_to_end(&mut Vec::new());
+            return;
+        }
+        is_first = false;
+    }
+}
+
+fn read(
+    reader: &mut BufReader<TcpStream>,
+    stream: &mut TcpStream,
+    number: usize,
+    heads: &Mutex<Vec<(usize, String)>>,
+) -> Option<Asked> {
+    let mut text = String::new();
+    while !text.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut text).ok()? == 0 {
+            return None;
+        }
+    }
+    let path = text.split(' ').nth(1)?.to_owned();
+    let head = text.to_ascii_lowercase();
+    heads.lock().expect("no panic").push((number, head.clone()));
+    let refuses = path.starts_with("/expect-no");
+    if value(&head, "expect").is_some() && !refuses {
+        if path.starts_with("/expect-silent") {
+            // Old servers know nothing of it.
+        } else {
+            stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?;
+        }
+    }
+    let mut body = Vec::new();
+    if refuses {
+        return Some(Asked { path, head, body });
+    }
+    if let Some(len) = value(&head, "content-length") {
+        body = vec![0; len.parse().ok()?];
+        reader.read_exact(&mut body).ok()?;
+    } else if value(&head, "transfer-encoding") == Some("chunked") {
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).ok()?;
+            let len = usize::from_str_radix(line.trim(), 16).ok()?;
+            let mut piece = vec![0; len + 2];
+            reader.read_exact(&mut piece).ok()?;
+            if len == 0 {
+                break;
+            }
+            body.extend_from_slice(&piece[..len]);
+        }
+    }
+    Some(Asked { path, head, body })
+}
+
+fn full(status: &str, fields: &str, body: &[u8]) -> Vec<u8> {
+    let len = body.len();
+    let head = format!("HTTP/1.1 {status}\r\ncontent-length: {len}\r\n{fields}\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// Returns whether the connection stays.
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
+    let path = asked.path.trim_start_matches('/');
+    let (name, query) = path.split_once('?').unwrap_or((path, ""));
+    let is_head = asked.head.starts_with("head ");
+    let mut say = |bytes: &[u8]| stream.write_all(bytes).is_ok();
+    match name {
+        "echo" | "expect-silent" => say(&full("200 OK", "", &asked.body)),
+        // What was asked, as the body.
+        "head" => say(&full("200 OK", "", asked.head.as_bytes())),
+        "expect-no" => {
+            say(&full("417 Expectation Failed", "", b"no"));
+            false
+        }
+        "chunked" => say(
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n\
+              5\r\nhello\r\n6\r\n world\r\n0\r\nx-sum: 11\r\n\r\n",
+        ),
+        "early" => say(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n\
+              HTTP/1.1 200 Fine\r\ncontent-length: 2\r\n\r\nok"),
+        "cut" => {
+            say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this");
+            false
+        }
+        "cut-chunk" => {
+            say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n64\r\nonly this");
+            false
+        }
+        "bad-chunk" => {
+            say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nonly this");
+            false
+        }
+        "cut-head" => {
+            say(b"HTTP/1.1 200 OK\r\ncontent-le");
+            false
+        }
+        "empty" => false,
+        "garbage" => {
+            say(b"\x15\x03\x01 this is not HTTP\r\n\r\n");
+            false
+        }
+        "large-head" => {
+            let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
+            head.extend(b"x-large: ".iter().chain(&vec![b'a'; 1_000_000]));
+            head.extend(b"\r\n\r\n");
+            say(&head);
+            false
+        }
+        "many-fields" => {
+            let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
+            for _ in 0..10_000 {
+                head.extend(b"x: y\r\n");
+            }
+            head.extend(b"\r\n");
+            say(&head);
+            false
+        }
+        "two-lengths" => {
+            say(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 5\r\n\r\nabcde");
+            false
+        }
+        "close" => {
+            say(b"HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\nuntil the end");
+            false
+        }
+        // Says nothing of it, and closes when it is asked again.
+        "stale" => is_first && say(&full("200 OK", "", b"fresh")),
+        "never" => true,
+        "never-ends" => say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this"),
+        "none" => say(b"HTTP/1.1 204 No Content\r\n\r\n"),
+        "attached" => say(&full(
+            "200 OK",
+            "content-disposition: attachment; filename=\"../there.bin\"\r\n",
+            b"attached",
+        )),
+        "gzip" => {
+            let mut encoder =
+                flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(&body(50_000)).expect("memory");
+            let bytes = encoder.finish().expect("memory");
+            say(&full("200 OK", "content-encoding: gzip\r\n", &bytes))
+        }
+        "not-gzip" => say(&full("200 OK", "content-encoding: gzip\r\n", b"plain text")),
+        // `/to?301,/there` leads there.
+        "to" => {
+            let (status, place) = query.split_once(',').unwrap_or(("302", query));
+            say(&full(
+                &format!("{status} Elsewhere"),
+                &format!("location: {place}\r\n"),
+                b"it is elsewhere",
+            ))
+        }
+        "loop" => say(&full("302 Found", "location: /loop\r\n", b"")),
+        // Of 10 000 bytes, the part that was asked for.
+        "part" => {
+            let all = body(10_000);
+            let range = value(&asked.head, "range").and_then(|it| it.strip_prefix("bytes="));
+            let Some((from, to)) = range.and_then(|range| range.split_once('-')) else {
+                return say(&full("200 OK", "", &all));
+            };
+            let from: usize = from.parse().unwrap_or(all.len() - to.parse().unwrap_or(0));
+            let to = to
+                .parse()
+                .map_or(all.len(), |to: usize| to + 1)
+                .min(all.len());
+            if from >= all.len() {
+                return say(&full(
+                    "416 Range Not Satisfiable",
+                    "content-range: bytes */10000\r\n",
+                    b"",
+                ));
+            }
+            let to = to.max(from);
+            let fields = format!(
+                "content-range: bytes {from}-{}/10000\r\n",
+                to.saturating_sub(1)
+            );
+            say(&full("206 Partial Content", &fields, &all[from..to]))
+        }
+        name => match name.parse::<usize>() {
+            Ok(len) if is_head => {
+                say(format!("HTTP/1.1 200 OK\r\ncontent-length: {len}\r\n\r\n").as_bytes())
+            }
+            Ok(len) => say(&full("200 OK", "", &body(len))),
+            Err(_) => say(&full("404 Not Found", "", b"not found")),
+        },
+    }
+}

@@ -1,0 +1,114 @@
+//! Texts to values, with errors that say what was wanted.
+
+use core::{net::IpAddr, time::Duration};
+
+use lastbyte_client::{Override, Url};
+use lastbyte_sim::units;
+
+use super::Pins;
+
+/// Seconds where no unit is given, as curl has it.
+pub(super) fn span(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string());
+    }
+    units::span(text).map_err(|error| error.to_string())
+}
+
+pub(super) fn resolve(text: &str) -> Result<Override, String> {
+    let wrong = || {
+        format!("`{text}` is not of the form HOST:PORT:ADDRESS, as in example.com:443:127.0.0.1")
+    };
+    // With curl, what is said so may be forgotten after a minute; here nothing lasts as long.
+    let text = text.strip_prefix('+').unwrap_or(text);
+    // Past the colons of an IPv6 address.
+    let host_end = if text.starts_with('[') {
+        text.find(']').ok_or_else(wrong)?
+    } else {
+        0
+    };
+    let mut colons = text[host_end..].match_indices(':');
+    let colon = host_end + colons.nth(1).ok_or_else(wrong)?.0;
+    let (host_and_port, addresses) = (&text[..colon], &text[colon + 1..]);
+    // All hosts, as curl writes it; the letter only stands for it until the port is parsed.
+    let is_any = host_and_port.starts_with("*:");
+    let url: Url = host_and_port
+        .replace('*', "x")
+        .parse()
+        .map_err(|error| format!("{}: {error}", wrong()))?;
+    let addresses = addresses
+        .split(',')
+        .map(|address| address.trim_matches(['[', ']']).parse::<IpAddr>())
+        .collect::<Result<Vec<IpAddr>, _>>()
+        .map_err(|_| wrong())?;
+    let (host, port) = (url.origin().host.clone(), url.origin().port);
+    Ok(Override {
+        host: if is_any { "*".to_owned() } else { host },
+        port,
+        addresses,
+    })
+}
+
+/// From where on something is to be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// Where the file ends.
+    End,
+    /// From this byte on.
+    At(u64),
+}
+
+pub(super) fn resume(text: &str) -> Result<Resume, String> {
+    if text == "-" {
+        return Ok(Resume::End);
+    }
+    let wrong = |_| format!("`{text}` is neither a number of bytes nor `-`");
+    text.parse().map(Resume::At).map_err(wrong)
+}
+
+/// Bytes, with the units that curl has.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is no number of bytes; write 1000, 64k, 10M or 2G");
+    let (digits, shift) = match text.chars().last() {
+        Some('k' | 'K') => (&text[..text.len() - 1], 10),
+        Some('m' | 'M') => (&text[..text.len() - 1], 20),
+        Some('g' | 'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << shift).ok_or_else(wrong)
+}
+
+pub(super) fn redirects(text: &str) -> Result<i64, String> {
+    match text.parse() {
+        Ok(number) if (-1..=i64::from(u32::MAX)).contains(&number) => Ok(number),
+        _ => Err(format!(
+            "`{text}` is no number of redirects; write 0 or more, or -1 for all"
+        )),
+    }
+}
+
+/// SHA-256 in Base64: 32 bytes are 43 letters and an `=`.
+pub(super) fn pin(text: &str) -> Result<String, String> {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
+    let letters = text.strip_suffix('=').unwrap_or_default();
+    if letters.len() == 43 && letters.chars().all(is_letter) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "`{text}` is no SHA-256 in Base64 (44 characters, the last is `=`)"
+        ))
+    }
+}
+
+pub(super) fn pinned(text: &str) -> Result<Pins, String> {
+    let pins = text
+        .split(';')
+        .map(|text| match text.strip_prefix("sha256//") {
+            Some(text) => pin(text),
+            None => Err(format!(
+                "`{text}` is not of the form sha256//BASE64; files with keys are not read"
+            )),
+        });
+    pins.collect::<Result<_, _>>().map(Pins)
+}

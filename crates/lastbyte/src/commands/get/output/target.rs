@@ -1,0 +1,155 @@
+//! Where one body goes: the terminal, or a file that is made when the first of it comes.
+
+#![expect(
+    clippy::disallowed_types,
+    reason = "the binary is where files are opened"
+)]
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use lastbyte_client::{Fetch, Head};
+
+use super::in_folder;
+use crate::{
+    commands::get::{Arguments, Output, output_of},
+    failure::Failure,
+};
+
+/// Bodies are written in pieces of this size: a packet holds much less.
+const BUFFER_LEN: usize = 256 << 10;
+
+/// Where one body goes.
+pub(super) struct Target {
+    /// The file; none for the terminal.
+    path: Option<PathBuf>,
+    writer: Option<BufWriter<File>>,
+    /// The server's name for it takes the place of ours.
+    takes_name: bool,
+    makes_folders: bool,
+    /// It goes on where the file ends.
+    appends: bool,
+}
+
+impl Target {
+    pub(super) fn new(arguments: &Arguments, index: usize, fetch: &Fetch) -> Result<Self, Failure> {
+        let output = output_of(arguments, index);
+        let path = match &output {
+            Output::Stdout => None,
+            Output::File(path) => Some(in_folder(arguments, path)),
+            Output::RemoteName => {
+                let name = fetch.url.file_name();
+                let name = name.or(arguments.shown.remote_header_name.then_some("index.html"));
+                let name = name.ok_or_else(|| {
+                    Failure::Usage(format!(
+                        "`{}` does not end in a file's name; say `-o FILE` in place of -O",
+                        fetch.url
+                    ))
+                })?;
+                Some(in_folder(arguments, Path::new(name)))
+            }
+        };
+        Ok(Self {
+            path,
+            writer: None,
+            takes_name: arguments.shown.remote_header_name && output == Output::RemoteName,
+            makes_folders: arguments.shown.create_dirs,
+            appends: arguments.request.continue_at.is_some(),
+        })
+    }
+
+    /// The file that it went to, if it is one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// The server may have a name for it.
+    pub(super) fn on_head(&mut self, head: &Head<'_>) {
+        if self.takes_name
+            && let Some(name) = head.text("content-disposition").and_then(name_of)
+            && let Some(path) = &mut self.path
+        {
+            path.set_file_name(name);
+        }
+    }
+
+    /// # Errors
+    ///
+    /// Says which file it is.
+    pub(super) fn write(&mut self, bytes: &[u8], stdout: &mut dyn Write) -> io::Result<()> {
+        let Some(path) = &self.path else {
+            return stdout.write_all(bytes);
+        };
+        if let Some(writer) = &mut self.writer {
+            return writer.write_all(bytes);
+        }
+        let file = self.open(path).map_err(|error| {
+            let what = format!("`{}`: {error}", path.display());
+            io::Error::new(error.kind(), what)
+        })?;
+        let writer = BufWriter::with_capacity(BUFFER_LEN, file);
+        self.writer.insert(writer).write_all(bytes)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<File> {
+        if self.makes_folders
+            && let Some(folder) = path.parent()
+        {
+            fs::create_dir_all(folder)?;
+        }
+        let mut options = File::options();
+        options.write(true);
+        if self.takes_name {
+            // What a server names is not to take the place of anything.
+            options.create_new(true);
+        } else if self.appends {
+            options.append(true).create(true);
+        } else {
+            options.create(true).truncate(true);
+        }
+        options.open(path)
+    }
+
+    /// All that is buffered is written.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        self.writer
+            .take()
+            .map_or(Ok(()), |mut writer| writer.flush())
+    }
+}
+
+/// The `filename` of a `content-disposition` (RFC 6266 §4.1): the last part of it, whatever path stands before it (§4.3).
+fn name_of(value: &str) -> Option<&str> {
+    let at = value.to_ascii_lowercase().find("filename=")?;
+    let rest = value.get(at + "filename=".len()..)?.trim_start();
+    let name = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next()?,
+        None => rest.split(';').next()?.trim_end(),
+    };
+    let name = name.rsplit(['/', '\\']).next()?;
+    let is_name = !name.is_empty() && name != "." && name != ".." && !name.contains('\0');
+    is_name.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc6266_names_are_names_and_no_paths() {
+        for (value, expected) in [
+            ("attachment; filename=a.txt", Some("a.txt")),
+            ("attachment; FileName=\"a b.txt\"; x=y", Some("a b.txt")),
+            ("attachment; filename=\"../../etc/passwd\"", Some("passwd")),
+            ("attachment; filename=\"c:\\x\\y\"", Some("y")),
+            ("attachment; filename=\"..\"", None),
+            ("attachment; filename=", None),
+            ("inline", None),
+        ] {
+            assert_eq!(name_of(value), expected, "{value}");
+        }
+    }
+}

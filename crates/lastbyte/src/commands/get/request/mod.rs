@@ -1,0 +1,207 @@
+//! From arguments to requests.
+
+mod uploads;
+
+use std::path::Path;
+
+use lastbyte_client::{Fetch, Follow, Upload, Url, UrlError};
+use lastbyte_http3::Fields;
+
+use self::uploads::{body, file};
+use super::{Arguments, Output, arguments::Resume, output, output_of};
+/// Why there is nothing to ask: an exit code, and what to say.
+type Refusal = (u8, String);
+
+/// The requests, one for each address.
+pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
+    let it = &arguments.request;
+    check(arguments)?;
+    let mut body = body(&it.data.0)?;
+    let query = if it.get { body.take() } else { None };
+    let query = query.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let body = body.map(Upload::source);
+    let fields = fields(arguments)?;
+    let mut all = Vec::new();
+    for (index, text) in arguments.urls.iter().enumerate() {
+        let upload_file = it.upload_file.get(index);
+        let mut url = parse(text)?;
+        if let Some(query) = &query {
+            url = url.with_query(query);
+        }
+        if let Some(user) = &it.user {
+            url = url.with_credentials(user);
+        }
+        let mut upload = body.clone();
+        if let Some(path) = upload_file {
+            url = with_name(url, path)?;
+            upload = Some(file(path)?);
+        }
+        let method = match (&it.method, &upload_file, &upload) {
+            (Some(method), ..) => method,
+            _ if arguments.shown.head => "HEAD",
+            (_, Some(_), _) => "PUT",
+            (_, _, Some(_)) => "POST",
+            _ => "GET",
+        };
+        let follow = (it.location || it.location_trusted).then(|| Follow {
+            max: u32::try_from(it.max_redirs).ok(),
+            trusts_all: it.location_trusted,
+            keeps_post_301: it.post301,
+            keeps_post_302: it.post302,
+            keeps_post_303: it.post303,
+        });
+        let mut fetch = Fetch::get(url);
+        method.clone_into(&mut fetch.method);
+        fetch.is_method_fixed = it.method.is_some();
+        fetch.fields = fields.clone();
+        fetch.upload = upload;
+        fetch.follow = follow;
+        fetch.is_decoded = it.compressed;
+        fetch.refuses_errors = arguments.shown.fail;
+        fetch.resume_from = resume_from(arguments, index, &fetch.url)?;
+        fetch.size_max = it.max_filesize;
+        all.push(fetch);
+    }
+    Ok(all)
+}
+
+/// What clap cannot know.
+fn check(arguments: &Arguments) -> Result<(), Refusal> {
+    let it = &arguments.request;
+    let usage = |what: &str| Err((2, what.to_owned()));
+    if arguments.shown.head && !it.data.0.is_empty() && !it.get {
+        return usage(
+            "-I asks for a head and -d sends a body: say one of them, or -G to put the data into the address",
+        );
+    }
+    if let Some(user) = &it.user
+        && !user.contains(':')
+    {
+        return usage("`-u` is to be NAME:PASSWORD; passwords are not asked for");
+    }
+    if it.upload_file.len() > arguments.urls.len() {
+        return usage("there are more -T than addresses; give one for each at most");
+    }
+    if let Some(range) = &it.range {
+        let is_range = range
+            .chars()
+            .all(|c| c.is_ascii_digit() || "-,".contains(c));
+        if !is_range || !range.contains('-') {
+            return Err((
+                2,
+                format!("`-r {range}` is no range; write 0-499, 500- or -500"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn parse(text: &str) -> Result<Url, Refusal> {
+    text.parse().map_err(|error| {
+        let code = if matches!(error, UrlError::Scheme(_)) {
+            1
+        } else {
+            3
+        };
+        (code, format!("`{text}`: {error}"))
+    })
+}
+
+/// An address that names a folder is for the file of the same name there.
+fn with_name(url: Url, path: &str) -> Result<Url, Refusal> {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str());
+    let Some(name) = name.filter(|name| url.file_name().is_none() && *name != "-") else {
+        return Ok(url);
+    };
+    let joined = url.join(&uploads::escaped(name));
+    joined.map_err(|error| (3, format!("`{url}` with the name `{name}`: {error}")))
+}
+
+fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<u64>, Refusal> {
+    match arguments.request.continue_at {
+        None => Ok(None),
+        Some(Resume::At(at)) => Ok(Some(at)),
+        Some(Resume::End) => {
+            let path = match output_of(arguments, index) {
+                Output::Stdout => {
+                    let what = "`-C -` goes on where a file ends: say which by -o or -O";
+                    return Err((2, what.to_owned()));
+                }
+                Output::File(path) => Some(path),
+                Output::RemoteName => url.file_name().map(Into::into),
+            };
+            let path = path.map(|path| output::in_folder(arguments, &path));
+            // A file that is not there yet has no bytes.
+            Ok(path.map(|path| path.metadata().map_or(0, |about| about.len())))
+        }
+    }
+}
+
+/// What is always said, and what was asked for. The latter takes the place of the former.
+fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
+    let it = &arguments.request;
+    let mut lines: Vec<(String, Option<String>)> = Vec::new();
+    for text in &it.header {
+        match text.strip_prefix('@') {
+            None => lines.push(field(text)?),
+            Some(path) => {
+                let text = uploads::read(path)?;
+                let text = String::from_utf8_lossy(&text).into_owned();
+                for line in text.lines().filter(|line| !line.trim().is_empty()) {
+                    lines.push(field(line)?);
+                }
+            }
+        }
+    }
+    let mut fields = Fields::new();
+    let is_form = !it.data.0.is_empty() && !it.get;
+    let agent = concat!("lastbyte/", env!("CARGO_PKG_VERSION"));
+    let token = it.oauth2_bearer.as_ref();
+    let token = token.map(|token| format!("Bearer {token}"));
+    let cookie = cookies(&it.cookie)?;
+    let range = it.range.as_ref().map(|range| format!("bytes={range}"));
+    let usual = [
+        Some(("user-agent", it.user_agent.as_deref().unwrap_or(agent))),
+        Some(("accept", "*/*")),
+        it.referer.as_deref().map(|referer| ("referer", referer)),
+        token.as_deref().map(|token| ("authorization", token)),
+        cookie.as_deref().map(|cookie| ("cookie", cookie)),
+        range.as_deref().map(|range| ("range", range)),
+        is_form.then_some(("content-type", "application/x-www-form-urlencoded")),
+    ];
+    for (name, value) in usual.into_iter().flatten() {
+        // As with curl, a name of nothing is not sent.
+        if lines.iter().all(|(other, _)| other != name) && !value.is_empty() {
+            fields.push(name, value);
+        }
+    }
+    for (name, value) in &lines {
+        if let Some(value) = value {
+            fields.push(name, value);
+        }
+    }
+    Ok(fields)
+}
+
+fn field(text: &str) -> Result<(String, Option<String>), Refusal> {
+    let (name, value) = text
+        .split_once(':')
+        .or_else(|| {
+            // As with curl, a field without a value.
+            text.strip_suffix(';').map(|name| (name, " "))
+        })
+        .ok_or_else(|| (2, format!("`-H {text}` is not of the form `name: value`")))?;
+    let is_left_out = value.is_empty();
+    let value = (!is_left_out).then(|| value.trim().to_owned());
+    Ok((name.trim().to_ascii_lowercase(), value))
+}
+
+fn cookies(said: &[String]) -> Result<Option<String>, Refusal> {
+    if let Some(path) = said.iter().find(|text| !text.contains('=')) {
+        let what = format!(
+            "`-b {path}` would be a file of cookies, which are not kept here; write NAME=VALUE"
+        );
+        return Err((2, what));
+    }
+    Ok((!said.is_empty()).then(|| said.join("; ")))
+}

@@ -1,0 +1,114 @@
+//! From arguments to settings.
+
+use std::{io::Write, path::PathBuf, sync::Arc};
+
+use lastbyte_client::{Family, Identity, Settings, Trust, Versions};
+use lastbyte_congestion::Spec;
+use lastbyte_quic::{connection::Config, crypto::key_log::KeyLogLines};
+
+use super::{
+    arguments::{Arguments, Http},
+    output,
+};
+use crate::{failure::Failure, files};
+
+/// Servers send tickets a round trip after the handshake.
+const TICKET_WAIT: core::time::Duration = core::time::Duration::from_secs(1);
+
+/// Why nothing is begun.
+pub(super) enum Refusal {
+    Usage(Failure),
+    Authorities(String),
+    Identity(String),
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Self {
+        Self::Usage(failure)
+    }
+}
+
+pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
+    let it = &arguments.connection;
+    let congestion = match &it.startup {
+        None => it.congestion.clone(),
+        Some(startup) => {
+            let joint = if startup.contains(':') { ',' } else { ':' };
+            format!("{startup}{joint}congestion={}", it.congestion)
+        }
+    };
+    let congestion: Spec = congestion.parse().map_err(Failure::usage)?;
+    let mut settings = Settings::new(Config::new(congestion));
+    settings.versions = versions(arguments);
+    if it.insecure {
+        settings.trust = Trust::Anybody;
+    } else if let Some(path) = &it.cacert {
+        settings.trust = Trust::Authorities(files::read(path).map_err(Refusal::Authorities)?);
+    }
+    settings.pins.clone_from(&it.pin_sha256);
+    if let Some(pins) = &it.pinnedpubkey {
+        settings.pins.extend_from_slice(&pins.0);
+    }
+    if let Some(path) = &it.cert {
+        let certificates = files::read(path).map_err(Refusal::Identity)?;
+        let key = match &it.key {
+            Some(path) => files::read(path).map_err(Refusal::Identity)?,
+            None => certificates.clone(),
+        };
+        settings.identity = Some(Identity { certificates, key });
+    }
+    if let Some(key_log) = key_log(arguments)? {
+        settings.key_log = Some(key_log);
+    }
+    settings.early_data = it.zero_rtt;
+    if it.session_store.is_some() || (it.zero_rtt && it.repeat.get() > 1) {
+        settings.ticket_wait = TICKET_WAIT;
+    }
+    settings.family = match (it.ipv4, it.ipv6) {
+        (true, _) => Family::Ipv4,
+        (_, true) => Family::Ipv6,
+        _ => Family::Any,
+    };
+    settings.overrides.clone_from(&it.resolve);
+    settings.connect_timeout = it.connect_timeout;
+    settings.time_limit = it.max_time;
+    settings.parallel = it.parallel_max.get();
+    if output::to_stdout(arguments) > 1 {
+        // One after the other, so that they do not mix.
+        settings.parallel = 1;
+    }
+    Ok(settings)
+}
+
+fn versions(arguments: &Arguments) -> Versions {
+    let it = &arguments.connection;
+    match it.http {
+        Http::One => Versions::Http11,
+        Http::Two => Versions::Http2,
+        Http::Three => Versions::Http3,
+        Http::Auto if it.http1_1 => Versions::Http11,
+        Http::Auto if it.http2 => Versions::Http2,
+        Http::Auto if it.http2_prior_knowledge => Versions::Http2Only,
+        Http::Auto if it.http3_only => Versions::Http3,
+        Http::Auto => Versions::Any,
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "SSLKEYLOGFILE is how such files are named everywhere"
+)]
+fn key_log(arguments: &Arguments) -> Result<Option<Arc<dyn rustls::KeyLog>>, Failure> {
+    let from_environment = std::env::var_os("SSLKEYLOGFILE").map(PathBuf::from);
+    let Some(path) = arguments.shown.keylog.clone().or(from_environment) else {
+        return Ok(None);
+    };
+    let file = std::sync::Mutex::new(files::append(&path)?);
+    Ok(Some(Arc::new(KeyLogLines(move |line: &str| {
+        let mut file = file
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // A debugger's file is not worth a connection.
+        let _ = writeln!(file, "{line}");
+    }))))
+}

@@ -1,0 +1,233 @@
+//! Beside curl: the same command brings the same bytes and the same exit code.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use super::{
+    raw::{Raw, body},
+    stderr,
+};
+
+/// What both are told.
+struct Case<'a> {
+    words: &'a [&'a str],
+    stdin: &'a [u8],
+}
+
+fn run(program: &str, first: &[&str], folder: &PathBuf, case: &Case<'_>) -> Output {
+    fs::create_dir_all(folder).expect("a folder");
+    let mut child = Command::new(program)
+        .args(first)
+        .args(case.words)
+        .current_dir(folder)
+        .env_remove("http_proxy")
+        .env_remove("SSLKEYLOGFILE")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    let mut stdin = child.stdin.take().expect("piped");
+    // Who wants nothing of it has closed it.
+    let _ = stdin.write_all(case.stdin);
+    drop(stdin);
+    child.wait_with_output().expect("the program ends")
+}
+
+fn has_curl() -> bool {
+    let found = Command::new("curl").arg("--version").output();
+    if found.is_err() {
+        let said = "skipped: there is no curl here\n";
+        // Nobody can be told that stderr is gone.
+        let _ = std::io::stderr().write_all(said.as_bytes());
+    }
+    found.is_ok()
+}
+
+/// Runs both, each in its own folder, and returns ours.
+fn beside_curl(name: &str, words: &[&str], stdin: &[u8]) -> (Output, Output, [PathBuf; 2]) {
+    let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let folders = [place.join("curl"), place.join("ours")];
+    for folder in &folders {
+        fs::create_dir_all(folder).expect("a folder");
+        fs::write(folder.join("file"), body(70_000)).expect("a file");
+        fs::write(folder.join("part"), &body(10_000)[..4000]).expect("a file");
+    }
+    let case = Case { words, stdin };
+    let curl = run("curl", &["-q", "-s"], &folders[0], &case);
+    let ours = run(
+        env!("CARGO_BIN_EXE_lastbyte"),
+        &["get", "-s"],
+        &folders[1],
+        &case,
+    );
+    (curl, ours, folders)
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn the_same_command_brings_the_same_bytes_and_exit_code() {
+    if !has_curl() {
+        return;
+    }
+    let server = Raw::start();
+    let url = |path: &str| server.url(path);
+    let [thousand, echo, early, part, gzip] = ["1000", "echo", "early", "part", "gzip"].map(url);
+    let [cut, chunk, empty, missing, never] =
+        ["cut", "cut-chunk", "empty", "no-such", "never"].map(url);
+    let [twice, circle, chunked, close, none] =
+        ["to?301,/to?302,/7", "loop", "chunked", "close", "none"].map(url);
+    let [post303, post307, plain] = ["to?303,/echo", "to?307,/echo", "not-gzip"].map(url);
+    let told = "%{http_code} %{num_redirects} %{size_download} %{size_upload} %{url_effective} \
+                %{content_type} %{http_version} %{scheme} %{method} %{remote_ip} %{redirect_url}\\n%%";
+    let cases: &[(&[&str], &[u8], i32)] = &[
+        (&[&thousand], b"", 0),
+        (&["-I", &thousand], b"", 0),
+        (&["-i", &thousand], b"", 0),
+        (&["-i", &early], b"", 0),
+        (&["-i", "-L", &twice], b"", 0),
+        (&["-L", &twice, "-w", told], b"", 0),
+        (&[&twice, "-w", told], b"", 0),
+        (&["-L", "--max-redirs", "3", &circle], b"", 47),
+        (&["-L", "-d", "a=1", &post303], b"", 0),
+        (&["-L", "-d", "a=1", &post307], b"", 0),
+        (&["-L", "-d", "a=1", "--post303", &post303], b"", 0),
+        (&["-L", "-X", "PUT", "-d", "a=1", &post307], b"", 0),
+        (
+            &[
+                "-d",
+                "a=1",
+                "-d",
+                "b=2",
+                "--data-raw",
+                "@c",
+                "--data-urlencode",
+                "d=e f",
+                &echo,
+            ],
+            b"",
+            0,
+        ),
+        (&["-d", "@-", &echo], b"a\r\nb\n", 0),
+        (&["--data-binary", "@-", &echo], b"a\r\nb\n", 0),
+        (&["--data-binary", "@file", &echo], b"", 0),
+        (&["-d", "", &echo, "-w", "%{size_upload}"], b"", 0),
+        (&["-T", "file", &echo], b"", 0),
+        (&["-T", "-", &echo], b"from standard input", 0),
+        (&["-T", "missing", &echo], b"", 26),
+        (
+            &[
+                "-G",
+                "-d",
+                "q=1",
+                "-d",
+                "r=2",
+                &thousand,
+                "-w",
+                "%{url_effective}",
+            ],
+            b"",
+            0,
+        ),
+        (&["-r", "100-199", &part], b"", 0),
+        (&["-r", "-100", &part], b"", 0),
+        (&["-C", "9000", &part], b"", 0),
+        (&["-C", "-", "-o", "part", &part], b"", 0),
+        (&["-C", "-", "-o", "part", &thousand], b"", 33),
+        (&["--compressed", &gzip], b"", 0),
+        (&["--compressed", &plain], b"", 61),
+        (&[&gzip], b"", 0),
+        (&[&chunked], b"", 0),
+        (&[&close], b"", 0),
+        (&["-i", &none], b"", 0),
+        (&[&cut], b"", 18),
+        (&[&chunk], b"", 18),
+        (&[&empty], b"", 52),
+        (&[&missing], b"", 0),
+        (&["-f", &missing], b"", 22),
+        (&["--fail-with-body", &missing], b"", 22),
+        (&["-m", "0.3", &never], b"", 28),
+        (&["--max-filesize", "999", &thousand], b"", 63),
+        (&["-o", "/dev/full", &thousand], b"", 23),
+        (&["-o", "no/such/folder", &thousand], b"", 23),
+        (&["--create-dirs", "-o", "a/b/c", &thousand], b"", 0),
+        (&["-O", "--output-dir", ".", &thousand], b"", 0),
+        (&["-D", "heads", &thousand], b"", 0),
+        (&["-o", "one", &thousand, "-o", "two", &chunked], b"", 0),
+        (&[&thousand, &chunked], b"", 0),
+        (&["http://127.0.0.1:1/"], b"", 7),
+        (&["http://no-such-name.invalid/"], b"", 6),
+        (&["nothing://127.0.0.1/"], b"", 1),
+        (&["http://127.0.0.1:99999/"], b"", 3),
+    ];
+    for (number, (words, stdin, expected)) in cases.iter().enumerate() {
+        let (curl, ours, folders) = beside_curl(&format!("curl-{number}"), words, stdin);
+        assert_eq!(
+            ours.status.code(),
+            Some(*expected),
+            "{words:?}: {}",
+            stderr(&ours)
+        );
+        assert_eq!(curl.status.code(), Some(*expected), "curl {words:?}");
+        let text = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            curl.stdout == ours.stdout,
+            "{words:?}: {} and not {}",
+            text(&ours),
+            text(&curl)
+        );
+        for name in ["part", "a/b/c", "1000", "heads", "one", "two"] {
+            let [theirs, ours] = folders
+                .clone()
+                .map(|folder| fs::read(folder.join(name)).ok());
+            assert!(theirs == ours, "{words:?}: `{name}`");
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_is_what_curl_asks() {
+    if !has_curl() {
+        return;
+    }
+    let server = Raw::start();
+    let there = server.url("head");
+    for words in [
+        &["-A", "me", "-e", "https://from.example/"][..],
+        &[
+            "-H",
+            "x-mine: 1",
+            "-H",
+            "x-none;",
+            "-H",
+            "accept:",
+            "-A",
+            "me",
+        ],
+        &["-u", "me:se cret", "-A", "me"],
+        &["--oauth2-bearer", "abc", "-A", "me"],
+        &["-b", "a=b; c=d", "-A", "me"],
+        &["-d", "x=1", "-A", "me"],
+        &["-d", "x=1", "-H", "content-type: text/x", "-A", ""],
+        &["-r", "0-9", "-A", "me"],
+        &["-X", "PATCH", "-A", "me"],
+        &["-H", "host: elsewhere.example", "-A", "me"],
+    ] {
+        let words = [words, &[&there]].concat();
+        let (curl, ours, _) = beside_curl("curl-asks", &words, b"");
+        let lines = |output: &Output| {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            let mut lines: Vec<String> = text
+                .lines()
+                .map(|line| line.trim_end().to_owned())
+                .collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(lines(&ours), lines(&curl), "{words:?}");
+    }
+}

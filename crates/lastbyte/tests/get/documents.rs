@@ -1,0 +1,93 @@
+//! The page and the help say the same, and what they show works.
+
+use std::process::{Command, Stdio};
+
+use super::{Place, code, get, raw::Raw, stderr};
+
+const PAGE: &str = include_str!("../../../../docs/get.md");
+
+/// Each flag of the help is on the page, and no other.
+#[test]
+fn the_page_and_the_help_name_the_same_flags() {
+    let output = get(&["--help"]);
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let options = help.split("Examples:").next().expect("options");
+    let is_flag = |word: &&str| word.starts_with("--") && word.len() > 2;
+    let flags_of = |text: &str| {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        let flags: std::collections::BTreeSet<String> =
+            words.filter(is_flag).map(str::to_owned).collect();
+        flags
+    };
+    let of_help: std::collections::BTreeSet<String> = options
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'))
+        .filter_map(|line| flags_of(line).into_iter().next())
+        .collect();
+    let of_page: std::collections::BTreeSet<String> = PAGE
+        .lines()
+        .filter(|line| line.starts_with("| `-"))
+        .filter_map(|line| flags_of(line.split('|').nth(1)?).into_iter().next())
+        .collect();
+    assert!(of_help.len() > 20, "{of_help:?}");
+    assert_eq!(of_help, of_page);
+}
+
+/// Every example of the page and of the help runs, with its hosts on this machine.
+#[test]
+fn every_example_runs() {
+    let output = get(&["--help"]);
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let is_example = |line: &&str| line.contains("lastbyte get ") && !line.contains("[OPTIONS]");
+    let examples: Vec<&str> = PAGE
+        .lines()
+        .filter(|line| line.starts_with("    "))
+        .chain(help.lines().skip_while(|line| *line != "Examples:"))
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#'))
+        .filter(is_example)
+        .collect();
+    assert!(examples.len() > 18, "{examples:?}");
+    let place = Place::new("get-examples");
+    let plain = Raw::start();
+    std::fs::write(place.folder.join("backup.tar"), b"content").expect("a file");
+    for example in examples {
+        let (before, words) = example.split_once("lastbyte get ").expect("an example");
+        let words = words.split(" #").next().expect("words").trim();
+        // Whatever it asks for is there, by a name that the servers know.
+        let secure = format!("https://localhost:{}", place.server.port);
+        let clear = format!("http://127.0.0.1:{}", plain.port);
+        let line = words
+            .replace("https://localhost:4433/32k", &format!("{secure}/32000"))
+            .replace("https://example.com/form", &format!("{secure}/echo"))
+            .replace("https://example.com/backup.tar", &format!("{secure}/echo"))
+            .replace("https://example.com/backups/", &format!("{secure}/echo"))
+            .replace("--resolve example.com:443:127.0.0.1", "")
+            .replace("https://example.com/b.bin", &format!("{secure}/700"))
+            .replace("https://example.com/large.iso", &format!("{secure}/900"))
+            .replace("https://example.com/", &format!("{secure}/100"))
+            .replace("http://example.com/", &format!("{clear}/100"))
+            .replace("--http 2", "--http 3");
+        assert!(!line.contains("example.com"), "{line}");
+        let feed = if before.trim().is_empty() {
+            ""
+        } else {
+            "echo content | "
+        };
+        let binary = env!("CARGO_BIN_EXE_lastbyte");
+        let trust = if line.contains("--cacert") || line.contains("-k ") {
+            ""
+        } else {
+            "--cacert ca.pem"
+        };
+        let output = Command::new("sh")
+            .arg("-c")
+            .arg(format!("{feed}{binary} get {trust} {line}"))
+            .stdin(Stdio::null())
+            .current_dir(&place.folder)
+            .env_remove("SSLKEYLOGFILE")
+            .output()
+            .expect("a shell");
+        assert_eq!(code(&output), 0, "{line}: {}", stderr(&output));
+    }
+}

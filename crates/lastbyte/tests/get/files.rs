@@ -1,0 +1,141 @@
+//! What is kept in files: sessions, bodies by the server's names.
+
+use std::fs;
+
+use super::{Place, code, raw::Raw, stderr};
+
+#[test]
+fn sessions_go_from_one_run_to_the_next() {
+    let place = Place::new("get-sessions");
+    let url = place.url("100");
+    let words = [
+        "-v",
+        "-o",
+        "x",
+        "--http3-only",
+        "--session-store",
+        "kept",
+        "--0rtt",
+        &url,
+    ];
+    let output = place.get(&words);
+    assert!(
+        stderr(&output).contains("full handshake"),
+        "{}",
+        stderr(&output)
+    );
+    for _ in 0..3 {
+        let output = place.get(&words);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("0-RTT accepted"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let about = fs::metadata(place.folder.join("kept")).expect("a file");
+        assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    }
+    // Two at once use no session twice, and lose none of the new ones.
+    let before = fs::read_to_string(place.folder.join("kept")).expect("text");
+    let used: Vec<_> = std::thread::scope(|scope| {
+        let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| place.get(&words))).collect();
+        runs.into_iter()
+            .map(|run| run.join().expect("no panic"))
+            .collect()
+    });
+    for output in &used {
+        assert_eq!(code(output), 0, "{}", stderr(output));
+    }
+    let sessions = |text: &str| {
+        let lines = text.lines().filter(|line| line.starts_with("session "));
+        lines
+            .map(str::to_owned)
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let after = fs::read_to_string(place.folder.join("kept")).expect("text");
+    assert!(
+        sessions(&before).is_disjoint(&sessions(&after)),
+        "they are used up"
+    );
+    assert_eq!(sessions(&after).len(), 4);
+
+    // What is damaged is told of, and costs a handshake.
+    let cut = &after[..after.len() - 100];
+    fs::write(
+        place.folder.join("kept"),
+        cut.replace("session ", "session 00"),
+    )
+    .expect("a file");
+    let output = place.get(&words);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 0, "{said}");
+    assert!(
+        said.contains("warning: `kept`: damaged in 4 places"),
+        "{said}"
+    );
+    assert!(said.contains("full handshake"), "{said}");
+    let output = place.get(&words);
+    assert!(
+        stderr(&output).contains("0-RTT accepted"),
+        "{}",
+        stderr(&output)
+    );
+    // A folder that is not there is no reason not to fetch.
+    let output = place.get(&["--session-store", "no/such/kept", "-o", "x", &url]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("warning: `no/such/kept`"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn servers_name_files_but_not_folders_and_overwrite_nothing() {
+    let place = Place::new("get-names");
+    let server = Raw::start();
+    let attached = server.url("attached");
+    let words = ["-O", "-J", "--output-dir", "down", "--create-dirs"];
+    let words = [&words[..], &["-w", "%{filename_effective}"], &[&attached]].concat();
+    let output = place.get(&words);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(place.read("down/there.bin"), b"attached");
+    assert_eq!(output.stdout, b"down/there.bin");
+    let output = place.get(&words);
+    assert_eq!(code(&output), 23, "{}", stderr(&output));
+}
+
+#[test]
+fn what_is_read_from_standard_input_goes_over_quic_too() {
+    use std::{
+        io::Write as _,
+        process::{Command, Stdio},
+    };
+    let place = Place::new("get-stdin");
+    let sent = super::raw::body(3_000_000);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args([
+            "get",
+            "--http3-only",
+            "--cacert",
+            "ca.pem",
+            "-T",
+            "-",
+            "-o",
+            "back",
+        ])
+        .arg(place.url("echo"))
+        .current_dir(&place.folder)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(&sent).expect("it is read");
+    drop(stdin);
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert!(place.read("back") == sent);
+}

@@ -1,0 +1,198 @@
+//! By which version of HTTP, and who is asked: over TLS and TCP as over QUIC.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use super::{
+    Place, code, get,
+    raw::body,
+    stderr,
+    tls::{Manner, Tls},
+};
+
+fn trusting(server: &Tls, name: &str, words: &[&str]) -> Output {
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("ca.pem"), &server.certificate).expect("a file");
+    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .args(["get", "--cacert", "ca.pem"])
+        .args(words)
+        .current_dir(&folder)
+        .env_remove("SSLKEYLOGFILE")
+        .output()
+        .expect("the binary runs")
+}
+
+#[test]
+fn each_version_is_spoken_and_told_of() {
+    let server = Tls::start(&Manner::default());
+    let url = server.url("5000");
+    for (flag, version) in [
+        (&["--http", "2"][..], "2"),
+        (&["--http2"], "2"),
+        (&["--http", "1.1"], "1.1"),
+        (&["--http1.1"], "1.1"),
+        (&["--http2-prior-knowledge"], "2"),
+        (&[], "2"),
+    ] {
+        let told = [
+            "-v",
+            "-o",
+            "body",
+            "-w",
+            "%{http_version} %{http_code}",
+            &url,
+        ];
+        let output = trusting(&server, "get-versions", &[flag, &told].concat());
+        assert_eq!(code(&output), 0, "{flag:?}: {}", stderr(&output));
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            format!("{version} 200")
+        );
+        let said = stderr(&output);
+        assert!(
+            said.contains(&format!("> GET /5000 HTTP/{version}")),
+            "{said}"
+        );
+        assert!(said.contains(&format!("< HTTP/{version} 200")), "{said}");
+        assert!(said.contains("TLS 1.3 with "), "{said}");
+    }
+    let output = trusting(&server, "get-versions", &["--http3-only", &url]);
+    assert_eq!(code(&output), 7, "{}", stderr(&output));
+
+    let words = [
+        "--timing", "--json", "--http", "2", "--repeat", "3", "-o", "x", &url,
+    ];
+    let output = trusting(&server, "get-versions", &words);
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((server.connections(), server.resumed()), (9, 2));
+    for (fetch, handshake) in told["fetches"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .zip(["full", "resumed", "resumed"])
+    {
+        let of = |key: &str| {
+            fetch[key]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{key}: {fetch}"))
+        };
+        assert_eq!(fetch["http_version"], "2");
+        assert_eq!(fetch["handshake"], handshake);
+        let sum = of("tcp_ms") + of("tls_ms");
+        assert!((sum - of("connect_ms")).abs() < 0.01, "{fetch}");
+        assert!(of("lookup_a_ms") <= of("total_ms"), "{fetch}");
+        assert!(of("first_byte_ms") <= of("total_ms"), "{fetch}");
+    }
+}
+
+#[test]
+fn keys_are_pinned_over_quic_and_tcp() {
+    let server = Tls::start(&Manner::default());
+    let url = server.url("7");
+    let wrong = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
+    let both = format!("sha256//{wrong};sha256//{}", server.pin);
+    let only = format!("sha256//{wrong}");
+    for (words, expected) in [
+        (&["--pin-sha256", &server.pin][..], 0),
+        (&["--pinnedpubkey", &both], 0),
+        (&["--pin-sha256", wrong], 90),
+        (&["--pinnedpubkey", &only], 90),
+        (&["--pinnedpubkey", "key.pem"], 2),
+        (&["-k", "--pin-sha256", wrong], 90),
+    ] {
+        let words = [words, &["--http", "2", &url]].concat();
+        let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(["get", "-k"])
+            .args(words.iter().filter(|word| **word != "-k"))
+            .output()
+            .expect("the binary runs");
+        assert_eq!(code(&output), expected, "{words:?}: {}", stderr(&output));
+    }
+    let place = Place::new("get-pins");
+    let url = place.url("7");
+    let output = place.get(&["--http", "3", "--pin-sha256", wrong, &url]);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 90, "{said}");
+    let right = said
+        .split("sha256//")
+        .nth(1)
+        .and_then(|rest| rest.split('`').next());
+    let output = place.get(&[
+        "--http",
+        "3",
+        "--pin-sha256",
+        right.expect("it says which"),
+        &url,
+    ]);
+    assert_eq!(output.stdout, body(7), "{}", stderr(&output));
+}
+
+#[test]
+fn servers_are_told_who_asks() {
+    let own = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).expect("a certificate");
+    let server = Tls::start(&Manner {
+        clients: Some(own.cert.pem()),
+        ..Manner::default()
+    });
+    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("get-identity");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (certificate, key) = (own.cert.pem(), own.signing_key.serialize_pem());
+    std::fs::write(folder.join("cert.pem"), &certificate).expect("a file");
+    std::fs::write(folder.join("key.pem"), &key).expect("a file");
+    std::fs::write(folder.join("both.pem"), certificate + &key).expect("a file");
+    let url = server.url("7");
+    for (words, expected) in [
+        (&["--cert", "cert.pem", "--key", "key.pem"][..], 0),
+        (&["-E", "both.pem"], 0),
+        (&["--cert", "cert.pem"], 58),
+        (&["--cert", "key.pem", "--key", "key.pem"], 58),
+        (&["--cert", "cert.pem", "--key", "missing"], 58),
+        (&["--key", "key.pem"], 2),
+    ] {
+        let words = [words, &["--http2", &url]].concat();
+        let output = trusting(&server, "get-identity", &words);
+        assert_eq!(code(&output), expected, "{words:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn where_else_a_server_is_is_remembered_in_a_file_of_curls() {
+    let place = Place::new("get-alt-svc");
+    let server = Tls::start(&Manner::default());
+    let both = place.server.certificate.clone() + &server.certificate;
+    std::fs::write(place.folder.join("ca.pem"), both).expect("a file");
+    let first = server.url(&format!("alternative?{}", place.server.port));
+    let told = ["--alt-svc", "cache", "-o", "x", "-w", "%{http_version}"];
+    let output = place.get(&[&told[..], &[&first]].concat());
+    assert_eq!(output.stdout, b"2", "{}", stderr(&output));
+    let cache = String::from_utf8(place.read("cache")).expect("text");
+    let expected = format!(
+        "h2 localhost {} h3 localhost {} ",
+        server.port, place.server.port
+    );
+    assert!(cache.contains(&expected), "{cache}");
+    // A damaged line is left out, and said.
+    std::fs::write(place.folder.join("cache"), format!("damaged\n{cache}")).expect("a file");
+    let output = place.get(&[&told[..], &[&server.url("7")]].concat());
+    assert_eq!(output.stdout, b"3", "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("warning: `cache`: 1 lines"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn clear_text_is_spoken_where_it_is_asked_for() {
+    let server = super::raw::Raw::start();
+    let output = get(&["-v", &server.url("9")]);
+    assert_eq!(output.stdout, body(9));
+    assert_eq!(server.heads().len(), 1);
+    assert!(
+        stderr(&output).contains("clear text, HTTP/1.1"),
+        "{}",
+        stderr(&output)
+    );
+}
