@@ -6,6 +6,7 @@ use crate::value::class::Class;
 use crate::value::exception::{Eval, error};
 use crate::value::inspect::to_s;
 use crate::value::number::{float_to_s, write_float};
+use crate::value::text::Text;
 use std::fmt::Write as _;
 
 const DEPTH_MAX: usize = 100;
@@ -51,7 +52,7 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
             for (at, (key, value)) in entries.iter().enumerate() {
                 separate(out, at, indent, depth + 1);
                 match key {
-                    Value::Str(text) => quoted(out, &text.get()),
+                    Value::Str(text) => key_text(out, text),
                     other => quoted(out, &to_s(other)),
                 }
                 out.push_str(if indent.is_some() { ": " } else { ":" });
@@ -123,6 +124,16 @@ fn integer(out: &mut String, it: i64) {
         out.push('-');
     }
     out.push_str(std::str::from_utf8(&digits[first..]).unwrap_or_default());
+}
+
+fn key_text(out: &mut String, key: &Text) {
+    if key.is_plain(|text| plain(text.as_bytes()) == text.len()) {
+        out.push('"');
+        out.push_str(&key.get());
+        out.push('"');
+    } else {
+        quoted(out, &key.get());
+    }
 }
 
 /// Escapes `"`, `\` and the controls below a space; everything else stays as it is.

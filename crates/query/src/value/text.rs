@@ -3,16 +3,19 @@
 use std::cell::{Cell, Ref, RefCell};
 
 pub(crate) struct Text {
-    text: RefCell<String>,
+    string: RefCell<String>,
     /// Keys of a Hash are frozen copies.
     frozen: Cell<bool>,
+    /// Of a frozen one, when it was asked: whether it is printed without escapes.
+    plain: Cell<Option<bool>>,
 }
 
 impl Text {
     pub(crate) fn new(text: String) -> Text {
         Text {
-            text: RefCell::new(text),
+            string: RefCell::new(text),
             frozen: Cell::new(false),
+            plain: Cell::new(None),
         }
     }
 
@@ -30,26 +33,41 @@ impl Text {
         self.frozen.get()
     }
 
+    /// Whether it is printed without escapes, which `is_plain` finds out; for a key of many rows it is asked once.
+    pub(crate) fn is_plain(&self, is_plain: impl Fn(&str) -> bool) -> bool {
+        if let Some(known) = self.plain.get() {
+            return known;
+        }
+        let plain = is_plain(&self.string.borrow());
+        if self.is_frozen() {
+            self.plain.set(Some(plain));
+        }
+        plain
+    }
+
     pub(crate) fn get(&self) -> Ref<'_, String> {
-        self.text.borrow()
+        self.string.borrow()
     }
 
     pub(crate) fn string(&self) -> String {
-        self.text.borrow().clone()
+        self.string.borrow().clone()
     }
 
     pub(crate) fn set(&self, text: String) {
-        *self.text.borrow_mut() = text;
+        self.plain.set(None);
+        *self.string.borrow_mut() = text;
     }
 
     /// Becomes another text in the same place; for one that nobody else has.
     pub(crate) fn become_text(&mut self, text: &str) {
-        let own = self.text.get_mut();
+        self.plain.set(None);
+        let own = self.string.get_mut();
         own.clear();
         own.push_str(text);
     }
 
     pub(crate) fn push(&self, more: &str) {
-        self.text.borrow_mut().push_str(more);
+        self.plain.set(None);
+        self.string.borrow_mut().push_str(more);
     }
 }
