@@ -5,7 +5,9 @@
 use lastbyte_query::{Format, Input, Options, Query};
 use proptest::prelude::*;
 use serde_json::Value;
-use std::io::{self, Read, Write};
+use std::io::{self, Cursor, Read, Write};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 const GOLDEN: &str = include_str!("golden.ndjson");
 
@@ -192,7 +194,7 @@ enum Kind {
 }
 
 /// Gives a few bytes at a time, and then perhaps an error.
-struct Drops(io::Cursor<Vec<u8>>, Option<io::ErrorKind>);
+struct Drops(Cursor<Vec<u8>>, Option<io::ErrorKind>);
 
 impl Read for Drops {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -225,12 +227,12 @@ fn input(at: usize, kind: Kind, text: &str) -> Input {
         }
         Kind::Missing => Input::new(name, || Err(io::ErrorKind::NotFound.into())),
         Kind::Live => {
-            let drops = Drops(io::Cursor::new(bytes), None);
+            let drops = Drops(Cursor::new(bytes), None);
             Input::new(name, || Ok(Box::new(drops))).live()
         }
         Kind::Failing => {
             bytes.truncate(bytes.len() / 2);
-            let drops = Drops(io::Cursor::new(bytes), Some(io::ErrorKind::TimedOut));
+            let drops = Drops(Cursor::new(bytes), Some(io::ErrorKind::TimedOut));
             Input::new(name, || Ok(Box::new(drops)))
         }
     }
@@ -288,6 +290,28 @@ proptest! {
             prop_assert_eq!(one, many, "{}", query);
         }
     }
+}
+
+/// Each is smaller than what needs no threads, all together are not.
+#[test]
+fn small_files_are_shared_when_they_are_many() {
+    let text = "{\"a\":1}\n".repeat(1000);
+    let openers = Arc::new(Mutex::new(Vec::new()));
+    let inputs = (0..100).map(|at| {
+        let (text, openers) = (text.clone(), Arc::clone(&openers));
+        Input::new(at.to_string(), move || {
+            let name = thread::current().name().map(str::to_owned);
+            openers.lock().unwrap().push(name.unwrap_or_default());
+            Ok(Box::new(Cursor::new(text.into_bytes())))
+        })
+    });
+    let query = Query::compile("sum(_[\"a\"])", &[], options(2, 1 << 20, Format::Json)).unwrap();
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    assert!(query.run(inputs.collect(), &mut out, &mut errors));
+    assert_eq!(out, b"100000\n");
+    let openers = openers.lock().unwrap();
+    assert_eq!(openers.len(), 100);
+    assert_eq!(openers.last().map(String::as_str), Some("query-part"));
 }
 
 proptest! {
