@@ -53,6 +53,8 @@ enum Role {
 struct Dial {
     config: Arc<Config>,
     crypto: Arc<dyn ClientCrypto>,
+    /// What the server gave it on a visit before, or nothing.
+    token: Vec<u8>,
 }
 
 /// What both ends' connections are set to.
@@ -82,15 +84,21 @@ pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
 }
 
 impl Node {
-    /// The client of a flow.
+    /// The client of a flow. `token` is the server's, of a visit before, or empty.
     pub(crate) fn client(
         config: Arc<Config>,
         client: Client,
         crypto: Arc<dyn ClientCrypto>,
+        token: Vec<u8>,
         path: NetworkPath,
         seed: Seed,
     ) -> Result<Self, EndpointConfigError> {
-        let role = Role::Client(Box::new(client), Dial { config, crypto });
+        let dial = Dial {
+            config,
+            crypto,
+            token,
+        };
+        let role = Role::Client(Box::new(client), dial);
         Self::new(EndpointConfig::client(), role, path, seed)
     }
 
@@ -127,6 +135,11 @@ impl Node {
         })
     }
 
+    /// Of a server: a token for its client (RFC 9000 §8.1.3), as it gives one on each visit.
+    pub(crate) fn token(&mut self) -> Option<Vec<u8>> {
+        self.endpoint.new_token(Time::ZERO, self.path.remote, &[])
+    }
+
     /// When [`Node::on_time`] wants to be called.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let application = match &self.role {
@@ -161,7 +174,7 @@ impl Node {
                     SERVER_NAME,
                     &dial.config,
                     Arc::clone(&dial.crypto),
-                    Vec::new(),
+                    std::mem::take(&mut dial.token),
                 )?;
                 self.handle = Some(handle);
                 if let Some(connection) = self.endpoint.connection(handle) {

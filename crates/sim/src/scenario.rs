@@ -127,9 +127,10 @@ pub enum Handshake {
     /// They have not met: with certificates.
     #[default]
     Full,
-    /// The client resumes an earlier connection, and waits for the server before it asks.
+    /// The client resumes an earlier connection, and waits for the server before it asks. It has the server's token of then
+    /// (RFC 9000 §8.1.3), so its address counts as validated.
     Resumed,
-    /// It resumes one, and asks at once (0-RTT: RFC 9001 §4.6).
+    /// The same, and it asks at once (0-RTT: RFC 9001 §4.6).
     ZeroRtt,
 }
 

@@ -203,22 +203,29 @@ impl<'a, L: Listener> World<'a, L> {
         let config = config(transport, plan.congestion.clone());
         let credentials = credentials(transport, &config, &seeds).map_err(SimError::Handshake)?;
         let protocol = transport.protocol;
-        let client = Node::client(
+        let mut server = Node::server(
             Arc::clone(&config),
-            Client::new(protocol.client(transport.handshake), plan),
-            credentials.client,
-            addresses(flow, Side::Client),
-            seeds[0],
-        );
-        let server = Node::server(
-            config,
             Server::new(protocol.server()),
             credentials.server,
             addresses(flow, Side::Server),
             seeds[1],
-        );
+        )
+        .map_err(SimError::Endpoint)?;
+        let token = match transport.handshake {
+            Handshake::Full => None,
+            Handshake::Resumed | Handshake::ZeroRtt => server.token(),
+        };
+        let client = Node::client(
+            config,
+            Client::new(protocol.client(transport.handshake), plan),
+            credentials.client,
+            token.unwrap_or_default(),
+            addresses(flow, Side::Client),
+            seeds[0],
+        )
+        .map_err(SimError::Endpoint)?;
         for node in [client, server] {
-            self.nodes.push(node.map_err(SimError::Endpoint)?);
+            self.nodes.push(node);
             self.alarm_of.push(None);
             self.is_touched.push(false);
             self.set_alarm(self.nodes.len() - 1);

@@ -115,6 +115,24 @@ fn a_long_certificate_chain_costs_a_round_trip_in_full_handshakes_alone() {
     }
 }
 
+/// A client that was here before has a token: the answer to its 0-RTT is not held to three times what it sent, and all of a
+/// response that fits into the first flight comes a round trip earlier than in full.
+#[test]
+fn all_of_a_short_response_comes_a_round_trip_earlier_in_0rtt() {
+    for security in [Security::Twin, Security::Tls] {
+        let [full, early] = [Handshake::Full, Handshake::ZeroRtt].map(|handshake| {
+            let flow = flow(&visit(handshake, security, Protocol::Http3));
+            flow.responses[0].last_byte.expect("it arrives")
+        });
+        let saved = full.saturating_sub(early);
+        let rtt = Duration::from_millis(RTT_MS);
+        assert!(
+            saved.abs_diff(rtt) < rtt / 2,
+            "{security:?}: {full:?} in full, {early:?} in 0-RTT"
+        );
+    }
+}
+
 /// Without HTTP/3 the round trips are the same.
 #[test]
 fn raw_streams_take_as_many_round_trips() {
