@@ -326,6 +326,7 @@ impl Server {
                 logs,
                 is_draining: Arc::clone(&is_draining),
                 clock,
+                began: clock.now(),
             };
             metrics::listen(tcp.runtime(), listener, sources).map_err(StartError::System)?;
         }

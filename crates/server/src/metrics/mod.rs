@@ -1,7 +1,7 @@
 //! What is counted, for people who watch servers: the text that Prometheus reads, and whether the server is well.
 //!
 //! Owns: names, labels and the listener for them. Never: is on the way of a request: workers are asked by a command, and
-//! answer between two turns, at the cost of about a microsecond for each connection there is.
+//! answer between two turns, at a cost that grows with the connections there are.
 
 #![expect(
     clippy::disallowed_types,
@@ -24,6 +24,7 @@ use std::{
 use http::{HeaderValue, StatusCode, header};
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use lastbyte_congestion::Time;
 use lastbyte_driver::{Clock, Remote};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -53,6 +54,8 @@ pub(crate) struct Sources {
     pub(crate) logs: Vec<(&'static str, LogCounts)>,
     pub(crate) is_draining: Arc<AtomicBool>,
     pub(crate) clock: Clock,
+    /// When the server was there.
+    pub(crate) began: Time,
 }
 
 /// All numbers at one moment.
@@ -91,7 +94,7 @@ impl Sources {
             tcp: (self.tcp)(),
             logs: logs.map(|(name, counts)| (*name, counts.read())).collect(),
             is_draining: self.is_draining.load(Ordering::Relaxed),
-            uptime: Duration::from_nanos(self.clock.now().as_nanos()),
+            uptime: self.clock.now().since(self.began),
         }
     }
 

@@ -3,6 +3,10 @@
 use std::{
     io,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -24,6 +28,8 @@ pub(super) struct RequestBody {
     rest: Option<Incoming>,
     len: Option<u64>,
     limit: Duration,
+    /// How many pieces were passed on.
+    passed: Arc<AtomicU64>,
     timer: Pin<Box<Option<Sleep>>>,
 }
 
@@ -34,6 +40,7 @@ impl RequestBody {
             rest: None,
             len: Some(0),
             limit: Duration::ZERO,
+            passed: Arc::default(),
             timer: Box::pin(None),
         }
     }
@@ -44,8 +51,14 @@ impl RequestBody {
             rest: Some(rest),
             len,
             limit,
+            passed: Arc::default(),
             timer: Box::pin(None),
         }
+    }
+
+    /// Grows with each piece that was passed on.
+    pub(super) fn passed(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.passed)
     }
 
     fn next(&mut self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
@@ -81,6 +94,7 @@ impl Body for RequestBody {
         let Poll::Ready(piece) = self.next(context) else {
             return Poll::Pending;
         };
+        self.passed.fetch_add(1, Ordering::Relaxed);
         Poll::Ready(match piece {
             Some(Piece::Data(bytes)) => Some(Ok(Frame::data(bytes))),
             Some(Piece::Trailers(fields)) => Some(Ok(Frame::trailers(header_map(&fields)))),

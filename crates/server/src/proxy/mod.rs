@@ -15,6 +15,7 @@
 //! |---|---|
 //! | it cannot be connected to, or breaks off, or says what is no HTTP, before its response | 502 |
 //! | it takes too long to connect to, or to begin its response | 504 |
+//! | both with the reason | `proxy-status` (RFC 9209) |
 //! | it breaks off, or says nothing for too long, in its response | a reset stream, a connection that is closed |
 //! | the client goes | the connection behind is closed, unless it is HTTP/2 |
 
@@ -23,7 +24,14 @@ mod fields;
 mod pool;
 pub mod upstream;
 
-use std::{fmt, future::poll_fn, io, pin::Pin, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::poll_fn,
+    io,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming};
@@ -45,7 +53,7 @@ use super::{
 pub struct Limits {
     /// How long it may take to connect, TLS with it. Default: 5 s.
     pub connect: Duration,
-    /// How long until a response begins, once the request is there. Default: 60 s.
+    /// How long until a response begins, once no more of the request comes. Default: 60 s.
     pub response: Duration,
     /// How long a body may say nothing, in either direction. Default: 60 s.
     pub stall: Duration,
@@ -158,8 +166,11 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
         fields::copy_response(response.headers(), interim.fields_mut());
         let _ = hint.try_send(interim);
     });
-    let asked = time::timeout(shared.limits.response, shared.pool.send(request));
-    tokio::pin!(asked);
+    let passed = request.body().passed();
+    let mut seen = 0;
+    let asked = shared.pool.send(request);
+    let timer = time::sleep(shared.limits.response);
+    tokio::pin!(asked, timer);
     let result = loop {
         tokio::select! {
             biased;
@@ -169,31 +180,72 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
                     return;
                 }
             }
-            result = &mut asked => break result,
+            result = &mut asked => break Some(result),
+            () = &mut timer => {
+                // A long upload is no long silence.
+                let now = passed.load(Ordering::Relaxed);
+                if now == seen {
+                    break None;
+                }
+                seen = now;
+                timer.as_mut().reset(time::Instant::now() + shared.limits.response);
+            }
             () = outgoing.gone() => return,
         }
     };
     let (response, lease) = match result {
-        Ok(Ok(answered)) => answered,
-        Err(_) | Ok(Err(SendFailure::Late)) => {
-            let text = "the server behind takes too long\n";
-            let _ = outgoing.answer(Answer::text(504, text)).await;
+        Some(Ok(answered)) => answered,
+        None => {
+            let _ = outgoing
+                .answer(failed(504, "http_response_timeout", ""))
+                .await;
             return;
         }
-        Ok(Err(SendFailure::Refused | SendFailure::Broken)) => {
-            let text = "the server behind cannot be reached, or does not speak HTTP\n";
-            let _ = outgoing.answer(Answer::text(502, text)).await;
+        Some(Err(failure)) => {
+            let answer = match failure {
+                SendFailure::Late => failed(504, "connection_timeout", ""),
+                SendFailure::Refused(why) => failed(502, "connection_refused", &why),
+                SendFailure::Tls(why) => failed(502, "tls_certificate_error", &why),
+                SendFailure::Broken(why) => failed(502, "http_protocol_error", &why),
+            };
+            let _ = outgoing.answer(answer).await;
             return;
         }
     };
     if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
-        let text = "the server behind changed to a protocol that nobody asked for\n";
-        let _ = outgoing.answer(Answer::text(502, text)).await;
+        let why = "a protocol that nobody asked for";
+        let _ = outgoing
+            .answer(failed(502, "http_upgrade_failed", why))
+            .await;
         return;
     }
     if give_back(&shared, response, outgoing, is_head).await {
         lease.give_back();
     }
+}
+
+/// What the client is told, and, for whoever looks for the reason, which failure it was (RFC 9209 §2.3).
+fn failed(status: u16, error: &str, why: &str) -> Answer {
+    let text = match status {
+        504 => "the server behind takes too long\n",
+        _ => "the server behind cannot be reached, or does not speak HTTP\n",
+    };
+    let mut proxy_status = format!("lastbyte; error={error}");
+    if !why.is_empty() {
+        // RFC 8941 §3.3.3: printable, with these two escaped.
+        let why: String = why
+            .chars()
+            .filter(|c| matches!(c, ' '..='~'))
+            .flat_map(|c| {
+                matches!(c, '"' | '\\')
+                    .then_some('\\')
+                    .into_iter()
+                    .chain([c])
+            })
+            .collect();
+        proxy_status = format!("{proxy_status}; details=\"{why}\"");
+    }
+    Answer::text(status, text).with("proxy-status", proxy_status)
 }
 
 /// The body that follows, once it is known whether there is one. `None` if the client gave up.

@@ -23,15 +23,17 @@ use super::{Limits, body::RequestBody, upstream::Upstream};
 type Request = http::Request<RequestBody>;
 type Response = http::Response<Incoming>;
 
-/// Why there is no response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why there is no response, with what was found out about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SendFailure {
     /// It cannot be connected to.
-    Refused,
+    Refused(String),
+    /// It is not who it should be, or does not speak TLS.
+    Tls(String),
     /// Connecting takes too long.
     Late,
     /// It broke off, or said what is no HTTP.
-    Broken,
+    Broken(String),
 }
 
 /// All connections to one server.
@@ -111,8 +113,8 @@ impl Pool {
             match self.send_over(connection, request).await {
                 Ok(answered) => return Ok(answered),
                 // It was closed while nobody looked, and the request has not left.
-                Err(Some(unsent)) if !is_new => request = unsent,
-                Err(_) => return Err(SendFailure::Broken),
+                Err((Some(unsent), _)) if !is_new => request = unsent,
+                Err((_, why)) => return Err(SendFailure::Broken(why)),
             }
         }
     }
@@ -121,8 +123,11 @@ impl Pool {
         &self,
         connection: Connection,
         request: Request,
-    ) -> Result<(Response, Lease), Option<Request>> {
-        let unsent = |mut error: TrySendError<Request>| error.take_message();
+    ) -> Result<(Response, Lease), (Option<Request>, String)> {
+        let unsent = |mut error: TrySendError<Request>| {
+            let request = error.take_message();
+            (request, error.into_error().to_string())
+        };
         let (response, connection) = match connection {
             Connection::Http1(mut sender) => {
                 let response = sender.try_send_request(request).await.map_err(unsent)?;
@@ -177,7 +182,18 @@ impl Pool {
     async fn connect(&self) -> Result<Connection, SendFailure> {
         match time::timeout(self.limits.connect, self.try_connect()).await {
             Err(_) => Err(SendFailure::Late),
-            Ok(Err(_)) => Err(SendFailure::Refused),
+            Ok(Err(error)) => {
+                let why = error.to_string();
+                Err(
+                    if let Some(found) = error.get_ref()
+                        && found.is::<rustls::Error>()
+                    {
+                        SendFailure::Tls(why)
+                    } else {
+                        SendFailure::Refused(why)
+                    },
+                )
+            }
             Ok(Ok(connection)) => Ok(connection),
         }
     }

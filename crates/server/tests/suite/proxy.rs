@@ -237,8 +237,14 @@ fn what_goes_wrong_behind_is_said_or_reset() {
         ..Limits::default()
     };
     let serving = front(behind.address, limits);
-    for (path, expected) in [("/lengths", 502), ("/nonsense", 502), ("/silent", 504)] {
-        assert_eq!(get(&serving, path).status, expected, "{path}");
+    for (path, expected, why) in [
+        ("/lengths", 502, "http_protocol_error"),
+        ("/nonsense", 502, "http_protocol_error"),
+        ("/silent", 504, "http_response_timeout"),
+    ] {
+        let got = get(&serving, path);
+        assert_eq!(got.status, expected, "{path}");
+        assert!(status_of(&got).contains(why), "{}", status_of(&got));
     }
     let cut = get(&serving, "/cut");
     assert!(cut.was_reset && !cut.is_whole, "{cut:?}");
@@ -254,6 +260,47 @@ fn what_goes_wrong_behind_is_said_or_reset() {
         .local_addr()
         .expect("an address");
     let serving = front(nobody, Limits::default());
-    assert_eq!(get(&serving, "/").status, 502);
+    let got = get(&serving, "/");
+    assert_eq!(got.status, 502);
+    assert!(status_of(&got).starts_with("lastbyte; error=connection_refused; details="));
     serving.end();
+}
+
+fn status_of(got: &crate::http3::Got) -> String {
+    let value = got.fields.get("proxy-status").unwrap_or_default();
+    String::from_utf8_lossy(value).into_owned()
+}
+
+#[test]
+fn a_server_behind_speaks_http2_over_tls_and_has_to_be_who_it_should_be() {
+    let behind = Serving::site(lastbyte_server::Site::generated());
+    let url = format!("https://localhost:{}", behind.address().port());
+    let start = |trusted: &Serving| {
+        let mut tls = (*trusted.client(rustls::ALL_VERSIONS)).clone();
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let upstream = url.parse().expect("a server");
+        let proxy = Proxy::new(upstream, Some(Arc::new(tls)), Limits::default(), 1);
+        Serving::start(settings(proxy.expect("threads")))
+    };
+    let serving = start(&behind);
+    for _ in 0..3 {
+        let got = get(&serving, "/1000000");
+        assert_eq!(
+            (got.status, got.body.len(), got.is_whole),
+            (200, 1_000_000, true)
+        );
+    }
+    // One that is trusted by nobody here.
+    let distrustful = start(&serving);
+    let got = get(&distrustful, "/1");
+    assert_eq!(got.status, 502);
+    assert!(
+        status_of(&got).contains("tls_certificate_error"),
+        "{}",
+        status_of(&got)
+    );
+    distrustful.end();
+    serving.end();
+    let report = behind.server.shut_down(PATIENCE);
+    assert_eq!((report.tcp.handshakes, report.tcp.requests_http2), (1, 3));
 }
