@@ -39,7 +39,7 @@ class Rules:
     silent_from: int = -1  # datagrams of the server; then nothing passes for so long:
     silent_ms: float = 2000
     rebind: str = ""  # "port" or "address": a new one towards the server, each time so many datagrams of the server passed:
-    rebind_every: int = 400
+    rebind_every: int = 200
     rebinds: int = 3
 
 
@@ -52,7 +52,7 @@ class Flow:
         self.hurt_in_a_row = {"client": 0, "server": 0}
         self.uses = []  # for each address towards the server: how many datagrams came back to it
         self.is_validated = False
-        self.from_client = self.from_server = self.handshake_len = 0
+        self.from_client = self.from_server = 0
         self.amplification = 0.0
 
 
@@ -67,6 +67,7 @@ class Relay:
         self.versions = {"client": collections.Counter(), "server": collections.Counter()}
         self.ecn = {"client": collections.Counter(), "server": collections.Counter()}
         self.fates = collections.Counter()
+        self.handshakes = collections.Counter()  # bytes of the server's Initial and Handshake datagrams, by connection
         self.flows, self.upstreams, self.due = {}, {}, []
         self.order = self.from_server = self.rebound = 0
         self.silent_until = None
@@ -217,7 +218,8 @@ class Relay:
             flow.is_validated |= any(kind == "handshake" for kind, _ in kinds)
         else:
             if kinds and kinds[0][0] in ("initial", "handshake"):
-                flow.handshake_len += len(data)
+                # By the client's connection ID: several connections can have one address.
+                self.handshakes[flow.client, bytes(data[6 : 6 + data[5]])] += len(data)
             flow.from_server += len(data)
             if not flow.is_validated and flow.from_client:
                 flow.amplification = max(flow.amplification, flow.from_server / flow.from_client)
