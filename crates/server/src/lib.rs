@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`handler`] | what answers a request: the trait, for handlers of anybody's |
 //! | [`exchange`] | requests whose answers come piece by piece, from other threads |
+//! | `hop_by_hop` | which fields go no further than one connection |
 //! | [`representation`] | conditions, ranges, content codings |
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
 //! | [`access`] | one line a request |
@@ -28,6 +29,7 @@ pub mod arms;
 mod date;
 pub mod exchange;
 pub mod handler;
+mod hop_by_hop;
 pub mod identity;
 pub mod log;
 mod metrics;

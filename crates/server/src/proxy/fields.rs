@@ -9,25 +9,10 @@ use http::{HeaderMap, HeaderName, HeaderValue, header};
 use lastbyte_http3::{Fields, Request, Response};
 
 use super::upstream::Upstream;
-use crate::handler::{Peer, Version};
-
-/// Fields that are about the connection (§7.6.1). `te` is one, too: trailers are passed on whoever asks.
-fn is_hop_by_hop(name: &str) -> bool {
-    matches!(
-        name,
-        "connection"
-            | "keep-alive"
-            | "proxy-connection"
-            | "proxy-authenticate"
-            | "proxy-authorization"
-            | "te"
-            | "trailer"
-            | "transfer-encoding"
-            | "upgrade"
-            | "expect"
-            | "http2-settings"
-    )
-}
+use crate::{
+    handler::{Peer, Version},
+    hop_by_hop::{is_hop_by_hop, named_by_connection},
+};
 
 /// What this proxy says itself.
 fn is_ours(name: &str) -> bool {
@@ -126,13 +111,7 @@ pub(super) fn content_length(map: &HeaderMap) -> Option<u64> {
 
 /// The fields of a response that go further.
 pub(super) fn copy_response(map: &HeaderMap, fields: &mut Fields) {
-    let named: Vec<String> = map
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|name| name.trim().to_ascii_lowercase())
-        .collect();
+    let named = named_by_connection(map);
     // RFC 9112 §6.3: beside `transfer-encoding` the length does not count.
     let is_chunked = map.contains_key(header::TRANSFER_ENCODING);
     for (name, value) in map {

@@ -20,6 +20,7 @@ use crate::{
     access::AccessLog,
     exchange::{Line, Piece, Said, channel::Sender, exchange},
     handler::{Answer, Peer, Reply, Version},
+    hop_by_hop::{is_hop_by_hop, named_by_connection},
 };
 
 /// So much of a body that nobody wants is read, so that a client that sends before it listens hears the answer; of more
@@ -209,33 +210,9 @@ async fn discard(shared: &Shared, mut body: Incoming, expects: bool) {
     let _ = time::timeout(shared.limits.stall, all).await;
 }
 
-/// Whether a field is about the connection alone (RFC 9110 §7.6.1).
-fn is_hop_by_hop(name: &str) -> bool {
-    matches!(
-        name,
-        "connection"
-            | "keep-alive"
-            | "proxy-connection"
-            | "proxy-authenticate"
-            | "proxy-authorization"
-            | "te"
-            | "trailer"
-            | "transfer-encoding"
-            | "upgrade"
-            | "http2-settings"
-            | "expect"
-    )
-}
-
 /// The fields that are about the message.
 fn regular(map: &http::HeaderMap) -> Fields {
-    let named: Vec<String> = map
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .map(|name| name.trim().to_ascii_lowercase())
-        .collect();
+    let named = named_by_connection(map);
     let mut fields = Fields::new();
     for (name, value) in map {
         let name = name.as_str();
