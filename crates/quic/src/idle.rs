@@ -8,12 +8,16 @@ use core::time::Duration;
 
 use lastbyte_congestion::Time;
 
+/// How long a peer of whom something is waited for may be silent at most, before it is asked whether it is there.
+pub const AWAITING_MAX: Duration = Duration::from_secs(10);
+
 /// The idle timer of a connection.
 #[derive(Clone, Debug)]
 pub struct IdleTimer {
     /// `None` for no timeout.
     timeout: Option<Duration>,
     keep_alive: Option<Duration>,
+    is_awaiting: bool,
     restarted_at: Time,
     /// Whether an ack-eliciting packet was sent since the last one received.
     has_sent: bool,
@@ -27,6 +31,7 @@ impl IdleTimer {
         Self {
             timeout: (!local.is_zero()).then_some(local),
             keep_alive,
+            is_awaiting: false,
             restarted_at: now,
             has_sent: false,
         }
@@ -37,6 +42,13 @@ impl IdleTimer {
         if !peer.is_zero() {
             self.timeout = Some(self.timeout.map_or(peer, |local| local.min(peer)));
         }
+    }
+
+    /// Whether something of the peer's is waited for. As long as it is, a third of the timeout without a packet, and no more
+    /// than [`AWAITING_MAX`], brings a PING: the connection outlives a slow answer, and a peer that has forgotten it gets to
+    /// say so by a stateless reset.
+    pub const fn set_awaiting(&mut self, is_awaiting: bool) {
+        self.is_awaiting = is_awaiting;
     }
 
     /// A packet was received and processed.
@@ -65,9 +77,15 @@ impl IdleTimer {
     #[must_use]
     pub fn keep_alive_at(&self) -> Option<Time> {
         // Once something that elicits an acknowledgment is out, that does it.
-        self.keep_alive
-            .filter(|_| !self.has_sent)
-            .map(|pause| self.restarted_at + pause)
+        if self.has_sent {
+            return None;
+        }
+        let awaiting = self.is_awaiting.then(|| {
+            let timeout = self.timeout.unwrap_or(Duration::MAX);
+            (timeout / 3).min(AWAITING_MAX)
+        });
+        let pause = [self.keep_alive, awaiting].into_iter().flatten().min()?;
+        Some(self.restarted_at + pause)
     }
 }
 

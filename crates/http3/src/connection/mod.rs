@@ -165,6 +165,8 @@ impl Connection {
             return self.tell_failure(quic);
         }
         self.check_drained();
+        // Clients are expected to keep a connection open as long as responses are outstanding (RFC 9114 §5.1).
+        quic.set_awaiting(self.shared.side == Side::Client && !self.streams.is_empty());
         self.shared.events.pop_front()
     }
 

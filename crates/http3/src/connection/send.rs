@@ -78,6 +78,7 @@ impl Connection {
             return Err(error.into());
         }
         self.shared.statistics.requests += 1;
+        quic.set_awaiting(true);
         Ok(id)
     }
 

@@ -1,11 +1,12 @@
 //! Requests and responses between our own two ends, over good paths and bad ones.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use lastbyte_http3::{
     Body, Code, Config, Event, Fields, Origin, Priority, ReadError, Request, RequestError,
     Response, SendError,
 };
+use lastbyte_quic::close::CloseReason;
 use lastbyte_wire::{Side, StreamId};
 
 use crate::pair::{BAD_PATH, DELAY, Faults, Pair};
@@ -568,4 +569,30 @@ fn rfc9297_datagrams_belong_to_requests() {
         payload: b"ping".to_vec(),
     };
     assert!(pair.server.events.contains(&got));
+}
+
+#[test]
+fn rfc9114_5_1_a_connection_is_kept_open_for_an_answer_and_no_longer() {
+    let mut pair = Pair::plain();
+    pair.shake_hands();
+    let id = ask(&mut pair, &get("/slow"), Body::Empty);
+    let asked = pair.now;
+    while pair.now < asked + Duration::from_secs(100) {
+        assert!(pair.step(), "nothing will ever happen");
+        assert!(!pair.client.quic.is_over(), "no patience with an answer");
+        assert!(!pair.server.quic.is_over(), "the client was silent");
+    }
+    assert_eq!(requests(&pair).len(), 1);
+    respond(&mut pair, id, &Response::new(204), Body::Empty);
+    while !is_finished(&pair.client.events, id) {
+        assert!(pair.step(), "the answer never came");
+    }
+    let answered = pair.now;
+    while pair.step() && !pair.client.quic.is_over() {}
+    assert_eq!(
+        pair.client.quic.close_reason(),
+        Some(CloseReason::IdleTimeout)
+    );
+    let idle = pair.now.since(answered);
+    assert!(idle < Duration::from_secs(31), "kept alive for {idle:?}");
 }

@@ -348,6 +348,12 @@ impl Connection {
         self.side == Side::Client && self.zero_rtt.is_some() && self.one_rtt.is_none()
     }
 
+    /// Whether something of the peer's is waited for, such as an answer: as long as it is, the connection is kept alive by a
+    /// PING after a third of the idle timeout, or ten seconds, without a packet (RFC 9000 §10.1.2).
+    pub const fn set_awaiting(&mut self, is_awaiting: bool) {
+        self.idle.set_awaiting(is_awaiting);
+    }
+
     /// Somebody wants to hear what happens from now on.
     pub fn set_trace(&mut self, trace: Box<dyn Trace>) {
         self.rooms.trace = Some(trace);

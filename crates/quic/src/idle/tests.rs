@@ -57,3 +57,21 @@ fn rfc9000_10_1_2_keeps_alive_unless_something_is_out() {
     assert_eq!(idle.keep_alive_at(), Some(at(21)));
     assert_eq!(IdleTimer::new(at(0), s(30), None).keep_alive_at(), None);
 }
+
+#[test]
+fn a_peer_of_whom_something_is_waited_for_is_asked_whether_it_is_there() {
+    let mut idle = IdleTimer::new(at(0), s(60), None);
+    idle.set_awaiting(true);
+    assert_eq!(idle.keep_alive_at(), Some(at(10)));
+    idle.on_peer_timeout(s(6));
+    assert_eq!(idle.keep_alive_at(), Some(at(2)), "a third of the timeout");
+    idle.on_ack_eliciting_sent(at(2));
+    assert_eq!(idle.keep_alive_at(), None);
+    idle.on_received(at(3));
+    assert_eq!(idle.keep_alive_at(), Some(at(5)));
+    idle.set_awaiting(false);
+    assert_eq!(idle.keep_alive_at(), None);
+    let mut both = IdleTimer::new(at(0), s(60), Some(s(4)));
+    both.set_awaiting(true);
+    assert_eq!(both.keep_alive_at(), Some(at(4)), "what comes first");
+}
