@@ -11,7 +11,14 @@
 //! - *By classic BPF*, which needs no privilege. The program sees the datagram from its first byte on; a byte that is
 //!   beyond its end reads as socket 0.
 
-use std::{io, net::SocketAddr};
+#![expect(clippy::disallowed_types, reason = "here is where sockets live")]
+
+use std::{
+    io,
+    net::{SocketAddr, UdpSocket},
+};
+
+use socket2::SockRef;
 
 use super::socket::{Options, Socket, open};
 
@@ -58,6 +65,47 @@ pub fn bind_group(
         }
         sockets.push(socket);
     }
+    into_group(sockets, steering)
+}
+
+/// The same of sockets that somebody else bound to one address, such as a service manager, and as many more beside them as
+/// are missing. For more than one, all have to share their port (`SO_REUSEPORT`), which is set before a socket is bound. The
+/// options are for those that are opened here: who bound the others may have been allowed larger buffers than we are.
+///
+/// # Errors
+///
+/// No more can be opened: the kernel lets only the user join who bound the first.
+pub fn adopt_group(
+    given: Vec<UdpSocket>,
+    count: usize,
+    options: &Options,
+    steering: Steering,
+) -> io::Result<(Vec<Socket>, Steering)> {
+    let mut sockets: Vec<socket2::Socket> = given.into_iter().map(Into::into).collect();
+    if let Some(address) = sockets
+        .first()
+        .map(socket2::Socket::local_addr)
+        .transpose()?
+        && let Some(address) = address.as_socket()
+    {
+        while sockets.len() < count {
+            sockets.push(open(address, options, true)?);
+        }
+    }
+    into_group(sockets, steering)
+}
+
+/// Whether other sockets may be bound to this one's address beside it.
+#[must_use]
+pub fn shares_its_port(socket: &UdpSocket) -> bool {
+    cfg!(unix) && SockRef::from(socket).reuse_port().unwrap_or(false)
+}
+
+fn into_group(
+    sockets: Vec<socket2::Socket>,
+    steering: Steering,
+) -> io::Result<(Vec<Socket>, Steering)> {
+    let count = sockets.len();
     let achieved = match (steering, sockets.first()) {
         (Steering::ByConnectionId { byte }, Some(first)) if count > 1 => {
             match steer(first, byte, count as u32) {

@@ -22,7 +22,7 @@ pub mod poller;
 pub mod socket;
 pub mod wait;
 
-pub use group::{Steering, bind_group};
+pub use group::{Steering, adopt_group, bind_group, shares_its_port};
 #[cfg(target_os = "linux")]
 pub use poller::Poller;
 pub use socket::{Batch, Capabilities, Ecn, Options, Received, SendError, Socket, Transmit};

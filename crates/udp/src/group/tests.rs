@@ -15,17 +15,67 @@ fn short_header(id: [u8; 8]) -> Vec<u8> {
     [&[0x43][..], &id, &[0; 30]].concat()
 }
 
+const STEERING: Steering = Steering::ByConnectionId { byte: BYTE };
+
+fn any() -> SocketAddr {
+    "127.0.0.1:0".parse().expect("an address")
+}
+
 #[test]
 fn the_byte_of_the_connection_id_picks_the_socket_whatever_the_address() {
-    let address = "127.0.0.1:0".parse().expect("an address");
-    let steering = Steering::ByConnectionId { byte: BYTE };
+    let group = bind_group(any(), COUNT, &Options::default(), STEERING).expect("a group");
+    is_steered(group);
+}
+
+/// As service managers make them: bound one after the other, or the first alone.
+#[test]
+fn sockets_of_somebody_else_are_steered_the_same() {
     let options = Options::default();
-    let (sockets, achieved) = bind_group(address, COUNT, &options, steering).expect("a group");
-    if achieved != steering {
+    let (first, others) = bind_two();
+    let all = vec![first, others];
+    assert!(all.iter().all(shares_its_port));
+    let group = adopt_group(all, 2, &options, STEERING).expect("a group");
+    is_steered(group);
+    // Two more beside the first. What a group before them was told holds no more.
+    let (first, second) = bind_two();
+    drop(second);
+    let group = adopt_group(vec![first], COUNT, &options, STEERING).expect("a group");
+    is_steered(group);
+}
+
+fn bind_two() -> (UdpSocket, UdpSocket) {
+    let options = Options::default();
+    let first = open(any(), &options, true).expect("a socket");
+    let address = first.local_addr().expect("an address").as_socket();
+    let second = open(address.expect("of IP"), &options, true).expect("another");
+    (first.into(), second.into())
+}
+
+#[test]
+fn a_socket_that_shares_with_nobody_gets_nobody_beside_it() {
+    let alone: UdpSocket = open(any(), &Options::default(), false)
+        .expect("a socket")
+        .into();
+    assert!(!shares_its_port(&alone));
+    let address = alone.local_addr().expect("an address");
+    let given = vec![alone.try_clone().expect("a descriptor")];
+    let error = adopt_group(given, 2, &Options::default(), STEERING).expect_err("it is alone");
+    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    let (sockets, steering) =
+        adopt_group(vec![alone], 1, &Options::default(), STEERING).expect("a socket");
+    assert_eq!((sockets.len(), steering), (1, Steering::ByAddress));
+    assert_eq!(sockets[0].local_address(), address);
+}
+
+fn is_steered((sockets, achieved): (Vec<Socket>, Steering)) {
+    let address = any();
+    let options = Options::default();
+    if achieved != STEERING {
         eprintln_skipped();
         return;
     }
-    assert_eq!(sockets.len(), COUNT);
+    let count = sockets.len();
+    assert!(count > 1);
     let mut waiter = Waiter::new().expect("a waiter");
     let mut batch = Batch::new();
     for value in 0..=255_u8 {
@@ -41,7 +91,7 @@ fn the_byte_of_the_connection_id_picks_the_socket_whatever_the_address() {
                 segment_len: datagram.len(),
             };
             client.send(&transmit).expect("to be sent");
-            let expected = &sockets[usize::from(value) % COUNT];
+            let expected = &sockets[usize::from(value) % count];
             let limit = Some(std::time::Duration::from_secs(10));
             let ready = waiter.wait(expected, false, limit).expect("a wait");
             assert!(ready.readable, "{value} went elsewhere");
