@@ -12,6 +12,9 @@ use std::{
     process::{Child, ChildStderr, Command, Output, Stdio},
 };
 
+#[path = "serve/activation.rs"]
+mod activation;
+
 const PAGE: &str = include_str!("../../../docs/serve.md");
 
 fn folder(name: &str) -> PathBuf {
@@ -44,13 +47,19 @@ struct Serving {
 
 impl Serving {
     fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lastbyte"));
+        command
             .args(["serve", "--listen", "127.0.0.1:0", "--workers", "1"])
             .args(arguments)
             .current_dir(folder)
             .env_remove("SSLKEYLOGFILE")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(Stdio::null());
+        Self::spawn(&mut command)
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary runs");

@@ -45,5 +45,5 @@ pub use arms::{Arm, Arms};
 pub use handler::{Answer, Handler, Peer, Reply, Version};
 pub use identity::Identity;
 pub use log::LogWriter;
-pub use server::{KeyLog, Server, Settings, StartError, Versions};
+pub use server::{Inherited, KeyLog, Server, Settings, StartError, Versions};
 pub use site::Site;

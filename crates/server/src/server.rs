@@ -13,7 +13,6 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    thread,
     time::Duration,
 };
 
@@ -43,12 +42,17 @@ use super::{
     tls::{self, Credentials},
 };
 
+mod inherited;
 mod listeners;
+
+pub use self::inherited::Inherited;
 
 /// What a server is made of.
 pub struct Settings {
     /// Where it listens; port 0 is any that is free. HTTP/3 over UDP, HTTP/1.1 and 2 over TCP, on the same port.
     pub address: SocketAddr,
+    /// Sockets that are open already, and are taken in place of addresses. Default: none.
+    pub inherited: Inherited,
     /// Which versions of HTTP are spoken. Default: all.
     pub versions: Versions,
     /// Where clients that come in clear text are led to `https` from. Default: nowhere.
@@ -154,6 +158,7 @@ impl Settings {
     ) -> Self {
         Self {
             address,
+            inherited: Inherited::default(),
             versions: Versions::ALL,
             plain: None,
             metrics: None,
@@ -192,6 +197,8 @@ impl fmt::Debug for Settings {
 pub enum StartError {
     /// The address cannot be listened on.
     Bind(SocketAddr, io::Error),
+    /// The sockets that were handed over do not fit.
+    Inherited(String),
     /// Certificate and key cannot be used.
     Tls(String),
     /// The text is none of ticket keys.
@@ -204,6 +211,9 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bind(address, error) => write!(f, "cannot listen on `{address}`: {error}"),
+            Self::Inherited(error) => {
+                write!(f, "cannot use the sockets that were handed over: {error}")
+            }
             Self::TicketKeys(error) => write!(f, "cannot use the ticket keys: {error}"),
             Self::Tls(error) => write!(f, "cannot use certificate and key: {error}"),
             Self::System(error) => write!(f, "cannot start: {error}"),
@@ -249,12 +259,7 @@ impl Server {
     /// # Errors
     ///
     /// It cannot.
-    pub fn start(settings: Settings) -> Result<Self, StartError> {
-        let workers = settings
-            .workers
-            .or_else(|| thread::available_parallelism().ok())
-            .map_or(1, NonZeroUsize::get)
-            .min(usize::from(u8::MAX));
+    pub fn start(mut settings: Settings) -> Result<Self, StartError> {
         Self::check(&settings)?;
         let versions = settings.versions;
         let made = tls::make(tls::Wanted {
@@ -268,7 +273,11 @@ impl Server {
         })
         .map_err(StartError::Tls)?;
         // All listeners before any thread: who cannot have one has started nothing.
-        let listeners = listeners::bind(&settings, workers)?;
+        let listeners = listeners::bind(&mut settings)?;
+        let workers = listeners
+            .udp
+            .as_ref()
+            .map_or(0, |(sockets, _)| sockets.len());
         let address = listeners.address;
         let (plain, metrics_listener) = (listeners.plain, listeners.metrics);
         let local = |listener: &Option<TcpListener>| {
@@ -296,7 +305,8 @@ impl Server {
 
         let tcp = if listeners.tcp.is_some() || plain.is_some() || metrics_listener.is_some() {
             let tls = Arc::new(made.tcp);
-            let parts = tcp_parts(&settings, listeners.tcp, plain, address, tls, workers);
+            let threads = listeners::threads(&settings);
+            let parts = tcp_parts(&settings, listeners.tcp, plain, address, tls, threads);
             Some(TcpServer::start(parts).map_err(StartError::System)?)
         } else {
             None

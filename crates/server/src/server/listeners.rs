@@ -2,15 +2,20 @@
 //!
 //! Owns: that UDP and TCP have the same port, also where any free one is asked for.
 
-use std::net::{SocketAddr, TcpListener};
+use std::{
+    net::{SocketAddr, TcpListener},
+    num::NonZeroUsize,
+    thread,
+};
 
 use lastbyte_udp::{Socket, Steering, bind_group};
 
-use super::{Settings, StartError, WORKER_BYTE};
+use super::{Settings, StartError, WORKER_BYTE, inherited::Inherited};
 
 /// All of them.
 pub(super) struct Listeners {
     pub(super) address: SocketAddr,
+    /// One for each worker of HTTP/3.
     pub(super) udp: Option<(Vec<Socket>, Steering)>,
     pub(super) tcp: Option<TcpListener>,
     pub(super) plain: Option<TcpListener>,
@@ -20,7 +25,43 @@ pub(super) struct Listeners {
 /// So often a free port is looked for that nobody has over the other transport.
 const TRIES: usize = 20;
 
-pub(super) fn bind(settings: &Settings, workers: usize) -> Result<Listeners, StartError> {
+/// How many threads there are for one transport.
+pub(super) fn threads(settings: &Settings) -> usize {
+    settings
+        .workers
+        .or_else(|| thread::available_parallelism().ok())
+        .map_or(1, NonZeroUsize::get)
+        .min(usize::from(u8::MAX))
+}
+
+/// Takes those that were handed over, and opens the others.
+pub(super) fn bind(settings: &mut Settings) -> Result<Listeners, StartError> {
+    let mut listeners = match Inherited::take_main(settings)? {
+        Some(main) => Listeners {
+            address: main.address,
+            udp: main.udp,
+            tcp: main.tcp,
+            plain: None,
+            metrics: None,
+        },
+        None => bind_main(settings)?,
+    };
+    listeners.plain = match settings.inherited.take_plain() {
+        Some(listener) => Some(listener),
+        None => settings.plain.map(listen).transpose()?,
+    };
+    listeners.metrics = match settings.inherited.take_metrics() {
+        Some(listener) => Some(listener),
+        None => settings.metrics.map(listen).transpose()?,
+    };
+    let all = [&listeners.tcp, &listeners.plain, &listeners.metrics];
+    for listener in all.into_iter().flatten() {
+        listener.set_nonblocking(true).map_err(StartError::System)?;
+    }
+    Ok(listeners)
+}
+
+fn bind_main(settings: &Settings) -> Result<Listeners, StartError> {
     let wanted = settings.address;
     let mut tries = 0;
     loop {
@@ -28,6 +69,7 @@ pub(super) fn bind(settings: &Settings, workers: usize) -> Result<Listeners, Sta
         let mut address = wanted;
         let udp = if settings.versions.http3 {
             let steering = Steering::ByConnectionId { byte: WORKER_BYTE };
+            let workers = threads(settings);
             let (sockets, steering) = bind_group(address, workers, &settings.sockets, steering)
                 .map_err(|error| StartError::Bind(address, error))?;
             if let Some(socket) = sockets.first() {
@@ -54,16 +96,13 @@ pub(super) fn bind(settings: &Settings, workers: usize) -> Result<Listeners, Sta
             address,
             udp,
             tcp,
-            plain: settings.plain.map(listen).transpose()?,
-            metrics: settings.metrics.map(listen).transpose()?,
+            plain: None,
+            metrics: None,
         });
     }
 }
 
 /// As `std` does it: with `SO_REUSEADDR`, so that a server can come again at once, and IPv4 too on all of IPv6.
 fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
-    let fail = |error| StartError::Bind(address, error);
-    let listener = TcpListener::bind(address).map_err(fail)?;
-    listener.set_nonblocking(true).map_err(fail)?;
-    Ok(listener)
+    TcpListener::bind(address).map_err(|error| StartError::Bind(address, error))
 }

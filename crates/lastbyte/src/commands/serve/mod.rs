@@ -8,6 +8,7 @@
     reason = "the environment is read where arguments are"
 )]
 
+mod activation;
 mod arguments;
 mod config;
 
@@ -51,8 +52,11 @@ use crate::{failure::Failure, files};
 
 /// Serves until it is told to end.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    // While there is one thread.
+    let inherited = activation::take()?;
     let loaded = load(arguments)?;
     let arguments = &loaded;
+    let one_for_all = arguments.workers.is_none() && inherited.udp_count() == 1;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -64,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?
     };
     let mut settings = settings(arguments)?;
+    settings.inherited = inherited;
     let hash = settings.identity.public_key_hash();
     Server::check(&settings).map_err(Failure::usage)?;
     if arguments.check {
@@ -77,6 +82,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     settings.key_log = key_log(arguments)?;
     settings.trace = arguments.qlog.as_deref().map(qlogs).transpose()?;
     let server = Server::start(settings).map_err(Failure::run)?;
+    if one_for_all && server.workers() == 1 {
+        say(ONE_WORKER)?;
+    }
     say(&greeting(arguments, &server, hash.as_deref()))?;
 
     runtime.block_on(async {
@@ -99,6 +107,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     Ok(code)
 }
+
+/// What an operator with more than one core wants to know.
+const ONE_WORKER: &str = "HTTP/3 has one worker, as one UDP socket was handed over: for more, list `ListenDatagram=` once for each, and say `ReusePort=yes`\n";
 
 /// The flags, with those of their file.
 fn load(arguments: &Arguments) -> Result<Arguments, Failure> {

@@ -1,0 +1,222 @@
+//! Sockets that somebody else opened: socket activation.
+//!
+//! Owns: what each of them is for, and what has to be right about them. Never: looks for them; that is for whoever knows
+//! the process (`sd_listen_fds(3)`).
+
+use std::{
+    fmt,
+    net::{SocketAddr, TcpListener, UdpSocket},
+    num::NonZeroUsize,
+    thread,
+};
+
+use lastbyte_udp::{Socket, Steering, adopt_group, shares_its_port};
+use rustix::net::sockopt::socket_acceptconn;
+
+use super::{Settings, StartError, WORKER_BYTE};
+
+#[cfg(test)]
+mod tests;
+
+/// The name of a socket for clear text that leads to `https` (`FileDescriptorName=`).
+const PLAIN: &str = "http";
+/// The name of a socket for metrics and health.
+const METRICS: &str = "metrics";
+
+/// Sockets that a server does not open itself, since a service manager did. They take the place of addresses in
+/// [`Settings`]. Default: none.
+#[derive(Default)]
+pub struct Inherited {
+    /// For HTTP/3, one a worker, all of one address.
+    udp: Vec<UdpSocket>,
+    /// For HTTP/1.1 and 2.
+    tcp: Option<TcpListener>,
+    plain: Option<TcpListener>,
+    metrics: Option<TcpListener>,
+}
+
+impl Inherited {
+    /// A UDP socket: for HTTP/3.
+    ///
+    /// # Errors
+    ///
+    /// Its name says that it is for something over TCP.
+    pub fn add_udp(&mut self, name: &str, socket: UdpSocket) -> Result<(), StartError> {
+        if matches!(name, PLAIN | METRICS) {
+            return wrong(format!(
+                "the socket `{name}` is one of UDP: its unit has to say `ListenStream=`"
+            ));
+        }
+        self.udp.push(socket);
+        Ok(())
+    }
+
+    /// A TCP socket: to lead from clear text to `https` if its name is `http`, for metrics if it is `metrics`, and
+    /// otherwise for HTTP/1.1 and 2.
+    ///
+    /// # Errors
+    ///
+    /// It does not listen, or there is one for that already.
+    pub fn add_tcp(&mut self, name: &str, listener: TcpListener) -> Result<(), StartError> {
+        if !socket_acceptconn(&listener).unwrap_or(false) {
+            return wrong(format!(
+                "the TCP socket `{name}` does not listen: its unit must not say `Accept=yes`"
+            ));
+        }
+        let place = match name {
+            PLAIN => &mut self.plain,
+            METRICS => &mut self.metrics,
+            _ => &mut self.tcp,
+        };
+        if place.is_some() {
+            return wrong(format!(
+                "there is a second TCP socket for the same, `{name}`: one is enough for all workers; those for clear text \
+                 and for metrics are named by `FileDescriptorName={PLAIN}` and `FileDescriptorName={METRICS}`"
+            ));
+        }
+        *place = Some(listener);
+        Ok(())
+    }
+
+    /// How many UDP sockets there are.
+    #[must_use]
+    pub fn udp_count(&self) -> usize {
+        self.udp.len()
+    }
+
+    pub(super) const fn take_plain(&mut self) -> Option<TcpListener> {
+        self.plain.take()
+    }
+
+    pub(super) const fn take_metrics(&mut self) -> Option<TcpListener> {
+        self.metrics.take()
+    }
+
+    /// Those for the versions of HTTP, if there are any: then all that are needed have to be there.
+    pub(super) fn take_main(settings: &mut Settings) -> Result<Option<Main>, StartError> {
+        let (versions, inherited) = (settings.versions, &mut settings.inherited);
+        let (udp, tcp) = (std::mem::take(&mut inherited.udp), inherited.tcp.take());
+        if udp.is_empty() && tcp.is_none() {
+            return Ok(None);
+        }
+        for (is_spoken, is_there, transport, directive, versions) in [
+            (versions.http3, !udp.is_empty(), "UDP", "Datagram", "3"),
+            (
+                versions.are_over_tcp(),
+                tcp.is_some(),
+                "TCP",
+                "Stream",
+                "1.1 and 2",
+            ),
+        ] {
+            if is_spoken && !is_there {
+                return wrong(format!(
+                    "there are sockets, but none of {transport}: add `Listen{directive}=` to the unit, or leave out HTTP/{versions}"
+                ));
+            }
+            if is_there && !is_spoken {
+                return wrong(format!(
+                    "there is a socket of {transport}, but HTTP/{versions} is left out: take `Listen{directive}=` out of the unit"
+                ));
+            }
+        }
+        let addresses = udp.iter().map(UdpSocket::local_addr);
+        let addresses = addresses.chain(tcp.iter().map(TcpListener::local_addr));
+        let addresses = addresses
+            .collect::<Result<Vec<SocketAddr>, _>>()
+            .map_err(StartError::System)?;
+        let Some(address) = addresses.first().copied() else {
+            return Ok(None);
+        };
+        if let Some(other) = addresses
+            .iter()
+            .find(|other| other.port() != address.port())
+        {
+            return wrong(format!(
+                "`{address}` and `{other}` have different ports: HTTP/3 is found on the port of HTTP/1.1 and 2"
+            ));
+        }
+        if let Some(other) = addresses[..udp.len()]
+            .iter()
+            .find(|other| **other != address)
+        {
+            return wrong(format!(
+                "`{address}` and `{other}` are different: all UDP sockets have to be of one address"
+            ));
+        }
+        let udp = if udp.is_empty() {
+            None
+        } else {
+            Some(workers_of(settings, udp, address)?)
+        };
+        Ok(Some(Main { address, udp, tcp }))
+    }
+}
+
+/// What HTTP is spoken on.
+pub(super) struct Main {
+    pub(super) address: SocketAddr,
+    pub(super) udp: Option<(Vec<Socket>, Steering)>,
+    pub(super) tcp: Option<TcpListener>,
+}
+
+/// A socket for each worker.
+fn workers_of(
+    settings: &Settings,
+    given: Vec<UdpSocket>,
+    address: SocketAddr,
+) -> Result<(Vec<Socket>, Steering), StartError> {
+    let count = given.len();
+    let adopt = |given, count| {
+        let steering = Steering::ByConnectionId { byte: WORKER_BYTE };
+        adopt_group(given, count, &settings.sockets, steering)
+    };
+    let wanted = settings.workers.map(NonZeroUsize::get);
+    let advice = format!(
+        "list `ListenDatagram={}` once for each worker, and say `ReusePort=yes`",
+        address.port()
+    );
+    if let Some(wanted) = wanted.filter(|wanted| *wanted < count) {
+        return wrong(format!(
+            "there are {count} UDP sockets for {wanted} workers, and what comes to the others would be lost: {advice}"
+        ));
+    }
+    if count > 1 {
+        return match wanted {
+            Some(wanted) if wanted > count => wrong(format!(
+                "there are {count} UDP sockets for {wanted} workers: {advice}"
+            )),
+            _ => adopt(given, count).map_err(StartError::System),
+        };
+    }
+    // Others beside it: only where the same user opened the first.
+    let others = wanted.or_else(|| thread::available_parallelism().ok().map(NonZeroUsize::get));
+    let others = others.unwrap_or(1).min(usize::from(u8::MAX));
+    if others > 1 && given.iter().all(shares_its_port) {
+        let again: Result<Vec<UdpSocket>, _> = given.iter().map(UdpSocket::try_clone).collect();
+        if let Ok(group) = adopt(again.map_err(StartError::System)?, others) {
+            return Ok(group);
+        }
+    }
+    match wanted {
+        Some(wanted) if wanted > 1 => wrong(format!(
+            "there is one UDP socket for {wanted} workers, and none can be opened beside it: {advice}"
+        )),
+        _ => adopt(given, 1).map_err(StartError::System),
+    }
+}
+
+fn wrong<T>(what: String) -> Result<T, StartError> {
+    Err(StartError::Inherited(what))
+}
+
+impl fmt::Debug for Inherited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inherited")
+            .field("udp", &self.udp.len())
+            .field("tcp", &self.tcp.is_some())
+            .field("plain", &self.plain.is_some())
+            .field("metrics", &self.metrics.is_some())
+            .finish()
+    }
+}
