@@ -50,6 +50,38 @@ pub(crate) fn set<T: Plain>(
     }
 }
 
+/// Reads an option into a buffer, as far as it goes. Returns how many bytes the system has written.
+///
+/// # Errors
+///
+/// The system does not know it for this socket.
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the call is the kernel's")]
+pub(crate) fn get(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    name: libc::c_int,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    let mut len = buffer.len() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes, which the buffer has, and how many into `len`; any bytes are a `[u8]`.
+    // The descriptor is open as long as it is borrowed.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            buffer.as_mut_ptr().cast(),
+            &raw mut len,
+        )
+    };
+    if result == 0 {
+        Ok((len as usize).min(buffer.len()))
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// Gives a group of sockets the program that picks one of them.
 ///
 /// # Errors

@@ -1,0 +1,67 @@
+#![expect(clippy::disallowed_types, reason = "TCP needs a connection")]
+
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream, UdpSocket},
+};
+
+use super::*;
+
+#[test]
+fn what_was_sent_and_acknowledged_is_told() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let address = listener.local_addr().expect("an address");
+    let mut client = TcpStream::connect(address).expect("a connection");
+    let (mut server, _) = listener.accept().expect("it is there");
+    server.write_all(&[7; 5000]).expect("room");
+    client.read_exact(&mut [0; 5000]).expect("all of it");
+    client.write_all(b"thanks").expect("room");
+    server.read_exact(&mut [0; 6]).expect("an answer");
+    let info = TcpInfo::of(&server).expect("Linux tells");
+    assert_eq!(info.bytes_sent, Some(5000));
+    assert_eq!(info.bytes_acked, Some(5000));
+    assert_eq!(info.bytes_received, Some(6));
+    assert_eq!((info.unacked, info.not_sent), (0, 0));
+    assert_eq!(info.segments_retransmitted, Some(0));
+    assert!(
+        info.window > Some(1) && info.segment_len > Some(500),
+        "{info:?}"
+    );
+    let limit = Duration::from_secs(10);
+    assert!(
+        info.rtt > Some(Duration::ZERO) && info.rtt < Some(limit),
+        "{info:?}"
+    );
+    assert!(info.rtt_min <= info.rtt, "{info:?}");
+    assert_eq!(info.slow_start_threshold, None);
+    let name = tcp_congestion(&server).expect("a name");
+    assert!(
+        name.chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'),
+        "{name:?}"
+    );
+    // What nobody reads stays behind.
+    server.set_nonblocking(true).expect("a mode");
+    while server.write(&vec![7; 100_000]).is_ok() {}
+    assert!(TcpInfo::of(&server).expect("Linux tells").not_sent > 0);
+}
+
+#[test]
+fn an_older_kernel_tells_less() {
+    let mut bytes = [1; size_of::<tcp_info>()];
+    let whole = TcpInfo::parse(&bytes);
+    assert!(whole.delivery_rate.is_some() && whole.bytes_sent.is_some());
+    bytes[offset_of!(tcp_info, tcpi_min_rtt)..][..4].fill(0xff);
+    assert_eq!(TcpInfo::parse(&bytes).rtt_min, None, "there is no sample");
+    let old = TcpInfo::parse(&bytes[..offset_of!(tcp_info, tcpi_pacing_rate)]);
+    assert!(old.rtt.is_some() && old.segments_retransmitted.is_some());
+    assert_eq!((old.bytes_acked, old.busy), (None, None));
+    assert_eq!(TcpInfo::parse(&[]), TcpInfo::default());
+}
+
+#[test]
+fn other_sockets_have_none() {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    assert!(TcpInfo::of(&socket).is_err());
+    assert_eq!(tcp_congestion(&socket), None);
+}
