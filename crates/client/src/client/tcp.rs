@@ -138,6 +138,11 @@ impl Client<'_> {
                 if !is_free {
                     break;
                 }
+                if stream.asks.is_closed() {
+                    // It is over. What it still has to say, responses that came to their end among it, is on its way.
+                    self.servers.all[number].streams.remove(&connection);
+                    break;
+                }
                 let Some(job) = self.servers.all[number].waiting.pop_front() else {
                     return;
                 };
@@ -221,13 +226,15 @@ impl Client<'_> {
                 _cancel: cancel,
             },
         );
-        // If it is over, it says so, and of whom: what was not sent comes back then.
         let is_over = stream.asks.send(ask).is_err();
         self.jobs.on_request(job, connection, version, &request);
         self.charge_lookup(job, server);
         if is_over {
+            // It ended this moment. What it still has to say of its other requests is on its way.
+            self.take_exchange(connection, exchange);
+            self.servers.all[server].streams.remove(&connection);
             let why = "the server closed the connection".to_owned();
-            self.on_stream_over(now, connection, &why);
+            self.retry_or_end(now, job, true, Failure::Response(why));
         }
     }
 

@@ -276,7 +276,7 @@ fn broken(error: &hyper::Error, was_sent: bool) -> Broken {
     let mut source: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = source {
         if let Some(reset) = cause.downcast_ref::<h2::Error>()
-            && reset.reason() == Some(h2::Reason::REFUSED_STREAM)
+            && (reset.reason() == Some(h2::Reason::REFUSED_STREAM) || is_beyond_goaway(reset))
         {
             // RFC 9113 §8.7
             return Broken::Unheard(say(error));
@@ -294,6 +294,12 @@ fn broken(error: &hyper::Error, was_sent: bool) -> Broken {
     } else {
         Broken::Other(say(error))
     }
+}
+
+/// Whether the server ended the connection in peace before it looked at this request (RFC 9113 §6.8). The library says so
+/// of none but those above the last one that the server names.
+fn is_beyond_goaway(error: &h2::Error) -> bool {
+    error.is_go_away() && error.is_remote() && error.reason() == Some(h2::Reason::NO_ERROR)
 }
 
 /// An error with its causes, in one line.

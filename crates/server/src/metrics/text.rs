@@ -145,6 +145,12 @@ fn of_connections(
         text.value(name, &[("transport", transport), ("kind", kind)], value);
     }
     text.one(
+        "lastbyte_tcp_accepts_failed_total",
+        "counter",
+        "How often a connection over TCP that waited could not be accepted, for instance since too many files are open.",
+        tcp.accepts_failed,
+    );
+    text.one(
         "lastbyte_tcp_handshakes_failed_total",
         "counter",
         "Handshakes over TCP that failed or took too long.",

@@ -38,7 +38,9 @@ pub(crate) enum Found {
     Directory(OwnedFd),
     /// Nothing, or nothing that may be seen.
     Nothing,
-    /// It is there, but cannot be read now.
+    /// It cannot be told, since the process or the system has no file descriptor left.
+    Exhausted,
+    /// It is there, but cannot be read.
     Failed,
 }
 
@@ -100,6 +102,12 @@ impl Directory {
                     .contains(&Errno::from_io_error(&error)) =>
                 {
                     Found::Nothing
+                }
+                _ if [Errno::MFILE, Errno::NFILE]
+                    .map(Some)
+                    .contains(&Errno::from_io_error(&error)) =>
+                {
+                    Found::Exhausted
                 }
                 _ => Found::Failed,
             },

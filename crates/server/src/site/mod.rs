@@ -115,6 +115,10 @@ impl Site {
                 Found::Directory(directory) if self.lists => {
                     return self.list(directory.as_fd(), path);
                 }
+                Found::Exhausted => {
+                    return Answer::text(503, "too many files are open here\n")
+                        .with("retry-after", "1");
+                }
                 Found::Failed => return Answer::text(500, "the file cannot be read\n"),
                 Found::Directory(_) | Found::Nothing => {}
             }

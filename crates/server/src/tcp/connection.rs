@@ -19,7 +19,12 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::{net::TcpStream, sync::watch, time};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
-use super::{Alive, Shared, count, request, stalled::Stalled};
+use super::{
+    Alive, Shared, count,
+    lingering::{Lent, linger},
+    request,
+    stalled::Stalled,
+};
 
 /// What HTTP/2 is called in the handshake (RFC 9113 §3.2).
 const HTTP2: &[u8] = b"h2";
@@ -40,7 +45,7 @@ impl Drop for Counted {
     }
 }
 
-type Tls = TlsStream<Stalled<TcpStream>>;
+type Tls = TlsStream<Stalled<Lent<TcpStream>>>;
 
 pub(super) async fn serve(
     shared: Arc<Shared>,
@@ -54,6 +59,7 @@ pub(super) async fn serve(
     let counted = Counted(Arc::clone(&shared));
     // Responses are written whole, or as much as there is room for: nothing is gained by waiting for more.
     let _ = stream.set_nodelay(true);
+    let (stream, returned) = Lent::new(stream);
     let stream = Stalled::new(stream, shared.limits.stall);
     let handshake = time::timeout(shared.limits.handshake, acceptor.accept(stream)).await;
     let Ok(Ok(tls)) = handshake else {
@@ -69,6 +75,9 @@ pub(super) async fn serve(
         serve_http2(&shared, tls, remote, stopped).await;
     } else {
         serve_http1(&shared, tls, remote, stopped).await;
+    }
+    if let Ok(stream) = returned.await {
+        linger(stream, shared.limits.stall).await;
     }
     drop((counted, alive));
 }

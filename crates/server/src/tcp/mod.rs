@@ -5,6 +5,7 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | `lingering` | the close of a socket, such that nothing is lost that was written |
 //! | `connection` | one connection: handshake, version, idleness, the end |
 //! | `request` | requests into the words of handlers, replies into those of hyper (RFC 9112, RFC 9113) |
 //! | `body` | bodies of responses, from sources and from exchanges |
@@ -18,6 +19,7 @@
 
 mod body;
 mod connection;
+mod lingering;
 mod plain;
 mod request;
 mod stalled;
@@ -86,6 +88,9 @@ pub struct Statistics {
     pub accepted: u64,
     /// Connections that are there now.
     pub connections: u64,
+    /// How often a connection that waited could not be accepted, for instance since too many files are open. It goes on
+    /// waiting.
+    pub accepts_failed: u64,
     /// Handshakes completed.
     pub handshakes: u64,
     /// Of those, the ones that resumed an earlier connection.
@@ -107,6 +112,7 @@ pub struct Statistics {
 struct Counts {
     accepted: AtomicU64,
     closed: AtomicU64,
+    accepts_failed: AtomicU64,
     handshakes: AtomicU64,
     resumed: AtomicU64,
     handshakes_failed: AtomicU64,
@@ -128,6 +134,7 @@ impl Counts {
         Statistics {
             accepted,
             connections: accepted.saturating_sub(closed),
+            accepts_failed: of(&self.accepts_failed),
             handshakes: of(&self.handshakes),
             resumed: of(&self.resumed),
             handshakes_failed: of(&self.handshakes_failed),
@@ -205,6 +212,7 @@ impl TcpServer {
                 listener,
                 limit,
                 stopped.clone(),
+                Arc::clone(&counts),
                 move |stream, remote| {
                     let (shared, acceptor) = (Arc::clone(&shared), acceptor.clone());
                     connection::serve(
@@ -225,6 +233,7 @@ impl TcpServer {
                 listener,
                 limits.connections,
                 stopped,
+                Arc::clone(&counts),
                 move |stream, _| plain::serve(stream, limits, port),
             ));
         }
@@ -273,6 +282,7 @@ async fn accept<F, S>(
     listener: TcpListener,
     limit: usize,
     mut stopped: watch::Receiver<bool>,
+    counts: Arc<Counts>,
     serve: F,
 ) where
     F: Fn(TcpStream, SocketAddr) -> S + Send + 'static,
@@ -295,7 +305,12 @@ async fn accept<F, S>(
                     drop(permit);
                 });
             }
-            Err(_) => time::sleep(ACCEPT_PAUSE).await,
+            // The client went away again before it was accepted.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(_) => {
+                count(&counts.accepts_failed);
+                time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
 }

@@ -319,3 +319,21 @@ fn h2load_loses_no_request_over_http2() {
     }
     serving.end();
 }
+
+#[test]
+fn what_a_client_sends_too_late_costs_it_no_response() {
+    let serving = Serving::site(Site::generated());
+    for late in [0, 1, 20_000, 1_000_000] {
+        let mut client = serving.connect();
+        let mut bytes = b"GET /1000000 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_vec();
+        bytes.resize(bytes.len() + late, b'x');
+        client.send(&bytes);
+        let answer = Response::parse(&client.rest());
+        assert_eq!(
+            (answer.status, answer.body.len()),
+            (200, 1_000_000),
+            "{late}"
+        );
+    }
+    serving.end();
+}

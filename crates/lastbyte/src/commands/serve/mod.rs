@@ -11,6 +11,7 @@
 mod activation;
 mod arguments;
 mod config;
+mod descriptors;
 
 use std::{
     ffi::OsString,
@@ -74,6 +75,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.check {
         say("all of it can be\n")?;
         return Ok(ExitCode::SUCCESS);
+    }
+    let descriptors = descriptors::raise();
+    let wanted = settings.tcp.connections;
+    settings.tcp.connections = descriptors::for_tcp(descriptors, wanted);
+    // A few less than the default is no news.
+    let is_much_less = settings.tcp.connections < wanted - wanted / 10;
+    if let (true, Some(limit)) = (is_much_less, descriptors) {
+        say(&format!(
+            "no more than {} connections over TCP, in place of {wanted}: {limit} files may be open (`ulimit -n`)\n",
+            settings.tcp.connections
+        ))?;
     }
     let mut logs = Vec::new();
     settings.log = start_log(arguments, arguments.log.as_deref(), &mut logs)?;

@@ -1,0 +1,51 @@
+//! File descriptors: as many as the system permits, and a share of them for connections over TCP.
+//!
+//! A connection over TCP is a descriptor, and so is a file that is being sent, or a connection to a server behind. Without a
+//! share, clients that connect and do nothing would leave none for the requests of others.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// For sockets, logs, threads' own and what libraries open.
+const RESERVED: u64 = 64;
+
+/// Lets the process open as many files as it may (`ulimit -Hn`). How many that is; `None` for no limit.
+pub(super) fn raise() -> Option<u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => raised.current,
+        Err(_) => limit.current,
+    }
+}
+
+/// How many connections over TCP there may be, of so many that are wanted: no more than half the descriptors.
+pub(super) fn for_tcp(limit: Option<u64>, wanted: usize) -> usize {
+    let Some(limit) = limit else {
+        return wanted;
+    };
+    let half = limit.saturating_sub(RESERVED) / 2;
+    wanted.min(usize::try_from(half).unwrap_or(usize::MAX).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_what_is_not_reserved_is_for_tcp() {
+        for (limit, wanted, granted) in [
+            (None, 10_000, 10_000),
+            (Some(1_048_576), 10_000, 10_000),
+            (Some(20_064), 10_000, 10_000),
+            (Some(20_063), 10_000, 9_999),
+            (Some(1024), 10_000, 480),
+            (Some(64), 10_000, 1),
+            (Some(0), 10_000, 1),
+        ] {
+            assert_eq!(for_tcp(limit, wanted), granted, "{limit:?}");
+        }
+    }
+}

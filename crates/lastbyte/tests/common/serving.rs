@@ -1,0 +1,225 @@
+//! A server as people run it: the binary, in a folder of its own, until it is told to end.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    path::{Path, PathBuf},
+    process::{Child, ChildStderr, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+/// How long anything may take that is waited for. No test waits for it to pass.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder that is empty.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// The binary, in a folder.
+pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lastbyte"));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .env_remove("SSLKEYLOGFILE")
+        .stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn lastbyte(folder: &Path, arguments: &[&str]) -> Output {
+    command(folder, arguments)
+        .output()
+        .expect("the binary runs")
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A certificate for `localhost` and its key, as `NAME.pem` and `NAME.key`.
+pub(crate) fn certificate(folder: &Path, name: &str) {
+    let rcgen::CertifiedKey { cert, signing_key } =
+        rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    fs::write(folder.join(format!("{name}.pem")), cert.pem()).expect("room");
+    fs::write(
+        folder.join(format!("{name}.key")),
+        signing_key.serialize_pem(),
+    )
+    .expect("room");
+}
+
+/// A process of ours, and what it says line by line on stderr.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    lines: BufReader<ChildStderr>,
+    pub(crate) said: String,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let lines = BufReader::new(child.stderr.take().expect("its stderr"));
+        let said = String::new();
+        Self { child, lines, said }
+    }
+
+    /// Reads what it says up to a line that begins so.
+    pub(crate) fn until(&mut self, begin: &str) -> String {
+        loop {
+            let mut line = String::new();
+            let count = self.lines.read_line(&mut line).expect("text");
+            assert!(count > 0, "no `{begin}` in: {}", self.said);
+            self.said.push_str(&line);
+            if line.starts_with(begin) {
+                return line;
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([signal, &id]).status();
+        assert!(status.expect("kill runs").success());
+    }
+
+    /// Waits until it ends by itself. Its exit code, none if a signal ended it, and all it said.
+    pub(crate) fn wait(mut self) -> (Option<i32>, String) {
+        self.lines.read_to_string(&mut self.said).expect("text");
+        let status = self.child.wait().expect("it ends");
+        (status.code(), self.said)
+    }
+}
+
+/// A server that runs.
+pub(crate) struct Serving {
+    pub(crate) process: Running,
+    pub(crate) port: u16,
+    /// Where it tells metrics; 0 for nowhere.
+    pub(crate) metrics: u16,
+}
+
+fn port_of(line: &str, word: usize) -> u16 {
+    let address = line.split(' ').nth(word).expect("an address");
+    let port = address.trim().rsplit(':').next().expect("a port");
+    port.parse().expect("a number")
+}
+
+impl Serving {
+    /// On a free port, with metrics.
+    pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Self {
+        Self::start_as(folder, &[], "127.0.0.1:0", arguments)
+    }
+
+    /// The same, run by another program, which gets the command line behind its own arguments.
+    pub(crate) fn start_as(folder: &Path, by: &[&str], listen: &str, arguments: &[&str]) -> Self {
+        let binary = env!("CARGO_BIN_EXE_lastbyte");
+        let mut words = by.to_vec();
+        words.extend([binary, "serve", "--listen", listen, "--workers", "1"]);
+        words.extend(["--metrics", "127.0.0.1:0"]);
+        words.extend(arguments);
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .current_dir(folder)
+            .env_remove("SSLKEYLOGFILE")
+            .stdin(Stdio::null());
+        let mut process = Running::start(command);
+        let metrics = port_of(&process.until("telling metrics and health on "), 5);
+        let port = port_of(&process.until("listening on "), 2);
+        Self {
+            process,
+            port,
+            metrics,
+        }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.port)
+    }
+
+    /// `lastbyte get -k`.
+    pub(crate) fn get(&self, folder: &Path, path: &str, arguments: &[&str]) -> Output {
+        let url = self.url(path);
+        let mut all = vec!["get", "-k", &url];
+        all.extend(arguments);
+        lastbyte(folder, &all)
+    }
+
+    /// The same, and it goes on beside the test. With `-v` among the arguments, [`Running::until`] tells how far it is.
+    pub(crate) fn begin(&self, folder: &Path, path: &str, arguments: &[&str]) -> Running {
+        let url = self.url(path);
+        let mut all = vec!["get", "-k", &url];
+        all.extend(arguments);
+        Running::start(command(folder, &all))
+    }
+
+    /// What it tells in clear text: status and body.
+    pub(crate) fn tells(&self, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.metrics)).expect("it listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it is taken");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).expect("an answer");
+        let status = text.split(' ').nth(1).expect("a status");
+        let (_, body) = text.split_once("\r\n\r\n").expect("a body");
+        (status.parse().expect("a number"), body.to_owned())
+    }
+
+    /// The value of a metric, whose name has its labels with it.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        let (_, text) = self.tells("/metrics");
+        let value = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
+            .unwrap_or_else(|| panic!("no {name} in {text}"));
+        value.parse().expect("a number")
+    }
+
+    /// Asks for a metric until it is as it should be.
+    pub(crate) fn wait_for(&self, name: &str, mut fits: impl FnMut(f64) -> bool) -> f64 {
+        let began = Instant::now();
+        loop {
+            let value = self.metric(name);
+            if fits(value) {
+                return value;
+            }
+            assert!(began.elapsed() < PATIENCE, "{name} stays {value}");
+        }
+    }
+
+    /// How many files it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        let path = format!("/proc/{}/fd", self.process.child.id());
+        fs::read_dir(path).expect("its descriptors").count()
+    }
+
+    /// Kills it without a word.
+    pub(crate) fn kill(mut self) {
+        self.process.child.kill().expect("it was there");
+        self.process.child.wait().expect("it ends");
+    }
+
+    /// Ends it as an operator would. Its exit code, and all it said.
+    pub(crate) fn end(self) -> (i32, String) {
+        self.process.signal("-TERM");
+        let (code, said) = self.process.wait();
+        (code.expect("an exit code"), said)
+    }
+}
+
+/// The lines of a log, each of which has to be JSON.
+pub(crate) fn lines(path: &Path) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(path).expect("a log");
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    text.lines().map(parse).collect()
+}

@@ -1,0 +1,141 @@
+//! The end of a connection, without which the last bytes of a response could be lost.
+//!
+//! Owns: what happens between the last byte written and the socket's close.
+//!
+//! A socket that is closed while something of the client's was not read is closed by a reset, and a reset throws away what
+//! the client was still to receive (RFC 1122 §4.2.2.13). A client sends something as long as it receives: window updates
+//! over HTTP/2, requests that come too late, the rest of a body that nobody wants. So the socket is closed in stages (RFC
+//! 9112 §9.6): our side first, and all of it once the client has closed its side, or has everything and is silent.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
+    net::TcpStream,
+    sync::oneshot,
+    time::{Instant, timeout},
+};
+
+/// How long a client that has everything may be silent until the socket is closed.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// A stream that is handed back when whoever it was lent to drops it.
+#[derive(Debug)]
+pub(super) struct Lent<S> {
+    stream: Option<S>,
+    back: Option<oneshot::Sender<S>>,
+}
+
+impl<S> Lent<S> {
+    /// The stream, and where it comes back to.
+    pub(super) fn new(stream: S) -> (Self, oneshot::Receiver<S>) {
+        let (back, returned) = oneshot::channel();
+        let lent = Self {
+            stream: Some(stream),
+            back: Some(back),
+        };
+        (lent, returned)
+    }
+
+    fn stream(&mut self) -> io::Result<&mut S> {
+        // It is there until the drop.
+        self.stream
+            .as_mut()
+            .ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl<S> Drop for Lent<S> {
+    fn drop(&mut self) {
+        if let (Some(stream), Some(back)) = (self.stream.take(), self.back.take()) {
+            // Nobody waits for it if the handshake failed.
+            drop(back.send(stream));
+        }
+    }
+}
+
+/// Waits until the client has received what was written, or takes nothing for `stall`, and throws away what it sends.
+pub(super) async fn linger(mut stream: TcpStream, stall: Duration) {
+    let mut scrap = [0; 4096];
+    let mut left = left_to_send(&stream);
+    let mut until = Instant::now() + stall;
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    loop {
+        let read = timeout(SILENCE, stream.read(&mut scrap)).await;
+        if let Ok(Ok(0) | Err(_)) = read {
+            return;
+        }
+        let before = std::mem::replace(&mut left, left_to_send(&stream));
+        if read.is_err() && left == 0 {
+            return;
+        }
+        let now = Instant::now();
+        if left < before {
+            until = now + stall;
+        } else if now >= until {
+            return;
+        }
+    }
+}
+
+/// Roughly how much the client has not acknowledged. 0: nothing.
+#[cfg(target_os = "linux")]
+fn left_to_send(stream: &TcpStream) -> u64 {
+    let info = lastbyte_udp::TcpInfo::of(stream);
+    info.map_or(0, |info| {
+        let segment = info.segment_len.unwrap_or(1);
+        info.not_sent + info.unacked * segment
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn left_to_send(_stream: &TcpStream) -> u64 {
+    0
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Lent<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(self.stream()?).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Lent<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(self.stream()?).poll_write(context, buffer)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(self.stream()?).poll_write_vectored(context, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.as_ref().is_some_and(S::is_write_vectored)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self.stream()?).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(self.stream()?).poll_shutdown(context)
+    }
+}
