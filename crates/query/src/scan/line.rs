@@ -2,8 +2,8 @@
 //! a plan where a key stands as in one.
 
 use super::grammar::{self, Member, Next, Span};
-use super::index::{Index, Visit};
 use super::kernel::{Kernel, Run, Simd};
+use super::members::{self, Visit};
 use super::plan::{Followed, Plan};
 use super::wanted::{Fields, Wanted};
 use crate::fast_hash::{self, FastMap};
@@ -61,8 +61,6 @@ struct State {
     patience: u64,
     /// The last row is printed as it stands.
     verbatim: bool,
-    /// For lines that leave all plans.
-    index: Index,
     /// So often a plan is looked for again, at present.
     returns: usize,
     /// Lines that left all plans for good.
@@ -104,7 +102,6 @@ impl Scanner {
             passed: 0,
             patience: PATIENCE,
             verbatim: false,
-            index: Index::default(),
             returns: RETURNS_MAX,
             lost: 0,
         };
@@ -171,7 +168,6 @@ impl State {
         // Where to follow a plan from.
         let mut place = (!self.plans.is_empty()).then_some((self.plan, 0));
         let mut walked = Walked::default();
-        let mut usual = true;
         loop {
             let mut left = None;
             if let Some((plan, atom)) = place.take() {
@@ -192,30 +188,24 @@ impl State {
                     }
                 }
             }
-            if walked.strange > self.returns && usual {
-                if let Some(end) = self.rest(kernel, bytes, at, at == start) {
-                    self.lost += 1;
-                    self.returns = match self.lost % RETRY {
-                        0 => RETURNS_MAX,
-                        _ => self.returns / 2,
-                    };
-                    walked.strange = walked.strange.max(STRANGE_MAX + 1);
-                    return self.end(kernel, bytes, start, end, walked);
-                }
-                usual = false;
+            if walked.strange > self.returns {
+                let Some(end) = self.rest(kernel, bytes, at, at == start) else {
+                    return no_row(bytes, start);
+                };
+                self.lost += 1;
+                self.returns = match self.lost % RETRY {
+                    0 => RETURNS_MAX,
+                    _ => self.returns / 2,
+                };
+                walked.strange = walked.strange.max(STRANGE_MAX + 1);
+                return self.end(kernel, bytes, start, end, walked);
             }
             let member = match kernel.next(bytes, at, at == start) {
                 Some(Next::Member(member)) => member,
                 Some(Next::End(end)) => {
                     return self.end(kernel, bytes, start, end, walked);
                 }
-                None if at == start => {
-                    return match grammar::line_end(bytes, at) {
-                        Some(end) => Line::Blank(end),
-                        None => Line::Odd,
-                    };
-                }
-                None => return Line::Odd,
+                None => return no_row(bytes, start),
             };
             self.note(bytes, &member);
             at = member.value.end;
@@ -240,25 +230,21 @@ impl State {
         }
     }
 
-    /// Goes through the rest of a line, with all its signs at once. Gives where the next begins; `None` when it has to be
-    /// gone through key by key.
+    /// Goes through the rest of a line without looking for a plan. Gives where the next begins; `None` when it is no JSON.
     #[inline(always)]
     fn rest(&mut self, kernel: impl Kernel, bytes: &[u8], at: usize, first: bool) -> Option<usize> {
-        let (index, found) = (&mut self.index, &mut self.found);
-        let end = kernel.index(index, bytes, at)?;
-        let is_json = match &self.wanted {
-            Wanted::All => index.members(kernel, bytes, at, first, &mut ()),
+        match &self.wanted {
+            Wanted::All => members::walk(kernel, bytes, at, first, &mut ()),
             Wanted::Fields(fields) => {
+                let found = &mut self.found;
                 let mut noting = Noting {
                     bytes,
-                    plain: index.is_plain(),
                     fields,
                     found,
                 };
-                index.members(kernel, bytes, at, first, &mut noting)
+                members::walk(kernel, bytes, at, first, &mut noting)
             }
-        };
-        is_json.then_some(end)
+        }
     }
 
     #[inline(always)]
@@ -364,19 +350,28 @@ impl State {
     }
 }
 
+/// What a line is that is no row with members.
+#[cold]
+#[inline(never)]
+fn no_row(bytes: &[u8], start: usize) -> Line {
+    match grammar::line_end(bytes, start) {
+        Some(end) => Line::Blank(end),
+        None => Line::Odd,
+    }
+}
+
 /// Keeps the values of a line that are wanted.
 struct Noting<'a> {
     bytes: &'a [u8],
-    plain: bool,
     fields: &'a Fields,
     found: &'a mut [Option<Span>],
 }
 
 impl Visit for Noting<'_> {
     #[inline(always)]
-    fn member(&mut self, key: (usize, usize), value: Span) -> bool {
-        if (!self.plain || self.fields.may_have(self.bytes, key))
-            && let Some(slot) = self.fields.slot(&self.bytes[key.0..key.1], self.plain)
+    fn member(&mut self, key: (usize, usize), plain_key: bool, value: Span) -> bool {
+        if (!plain_key || self.fields.may_have(self.bytes, key))
+            && let Some(slot) = self.fields.slot(&self.bytes[key.0..key.1], plain_key)
         {
             self.found[slot] = Some(value);
         }

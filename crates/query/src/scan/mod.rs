@@ -20,9 +20,9 @@
 )]
 
 mod grammar;
-mod index;
 mod kernel;
 mod line;
+mod members;
 mod plan;
 mod reprint;
 mod rows;

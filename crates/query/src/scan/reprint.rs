@@ -2,8 +2,8 @@
 //! and only what is not (a fraction, an escape, a list) is parsed. For rows that are passed on as they are.
 
 use super::grammar::{Kind, Span};
-use super::index::{Index, Visit};
 use super::kernel::{Kernel, Run, Simd};
+use super::members::{self, Visit};
 use crate::fast_hash;
 use crate::json::parse::{Keys, Parser, Projection};
 use crate::json::print;
@@ -19,7 +19,6 @@ pub(crate) struct Reprinter {
 
 #[derive(Default)]
 struct State {
-    index: Index,
     seen: Seen,
     /// For values that are parsed.
     keys: Keys,
@@ -64,25 +63,20 @@ impl Run for Printing<'_> {
 
     #[inline(always)]
     fn run(self, kernel: impl Kernel) -> bool {
-        let State { index, seen, keys } = self.state;
-        let bytes = self.text.as_bytes();
-        if kernel.index(index, bytes, 0).is_none() {
-            return false;
-        }
+        let State { seen, keys } = self.state;
         seen.clear();
         let mut copying = Copying {
             text: self.text,
             out: self.out,
-            plain: index.is_plain(),
             seen,
             keys,
-            sign: b'{',
+            before: b'{',
             from: 0,
             to: 0,
         };
-        let whole = index.members(kernel, bytes, 0, true, &mut copying);
+        let end = members::walk(kernel, self.text.as_bytes(), 0, true, &mut copying);
         copying.flush();
-        whole
+        end.is_some()
     }
 }
 
@@ -90,32 +84,34 @@ impl Run for Printing<'_> {
 struct Copying<'a> {
     text: &'a str,
     out: &'a mut String,
-    /// There are no escapes.
-    plain: bool,
     seen: &'a mut Seen,
     keys: &'a mut Keys,
     /// What stands before the next key.
-    sign: u8,
+    before: u8,
     from: usize,
     to: usize,
 }
 
 impl Visit for Copying<'_> {
     #[inline(always)]
-    fn member(&mut self, key: (usize, usize), value: Span) -> bool {
+    fn member(&mut self, key: (usize, usize), plain_key: bool, value: Span) -> bool {
         let bytes = self.text.as_bytes();
-        if self.is_escaped(key.0, key.1) || !self.seen.is_new(&bytes[key.0..key.1]) {
+        if !plain_key && self.is_escaped(key.0, key.1) || !self.seen.is_new(&bytes[key.0..key.1]) {
             return false;
         }
-        // The sign and the key's first quote; the other quote and the colon.
-        if bytes.get(key.0 - 2) == Some(&self.sign) {
-            self.piece(key.0 - 2, key.1 + 2);
+        // The sign may have blanks behind it, and the colon before it.
+        if bytes.get(key.0 - 2) == Some(&self.before) {
+            self.piece(key.0 - 2, key.1 + 1);
         } else {
-            self.flush();
-            self.out.push(char::from(self.sign));
-            self.piece(key.0 - 1, key.1 + 2);
+            self.sign(self.before);
+            self.piece(key.0 - 1, key.1 + 1);
         }
-        self.sign = b',';
+        if bytes.get(key.1 + 1) == Some(&b':') {
+            self.piece(key.1 + 1, key.1 + 2);
+        } else {
+            self.sign(b':');
+        }
+        self.before = b',';
         let Span { start, end, kind } = value;
         let as_it_stands = match kind {
             Kind::Digits | Kind::Plain => true,
@@ -134,7 +130,7 @@ impl Visit for Copying<'_> {
 impl Copying<'_> {
     #[inline(always)]
     fn is_escaped(&self, from: usize, to: usize) -> bool {
-        !self.plain && self.text.as_bytes()[from..to].contains(&b'\\')
+        self.text.as_bytes()[from..to].contains(&b'\\')
     }
 
     #[inline(always)]
@@ -144,6 +140,11 @@ impl Copying<'_> {
             self.from = from;
         }
         self.to = to;
+    }
+
+    fn sign(&mut self, sign: u8) {
+        self.flush();
+        self.out.push(char::from(sign));
     }
 
     fn flush(&mut self) {

@@ -2,10 +2,10 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{Block, Index, Kernel, Marks, Next, Run, Span, Stretch, grammar};
+use super::{Block, Kernel, Marks, Next, Run, Span, Stretch, grammar};
 use std::arch::x86_64::{
     __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_setr_epi8, _mm256_shuffle_epi8, _mm256_sub_epi8,
+    _mm256_or_si256, _mm256_set1_epi8, _mm256_sub_epi8,
 };
 
 kernel!(
@@ -38,26 +38,13 @@ fn first_difference(block: &Block, other: &Block) -> usize {
 #[inline]
 #[target_feature(enable = "avx2,bmi1")]
 fn first_non_digit(block: &Block) -> usize {
-    let digit = _mm256_sub_epi8(load(block), _mm256_set1_epi8(0x30));
-    first_unset(_mm256_cmpeq_epi8(
-        _mm256_min_epu8(digit, _mm256_set1_epi8(9)),
-        digit,
-    ))
+    first_unset(digits(load(block)))
 }
 
 #[inline]
 #[target_feature(enable = "avx2,bmi1")]
 fn first_special(block: &Block) -> usize {
-    let text = load(block);
-    let quote = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x22));
-    let slash = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x5c));
-    let control = _mm256_cmpeq_epi8(_mm256_min_epu8(text, _mm256_set1_epi8(0x1f)), text);
-    // What is not ASCII has the sign bit, which is what is gathered.
-    let special = _mm256_or_si256(
-        _mm256_or_si256(quote, slash),
-        _mm256_or_si256(control, text),
-    );
-    _mm256_movemask_epi8(special).trailing_zeros() as usize
+    _mm256_movemask_epi8(specials(load(block))).trailing_zeros() as usize
 }
 
 #[inline]
@@ -65,37 +52,34 @@ fn first_special(block: &Block) -> usize {
 fn marks(stretch: &Stretch) -> Marks {
     Marks::of(stretch, |half| {
         let text = load(half);
-        // With the bit set in which `[` differs from `{`, and `]` from `}`, the low half of a byte tells which of the
-        // four signs it may be.
-        let folded = _mm256_or_si256(text, _mm256_set1_epi8(0x20));
-        let sign = _mm256_shuffle_epi8(signs(), text);
-        let control = _mm256_cmpeq_epi8(_mm256_min_epu8(text, _mm256_set1_epi8(0x1f)), text);
-        let digit = _mm256_sub_epi8(text, _mm256_set1_epi8(0x30));
-        let is_digit = _mm256_cmpeq_epi8(_mm256_min_epu8(digit, _mm256_set1_epi8(9)), digit);
         Marks {
-            quotes: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x22))),
-            backslashes: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x5c))),
-            signs: gather(_mm256_cmpeq_epi8(folded, sign)),
-            controls: gather(control),
-            blanks: gather(_mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x20))),
-            digits: gather(is_digit),
-            wide: gather(text),
+            specials: gather(specials(text)),
+            digits: gather(digits(text)),
         }
     })
 }
 
-/// The sign whose byte ends in these four bits: `:` 0x3a, `{` 0x7b, `,` 0x2c, `}` 0x7d; for the others zero, which no byte
-/// is when it is compared. The instruction looks it up in each half of the block for itself.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn signs() -> __m256i {
-    _mm256_setr_epi8(
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0, //
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0,
+fn digits(text: __m256i) -> __m256i {
+    let digit = _mm256_sub_epi8(text, _mm256_set1_epi8(0x30));
+    _mm256_cmpeq_epi8(_mm256_min_epu8(digit, _mm256_set1_epi8(9)), digit)
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn specials(text: __m256i) -> __m256i {
+    let quote = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x22));
+    let slash = _mm256_cmpeq_epi8(text, _mm256_set1_epi8(0x5c));
+    let control = _mm256_cmpeq_epi8(_mm256_min_epu8(text, _mm256_set1_epi8(0x1f)), text);
+    // What is not ASCII has the sign bit, which is what is gathered.
+    _mm256_or_si256(
+        _mm256_or_si256(quote, slash),
+        _mm256_or_si256(control, text),
     )
 }
 
-/// The signs of all bytes.
+/// The sign bits of all bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn gather(marks: __m256i) -> u64 {

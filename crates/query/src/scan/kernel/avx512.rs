@@ -3,11 +3,10 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{Block, Index, Kernel, Marks, Next, Run, Span, Stretch, grammar};
+use super::{Block, Kernel, Marks, Next, Run, Span, Stretch, grammar};
 use std::arch::x86_64::{
-    __m256i, _mm256_cmpeq_epi8_mask, _mm256_cmpgt_epu8_mask, _mm256_cmplt_epi8_mask,
-    _mm256_cmplt_epu8_mask, _mm256_cmpneq_epi8_mask, _mm256_loadu_si256, _mm256_movepi8_mask,
-    _mm256_or_si256, _mm256_set1_epi8, _mm256_setr_epi8, _mm256_shuffle_epi8, _mm256_sub_epi8,
+    __m256i, _mm256_cmpeq_epi8_mask, _mm256_cmplt_epi8_mask, _mm256_cmplt_epu8_mask,
+    _mm256_cmpneq_epi8_mask, _mm256_loadu_si256, _mm256_set1_epi8, _mm256_sub_epi8,
 };
 
 kernel!(
@@ -33,19 +32,13 @@ fn first_difference(block: &Block, other: &Block) -> usize {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1")]
 fn first_non_digit(block: &Block) -> usize {
-    let digit = _mm256_sub_epi8(load(block), _mm256_set1_epi8(0x30));
-    _mm256_cmpgt_epu8_mask(digit, _mm256_set1_epi8(9)).trailing_zeros() as usize
+    (!digits(load(block))).trailing_zeros() as usize
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,bmi1")]
 fn first_special(block: &Block) -> usize {
-    let text = load(block);
-    let quote = _mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(0x22));
-    let slash = _mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(0x5c));
-    // As signed numbers, control characters and what is not ASCII are both below a blank.
-    let other = _mm256_cmplt_epi8_mask(text, _mm256_set1_epi8(0x20));
-    (quote | slash | other).trailing_zeros() as usize
+    specials(load(block)).trailing_zeros() as usize
 }
 
 #[inline]
@@ -53,29 +46,26 @@ fn first_special(block: &Block) -> usize {
 fn marks(stretch: &Stretch) -> Marks {
     Marks::of(stretch, |half| {
         let text = load(half);
-        let are = |byte| u64::from(_mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(byte)));
-        // As in the kernel for AVX2.
-        let folded = _mm256_or_si256(text, _mm256_set1_epi8(0x20));
-        let sign = _mm256_shuffle_epi8(signs(), text);
-        let digit = _mm256_sub_epi8(text, _mm256_set1_epi8(0x30));
         Marks {
-            quotes: are(0x22),
-            backslashes: are(0x5c),
-            signs: u64::from(_mm256_cmpeq_epi8_mask(folded, sign)),
-            controls: u64::from(_mm256_cmplt_epu8_mask(text, _mm256_set1_epi8(0x20))),
-            blanks: are(0x20),
-            digits: u64::from(_mm256_cmplt_epu8_mask(digit, _mm256_set1_epi8(10))),
-            wide: u64::from(_mm256_movepi8_mask(text)),
+            specials: specials(text).into(),
+            digits: digits(text).into(),
         }
     })
 }
 
-/// The sign whose byte ends in these four bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn signs() -> __m256i {
-    _mm256_setr_epi8(
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0, //
-        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0,
-    )
+fn digits(text: __m256i) -> u32 {
+    let digit = _mm256_sub_epi8(text, _mm256_set1_epi8(0x30));
+    _mm256_cmplt_epu8_mask(digit, _mm256_set1_epi8(10))
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+fn specials(text: __m256i) -> u32 {
+    let quote = _mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(0x22));
+    let slash = _mm256_cmpeq_epi8_mask(text, _mm256_set1_epi8(0x5c));
+    // As signed numbers, control characters and what is not ASCII are both below a blank.
+    let other = _mm256_cmplt_epi8_mask(text, _mm256_set1_epi8(0x20));
+    quote | slash | other
 }

@@ -59,12 +59,6 @@ macro_rules! kernel {
                 // SAFETY: `self` proves that the CPU has these features.
                 unsafe { next(self, bytes, at, first) }
             }
-
-            #[inline(always)]
-            fn index(self, index: &mut Index, bytes: &[u8], start: usize) -> Option<usize> {
-                // SAFETY: `self` proves that the CPU has these features.
-                unsafe { index_line(self, index, bytes, start) }
-            }
         }
 
         #[target_feature(enable = $features)]
@@ -83,17 +77,6 @@ macro_rules! kernel {
         fn next(kernel: $name, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
             grammar::next(kernel, bytes, at, first)
         }
-
-        #[inline(never)]
-        #[target_feature(enable = $features)]
-        fn index_line(
-            kernel: $name,
-            index: &mut Index,
-            bytes: &[u8],
-            start: usize,
-        ) -> Option<usize> {
-            index.fill(kernel, bytes, start)
-        }
     };
 }
 
@@ -106,7 +89,6 @@ mod neon;
 mod scalar;
 
 use super::grammar::{self, Next, Span};
-use super::index::Index;
 use scalar::Scalar;
 
 /// How many bytes are looked at together.
@@ -124,16 +106,9 @@ pub(super) type Stretch = [u8; STRETCH];
 /// What stands where in a stretch, the first byte in the lowest bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks {
-    pub(super) quotes: u64,
-    pub(super) backslashes: u64,
-    /// `,` `:` `[` `]` `{` `}`, and the control characters 0x0c and 0x1a.
-    pub(super) signs: u64,
-    /// Bytes below a blank.
-    pub(super) controls: u64,
-    pub(super) blanks: u64,
+    /// What is not plain text within a JSON string, as in [`Kernel::first_special`].
+    pub(super) specials: u64,
     pub(super) digits: u64,
-    /// Bytes that are not ASCII.
-    pub(super) wide: u64,
 }
 
 impl Marks {
@@ -143,13 +118,8 @@ impl Marks {
         let (halves, _) = stretch.as_chunks::<BLOCK>();
         let (low, high) = (half(&halves[0]), half(&halves[1]));
         Marks {
-            quotes: low.quotes | high.quotes << BLOCK,
-            backslashes: low.backslashes | high.backslashes << BLOCK,
-            signs: low.signs | high.signs << BLOCK,
-            controls: low.controls | high.controls << BLOCK,
-            blanks: low.blanks | high.blanks << BLOCK,
+            specials: low.specials | high.specials << BLOCK,
             digits: low.digits | high.digits << BLOCK,
-            wide: low.wide | high.wide << BLOCK,
         }
     }
 }
@@ -170,8 +140,6 @@ pub(super) trait Kernel: Copy {
     fn value(self, bytes: &[u8], at: usize) -> Option<Span>;
     /// [`grammar::next`], not inlined.
     fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next>;
-    /// [`Index::fill`], not inlined.
-    fn index(self, index: &mut Index, bytes: &[u8], start: usize) -> Option<usize>;
 }
 
 /// What is done with a kernel, whichever it is.

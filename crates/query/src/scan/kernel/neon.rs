@@ -2,10 +2,10 @@
 
 #![expect(unsafe_code, reason = "loads, and calls into code for this CPU")]
 
-use super::{BLOCK, Block, Index, Kernel, Marks, Next, Run, Span, Stretch, grammar};
+use super::{BLOCK, Block, Kernel, Marks, Next, Run, Span, Stretch, grammar};
 use std::arch::aarch64::{
     uint8x16_t, vandq_u8, vceqq_u8, vcgtq_u8, vcltq_u8, vdupq_n_u8, vget_lane_u64, vgetq_lane_u64,
-    vld1q_u8, vmvnq_u8, vorrq_u8, vpaddq_u8, vqtbl1q_u8, vreinterpret_u64_u8, vreinterpretq_u16_u8,
+    vld1q_u8, vmvnq_u8, vorrq_u8, vpaddq_u8, vreinterpret_u64_u8, vreinterpretq_u16_u8,
     vreinterpretq_u64_u8, vshrn_n_u16, vsubq_u8,
 };
 
@@ -57,23 +57,13 @@ fn first_difference(block: &Block, other: &Block) -> usize {
 #[inline]
 #[target_feature(enable = "neon")]
 fn first_non_digit(block: &Block) -> usize {
-    let other = |text| vcgtq_u8(vsubq_u8(text, vdupq_n_u8(0x30)), vdupq_n_u8(9));
-    let [low, high] = load(block);
-    first([other(low), other(high)])
+    first(load(block).map(|text| vmvnq_u8(digits(text))))
 }
 
 #[inline]
 #[target_feature(enable = "neon")]
 fn first_special(block: &Block) -> usize {
-    let special = |text| {
-        let quote = vceqq_u8(text, vdupq_n_u8(0x22));
-        let slash = vceqq_u8(text, vdupq_n_u8(0x5c));
-        let control = vcltq_u8(text, vdupq_n_u8(0x20));
-        let wide = vcgtq_u8(text, vdupq_n_u8(0x7f));
-        vorrq_u8(vorrq_u8(quote, slash), vorrq_u8(control, wide))
-    };
-    let [low, high] = load(block);
-    first([special(low), special(high)])
+    first(load(block).map(|text| specials(text)))
 }
 
 #[inline]
@@ -81,33 +71,27 @@ fn first_special(block: &Block) -> usize {
 fn marks(stretch: &Stretch) -> Marks {
     Marks::of(stretch, |half| {
         let text = load(half);
-        let are = |byte| gather(text.map(|text| vceqq_u8(text, vdupq_n_u8(byte))));
         Marks {
-            quotes: are(0x22),
-            backslashes: are(0x5c),
-            signs: gather(text.map(|text| {
-                // As in the kernel for AVX2.
-                let folded = vorrq_u8(text, vdupq_n_u8(0x20));
-                let low = vandq_u8(text, vdupq_n_u8(0x0f));
-                vceqq_u8(folded, vqtbl1q_u8(signs(), low))
-            })),
-            controls: gather(text.map(|text| vcltq_u8(text, vdupq_n_u8(0x20)))),
-            blanks: are(0x20),
-            digits: gather(
-                text.map(|text| vcltq_u8(vsubq_u8(text, vdupq_n_u8(0x30)), vdupq_n_u8(10))),
-            ),
-            wide: gather(text.map(|text| vcgtq_u8(text, vdupq_n_u8(0x7f)))),
+            specials: gather(text.map(|text| specials(text))),
+            digits: gather(text.map(|text| digits(text))),
         }
     })
 }
 
-/// The sign whose byte ends in these four bits.
 #[inline]
 #[target_feature(enable = "neon")]
-fn signs() -> uint8x16_t {
-    const SIGNS: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3a, 0x7b, 0x2c, 0x7d, 0, 0];
-    // SAFETY: sixteen bytes that may be read.
-    unsafe { vld1q_u8(SIGNS.as_ptr()) }
+fn digits(text: uint8x16_t) -> uint8x16_t {
+    vcltq_u8(vsubq_u8(text, vdupq_n_u8(0x30)), vdupq_n_u8(10))
+}
+
+#[inline]
+#[target_feature(enable = "neon")]
+fn specials(text: uint8x16_t) -> uint8x16_t {
+    let quote = vceqq_u8(text, vdupq_n_u8(0x22));
+    let slash = vceqq_u8(text, vdupq_n_u8(0x5c));
+    let control = vcltq_u8(text, vdupq_n_u8(0x20));
+    let wide = vcgtq_u8(text, vdupq_n_u8(0x7f));
+    vorrq_u8(vorrq_u8(quote, slash), vorrq_u8(control, wide))
 }
 
 /// A bit for each byte that is marked (all its bits set).

@@ -1,6 +1,6 @@
 //! Eight bytes at once in a plain word: for any CPU, and what the others are measured against.
 
-use super::{BLOCK, Block, Index, Kernel, Marks, Next, Span, Stretch, grammar};
+use super::{BLOCK, Block, Kernel, Marks, Next, Span, Stretch, grammar};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::scan) struct Scalar;
@@ -69,22 +69,14 @@ impl Kernel for Scalar {
             let word = u64::from_le_bytes(*word);
             let place = at * 8;
             let are = |word: u64, byte: u64| (gather(word ^ (ONES * byte)) ^ 0xff) << place;
-            // With the bit set in which `[` differs from `{`, and `]` from `}`.
-            let folded = word | (ONES * 0x20);
-            let high = word & HIGH;
             // Bytes of at least 0x20 reach the high bit with so much more.
             let text = ((word & !HIGH) + ONES * 0x60) | word;
-            marks.quotes |= are(word, 0x22);
-            marks.backslashes |= are(word, 0x5c);
-            marks.signs |=
-                are(folded, 0x2c) | are(folded, 0x3a) | are(folded, 0x7b) | are(folded, 0x7d);
-            marks.controls |= gather(!text & HIGH) << place;
-            marks.blanks |= are(word, 0x20);
+            let other = gather((!text | word) & HIGH) << place;
+            marks.specials |= are(word, 0x22) | are(word, 0x5c) | other;
             // As in `first_non_digit`.
             let low = (word & (ONES * 0x7f)).wrapping_add(ONES * 6);
             let other = ((word ^ (ONES * 0x30)) | (low ^ (ONES * 0x30))) & (ONES * 0xf0);
             marks.digits |= (gather(other) ^ 0xff) << place;
-            marks.wide |= gather(high) << place;
         }
         marks
     }
@@ -97,10 +89,5 @@ impl Kernel for Scalar {
     #[inline(never)]
     fn next(self, bytes: &[u8], at: usize, first: bool) -> Option<Next> {
         grammar::next(self, bytes, at, first)
-    }
-
-    #[inline(never)]
-    fn index(self, index: &mut Index, bytes: &[u8], start: usize) -> Option<usize> {
-        index.fill(self, bytes, start)
     }
 }

@@ -38,13 +38,8 @@ fn marks_by_bytes(stretch: &Stretch) -> Marks {
         marked.fold(0, |bits, (at, _)| bits | 1 << at)
     };
     Marks {
-        quotes: bits(|byte| byte == b'"'),
-        backslashes: bits(|byte| byte == b'\\'),
-        signs: bits(|byte| b",:[]{}\x0c\x1a".contains(&byte)),
-        controls: bits(|byte| byte < 0x20),
-        blanks: bits(|byte| byte == b' '),
+        specials: bits(|byte| byte == b'"' || byte == b'\\' || !(0x20..0x80).contains(&byte)),
         digits: bits(|byte| byte.is_ascii_digit()),
-        wide: bits(|byte| !byte.is_ascii()),
     }
 }
 

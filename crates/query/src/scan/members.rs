@@ -1,0 +1,98 @@
+//! The members of a row, one after the other, where no plan tells what comes. Mostly a key and its value stand within 64
+//! bytes, with nothing unusual about them: then one look at those finds where both end. Anything else is left to
+//! [`super::grammar`].
+
+use super::grammar::{Kind, Next, Span};
+use super::kernel::{Kernel, STRETCH, Stretch};
+
+/// To whom members are shown. A closure could not be told to become part of what is compiled for a certain CPU.
+pub(super) trait Visit {
+    /// The places of a key (without quotes) and of its value; whether the key is ASCII without escapes. False: no more is
+    /// wanted.
+    fn member(&mut self, key: (usize, usize), plain_key: bool, value: Span) -> bool;
+}
+
+/// Nobody: only whether it is JSON.
+impl Visit for () {
+    #[inline(always)]
+    fn member(&mut self, _: (usize, usize), _: bool, _: Span) -> bool {
+        true
+    }
+}
+
+/// Shows the members from a place between two of them on, or from the row's begin. Gives where the next line begins;
+/// `None` when the rest of this one is no JSON, or `visit` wants no more: what was shown does not count then.
+#[inline(always)]
+pub(super) fn walk(
+    kernel: impl Kernel,
+    bytes: &[u8],
+    start: usize,
+    first: bool,
+    visit: &mut impl Visit,
+) -> Option<usize> {
+    let mut at = start;
+    let mut sign = if first { b'{' } else { b',' };
+    loop {
+        while let Some(stretch) = bytes.get(at..).and_then(<[u8]>::first_chunk)
+            && let Some((key_end, value)) = usual(kernel, stretch, sign)
+        {
+            let value = Span {
+                start: at + value.start,
+                end: at + value.end,
+                kind: value.kind,
+            };
+            if !visit.member((at + 2, at + key_end), true, value) {
+                return None;
+            }
+            at = value.end;
+            sign = b',';
+        }
+        match kernel.next(bytes, at, sign == b'{')? {
+            Next::Member(member) => {
+                if !visit.member(member.key, member.plain_key, member.value) {
+                    return None;
+                }
+                at = member.value.end;
+                sign = b',';
+            }
+            Next::End(end) => return Some(end),
+        }
+    }
+}
+
+/// Where the key ends and the value stands, when a stretch begins with the sign, and the value is made of digits or a plain
+/// string before the next comma.
+#[inline(always)]
+fn usual(kernel: impl Kernel, stretch: &Stretch, sign: u8) -> Option<(usize, Span)> {
+    // A place past the end is one whose byte is known to be another than is asked for.
+    let byte = |at: usize| stretch[at % STRETCH];
+    let marks = kernel.marks(stretch);
+    let key_end = (marks.specials & !0b11).trailing_zeros() as usize;
+    // A colon and a value's first byte come after it.
+    if byte(0) != sign || byte(1) != b'"' || key_end > STRETCH - 3 {
+        return None;
+    }
+    if byte(key_end) != b'"' || byte(key_end + 1) != b':' {
+        return None;
+    }
+    let start = key_end + 2;
+    let digits = (!marks.digits >> start).trailing_zeros() as usize;
+    let (end, kind) = if digits > 0 {
+        // A zero stands alone, or not first.
+        if byte(start) == b'0' && digits > 1 {
+            return None;
+        }
+        (start + digits, Kind::Digits)
+    } else {
+        let text = u64::MAX << start << 1;
+        let close = (marks.specials & text).trailing_zeros() as usize;
+        if byte(start) != b'"' || byte(close) != b'"' {
+            return None;
+        }
+        (close + 1, Kind::Plain)
+    };
+    (end < STRETCH && byte(end) == b',').then_some((key_end, Span { start, end, kind }))
+}
+
+#[cfg(test)]
+mod tests;
