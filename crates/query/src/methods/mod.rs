@@ -42,6 +42,8 @@ pub(crate) fn call(
     block: Option<&Block<'_>>,
 ) -> Eval {
     let found = match receiver {
+        // No class has these of its own.
+        _ if matches!(method, M::IsAQ | M::KindOfQ | M::NilQ) => None,
         Value::Str(text) => string::call(vm, receiver, text, method, args, block)?,
         Value::Array(list) => array::call(vm, receiver, list, method, args, block)?,
         Value::Hash(table) => hash::call(vm, receiver, table, method, args, block)?,

@@ -15,21 +15,48 @@ use crate::{methods, reducers};
 use std::rc::Rc;
 
 impl Vm {
+    /// What most of a query is made of stands by itself: the frame of the rest is large, and would be for each of these.
     pub(crate) fn eval(&mut self, node: &Node, env: &Rc<Env>) -> Eval {
         Ok(match node {
-            Node::Nil => Value::Nil,
-            Node::True => Value::Bool(true),
-            Node::False => Value::Bool(false),
             Node::Int(it) => Value::Int(*it),
             Node::Local(slot) => env.get(*slot),
-            Node::Outer(depth, slot) => env.outer(*depth).get(*slot),
             Node::Row => self.row.clone(),
+            Node::Literal(value) => value.clone(),
+            Node::Constant(at) => match &self.constants[*at] {
+                Some(value) => value.clone(),
+                None => return Err(self.uninitialized(*at)),
+            },
             Node::Index(pair) => return self.index(&pair.0, &pair.1, env),
             Node::Binary(parts) => {
                 let (left, right) = (self.eval(&parts.1, env)?, self.eval(&parts.2, env)?);
                 return self.binary(parts.0, &left, &right);
             }
-            Node::Literal(value) => value.clone(),
+            Node::If(parts) => {
+                let branch = if self.test(&parts.0, env)? {
+                    &parts.1
+                } else {
+                    &parts.2
+                };
+                return self.eval(branch, env);
+            }
+            Node::Call(call) => return self.call_node(call, env),
+            _ => return self.eval_other(node, env),
+        })
+    }
+
+    #[cold]
+    fn uninitialized(&self, constant: usize) -> Box<Flow> {
+        let name = &self.program.constants[constant];
+        error(Class::NameError, format!("uninitialized constant {name}"))
+    }
+
+    #[inline(never)]
+    fn eval_other(&mut self, node: &Node, env: &Rc<Env>) -> Eval {
+        Ok(match node {
+            Node::Nil => Value::Nil,
+            Node::True => Value::Bool(true),
+            Node::False => Value::Bool(false),
+            Node::Outer(depth, slot) => env.outer(*depth).get(*slot),
             Node::Str(text) => Value::str(&**text),
             Node::Interpolated(parts) => Value::str(self.interpolate(parts, env)?),
             Node::InterpolatedSymbol(parts) => {
@@ -71,16 +98,6 @@ impl Vm {
             Node::SelfRef => env.frame.receiver.clone(),
             Node::Global(at) => self.globals[*at].clone(),
             Node::Instance(at) => self.instances[*at].clone(),
-            Node::Constant(at) => match &self.constants[*at] {
-                Some(value) => value.clone(),
-                None => {
-                    let name = &self.program.constants[*at];
-                    return Err(error(
-                        Class::NameError,
-                        format!("uninitialized constant {name}"),
-                    ));
-                }
-            },
             Node::LastMatch(part) => self.match_part(*part),
             Node::AssignLocal(slot, value) => {
                 let value = self.eval(value, env)?;
@@ -108,14 +125,6 @@ impl Vm {
                 }
                 return self.eval(last, env);
             }
-            Node::If(parts) => {
-                let branch = if self.test(&parts.0, env)? {
-                    &parts.1
-                } else {
-                    &parts.2
-                };
-                return self.eval(branch, env);
-            }
             Node::And(pair) => {
                 let left = self.eval(&pair.0, env)?;
                 if left.truthy() {
@@ -135,7 +144,15 @@ impl Vm {
             Node::For(parts) => return self.run_for(&parts.0, &parts.1, &parts.2, env),
             Node::Case(case) => return self.case(case, env),
             Node::Begin(begin) => return self.begin(begin, env),
-            Node::Call(call) => return self.call_node(call, env),
+            Node::Int(_)
+            | Node::Local(_)
+            | Node::Row
+            | Node::Literal(_)
+            | Node::Constant(_)
+            | Node::Index(_)
+            | Node::Binary(_)
+            | Node::If(_)
+            | Node::Call(_) => return self.eval(node, env),
             Node::Helper(call) => return self.helper_node(call, env),
             Node::Kernel(call) => return self.kernel_node(call, env),
             Node::Stage(call) => return self.stage_node(call, env),
