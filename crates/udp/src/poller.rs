@@ -5,7 +5,10 @@
 use std::{
     io::{self, Read},
     mem::MaybeUninit,
-    os::{fd::OwnedFd, unix::net::UnixStream},
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
     sync::Arc,
     time::Duration,
 };
@@ -18,7 +21,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{Socket, wait::Waker};
+use crate::wait::Waker;
 
 #[cfg(test)]
 mod tests;
@@ -61,30 +64,31 @@ impl Poller {
         Waker::on(&self.rope)
     }
 
-    /// Waits for this socket too, until it is closed or [removed](Self::remove).
+    /// Waits for this too, a [`Socket`](crate::Socket) or whatever else the kernel polls, until it is closed or
+    /// [removed](Self::remove).
     ///
     /// # Errors
     ///
     /// It is waited for already, the key is `u64::MAX`, or there is no memory.
-    pub fn add(&self, socket: &Socket, key: u64) -> io::Result<()> {
+    pub fn add(&self, source: &impl AsFd, key: u64) -> io::Result<()> {
         if key == BELL {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         Ok(epoll::add(
             &self.epoll,
-            socket,
+            source,
             EventData::new_u64(key),
             EventFlags::IN,
         )?)
     }
 
-    /// Waits for this socket no more.
+    /// Waits for this no more.
     ///
     /// # Errors
     ///
     /// It was not waited for.
-    pub fn remove(&self, socket: &Socket) -> io::Result<()> {
-        Ok(epoll::delete(&self.epoll, socket)?)
+    pub fn remove(&self, source: &impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, source)?)
     }
 
     /// Waits until a socket has something to receive, another thread rings, or the time has passed; without one, for ever. A

@@ -4,7 +4,7 @@ use std::{
 };
 
 use super::*;
-use crate::{Batch, Ecn, Options, Transmit};
+use crate::{Batch, Ecn, Options, Socket, Transmit};
 
 fn socket() -> Socket {
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
