@@ -34,7 +34,7 @@ pub struct Plan {
     pub down: Config,
     /// From clients to the server.
     pub up: Config,
-    /// What a packet has beside its UDP payload, in bytes; the links carry it too.
+    /// What a packet has beside what is handed in, in bytes; the links carry it too.
     pub overhead: u32,
     /// Whether clients share one.
     pub sharing: Sharing,
@@ -75,13 +75,24 @@ pub enum Way {
     Down,
 }
 
+impl Way {
+    /// The other one.
+    #[must_use]
+    pub const fn back(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
+}
+
 /// A datagram that arrived.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Arrival {
+pub struct Arrival<A = SocketAddr> {
     /// Whose it is.
     pub client: u64,
     /// The client's address.
-    pub address: SocketAddr,
+    pub address: A,
     /// Where it goes.
     pub way: Way,
     /// When it arrived, by the model: at or before the time it was asked for.
@@ -134,8 +145,12 @@ pub struct Report {
     pub clients: u64,
     /// Datagrams of clients beyond [`Plan::clients_max`], or for which there was no socket.
     pub refused: u64,
-    /// Datagrams that arrived, and that a socket did not take.
+    /// Datagrams that arrived, and that a socket or the device did not take.
     pub unsent: u64,
+    /// Packets of a device that were not between a client and a server.
+    pub foreign: u64,
+    /// Packets of a device that were dropped before any path, since they were not fetched in time.
+    pub missed: u64,
     /// How much later than the model says datagrams were sent on.
     pub late: Lateness,
 }
@@ -157,26 +172,26 @@ struct Path {
 }
 
 #[derive(Debug)]
-struct Client {
-    address: SocketAddr,
+struct Client<A> {
+    address: A,
     path: u64,
     /// When it or the server last said something.
     heard: Time,
 }
 
-/// All paths.
+/// All paths. `A` is what tells clients apart.
 #[derive(Debug)]
-pub struct Paths {
+pub struct Paths<A = SocketAddr> {
     plan: Plan,
     by_number: BTreeMap<u64, Path>,
-    clients: BTreeMap<u64, Client>,
-    by_address: BTreeMap<SocketAddr, u64>,
+    clients: BTreeMap<u64, Client<A>>,
+    by_address: BTreeMap<A, u64>,
     due: BinaryHeap<Reverse<(Time, u64)>>,
     next: u64,
     report: Report,
 }
 
-impl Paths {
+impl<A: Copy + Ord> Paths<A> {
     /// No client yet.
     ///
     /// # Errors
@@ -201,11 +216,7 @@ impl Paths {
     /// # Errors
     ///
     /// There are as many as there may be, and this is not one of them.
-    pub fn client(
-        &mut self,
-        now: Time,
-        address: SocketAddr,
-    ) -> Result<(u64, bool), TooManyClients> {
+    pub fn client(&mut self, now: Time, address: A) -> Result<(u64, bool), TooManyClients> {
         if let Some(number) = self.by_address.get(&address) {
             return Ok((*number, false));
         }
@@ -248,6 +259,11 @@ impl Paths {
 
     /// Hands in a datagram of a client, or for it. One of a client that was forgotten is dropped.
     pub fn send(&mut self, now: Time, client: u64, way: Way, ecn: Ecn, bytes: &[u8]) {
+        self.send_of(now, client, client as u32, way, ecn, bytes);
+    }
+
+    /// The same for one of a client's several flows, which queues that are fair tell apart.
+    pub fn send_of(&mut self, now: Time, client: u64, flow: u32, way: Way, ecn: Ecn, bytes: &[u8]) {
         let Some(found) = self.clients.get_mut(&client) else {
             self.report.way(way).stray += 1;
             return;
@@ -273,13 +289,13 @@ impl Paths {
         };
         let packet = Packet::new(len.saturating_add(self.plan.overhead), parcel)
             .with_ecn(ecn)
-            .with_flow(client as u32);
+            .with_flow(flow);
         link.send(time, packet, &mut ());
         self.arm(number);
     }
 
     /// The next datagram that arrived at or before `now`. To be called until there is none.
-    pub fn poll(&mut self, now: Time) -> Option<Arrival> {
+    pub fn poll(&mut self, now: Time) -> Option<Arrival<A>> {
         while let Some(Reverse((at, number))) = self.due.peek().copied() {
             if at > now {
                 return None;
@@ -363,6 +379,11 @@ impl Paths {
     /// A datagram that arrived could not be sent on.
     pub const fn unsent(&mut self) {
         self.report.unsent += 1;
+    }
+
+    /// A packet was not between a client and a server.
+    pub const fn foreign(&mut self) {
+        self.report.foreign += 1;
     }
 
     /// A client's datagram could not be taken, for want of a socket.

@@ -17,16 +17,16 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
 use lastbyte_link::{ConfigError, Ecn, Time};
-use lastbyte_udp::{
-    Batch, Ecn as Mark, Options, Poller, Socket, Transmit, Waker, sharpen_timers, socket::loopback,
-};
+use lastbyte_udp::{Batch, Ecn as Mark, Options, Poller, Socket, Transmit, socket::loopback};
 
-use crate::paths::{Paths, Plan, Report, Way};
+use crate::{
+    paths::{Paths, Plan, Report, Way},
+    running::Running,
+};
 
 #[cfg(test)]
 mod tests;
@@ -69,9 +69,7 @@ impl std::error::Error for StartError {}
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
-    is_over: Arc<AtomicBool>,
-    waker: Waker,
-    thread: Option<JoinHandle<io::Result<Report>>>,
+    running: Running,
 }
 
 impl Relay {
@@ -88,31 +86,21 @@ impl Relay {
         let poller = Poller::new().map_err(StartError::System)?;
         poller.add(&front, FRONT).map_err(StartError::System)?;
         let waker = poller.waker();
-        let is_over = Arc::<AtomicBool>::default();
-        let mut turn = Turn {
-            to: settings.to,
-            paths,
-            front,
-            upstreams: BTreeMap::new(),
-            poller,
-            batch: Batch::new(),
-            start: Instant::now(),
-            is_over: Arc::clone(&is_over),
-        };
-        let thread = thread::Builder::new()
-            .name("relay".to_owned())
-            .spawn(move || {
-                // What it cannot do shows in how late datagrams are.
-                let _ = sharpen_timers();
-                turn.run()
-            })
-            .map_err(StartError::System)?;
-        Ok(Self {
-            address,
-            is_over,
-            waker,
-            thread: Some(thread),
+        let running = Running::start("relay", waker, |is_over| {
+            let mut turn = Turn {
+                to: settings.to,
+                paths,
+                front,
+                upstreams: BTreeMap::new(),
+                poller,
+                batch: Batch::new(),
+                start: Instant::now(),
+                is_over,
+            };
+            move || turn.run()
         })
+        .map_err(StartError::System)?;
+        Ok(Self { address, running })
     }
 
     /// Where clients send to.
@@ -121,10 +109,10 @@ impl Relay {
         self.address
     }
 
-    /// Whether it ended by itself, which it does when its sockets break: [`stop`](Self::stop) says why.
+    /// The thread behind it.
     #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    pub const fn running(&self) -> &Running {
+        &self.running
     }
 
     /// Ends it, and says what became of all datagrams. What is on the way is dropped.
@@ -132,24 +120,8 @@ impl Relay {
     /// # Errors
     ///
     /// A socket broke.
-    pub fn stop(mut self) -> io::Result<Report> {
-        match self.end() {
-            Some(result) => result,
-            None => Ok(Report::default()),
-        }
-    }
-
-    fn end(&mut self) -> Option<io::Result<Report>> {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.waker.wake();
-        let result = self.thread.take()?.join();
-        Some(result.unwrap_or_else(|_| Err(io::Error::other("the relay's thread panicked"))))
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        self.end();
+    pub fn stop(self) -> io::Result<Report> {
+        self.running.stop()
     }
 }
 

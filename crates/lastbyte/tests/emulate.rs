@@ -2,8 +2,14 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "files and threads are what tests of a program are about"
+    clippy::disallowed_types,
+    reason = "files, threads, sockets and time are what tests of a program are about"
 )]
+
+#[path = "../../emulate/src/tunnel/tests/alone.rs"]
+mod alone;
+#[path = "emulate/tun.rs"]
+mod tun;
 
 use std::{
     io::{BufRead, BufReader, Read},
@@ -188,6 +194,10 @@ fn what_cannot_be_is_refused_with_the_reason() {
         (vec!["--rate", "5mbit"], "needs an --rtt too"),
         (vec!["--to", "127.0.0.1"], "`--to 127.0.0.1`"),
         (vec!["--network", "dsl", "--loss", "2"], "loss"),
+        (vec!["--tun", "198.19.0.0/15"], "such as 198.18.0.0/15"),
+        (vec!["--tun", "198.18.0.0/16"], "such as 198.18.0.0/15"),
+        (vec!["--tun", "--to", "127.0.0.1:4433"], "--to"),
+        (vec!["--apart"], "--tun"),
     ] {
         let output = lastbyte()
             .arg("emulate")

@@ -10,7 +10,10 @@ use std::{
 
 use clap::Args;
 use comfy_table::{CellAlignment, Table};
-use lastbyte_emulate::{Plan, Relay, Report, Settings, Sharing, StartError, WayReport};
+use lastbyte_emulate::{
+    Network, Plan, Relay, Report, Settings, Sharing, StartError, Tunnel, TunnelError, WayReport,
+    packet::NetworkError, running::Running, tunnel,
+};
 use lastbyte_link::DropReason;
 use lastbyte_sim::units;
 use serde_json::json;
@@ -19,20 +22,26 @@ use super::path::PathArguments;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Examples:
-  # A server; a path of 55 Mb/s and 39 ms before it; a client that goes over that path.
-  lastbyte serve --self-signed --listen 127.0.0.1:4433
+Examples, each with a server (`lastbyte serve --self-signed`) in one terminal, a path in the next, a client in the third:
+  # UDP, so QUIC: clients send to another port. A path of 55 Mb/s and 39 ms.
   lastbyte emulate --network vdsl --listen 127.0.0.1:4443 --to 127.0.0.1:4433
   lastbyte get -k --timing https://127.0.0.1:4443/1m -o /dev/null
   # A path of your own, which all clients share, in front of anybody's server.
   lastbyte emulate --rate 20mbit --rtt 80ms --queue 40ms --loss 0.5% --shared --to quic.example:443
+  # All protocols: another address, behind which is this very machine. Any port, any server.
+  sudo lastbyte emulate --network vdsl --tun
+  curl -k https://198.18.0.2:4433/1m -o /dev/null
+  ping 198.18.0.2
 
-Each client, by its address, has a path of its own that begins when it first sends; or all share one (--shared). Paths are
-those of `lastbyte sim`: see there for what can be said of them. Round trips, rates and queues are as modelled as long as
-the machine keeps up; how late datagrams were is in the table at the end, and tells whether to believe a measurement.
-QUIC and whatever else runs over UDP passes; TCP does not. Ctrl-C or SIGTERM ends it, with the table.";
+Paths are those of `lastbyte sim`: see there for what can be said of them. Without --tun each client, by its address and port,
+has a path of its own that begins when it first sends, or all share one (--shared). With --tun all share one, or each
+connection has its own (--apart). Round trips, rates and queues are as modelled as long as the machine keeps up; how late
+packets were is in the table at the end, and tells whether to believe a measurement. Ctrl-C or SIGTERM ends it, with the table.
 
-/// Relays UDP between real clients and a real server, over an emulated path.
+--tun makes a network device, for which it takes root, or CAP_NET_ADMIN. Who has neither can run server, path and clients in a
+network of their own: in one shell of `unshare -rn`, after `ip link set lo up`.";
+
+/// Puts an emulated path between real clients and a real server: a port for UDP, or an address for everything.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -43,12 +52,37 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4433")]
     to: String,
     /// One path for all clients, in place of one for each
-    #[arg(long)]
+    #[arg(long, conflicts_with = "apart")]
     shared: bool,
+    /// In place of a UDP port, make a network device: what is sent to its second address, whatever the protocol, comes back to
+    /// this machine over the path. The value is where its addresses are from. It takes root
+    #[arg(
+        long,
+        value_name = "NET/15",
+        num_args = 0..=1,
+        default_missing_value = "198.18.0.0/15",
+        value_parser = network,
+        conflicts_with_all = ["listen", "to"],
+        help_heading = "Network device"
+    )]
+    tun: Option<Network>,
+    /// A path of its own for each connection, in place of one for all
+    #[arg(long, requires = "tun", help_heading = "Network device")]
+    apart: bool,
+    /// The longest packet of the device, in bytes
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1500,
+        value_parser = clap::value_parser!(u16).range(1280..),
+        requires = "tun",
+        help_heading = "Network device"
+    )]
+    mtu: u16,
     /// Where all chance comes from
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// After how long without a datagram a client is forgotten
+    /// After how long without a packet a client, or with --apart a connection, is forgotten
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span)]
     idle: Duration,
     /// JSON in place of the table at the end
@@ -67,36 +101,62 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 .to_owned(),
         ));
     };
-    let to = address(&arguments.to)?;
     let (stop, stopped) = mpsc::channel();
     // Without a handler it ends all the same, only without its table.
     let _ = ctrlc::set_handler(move || {
         let _ = stop.send(());
     });
-    let relay = Relay::start(Settings {
-        listen: arguments.listen,
-        to,
-        plan: Plan {
-            overhead: path.overhead,
-            sharing: if arguments.shared {
-                Sharing::Shared
-            } else {
-                Sharing::Apart
-            },
-            seed: arguments.seed,
-            idle: arguments.idle,
-            ..Plan::new(path.down, path.up)
-        },
-    })
-    .map_err(|error| match error {
-        StartError::Path(_) => Failure::usage(error),
-        StartError::Listen(..) | StartError::System(_) => Failure::run(error),
-    })?;
-    say(&format!("{} -> {to} over {name}", relay.address()));
-    while !relay.is_over() && stopped.recv_timeout(LOOK).is_err() {}
-    let report = relay
-        .stop()
-        .map_err(|error| Failure::Run(format!("the relay broke down: {error}")))?;
+    let mut plan = Plan {
+        overhead: path.overhead,
+        sharing: Sharing::Apart,
+        seed: arguments.seed,
+        idle: arguments.idle,
+        ..Plan::new(path.down, path.up)
+    };
+    let report = if let Some(network) = arguments.tun {
+        if !arguments.apart {
+            plan.sharing = Sharing::Shared;
+        }
+        let tunnel = Tunnel::start(tunnel::Settings {
+            network,
+            mtu: arguments.mtu,
+            ..tunnel::Settings::new(plan)
+        })
+        .map_err(|error| match error {
+            TunnelError::Path(_) => Failure::usage(error),
+            _ => Failure::run(error),
+        })?;
+        let (v4, v6) = network.server();
+        let v6 = if tunnel.has_v6() {
+            format!(" and {v6}")
+        } else {
+            String::new()
+        };
+        let device = tunnel.name();
+        say(&format!(
+            "{v4}{v6} -> this machine over {name}, through {device}"
+        ));
+        wait(&stopped, tunnel.running());
+        tunnel.stop()
+    } else {
+        if arguments.shared {
+            plan.sharing = Sharing::Shared;
+        }
+        let to = address(&arguments.to)?;
+        let relay = Relay::start(Settings {
+            listen: arguments.listen,
+            to,
+            plan,
+        })
+        .map_err(|error| match error {
+            StartError::Path(_) => Failure::usage(error),
+            StartError::Listen(..) | StartError::System(_) => Failure::run(error),
+        })?;
+        say(&format!("{} -> {to} over {name}", relay.address()));
+        wait(&stopped, relay.running());
+        relay.stop()
+    }
+    .map_err(|error| Failure::Run(format!("the path broke down: {error}")))?;
     let text = if arguments.json {
         format!("{:#}\n", json_of(&report))
     } else {
@@ -108,7 +168,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How often to see whether the relay ended by itself.
+/// Until it is told to stop, or ends by itself.
+fn wait(stopped: &mpsc::Receiver<()>, running: &Running) {
+    while !running.is_over() && stopped.recv_timeout(LOOK).is_err() {}
+}
+
+/// How often to see whether it ended by itself.
 const LOOK: Duration = Duration::from_millis(200);
 
 #[expect(clippy::print_stderr, reason = "what it tells people goes to stderr")]
@@ -123,6 +188,17 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
     found
         .next()
         .ok_or_else(|| Failure::Usage(format!("`--to {text}`: it has no address")))
+}
+
+/// `198.18.0.0/15`
+fn network(text: &str) -> Result<Network, String> {
+    let first = text
+        .strip_suffix("/15")
+        .and_then(|first| first.parse().ok())
+        .ok_or(NetworkError);
+    first
+        .and_then(Network::new)
+        .map_err(|error| error.to_string())
 }
 
 fn table(report: &Report) -> String {
@@ -149,8 +225,12 @@ fn table(report: &Report) -> String {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let late = |share| report.late.quantile(share);
+    let device = match (report.missed, report.foreign) {
+        (0, 0) => String::new(),
+        (missed, foreign) => format!("; {missed} dropped before the path, {foreign} of others"),
+    };
     format!(
-        "{table}\n{} clients; {} datagrams refused, {} not sent on, {} too late for their client\n\
+        "{table}\n{} clients; {} packets refused, {} not sent on, {} too late for their client{device}\n\
          sent on later than the model says: P50 {:.0?}, P90 {:.0?}, P99 {:.0?}, at most {:.0?}\n",
         report.clients,
         report.refused,
@@ -179,6 +259,7 @@ fn json_of(report: &Report) -> serde_json::Value {
     let micros = |span: Duration| span.as_secs_f64() * 1e6;
     json!({
         "clients": report.clients, "refused": report.refused, "unsent": report.unsent,
+        "missed": report.missed, "foreign": report.foreign,
         "up": way(&report.up), "down": way(&report.down),
         "late-us": {
             "p50": micros(report.late.quantile(0.5)), "p90": micros(report.late.quantile(0.9)),

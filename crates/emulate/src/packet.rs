@@ -1,0 +1,373 @@
+//! IP packets between a client and a server that are both on this host, and whose packets are to leave it all the same.
+//!
+//! Owns: which way a packet goes, whose it is, and its addresses at the other end. Never: touches a device.
+//!
+//! A packet to an address of this host never leaves it. So a [`Network`] has three addresses: the *host*'s, the only one that
+//! the host has; the *server*'s, to which clients connect; and the *client*'s, from which servers think they are asked. Both
+//! lie behind the device, so packets to them come out there, and which of the two it is says which way a packet goes. It is
+//! handed back with both addresses replaced:
+//!
+//! ```text
+//! client  host -> server  ==path==>  client -> host  server
+//!         server -> host  <==path==  host -> client
+//! ```
+//!
+//! Server and client are chosen so that their 16-bit words have the same sum. The checksums of IP, TCP, UDP and whatever else
+//! uses the Internet checksum (RFC 1071) thus stay as they are, whether the packet is whole or a fragment.
+
+use core::{
+    fmt,
+    net::{Ipv4Addr, Ipv6Addr},
+};
+
+use lastbyte_link::Ecn;
+
+use crate::paths::Way;
+
+#[cfg(test)]
+mod tests;
+
+/// The addresses of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    v4: Ends<4>,
+    v6: Ends<16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ends<const N: usize> {
+    host: [u8; N],
+    server: [u8; N],
+    client: [u8; N],
+}
+
+/// Why addresses are none for a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkError;
+
+impl fmt::Display for NetworkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the network has to be the first address of a /15 for unicast, such as 198.18.0.0/15 or 10.76.0.0/15",
+        )
+    }
+}
+
+impl std::error::Error for NetworkError {}
+
+/// Those for measurements of network devices (RFC 2544 Appendix C.2.2, RFC 5180 §8), which nobody else should have in use.
+impl Default for Network {
+    fn default() -> Self {
+        Self::with_v4([198, 18])
+    }
+}
+
+impl Network {
+    /// How long the prefix of the IPv4 addresses is, in bits. Server and client differ in the 16th, and make up for it below.
+    pub const PREFIX_V4: u8 = 15;
+    /// How long the prefix of the IPv6 addresses is, in bits.
+    pub const PREFIX_V6: u8 = 64;
+
+    /// With IPv4 addresses from the network that begins here, and IPv6 addresses from `2001:2::/48`.
+    ///
+    /// # Errors
+    ///
+    /// None of that length begins here, or it is one of special use in which hosts have no addresses.
+    pub const fn new(first: Ipv4Addr) -> Result<Self, NetworkError> {
+        let [one, two, 0, 0] = first.octets() else {
+            return Err(NetworkError);
+        };
+        if two % 2 != 0 || matches!(one, 0 | 127 | 224..) {
+            return Err(NetworkError);
+        }
+        Ok(Self::with_v4([one, two]))
+    }
+
+    const fn with_v4([one, two]: [u8; 2]) -> Self {
+        Self {
+            v4: Ends {
+                host: [one, two, 0, 1],
+                server: [one, two, 0, 2],
+                client: [one, two + 1, 0, 1],
+            },
+            v6: Ends {
+                host: v6([one, two], 0, 1),
+                server: v6([one, two], 0, 2),
+                client: v6([one, two], 1, 1),
+            },
+        }
+    }
+
+    /// The host's addresses: what servers may listen on.
+    #[must_use]
+    pub fn host(&self) -> (Ipv4Addr, Ipv6Addr) {
+        (self.v4.host.into(), self.v6.host.into())
+    }
+
+    /// The server's addresses: what clients connect to.
+    #[must_use]
+    pub fn server(&self) -> (Ipv4Addr, Ipv6Addr) {
+        (self.v4.server.into(), self.v6.server.into())
+    }
+
+    /// The client's addresses: what servers see.
+    #[must_use]
+    pub fn client(&self) -> (Ipv4Addr, Ipv6Addr) {
+        (self.v4.client.into(), self.v6.client.into())
+    }
+
+    /// Puts the addresses of the other end into a packet that came out of the device, and says where it goes; `None`, and the
+    /// packet as it was, if it is not between these two, or no IP packet.
+    pub fn pass(&self, packet: &mut [u8]) -> Option<Passage> {
+        let layout = Layout::of(packet)?;
+        let way = match layout.version {
+            Version::V4 => self.v4.pass(packet, layout.addresses),
+            Version::V6 => self.v6.pass(packet, layout.addresses),
+        }?;
+        let mut flow = Flow::of(packet, &layout, way);
+        // What an ICMP error quotes is the packet as it was delivered, and whoever sent it knows it by other addresses.
+        if let Some(at) = quoted(packet, &layout)
+            && let Some(quoted) = packet.get_mut(at..)
+            && let Some(inner) = Layout::of(quoted)
+        {
+            let back = match inner.version {
+                Version::V4 => self.v4.quote(quoted, inner.addresses, way),
+                Version::V6 => self.v6.quote(quoted, inner.addresses, way),
+            };
+            if back {
+                flow = Flow::of(quoted, &inner, way.back());
+            }
+        }
+        Some(Passage {
+            way,
+            flow,
+            ecn: layout.ecn(packet),
+        })
+    }
+}
+
+/// Each network of IPv4 has a subnet of IPv6 to go with it.
+const fn v6(subnet: [u8; 2], word: u16, last: u16) -> [u8; 16] {
+    let subnet = u16::from_be_bytes(subnet);
+    Ipv6Addr::new(0x2001, 2, 0, subnet, 0, 0, word, last).octets()
+}
+
+impl<const N: usize> Ends<N> {
+    fn pass(&self, packet: &mut [u8], at: usize) -> Option<Way> {
+        let addresses = packet.get_mut(at..at + 2 * N)?;
+        let (source, destination) = addresses.split_at_mut(N);
+        if *source != self.host {
+            return None;
+        }
+        let (way, seen) = if *destination == self.server {
+            (Way::Up, self.client)
+        } else if *destination == self.client {
+            (Way::Down, self.server)
+        } else {
+            return None;
+        };
+        source.copy_from_slice(&seen);
+        destination.copy_from_slice(&self.host);
+        Some(way)
+    }
+
+    /// Makes a delivered packet what it was when it was sent, if it is one that came the other way.
+    fn quote(&self, packet: &mut [u8], at: usize, way: Way) -> bool {
+        let Some(addresses) = packet.get_mut(at..at + 2 * N) else {
+            return false;
+        };
+        let (source, destination) = addresses.split_at_mut(N);
+        let (seen, sent_to) = match way {
+            Way::Up => (self.server, self.client),
+            Way::Down => (self.client, self.server),
+        };
+        if *source != seen || *destination != self.host {
+            return false;
+        }
+        source.copy_from_slice(&self.host);
+        destination.copy_from_slice(&sent_to);
+        true
+    }
+}
+
+/// What a packet of a device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// Where it goes.
+    pub way: Way,
+    /// Whose it is.
+    pub flow: Flow,
+    /// Its marks.
+    pub ecn: Ecn,
+}
+
+/// What belongs together: the packets of one connection, both ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Flow {
+    /// Whether it is IPv6.
+    pub is_v6: bool,
+    /// The protocol's number: 6 TCP, 17 UDP, 1 and 58 ICMP.
+    pub protocol: u8,
+    /// The client's port, or the identifier of a ping; zero for fragments, and where there are none.
+    pub client: u16,
+    /// The server's port, or zero.
+    pub server: u16,
+}
+
+impl Flow {
+    /// A number for fair queueing, the same for all packets of the flow (FNV-1a).
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        let [a, b] = self.client.to_be_bytes();
+        let [c, d] = self.server.to_be_bytes();
+        let all = [u8::from(self.is_v6), self.protocol, a, b, c, d];
+        all.iter().fold(0x811c_9dc5, |hash: u32, byte| {
+            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+        })
+    }
+
+    fn of(packet: &[u8], layout: &Layout, way: Way) -> Self {
+        let header = layout.payload.and_then(|at| packet.get(at..));
+        let word = |at: usize| {
+            let bytes = header?.get(at..at + 2)?;
+            Some(u16::from_be_bytes([bytes[0], bytes[1]]))
+        };
+        let (source, destination) = match layout.protocol {
+            TCP | UDP | DCCP | SCTP | UDP_LITE => (word(0), word(2)),
+            ICMP | ICMP_V6 => {
+                let identifier = header
+                    .and_then(|header| header.first())
+                    .filter(|kind| matches!(**kind, 0 | 8 | 128 | 129))
+                    .and_then(|_| word(4));
+                match way {
+                    Way::Up => (identifier, None),
+                    Way::Down => (None, identifier),
+                }
+            }
+            _ => (None, None),
+        };
+        let (client, server) = match way {
+            Way::Up => (source, destination),
+            Way::Down => (destination, source),
+        };
+        Self {
+            is_v6: layout.version == Version::V6,
+            protocol: layout.protocol,
+            client: client.unwrap_or(0),
+            server: server.unwrap_or(0),
+        }
+    }
+}
+
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const DCCP: u8 = 33;
+const ICMP_V6: u8 = 58;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+/// Sets the ECN field of an IP packet, and corrects the header's checksum, which IPv6 has none of (RFC 1624 §3).
+pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
+    let Some(layout) = Layout::of(packet) else {
+        return;
+    };
+    let bits = match ecn {
+        Ecn::NotEct => 0,
+        Ecn::Ect1 => 1,
+        Ecn::Ect0 => 2,
+        Ecn::Ce => 3,
+    };
+    match layout.version {
+        Version::V4 => {
+            let old = u16::from_be_bytes([packet[0], packet[1]]);
+            packet[1] = packet[1] & !3 | bits;
+            let new = u16::from_be_bytes([packet[0], packet[1]]);
+            let sum = u16::from_be_bytes([packet[10], packet[11]]);
+            let sum = !plus(plus(!sum, !old), new);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        Version::V6 => packet[1] = packet[1] & !0x30 | bits << 4,
+    }
+}
+
+/// The sum in ones' complement.
+const fn plus(one: u16, other: u16) -> u16 {
+    let (sum, carry) = one.overflowing_add(other);
+    sum + carry as u16
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    V4,
+    V6,
+}
+
+/// Where things are in a packet, or in as much of one as an error quotes.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    version: Version,
+    protocol: u8,
+    /// Both addresses, one behind the other.
+    addresses: usize,
+    /// The next protocol's header. Fragments have none, also the first, so that all go the same way; neither have packets with
+    /// extension headers of IPv6.
+    payload: Option<usize>,
+}
+
+impl Layout {
+    fn of(packet: &[u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 => {
+                let len = 4 * usize::from(packet[0] & 15);
+                if len < 20 || packet.len() < len {
+                    return None;
+                }
+                // More fragments, or not the first.
+                let is_fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
+                Some(Self {
+                    version: Version::V4,
+                    protocol: packet[9],
+                    addresses: 12,
+                    payload: (!is_fragment).then_some(len),
+                })
+            }
+            6 => {
+                let protocol = *packet.get(..40)?.get(6)?;
+                let is_last = matches!(protocol, TCP | UDP | DCCP | ICMP_V6 | SCTP | UDP_LITE);
+                Some(Self {
+                    version: Version::V6,
+                    protocol,
+                    addresses: 8,
+                    payload: is_last.then_some(40),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    const fn ecn(&self, packet: &[u8]) -> Ecn {
+        let bits = match self.version {
+            Version::V4 => packet[1],
+            Version::V6 => packet[1] >> 4,
+        };
+        match bits & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+}
+
+/// Where the packet is that an ICMP error complains of (RFC 792, RFC 4443 §3).
+fn quoted(packet: &[u8], layout: &Layout) -> Option<usize> {
+    let at = layout.payload?;
+    let kind = *packet.get(at)?;
+    let is_error = match layout.protocol {
+        ICMP => matches!(kind, 3..=5 | 11 | 12),
+        ICMP_V6 => kind < 128,
+        _ => false,
+    };
+    is_error.then_some(at + 8)
+}

@@ -1,0 +1,227 @@
+use std::{
+    io::{Read, Write},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    time::Duration,
+};
+
+use lastbyte_link::{Capacity, Config, DropReason, DropTail, Limit, Loss, Queue, Rate};
+use lastbyte_udp::{Batch, Ecn, Options, Socket, Transmit};
+
+use self::alone::{alone, skipped};
+use super::*;
+
+mod alone;
+
+/// A device, if there may be one.
+fn device(plan: Plan) -> Option<Tunnel> {
+    match Tunnel::start(Settings::new(plan)) {
+        Ok(tunnel) => Some(tunnel),
+        Err(error @ TunnelError::Device(_))
+            if error.to_string().contains("CAP_NET_ADMIN")
+                || error.to_string().contains("/dev/net/tun") =>
+        {
+            skipped(&error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// After how long something is taken for lost.
+const PATIENCE: Option<Duration> = Some(Duration::from_secs(5));
+/// How many bytes are transferred.
+const TRANSFER: usize = 2_000_000;
+const DELAY: Duration = Duration::from_millis(20);
+
+/// 80 Mb/s down, and 20 ms each way.
+fn plan() -> Plan {
+    let way = Config {
+        delay: DELAY,
+        ..Config::default()
+    };
+    let down = Config {
+        capacity: Capacity::Constant(Rate::from_bits_per_second(80_000_000)),
+        ..way.clone()
+    };
+    Plan::new(down, way)
+}
+
+/// A datagram there and back, and how long that took.
+fn echo(server: IpAddr, client: IpAddr) -> Duration {
+    let any = if server.is_ipv4() {
+        "0.0.0.0:0"
+    } else {
+        "[::]:0"
+    };
+    let [listening, asking] = [(); 2].map(|()| {
+        let socket = UdpSocket::bind(any).expect("a socket");
+        socket.set_read_timeout(PATIENCE).expect("set");
+        socket
+    });
+    let port = listening.local_addr().expect("an address").port();
+    let start = Instant::now();
+    asking.send_to(b"there", (server, port)).expect("sent");
+    let mut buffer = [0; 10];
+    let (len, from) = listening.recv_from(&mut buffer).expect("received");
+    assert_eq!(buffer[..len], *b"there");
+    assert_eq!(from.ip(), client, "whom the server sees");
+    assert!(start.elapsed() >= DELAY);
+    listening.send_to(b"and back", from).expect("sent");
+    let (len, from) = asking.recv_from(&mut buffer).expect("received");
+    assert_eq!(buffer[..len], *b"and back");
+    assert_eq!(from, SocketAddr::new(server, port), "whom the client sees");
+    start.elapsed()
+}
+
+#[test]
+fn whatever_runs_over_ip_takes_as_long_as_the_path_says() {
+    alone(
+        "tunnel::tests::whatever_runs_over_ip_takes_as_long_as_the_path_says",
+        || {
+            let Some(tunnel) = device(plan()) else {
+                return;
+            };
+            let network = Network::default();
+            assert!(echo(network.server().0.into(), network.client().0.into()) >= 2 * DELAY);
+            if tunnel.has_v6() {
+                assert!(echo(network.server().1.into(), network.client().1.into()) >= 2 * DELAY);
+            }
+            // The error comes back over the path, and is understood.
+            let server = IpAddr::from(network.server().0);
+            let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+            socket.set_read_timeout(PATIENCE).expect("set");
+            socket.connect((server, 9)).expect("connected");
+            socket.send(b"nobody").expect("sent");
+            let error = socket.recv(&mut [0; 10]).expect_err("nobody listens");
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+            // A transfer, complete, no faster than the rate.
+            let listener = TcpListener::bind("0.0.0.0:0").expect("a socket");
+            let port = listener.local_addr().expect("an address").port();
+            let sender = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().expect("a client");
+                let all: Vec<u8> = (0..TRANSFER).map(|at| (at % 251) as u8).collect();
+                stream.write_all(&all).expect("written");
+            });
+            let start = Instant::now();
+            let mut stream = TcpStream::connect((server, port)).expect("connected");
+            assert!(start.elapsed() >= 2 * DELAY);
+            let mut all = Vec::new();
+            stream.read_to_end(&mut all).expect("read");
+            sender.join().expect("sent");
+            assert_eq!(all.len(), TRANSFER);
+            assert!(
+                all.iter()
+                    .enumerate()
+                    .all(|(at, byte)| *byte == (at % 251) as u8)
+            );
+            let took = start.elapsed();
+            assert!(took >= 3 * DELAY + Duration::from_millis(200), "{took:?}");
+            let report = tunnel.stop().expect("a report");
+            assert!(report.down.delivered.bytes > TRANSFER as u64, "{report:?}");
+            assert_eq!((report.unsent, report.refused, report.missed), (0, 0, 0));
+            let flows = 3 + u64::from(report.foreign > 0);
+            assert!(report.clients >= 3, "{flows} flows: {report:?}");
+            assert!(!is_here(network.host().0), "the device is gone");
+        },
+    );
+}
+
+#[test]
+fn what_the_path_drops_is_counted_and_does_not_arrive() {
+    alone(
+        "tunnel::tests::what_the_path_drops_is_counted_and_does_not_arrive",
+        || {
+            let mut plan = plan();
+            plan.sharing = Sharing::Shared;
+            plan.up.loss = vec![Loss::Bernoulli(0.5)];
+            let Some(tunnel) = device(plan) else {
+                return;
+            };
+            let error = Tunnel::start(Settings::new(Plan::new(
+                Config::default(),
+                Config::default(),
+            )))
+            .expect_err("its addresses are taken");
+            assert!(error.to_string().contains("198.18.0.1"), "{error}");
+            let server = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+            let port = server.local_addr().expect("an address").port();
+            let client = UdpSocket::bind("0.0.0.0:0").expect("a socket");
+            for number in 0..100_u8 {
+                let to = (Network::default().server().0, port);
+                client.send_to(&[number], to).expect("sent");
+            }
+            // What was not dropped arrives 20 ms later; then there is no more.
+            let silence = Some(Duration::from_secs(1));
+            server.set_read_timeout(silence).expect("set");
+            let mut arrived = 0;
+            while server.recv(&mut [0; 1]).is_ok() {
+                arrived += 1;
+            }
+            let report = tunnel.stop().expect("a report");
+            let lost: u64 = DropReason::ALL
+                .iter()
+                .zip(&report.up.dropped)
+                .filter(|(reason, _)| **reason == DropReason::Loss)
+                .map(|(_, count)| count.packets)
+                .sum();
+            assert!((20..80).contains(&lost), "{lost}");
+            assert_eq!(arrived + lost, 100);
+            assert_eq!(report.clients, 1, "one path, one client");
+        },
+    );
+}
+
+#[test]
+fn marks_of_the_path_arrive() {
+    alone("tunnel::tests::marks_of_the_path_arrive", || {
+        let mut plan = plan();
+        // 10 ms a packet; those that find one waiting are marked.
+        plan.up.capacity = Capacity::Constant(Rate::from_bits_per_second(1_000_000));
+        plan.up.queue = Queue::DropTail(DropTail {
+            limit: Limit::Unlimited,
+            mark_above: Some(Limit::Packets(1)),
+        });
+        let Some(_tunnel) = device(plan) else {
+            return;
+        };
+        let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+        let [server, client] =
+            [(); 2].map(|()| Socket::bind(any, &Options::default()).expect("a socket"));
+        let remote = (Network::default().server().0, server.local_address().port()).into();
+        for _ in 0..5 {
+            let transmit = Transmit {
+                remote,
+                local: None,
+                ecn: Ecn::Ect0,
+                bytes: &[0; 1222],
+                segment_len: 1222,
+            };
+            client.send(&transmit).expect("sent");
+        }
+        let mut poller = Poller::new().expect("a poller");
+        poller.add(&server, 0).expect("added");
+        let (mut marks, mut batch) = (Vec::new(), Batch::new());
+        while marks.len() < 5 {
+            let mut ready = Vec::new();
+            poller.wait(PATIENCE, &mut ready).expect("waited");
+            assert!(!ready.is_empty(), "nothing arrives: {marks:?}");
+            server.receive(&mut batch).expect("received");
+            for received in batch.received() {
+                let datagrams = received.bytes.chunks(received.segment_len);
+                marks.extend(datagrams.map(|_| received.ecn));
+            }
+        }
+        assert!(marks.starts_with(&[Ecn::Ect0, Ecn::Ect0]), "{marks:?}");
+        assert!(marks.ends_with(&[Ecn::Ce]), "{marks:?}");
+    });
+}
+
+#[test]
+fn the_kernels_table_of_devices_is_read() {
+    let table = "Inter-|   Receive                                                |  Transmit\n \
+        face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+        lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\
+        lastbyte0:17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32\n";
+    assert_eq!(dropped_in(table, "lastbyte0"), Some(28));
+    assert_eq!(dropped_in(table, "lastbyte"), None);
+}

@@ -1,0 +1,347 @@
+//! All protocols, by a network device: how many round trips each of them takes until the request can go, and until the first
+//! byte is there.
+
+use std::{
+    fs,
+    io::{ErrorKind, Read, Write},
+    net::{Ipv4Addr, TcpStream},
+    path::PathBuf,
+    process::{Command, Stdio},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustls::{
+    ClientConfig, ClientConnection, HandshakeKind, RootCertStore, SupportedProtocolVersion,
+    crypto::aws_lc_rs, pki_types::CertificateDer,
+};
+use serde_json::Value;
+
+use super::{
+    RTT, Running,
+    alone::{alone, skipped},
+    lastbyte, served,
+};
+
+/// Where clients connect to.
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+
+/// Not a moment less than so many round trips, and less than one more.
+fn trips(millis: f64) -> u64 {
+    (millis / RTT).floor() as u64
+}
+
+/// Whether there can be a device here; if not, says why.
+fn may_have_devices() -> bool {
+    let mut path = lastbyte()
+        .args(["emulate", "--tun"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut said = [0; 7];
+    let mut stderr = path.stderr.take().expect("piped");
+    stderr.read_exact(&mut said).expect("it says something");
+    let works = said == *b"198.18.";
+    if works {
+        path.kill().expect("killed");
+    } else {
+        let mut why = String::new();
+        stderr.read_to_string(&mut why).expect("text");
+        assert!(
+            why.contains("CAP_NET_ADMIN") || why.contains("/dev/net/tun"),
+            "{why}"
+        );
+        skipped(why.lines().next().unwrap_or_default());
+    }
+    path.wait().expect("ended");
+    works
+}
+
+/// What became of one request: the kind of handshake, the round trips until the request could go, and to the first byte.
+type Found = (String, u64, u64);
+
+/// Two requests one after the other by `lastbyte get`, each on a connection of its own.
+fn get(port: u16, version: &str, more: &[&str]) -> Vec<Found> {
+    let output = lastbyte()
+        .args([
+            "get",
+            "-k",
+            "--timing",
+            "--json",
+            "--repeat",
+            "2",
+            "-o",
+            "/dev/null",
+            "--http",
+            version,
+        ])
+        .args(more)
+        .arg(format!("https://{SERVER}:{port}/1k"))
+        .output()
+        .expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let fetches = told["fetches"].as_array().expect("fetches");
+    fetches
+        .iter()
+        .map(|fetch| {
+            let millis = |key: &str| fetch[key].as_f64().expect("a number");
+            assert_eq!(fetch["http_version"], version);
+            let asked = if fetch["early"] == true {
+                0
+            } else {
+                trips(millis("connect_ms"))
+            };
+            let kind = fetch["handshake"].as_str().expect("text").to_owned();
+            (kind, asked, trips(millis("total_ms") - millis("body_ms")))
+        })
+        .collect()
+}
+
+/// The same over HTTP/1.1 by the TLS library alone, which can be kept to one version of TLS.
+fn by_hand(
+    port: u16,
+    version: &'static SupportedProtocolVersion,
+    root: &CertificateDer<'_>,
+) -> Vec<Found> {
+    let mut roots = RootCertStore::empty();
+    roots.add(root.clone().into_owned()).expect("a certificate");
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_protocol_versions(&[version])
+        .expect("a version")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let config = Arc::new(config);
+    let fetch = |_| {
+        let start = Instant::now();
+        let since = || trips(start.elapsed().as_secs_f64() * 1e3);
+        let mut socket = TcpStream::connect((SERVER, port)).expect("connected");
+        socket.set_nodelay(true).expect("set");
+        let mut tls = ClientConnection::new(
+            Arc::clone(&config),
+            SERVER.to_string().try_into().expect("a name"),
+        )
+        .expect("a connection");
+        while tls.is_handshaking() {
+            tls.complete_io(&mut socket).expect("shaken hands");
+        }
+        let asked = since();
+        let kind = match tls.handshake_kind() {
+            Some(HandshakeKind::Resumed) => "resumed",
+            _ => "full",
+        };
+        let mut stream = rustls::Stream::new(&mut tls, &mut socket);
+        let request = format!("GET /1k HTTP/1.1\r\nhost: {SERVER}\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("written");
+        let mut first = [0; 1];
+        stream.read_exact(&mut first).expect("an answer");
+        let answered = since();
+        let mut rest = Vec::new();
+        if let Err(error) = stream.read_to_end(&mut rest) {
+            assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+        }
+        assert!(rest.len() > 1024);
+        (kind.to_owned(), asked, answered)
+    };
+    (0..2).map(fetch).collect()
+}
+
+/// What curl says of one request, or two on connections of their own.
+fn curl(port: u16, flags: &[&str]) -> Option<Vec<Found>> {
+    let url = format!("https://{SERVER}:{port}/1k");
+    let output = Command::new("curl")
+        .args([
+            "-sk",
+            "-w",
+            "%{stderr}%{time_appconnect} %{time_starttransfer}\n",
+        ])
+        .args(flags)
+        .args(["-o", "/dev/null", &url])
+        .args(if flags.contains(&"--http1.1") {
+            vec!["-H", "connection: close", "-o", "/dev/null", &url]
+        } else {
+            vec![]
+        })
+        .output()
+        .ok()?;
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.success(), "{told}");
+    let found = told.lines().map(|line| {
+        let (asked, answered) = line.split_once(' ').expect("two times");
+        let of = |text: &str| trips(text.parse::<f64>().expect("a number") * 1e3);
+        ("?".to_owned(), of(asked), of(answered))
+    });
+    Some(found.collect())
+}
+
+#[test]
+fn each_protocol_takes_as_many_round_trips_as_it_says() {
+    alone(
+        "tun::each_protocol_takes_as_many_round_trips_as_it_says",
+        || {
+            if !may_have_devices() {
+                return;
+            }
+            let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("emulate-tun");
+            fs::create_dir_all(&folder).expect("a folder");
+            let made =
+                rcgen::generate_simple_self_signed([SERVER.to_string()]).expect("a certificate");
+            let [chain, key] = ["chain.pem", "key.pem"].map(|name| folder.join(name));
+            fs::write(&chain, made.cert.pem()).expect("written");
+            fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+            let files = [&chain, &key].map(|path| path.to_str().expect("text"));
+            let server = Running::start(
+                &[
+                    "serve",
+                    "--listen",
+                    "0.0.0.0:0",
+                    "--cert",
+                    files[0],
+                    "--key",
+                    files[1],
+                ],
+                served,
+            );
+            let path = Running::start(
+                &["emulate", "--tun", "--rate", "1gbit", "--rtt", "400ms"],
+                |line| line.split(' ').next(),
+            );
+            assert_eq!(path.address, SERVER.to_string());
+            let port: u16 = server
+                .address
+                .rsplit_once(':')
+                .and_then(|(_, port)| port.parse().ok())
+                .expect("a port");
+            ours(port, made.cert.der());
+            curls(port);
+        },
+    );
+}
+
+/// Our client and the TLS library. All at once: they share the path, and what they send is no burden to it.
+fn ours(port: u16, root: &CertificateDer<'_>) {
+    let row = |full: (u64, u64), then: (&str, u64, u64)| {
+        vec![
+            ("full".to_owned(), full.0, full.1),
+            (then.0.to_owned(), then.1, then.2),
+        ]
+    };
+    thread::scope(|all| {
+        let (tls12, tls13) = (&rustls::version::TLS12, &rustls::version::TLS13);
+        let rows = [
+            (
+                "TLS 1.2",
+                all.spawn(move || by_hand(port, tls12, root)),
+                row((3, 4), ("resumed", 2, 3)),
+            ),
+            (
+                "TLS 1.3",
+                all.spawn(move || by_hand(port, tls13, root)),
+                row((2, 3), ("resumed", 2, 3)),
+            ),
+            (
+                "HTTP/1.1",
+                all.spawn(move || get(port, "1.1", &[])),
+                row((2, 3), ("resumed", 2, 3)),
+            ),
+            (
+                "HTTP/2",
+                all.spawn(move || get(port, "2", &[])),
+                row((2, 3), ("resumed", 2, 3)),
+            ),
+            (
+                "HTTP/3",
+                all.spawn(move || get(port, "3", &[])),
+                row((1, 2), ("resumed", 1, 2)),
+            ),
+            (
+                "HTTP/3, 0-RTT",
+                all.spawn(move || get(port, "3", &["--0rtt"])),
+                row((1, 2), ("0-rtt", 0, 1)),
+            ),
+        ];
+        for (name, found, expected) in rows {
+            assert_eq!(found.join().expect("fetched"), expected, "{name}");
+        }
+    });
+}
+
+/// Somebody else's client, if it is there.
+fn curls(port: u16) {
+    thread::scope(|all| {
+        let rows = [
+            (["--http1.1", "--tls-max", "1.2"], vec![(3, 4), (2, 3)]),
+            (["--http1.1", "--tls-max", "1.3"], vec![(2, 3), (2, 3)]),
+            (["--http2", "--tls-max", "1.2"], vec![(3, 4)]),
+            (["--http2", "--tls-max", "1.3"], vec![(2, 3)]),
+        ]
+        .map(|(flags, expected)| (flags, all.spawn(move || curl(port, &flags)), expected));
+        for (flags, found, expected) in rows {
+            let Some(found) = found.join().expect("fetched") else {
+                skipped("curl is not installed");
+                continue;
+            };
+            let found: Vec<(u64, u64)> = found
+                .iter()
+                .map(|(_, asked, answered)| (*asked, *answered))
+                .collect();
+            assert_eq!(found, expected, "curl {flags:?}");
+        }
+    });
+}
+
+#[test]
+fn a_device_is_gone_with_the_command_and_its_table_is_told() {
+    alone(
+        "tun::a_device_is_gone_with_the_command_and_its_table_is_told",
+        || {
+            if !may_have_devices() {
+                return;
+            }
+            let devices = || fs::read_to_string("/proc/self/net/dev").expect("a table");
+            let mut path = lastbyte()
+                .args([
+                    "emulate",
+                    "--tun",
+                    "10.254.0.0/15",
+                    "--network",
+                    "dsl",
+                    "--apart",
+                    "--json",
+                ])
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("started");
+            let mut said = [0; 10];
+            path.stderr
+                .as_mut()
+                .expect("piped")
+                .read_exact(&mut said)
+                .expect("it says where");
+            assert_eq!(said, *b"10.254.0.2");
+            assert!(devices().contains("lastbyte"));
+            // Nobody listens there: that is learned over the path.
+            let start = Instant::now();
+            let error = TcpStream::connect(("10.254.0.2", 9)).expect_err("nobody listens");
+            assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+            assert!(start.elapsed() > Duration::from_millis(10));
+            let told = Command::new("kill")
+                .args(["-TERM", &path.id().to_string()])
+                .status()
+                .expect("kill");
+            assert!(told.success());
+            let output = path.wait_with_output().expect("ended");
+            assert!(output.status.success());
+            assert!(!devices().contains("lastbyte"));
+            let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert_eq!(report["clients"], 1);
+            assert_eq!(report["up"]["delivered"], 1);
+            assert_eq!(report["down"]["delivered"], 1);
+            assert_eq!(report["missed"], 0);
+        },
+    );
+}
