@@ -71,6 +71,24 @@ def make_chain(folder, length):
     return folder
 
 
+def make_signed(folder):
+    """An authority, and a certificate for localhost that it has signed: for who insists on one."""
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=folder)
+
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    openssl("req", "-x509", *new, "-days", "12", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=Authority for interop",
+            "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
+    openssl("req", *new, "-keyout", "key.pem", "-out", "request.pem", "-subj", "/CN=localhost")
+    (folder / "extensions").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\nbasicConstraints=critical,CA:FALSE\n"
+                                       "extendedKeyUsage=serverAuth\n")
+    openssl("x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "12",
+            "-out", "chain.pem", "-extfile", "extensions")
+    return folder
+
+
 def key_hash(folder):
     """SHA-256 of the public key, as Chromium wants it."""
     der = subprocess.run(

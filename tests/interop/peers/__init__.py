@@ -30,7 +30,7 @@ import sys
 from cases import Failed
 
 CLIENTS = pathlib.Path(__file__).resolve().parent.parent / "clients"
-ORDER = ["gtlsclient", "aioquic", "curl_cffi", "niquests", "chromium", "quic_go", "quinn"]
+ORDER = ["gtlsclient", "aioquic", "curl_cffi", "niquests", "chromium", "firefox", "quic_go", "quinn"]
 
 
 @dataclasses.dataclass
@@ -45,6 +45,7 @@ class Ask:
     seconds: float
     key_hash: str
     output: pathlib.Path
+    authority_file: pathlib.Path = None  # who has signed the server's certificate, for those who want that
 
     @property
     def authority(self):
@@ -55,6 +56,7 @@ class Peer:
     name = ""
     modes = {"plain"}
     features = set()  # of "ipv6", "ecn"
+    wants_authority = False  # whether it takes no certificate but one that somebody has signed
     why_not = {}  # case: what is known to be the peer's own fault, so that its failure is expected
     modes_without_files = {"gallery"}  # in these, the peer itself says whether all came
 
@@ -63,6 +65,8 @@ class Peer:
         raise NotImplementedError
 
     def offers(self, case):
+        if self.wants_authority and case.long_chain:
+            return False
         return case.mode in self.modes and (not case.needs or case.needs in self.features)
 
     def fetch(self, ask):

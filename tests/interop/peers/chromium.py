@@ -46,7 +46,8 @@ GALLERY = """(async () => {
 class Browser:
     """A process, and the two pipes to it."""
 
-    def __init__(self, ask):
+    def __init__(self, ask, quic=None):
+        """With `quic` none, HTTP/3 is what it begins with; else the origins for which it does, as the flag has them."""
         self.ask, self.number, self.rest = ask, 0, b""
         self.ends = time.monotonic() + ask.seconds
         from_us, to_browser = os.pipe()
@@ -55,7 +56,7 @@ class Browser:
         flags = [
             "--headless=new", "--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--remote-debugging-pipe",
-            f"--user-data-dir={ask.folder.parent / 'profile'}", f"--origin-to-force-quic-on=localhost:{ask.port}",
+            f"--user-data-dir={ask.folder.parent / 'profile'}", f"--origin-to-force-quic-on={f'localhost:{ask.port}' if quic is None else quic}",
             f"--ignore-certificate-errors-spki-list={ask.key_hash}",
             f"--host-resolver-rules=MAP localhost {host}, MAP * ~NOTFOUND, EXCLUDE {host}", "about:blank",
         ]
