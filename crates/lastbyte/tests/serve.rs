@@ -14,6 +14,8 @@ use std::{
 
 #[path = "serve/activation.rs"]
 mod activation;
+#[path = "serve/connections.rs"]
+mod connections;
 
 const PAGE: &str = include_str!("../../../docs/serve.md");
 
@@ -166,6 +168,7 @@ fn a_directory_is_served_until_it_is_enough() {
     assert_eq!(statuses, [200, 206, 405]);
     let log = fs::read_to_string(folder.join("log")).expect("a log");
     assert_eq!(log.lines().count(), 3);
+    assert!(!log.contains("\"transport\""), "{log}");
 }
 
 #[test]

@@ -103,7 +103,8 @@ pub fn write_without_statistics(text: &mut String, header: &Header, experiment: 
     write_experiment(&mut line, experiment);
 }
 
-fn write_header(line: &mut Object<'_>, header: &Header) {
+/// Writes what all lines begin with.
+pub fn write_header(line: &mut Object<'_>, header: &Header) {
     line.text("module", "lastbyte")
         .text("type", "connection")
         .integer("time", header.time_ms)

@@ -71,7 +71,7 @@ pub struct Settings {
     pub experiment: Option<String>,
     /// What answers requests.
     pub handler: Arc<dyn Handler>,
-    /// Where the line of each connection over QUIC goes.
+    /// Where the line of each connection goes.
     pub log: Option<LogWriter>,
     /// Where the line of each request goes.
     pub access: Option<AccessLog>,
@@ -492,6 +492,7 @@ fn tcp_parts(
         tls,
         handler: Arc::clone(&settings.handler),
         access: settings.access.clone(),
+        log: settings.log.clone(),
         alt_svc: max_age.map(|age| format!("h3=\":{port}\"; ma={}", age.as_secs())),
         limits: settings.tcp,
     }

@@ -30,6 +30,8 @@ pub enum Unit {
     Flag,
     /// Bytes.
     Bytes,
+    /// Segments of TCP.
+    Segments,
     /// Milliseconds.
     Milliseconds,
     /// Bytes a second.
@@ -46,6 +48,7 @@ impl Unit {
             Self::Count => "count",
             Self::Flag => "0 or 1",
             Self::Bytes => "bytes",
+            Self::Segments => "segments",
             Self::Milliseconds => "ms",
             Self::BytesPerSecond => "bytes/s",
             Self::PerRtt => "1/1024 RTT",

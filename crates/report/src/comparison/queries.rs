@@ -14,6 +14,8 @@ pub(super) const BINS: [(u64, u64, &str); 4] = [
 const H2O_ARM: &str = r#"_["num-rapid-start"] > 0 ? (_["jumpstart.cwnd"] > 0 ? "rapidstart" : "rapid-no-jump") : (_["jumpstart.cwnd"] > 0 ? "jumpstart" : "baseline")"#;
 /// Which of H2O's lines count: a jump could have shown, packets are paced, and no earlier connection's rate was used.
 const H2O_ELIGIBLE: &str = r#"_["num-jumpstart-applicable"] == 1 && _["num-paced"] == 1 && _["jumpstart.prev-rate"] == 0 && _["num-rapid-start"] && _["jumpstart.cwnd"] && (_["content_length"] || 0) >= 200000"#;
+/// Lines of connections over TCP are in no arm.
+const NOT_TCP: &str = r#"_["transport"] != "tcp""#;
 const SITE: &str = r#"_["site"]"#;
 const LOSS: &str = r#"(_["num-packets.sent"] || 0) > 0 && _["num-packets.lost"] ? (100.0 * _["num-packets.lost"] / _["num-packets.sent"]).round(2) : nil"#;
 const EXIT_KB: &str = r#"(_["cc.cwnd-exiting-slow-start"] || 0) > 0 ? (_["cc.cwnd-exiting-slow-start"] / 1000.0).round : nil"#;
@@ -62,10 +64,35 @@ pub(super) fn reading(settings: &Settings) -> String {
     let row = format!(
         r#"[{named}, {h2o}, {eligible}, {site}, _["content_length"], _["ttlb"], {LOSS}, _["client.handshake"]&.round, _["handshake-confirmed-msec"], _["client.ttfb"]&.round, _["cc.num-loss-episodes"], {EXIT_KB}, _["num-ptos"], _["seed"], _["experiment"]]"#
     );
-    match &settings.filter {
-        Some(filter) => format!("select({filter}) >> {row}"),
-        None => row,
+    match filters(settings).join(" && ") {
+        filter if filter.is_empty() => row,
+        filter => format!("select({filter}) >> {row}"),
     }
+}
+
+/// Which lines count at all. An expression for the arm gives every line one, also where there is none, unless it knows of
+/// the difference itself.
+fn filters(settings: &Settings) -> Vec<String> {
+    let is_loose = |text: &str| {
+        ["||", "?", " or ", " and ", "not "]
+            .iter()
+            .any(|one| text.contains(one))
+    };
+    let filter = settings.filter.iter().map(|filter| {
+        // It is joined with others.
+        if is_loose(filter) {
+            format!("({filter})")
+        } else {
+            filter.clone()
+        }
+    });
+    let mut filters: Vec<String> = filter.collect();
+    if let Some(arm) = &settings.arm
+        && !["transport", "proto"].iter().any(|key| arm.contains(key))
+    {
+        filters.push(NOT_TCP.to_owned());
+    }
+    filters
 }
 
 /// Who is asked about.
@@ -109,10 +136,7 @@ impl<'a> Asker<'a> {
 
     /// `select(…) >> ` of these, or nothing.
     fn selected(&self, subgroup: &Subgroup) -> String {
-        let mut conditions = Vec::new();
-        if let Some(filter) = &self.settings.filter {
-            conditions.push(filter.clone());
-        }
+        let mut conditions = filters(self.settings);
         if self.dialect == Dialect::H2o {
             conditions.push(H2O_ELIGIBLE.to_owned());
         }

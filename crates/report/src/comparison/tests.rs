@@ -222,6 +222,43 @@ fn every_number_of_a_filtered_log_is_what_its_query_gives() {
     assert_eq!(queries_agree(&comparison.analysis, &text), 3 + 5);
 }
 
+/// As `serve --log` writes them between those of QUIC.
+#[test]
+fn connections_over_tcp_are_in_no_arm_unless_they_are_asked_for() {
+    let quic = log(5, 1000, &ARMS, 0.01);
+    let tcp = line(&json!({
+        "type": "connection", "content_length": 300_000, "ttlb": 1, "complete": true, "transport": "tcp", "proto": "HTTP/2",
+    }));
+    let mixed: String = quic
+        .lines()
+        .flat_map(|one| [line_of(one), tcp.clone()])
+        .collect();
+    let counts = |text: &str, arm: Option<&str>| {
+        let settings = Settings {
+            arm: arm.map(str::to_owned),
+            baseline: arm.map(|_| "old".to_owned()),
+            ..quick()
+        };
+        let analysis = read(text, settings).expect("a report").analysis;
+        queries_agree(&analysis, text);
+        let arms = analysis.arms.iter().zip(&analysis.groups[0].times);
+        let arms = arms.map(|(arm, times)| (arm.name.clone(), times.total()));
+        (arms.collect::<Vec<_>>(), analysis.without_arm)
+    };
+    let (named, without_arm) = counts(&quic, None);
+    assert_eq!(without_arm, 0);
+    assert_eq!(counts(&mixed, None), (named, 1000));
+    let by_name = r#"_["arm"] == "fast" ? "new" : "old""#;
+    assert_eq!(counts(&mixed, Some(by_name)), counts(&quic, Some(by_name)));
+    let by_transport = r#"_["transport"] == "tcp" ? "new" : "old""#;
+    let (arms, _) = counts(&mixed, Some(by_transport));
+    assert_eq!(arms, [("old".to_owned(), 1000), ("new".to_owned(), 1000)]);
+}
+
+fn line_of(text: &str) -> String {
+    format!("{text}\n")
+}
+
 /// H2O's line with other values.
 fn h2o(changes: &[(&str, u64)]) -> String {
     let mut line: serde_json::Map<String, Value> = serde_json::from_str(H2O).expect("an object");

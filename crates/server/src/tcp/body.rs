@@ -19,7 +19,7 @@ use lastbyte_driver::Clock;
 use lastbyte_http3::Fields;
 use lastbyte_quic::stream::Source;
 
-use super::{Shared, connection::AtHand, count};
+use super::{Shared, connection::AtHand, count, observed::Observed};
 use crate::{
     access::{Ending, Record},
     exchange::{Said, channel::Receiver},
@@ -50,16 +50,27 @@ pub(super) struct Report {
     pub(super) clock: Clock,
     pub(super) began: Time,
     pub(super) record: Option<Record>,
+    pub(super) observed: Option<Observed>,
     pub(super) is_told: bool,
 }
 
 impl Report {
+    /// How long the response says it is.
+    pub(super) fn on_head(&self, content_length: Option<u64>) {
+        if let Some(observed) = &self.observed {
+            observed.on_head(content_length);
+        }
+    }
+
     fn tell(&mut self, is_complete: bool) {
         if std::mem::replace(&mut self.is_told, true) {
             return;
         }
         if !is_complete {
             count(&self.shared.counts.cut_off);
+        }
+        if let Some(observed) = &self.observed {
+            observed.on_end(is_complete);
         }
         if let (Some(record), Some(access)) = (self.record.take(), &self.shared.access) {
             let ending = Ending {
@@ -80,6 +91,7 @@ impl Drop for Report {
 
 impl ResponseBody {
     pub(super) fn whole(source: Option<Box<dyn Source>>, report: Report) -> Self {
+        report.on_head(Some(source.as_ref().map_or(0, |source| source.len())));
         let kind = source.map_or(Kind::Empty, |source| Kind::Source { source, at: 0 });
         Self::new(kind, report)
     }
@@ -161,6 +173,12 @@ impl Body for ResponseBody {
         }
         let next = self.next(context);
         match &next {
+            Poll::Ready(Some(Ok(frame))) => {
+                let len = frame.data_ref().map_or(0, Bytes::len);
+                if let Some(observed) = &self.report.observed {
+                    observed.on_body(len);
+                }
+            }
             Poll::Ready(None) => {
                 self.is_over = true;
                 self.report.tell(true);
@@ -171,7 +189,7 @@ impl Body for ResponseBody {
                 self.report.tell(false);
                 self.at_hand = None;
             }
-            _ => {}
+            Poll::Pending => {}
         }
         next
     }

@@ -22,6 +22,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use super::{
     Alive, Shared, count,
     lingering::{Lent, linger},
+    observed::{self, Observation, Session},
     request,
     stalled::Stalled,
 };
@@ -45,7 +46,7 @@ impl Drop for Counted {
     }
 }
 
-type Tls = TlsStream<Stalled<Lent<TcpStream>>>;
+type Tls = TlsStream<Stalled<Lent<observed::Stream<TcpStream>>>>;
 
 pub(super) async fn serve(
     shared: Arc<Shared>,
@@ -55,10 +56,13 @@ pub(super) async fn serve(
     stopped: watch::Receiver<bool>,
     alive: Alive,
 ) {
-    count(&shared.counts.accepted);
+    let number = shared.counts.accepted.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(Arc::clone(&shared));
     // Responses are written whole, or as much as there is room for: nothing is gained by waiting for more.
     let _ = stream.set_nodelay(true);
+    let log = shared.log.clone();
+    let observation = log.map(|log| Arc::new(Observation::new(log, number)));
+    let stream = observed::Stream::new(stream, observation.clone());
     let (stream, returned) = Lent::new(stream);
     let stream = Stalled::new(stream, shared.limits.stall);
     let handshake = time::timeout(shared.limits.handshake, acceptor.accept(stream)).await;
@@ -68,13 +72,24 @@ pub(super) async fn serve(
     };
     let session = tls.get_ref().1;
     count(&shared.counts.handshakes);
-    if session.handshake_kind() == Some(rustls::HandshakeKind::Resumed) {
+    let is_resumed = session.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
+    if is_resumed {
         count(&shared.counts.resumed);
     }
-    if session.alpn_protocol() == Some(HTTP2) {
-        serve_http2(&shared, tls, remote, stopped).await;
+    let is_http2 = session.alpn_protocol() == Some(HTTP2);
+    if let Some(observation) = &observation {
+        let is_tls13 = session.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_3);
+        observation.on_handshake(Session {
+            proto: if is_http2 { "HTTP/2" } else { "HTTP/1.1" },
+            tls: if is_tls13 { "1.3" } else { "1.2" },
+            is_resumed,
+            is_multiplexed: is_http2,
+        });
+    }
+    if is_http2 {
+        serve_http2(&shared, tls, remote, observation, stopped).await;
     } else {
-        serve_http1(&shared, tls, remote, stopped).await;
+        serve_http1(&shared, tls, remote, observation, stopped).await;
     }
     if let Ok(stream) = returned.await {
         linger(stream, shared.limits.stall).await;
@@ -86,9 +101,12 @@ async fn serve_http1(
     shared: &Arc<Shared>,
     tls: Tls,
     remote: SocketAddr,
+    observation: Option<Arc<Observation>>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let service = service_fn(|request| request::serve(Arc::clone(shared), remote, request));
+    let service = service_fn(|request| {
+        request::serve(Arc::clone(shared), remote, observation.clone(), request)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.head)
@@ -110,13 +128,14 @@ async fn serve_http2(
     shared: &Arc<Shared>,
     tls: Tls,
     remote: SocketAddr,
+    observation: Option<Arc<Observation>>,
     mut stopped: watch::Receiver<bool>,
 ) {
     let (begun, at_hand) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let service = service_fn(|request| {
         begun.fetch_add(1, Ordering::Relaxed);
         let guard = AtHand::new(Arc::clone(&at_hand));
-        let answered = request::serve(Arc::clone(shared), remote, request);
+        let answered = request::serve(Arc::clone(shared), remote, observation.clone(), request);
         async move {
             let mut response = answered.await?;
             response.body_mut().hold(guard);

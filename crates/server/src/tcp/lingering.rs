@@ -9,6 +9,7 @@
 
 use std::{
     io,
+    os::fd::AsFd,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -16,7 +17,6 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
-    net::TcpStream,
     sync::oneshot,
     time::{Instant, timeout},
 };
@@ -60,7 +60,10 @@ impl<S> Drop for Lent<S> {
 }
 
 /// Waits until the client has received what was written, or takes nothing for `stall`, and throws away what it sends.
-pub(super) async fn linger(mut stream: TcpStream, stall: Duration) {
+pub(super) async fn linger<S>(mut stream: S, stall: Duration)
+where
+    S: AsyncRead + AsyncWrite + AsFd + Unpin,
+{
     let mut scrap = [0; 4096];
     let mut left = left_to_send(&stream);
     let mut until = Instant::now() + stall;
@@ -87,7 +90,7 @@ pub(super) async fn linger(mut stream: TcpStream, stall: Duration) {
 
 /// Roughly how much the client has not acknowledged. 0: nothing.
 #[cfg(target_os = "linux")]
-fn left_to_send(stream: &TcpStream) -> u64 {
+fn left_to_send(stream: &impl AsFd) -> u64 {
     let info = lastbyte_udp::TcpInfo::of(stream);
     info.map_or(0, |info| {
         let segment = info.segment_len.unwrap_or(1);
@@ -96,7 +99,7 @@ fn left_to_send(stream: &TcpStream) -> u64 {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn left_to_send(_stream: &TcpStream) -> u64 {
+fn left_to_send(_stream: &impl AsFd) -> u64 {
     0
 }
 

@@ -9,6 +9,8 @@
 //! | `connection` | one connection: handshake, version, idleness, the end |
 //! | `request` | requests into the words of handlers, replies into those of hyper (RFC 9112, RFC 9113) |
 //! | `body` | bodies of responses, from sources and from exchanges |
+//! | `observed` | what the connection is seen to do, for the connection log |
+//! | [`connection_log`] | its line there |
 //! | `stalled` | a peer that takes nothing for too long |
 //! | `plain` | the listener that leads from `http` to `https` |
 
@@ -19,7 +21,9 @@
 
 mod body;
 mod connection;
+pub mod connection_log;
 mod lingering;
+mod observed;
 mod plain;
 mod request;
 mod stalled;
@@ -44,7 +48,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{access::AccessLog, handler::Handler};
+use super::{access::AccessLog, handler::Handler, log::LogWriter};
 
 /// How much of anything there may be, over TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,6 +162,8 @@ pub(crate) struct Parts {
     pub(crate) tls: Arc<rustls::ServerConfig>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) access: Option<AccessLog>,
+    /// Where the line of each connection goes.
+    pub(crate) log: Option<LogWriter>,
     /// The value of `alt-svc`.
     pub(crate) alt_svc: Option<String>,
     pub(crate) limits: Limits,
@@ -167,6 +173,7 @@ pub(crate) struct Parts {
 struct Shared {
     handler: Arc<dyn Handler>,
     access: Option<AccessLog>,
+    log: Option<LogWriter>,
     alt_svc: Option<http::HeaderValue>,
     limits: Limits,
     counts: Arc<Counts>,
@@ -198,6 +205,7 @@ impl TcpServer {
         let shared = Arc::new(Shared {
             handler: parts.handler,
             access: parts.access,
+            log: parts.log,
             alt_svc: parts.alt_svc.and_then(|text| text.try_into().ok()),
             limits: parts.limits,
             counts: Arc::clone(&counts),

@@ -15,6 +15,7 @@ use super::{
     Shared,
     body::{Report, ResponseBody, header_map},
     count,
+    observed::Observation,
 };
 use crate::{
     access::AccessLog,
@@ -31,6 +32,7 @@ const DISCARD_MAX: usize = 256 << 10;
 pub(super) async fn serve(
     shared: Arc<Shared>,
     remote: SocketAddr,
+    observation: Option<Arc<Observation>>,
     request: http::Request<Incoming>,
 ) -> Result<http::Response<ResponseBody>, Infallible> {
     let version = match request.version() {
@@ -49,6 +51,7 @@ pub(super) async fn serve(
         version,
         is_early: false,
     };
+    let observed = observation.map(|connection| connection.on_request(request.method().as_str()));
     let expects = request.headers().contains_key(header::EXPECT);
     let (translated, body) = translate(request, version);
     let record = match &translated {
@@ -60,6 +63,7 @@ pub(super) async fn serve(
         clock,
         began: clock.now(),
         record,
+        observed,
         is_told: false,
     };
     let (is_head, reply) = match translated {
@@ -142,10 +146,11 @@ async fn run(
                 return whole(answer, report);
             }
             Some(Said::Head(response)) => {
+                let len = response.fields().get("content-length");
+                let len = len.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+                report.on_head(len);
                 if let Some(record) = &mut report.record {
                     record.status = response.status();
-                    let len = response.fields().get("content-length");
-                    let len = len.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
                     record.body_len = len.unwrap_or(0);
                 }
                 let has_no_body = is_head || matches!(response.status(), 204 | 304);

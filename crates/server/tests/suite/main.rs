@@ -7,6 +7,7 @@
     reason = "tests are clients with sockets and files of their own, and say what they skip"
 )]
 
+mod documents;
 mod http1;
 mod http3;
 mod nginx;

@@ -30,7 +30,7 @@ Examples:
   # Everything that a connection did, for qvis and Wireshark.
   lastbyte serve --self-signed --qlog qlogs/ --keylog keys.txt
 
-The log has a line for each connection over QUIC, with the keys that H2O writes: `lastbyte query` and `lastbyte report`
+The log has a line for each connection, over QUIC with the keys that H2O writes: `lastbyte query` and `lastbyte report`
 read it. Ctrl-C or SIGTERM: no more requests are taken (GOAWAY), those at hand are answered for --drain at most. SIGHUP:
 certificate, ticket keys and arms are read again.";
 

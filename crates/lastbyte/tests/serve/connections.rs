@@ -1,0 +1,77 @@
+//! What the log says of connections, over TCP too, and which arm they are in.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use super::{Serving, folder, stderr};
+
+/// The lines of the log, those over TCP first, by version.
+fn log(folder: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(folder.join("log")).expect("a log");
+    let lines = text.lines().map(serde_json::from_str);
+    let mut lines: Vec<Value> = lines.collect::<Result<_, _>>().expect("JSON");
+    lines.sort_by_key(|line| line["proto"].as_str().unwrap_or("QUIC").to_owned());
+    lines
+}
+
+#[test]
+fn connections_over_tcp_are_in_the_log_and_in_no_arm() {
+    let folder = folder("serve-tcp-log");
+    let flags = ["--self-signed", "--experiment", "four-arms", "--log", "log"];
+    let serving = Serving::start(&folder, &flags);
+    for version in ["1.1", "2", "3"] {
+        let got = serving.get(&folder, "/300000", &["--http", version, "-o", "/dev/null"]);
+        assert!(got.status.success(), "{}", stderr(&got));
+    }
+    assert_eq!(serving.end().0, 0);
+    let lines = log(&folder);
+    for (line, proto) in lines.iter().zip(["HTTP/1.1", "HTTP/2"]) {
+        assert_eq!(line["proto"], proto);
+        for (key, value) in [
+            ("transport", Value::from("tcp")),
+            ("tls", "1.3".into()),
+            ("handshake", "full".into()),
+            ("requests", 1.into()),
+            ("content_length", 300_000.into()),
+            ("body-bytes", 300_000.into()),
+            ("complete", true.into()),
+        ] {
+            assert_eq!(line[key], value, "{key}: {line}");
+        }
+        assert!(line["ttlb"].is_u64(), "{line}");
+        assert!(line["tcp.bytes.acked"].as_u64() > Some(300_000), "{line}");
+        assert!(line.get("arm").is_none() && line.get("num-packets.sent").is_none());
+    }
+    assert!(lines.len() == 3 && lines[2]["arm"].is_string(), "{lines:?}");
+    assert!(lines[2].get("transport").is_none());
+}
+
+/// By chance, it would be one in 4^7.
+#[test]
+fn a_client_stays_in_its_arm_over_connections_and_a_restart() {
+    let folder = folder("serve-sticky");
+    let flags = [
+        "--self-signed",
+        "--experiment",
+        "four-arms",
+        "--sticky",
+        "--log",
+        "log",
+    ];
+    for _ in 0..2 {
+        let serving = Serving::start(&folder, &flags);
+        for _ in 0..4 {
+            let got = serving.get(&folder, "/100", &["--http", "3", "-o", "/dev/null"]);
+            assert!(got.status.success(), "{}", stderr(&got));
+        }
+        assert_eq!(serving.end().0, 0);
+    }
+    let lines = log(&folder);
+    assert_eq!(lines.len(), 8);
+    assert!(lines[0]["arm"].is_string());
+    assert!(
+        lines.iter().all(|line| line["arm"] == lines[0]["arm"]),
+        "{lines:?}"
+    );
+}
