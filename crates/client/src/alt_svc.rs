@@ -6,7 +6,7 @@
 use core::{fmt::Write as _, time::Duration};
 use std::collections::BTreeMap;
 
-use crate::Origin;
+use crate::{Origin, calendar::days};
 
 #[cfg(test)]
 mod tests;
@@ -207,19 +207,6 @@ fn parse_line(line: &str) -> Option<((String, u16), Alternative)> {
         persists,
     };
     Some((key, service))
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar, by years that begin in March, so that the day that leap years
-/// have more is their last.
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let leap_days = year / 4 - year / 100 + year / 400;
-    // 719 468 is the day of 1970-01-01 by that count.
-    year * 365 + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
 /// `20190808 06:18:37`, UTC.

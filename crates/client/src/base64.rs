@@ -22,6 +22,11 @@ pub fn base64(bytes: &[u8]) -> String {
     text
 }
 
+/// Credentials, `name:password`, as the value of an `authorization` (RFC 7617 §2).
+pub(crate) fn basic(credentials: &str) -> String {
+    format!("Basic {}", base64(credentials.as_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

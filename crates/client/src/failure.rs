@@ -12,12 +12,16 @@ pub enum Failure {
     Url(String),
     /// The name has no address.
     Resolve(String),
+    /// The name of the proxy has no address.
+    ResolveProxy(String),
     /// The socket cannot be used, or no address of the host answered.
     Connect(String),
     /// The connection took too long to be made.
     ConnectTimeout(Duration),
     /// All of it took too long.
     TimeLimit(Duration),
+    /// In so long, less moved than so many bytes a second.
+    Slow(u64, Duration),
     /// The handshake failed.
     Tls(String),
     /// The server's certificate is not to be trusted.
@@ -65,6 +69,7 @@ impl Failure {
         match self {
             Self::Scheme(what) => Self::Scheme(what.clone()),
             Self::Resolve(what) => Self::Resolve(what.clone()),
+            Self::ResolveProxy(what) => Self::ResolveProxy(what.clone()),
             Self::Connect(what) => Self::Connect(what.clone()),
             Self::ConnectTimeout(after) => Self::ConnectTimeout(*after),
             Self::Tls(what) => Self::Tls(what.clone()),
@@ -84,6 +89,7 @@ impl fmt::Display for Failure {
             Self::Scheme(what)
             | Self::Url(what)
             | Self::Resolve(what)
+            | Self::ResolveProxy(what)
             | Self::Connect(what)
             | Self::Request(what)
             | Self::Response(what)
@@ -94,6 +100,11 @@ impl fmt::Display for Failure {
                 write!(f, "no connection after {} ms", after.as_millis())
             }
             Self::TimeLimit(after) => write!(f, "not done after {} ms", after.as_millis()),
+            Self::Slow(least, span) => write!(
+                f,
+                "slower than {least} bytes a second for {} ms",
+                span.as_millis()
+            ),
             Self::Tls(what) => write!(f, "the handshake failed: {what}"),
             Self::Certificate(what) => {
                 write!(f, "the server's certificate is not trusted: {what}")

@@ -12,7 +12,7 @@ use lastbyte_quic::{
     stream::{Source, SourceError},
 };
 
-use crate::{Failure, Url, Version, follow::Follow};
+use crate::{Failure, Retry, Url, Version, follow::Follow};
 
 /// What is sent with a request.
 #[derive(Clone)]
@@ -76,10 +76,14 @@ pub struct Fetch {
     pub upload: Option<Upload>,
     /// Whether redirects are followed, and how. Default: no.
     pub follow: Option<Follow>,
+    /// Whether the cookies of the memory are sent, if it keeps any, before those in the fields. Default: yes.
+    pub sends_cookies: bool,
     /// Whether compressed content is asked for and decompressed (RFC 9110 §8.4). Default: no.
     pub is_decoded: bool,
     /// Whether a status of 400 or more is a failure at once, and its body not kept. Default: no.
     pub refuses_errors: bool,
+    /// Whether and when it is begun again, if it came to nothing. Default: no.
+    pub retry: Option<Retry>,
     /// From which byte on it is to come, as the rest is there already (RFC 9110 §14). Default: all.
     pub resume_from: Option<u64>,
     /// How large the body may be, in bytes. Default: without end.
@@ -97,8 +101,10 @@ impl Fetch {
             fields: Fields::new(),
             upload: None,
             follow: None,
+            sends_cookies: true,
             is_decoded: false,
             refuses_errors: false,
+            retry: None,
             resume_from: None,
             size_max: None,
         }

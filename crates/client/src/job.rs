@@ -3,13 +3,15 @@
 //! Owns what is the same for all versions of HTTP: redirects, resumption, decompression, refusals, and what the listener
 //! hears. Never: knows a connection.
 
+use core::time::Duration;
+
 use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::Time;
 
 use crate::{
-    Failure, Fetch, Head, Listener, Memory, Origin, Outcome, Scheme, Timing, Version,
-    base64::base64,
+    Failure, Fetch, Head, Listener, Memory, Origin, Outcome, Retry, Scheme, Timing, Version,
+    base64::basic,
     decode::{ACCEPTED, Decoder},
     follow,
 };
@@ -17,10 +19,23 @@ use crate::{
 /// How much of a redirect's own body is read, so that its connection can be used again.
 const IGNORED_MAX: u64 = 1 << 20;
 
+/// How many cookies are taken from one response, as curl has it.
+const SET_COOKIES_MAX: usize = 50;
+
 /// One fetch.
 pub(crate) struct Job {
     /// The request, which redirects change.
     pub(crate) fetch: Fetch,
+    /// The request as it was asked for, if it may be made anew.
+    original: Option<Box<Fetch>>,
+    /// When its first attempt began.
+    first_begin: Option<Time>,
+    /// How often it was begun again.
+    attempts: u32,
+    /// The pause before it is begun again.
+    pause: Option<Duration>,
+    /// How much had moved when its speed was looked at last, and when that was.
+    pub(crate) pace: Option<(Time, u64)>,
     /// Whom the first request went to.
     first: Origin,
     /// Which of the client's servers the request goes to.
@@ -61,6 +76,8 @@ pub(crate) enum Ending {
     Done,
     /// It goes on with another request.
     Again,
+    /// It is begun again after this pause.
+    Later(Duration),
 }
 
 /// All of them, and who hears of them.
@@ -73,6 +90,11 @@ pub(crate) struct Jobs<'a> {
 impl Job {
     fn new(fetch: Fetch) -> Self {
         Self {
+            original: fetch.retry.is_some().then(|| Box::new(fetch.clone())),
+            first_begin: None,
+            attempts: 0,
+            pause: None,
+            pace: None,
             first: fetch.url.origin().clone(),
             fetch,
             server: None,
@@ -81,6 +103,39 @@ impl Job {
             decoder: None,
             is_ignored: false,
         }
+    }
+
+    /// How long to wait before it is begun again; `None` if it is not to be.
+    fn next_pause(&self, now: Time, asked: Option<Duration>) -> Option<Duration> {
+        let first = self.original.as_ref()?;
+        if matches!(first.upload, Some(crate::Upload::Stream(_))) {
+            // It is read already.
+            return None;
+        }
+        let spent = self
+            .first_begin
+            .map_or(Duration::ZERO, |begin| now.since(begin));
+        first.retry?.pause(self.attempts, spent, asked)
+    }
+
+    /// How long to wait before it is begun again after a failure; `None` if it is not to be.
+    pub(crate) fn pause_after(&self, now: Time, failure: &Failure) -> Option<Duration> {
+        let retry = self.original.as_ref()?.retry?;
+        retry.heals(failure).then(|| self.next_pause(now, None))?
+    }
+
+    /// It is begun again, with its first request.
+    fn begin_again(&mut self) {
+        if let Some(first) = &self.original {
+            self.fetch = Fetch::clone(first);
+        }
+        self.attempts += 1;
+        self.outcome = Outcome {
+            retries: self.outcome.retries + 1,
+            ..Outcome::default()
+        };
+        self.server = None;
+        self.restart();
     }
 
     /// The request is made anew.
@@ -95,10 +150,12 @@ impl Job {
         self.decoder = None;
         self.is_ignored = false;
         self.next = None;
+        self.pause = None;
+        self.pace = None;
     }
 
     /// The request, as HTTP/2 and 3 have it.
-    pub(crate) fn request(&self) -> Request {
+    pub(crate) fn request(&self, memory: &Memory) -> Request {
         let fetch = &self.fetch;
         let authority = fetch.url.origin().authority();
         let host = fetch.fields.get("host");
@@ -107,22 +164,30 @@ impl Job {
             .unwrap_or(&authority);
         let scheme = fetch.url.origin().scheme.name();
         let mut request = Request::new(&fetch.method, scheme, authority, fetch.url.path());
-        add_fields(request.fields_mut(), fetch);
+        add_fields(request.fields_mut(), fetch, memory);
         request
     }
 }
 
 /// What was asked for, and what follows from the rest.
-fn add_fields(fields: &mut Fields, fetch: &Fetch) {
+fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
     let lacks = |name| fetch.fields.get(name).is_none();
     if let Some(credentials) = fetch.url.credentials()
         && lacks("authorization")
     {
-        let value = format!("Basic {}", base64(credentials.as_bytes()));
-        fields.push_sensitive("authorization", value);
+        fields.push_sensitive("authorization", basic(credentials));
+    }
+    let now = Clock::since_epoch();
+    let kept = memory.cookies_for(&fetch.url, now);
+    let kept = kept.filter(|_| fetch.sends_cookies);
+    if let Some(kept) = &kept {
+        // In one field: not every server takes several.
+        let said = fetch.fields.get("cookie").map(String::from_utf8_lossy);
+        let said = said.map(|said| format!("; {said}")).unwrap_or_default();
+        fields.push_sensitive("cookie", format!("{kept}{said}"));
     }
     for line in &fetch.fields {
-        if line.name == "host" {
+        if line.name == "host" || (line.name == "cookie" && kept.is_some()) {
             continue;
         }
         if line.is_sensitive || line.name == "authorization" {
@@ -182,6 +247,13 @@ impl<'a> Jobs<'a> {
             self.memory
                 .put_alternatives(origin, value, Clock::since_epoch());
         }
+        let cookies = head.response.fields().iter();
+        let cookies = cookies.filter(|line| line.name == "set-cookie");
+        for line in cookies.take(SET_COOKIES_MAX) {
+            let value = String::from_utf8_lossy(line.value);
+            let now = Clock::since_epoch();
+            self.memory.put_cookie(&it.fetch.url, &value, now);
+        }
         let location = head.response.fields().get("location");
         let redirects = it.outcome.redirects;
         let next = follow::next(&it.fetch, &it.first, status, location, redirects);
@@ -189,6 +261,15 @@ impl<'a> Jobs<'a> {
         it.next = next?;
         if it.next.is_some() {
             return Ok(());
+        }
+        if Retry::is_passing(status) {
+            let asked = head.text("retry-after");
+            let asked = asked.and_then(|text| text.trim().parse().ok());
+            it.pause = it.next_pause(now, asked.map(Duration::from_secs));
+            if it.pause.is_some() {
+                it.is_ignored = true;
+                return Ok(());
+            }
         }
         if it.fetch.refuses_errors && status >= 400 {
             return Err(Failure::Status(status).into());
@@ -259,12 +340,32 @@ impl<'a> Jobs<'a> {
             it.restart();
             return Ok(Ending::Again);
         }
+        if let Some(pause) = it.pause {
+            return Ok(Ending::Later(pause));
+        }
         let listener = &mut *self.listener;
         if let Some(mut decoder) = it.decoder.take() {
             decoder.finish(&mut |bytes| listener.on_body(job, bytes).map_err(Failure::Write))?;
         }
         listener.on_end(job).map_err(Failure::Write)?;
         Ok(Ending::Done)
+    }
+
+    /// It is begun again, after a pause.
+    pub(crate) fn again(&mut self, job: usize, pause: Duration) -> Result<(), Failure> {
+        let Some(it) = self.all.get_mut(job) else {
+            return Ok(());
+        };
+        let told = self.listener.on_again(job, pause, &it.outcome);
+        it.begin_again();
+        told.map_err(Failure::Write)
+    }
+
+    /// Its turn has come.
+    pub(crate) fn begin(&mut self, now: Time, job: usize) {
+        let it = &mut self.all[job];
+        it.first_begin.get_or_insert(now);
+        it.outcome.timing.begin = Some(now);
     }
 
     /// It is over, well or not.

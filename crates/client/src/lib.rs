@@ -11,11 +11,14 @@
 //! | [`Settings`], [`Memory`], [`SessionFile`] | what can be set, what is remembered, and how it outlives the process |
 //! | [`Trust`], [`Identity`] | whose certificates are believed, and our own |
 //! | [`AltSvc`] | where else origins are served |
-//! | `resolve` | names to addresses |
-//! | `job`, `follow`, `decode` | one fetch under way: redirects, resumption, decompression |
+//! | [`CookieJar`] | cookies |
+//! | [`Proxies`] | who is asked in place of servers |
+//! | `resolve`, `dns` | names to addresses, and to how they are served (HTTPS records) |
+//! | `job`, `follow`, `decode`, `retry` | one fetch under way: redirects, resumption, decompression, new attempts |
 //! | [`Client`] | the application on a worker: who is fetched when, over which connection |
 //! | `link`, `tcp` | one connection, and its requests: over QUIC, and over TCP |
-//! | `race`, `scout` | by which way a connection is made, and at which address nobody listens |
+//! | [`warmest`] | which of several idle connections a request goes to |
+//! | `ways`, `race`, `scout` | by which way a connection is made, and at which address nobody listens |
 //!
 //! # How it is run
 //!
@@ -34,8 +37,11 @@
 
 mod alt_svc;
 mod base64;
+mod calendar;
 mod client;
+mod cookies;
 mod decode;
+mod dns;
 mod failure;
 mod fetch;
 mod follow;
@@ -44,8 +50,10 @@ mod job;
 mod link;
 mod listener;
 mod mailbox;
+mod proxy;
 mod race;
 mod resolve;
+mod retry;
 mod run;
 mod scout;
 mod sessions;
@@ -54,18 +62,25 @@ mod tcp;
 mod trust;
 mod upload;
 mod url;
+mod warmth;
+mod ways;
 
 pub use alt_svc::{AltSvc, Alternative};
 pub use base64::base64;
 pub use client::Client;
+pub use cookies::CookieJar;
+pub use dns::Service;
 pub use failure::Failure;
 pub use fetch::{Fetch, Outcome, Stream, Timing, Upload};
 pub use follow::Follow;
 pub use head::{Head, Version};
 pub use listener::{Handshake, Listener, Transport};
-pub use resolve::{Answer, Family, Lookup, Override};
+pub use proxy::{Exceptions, Proxies, Proxy};
+pub use resolve::{Answer, Detour, Family, Lookup, Override, Services};
+pub use retry::Retry;
 pub use run::{Report, RunError, run};
 pub use sessions::SessionFile;
 pub use settings::{Memory, Settings, Versions};
 pub use trust::{Identity, Trust};
 pub use url::{Origin, Scheme, Url, UrlError};
+pub use warmth::{Warmth, warmest};

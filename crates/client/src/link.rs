@@ -45,6 +45,8 @@ pub(crate) struct Link {
     /// When it was begun, until a fetch has been charged for it.
     pub(crate) begin: Option<Time>,
     pub(crate) opened: Option<Time>,
+    /// When it last carried a request or the end of a response.
+    pub(crate) last_used: Time,
     /// Who answers.
     pub(crate) remote: Option<SocketAddr>,
     /// The server's own certificate, in DER, if it was shown.
@@ -73,6 +75,7 @@ impl Link {
             is_retired: false,
             begin: Some(now),
             opened: None,
+            last_used: now,
             remote: None,
             certificate: None,
         }

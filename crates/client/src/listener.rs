@@ -1,13 +1,15 @@
 //! Who hears of what happens, and takes the bodies.
 
-use core::net::SocketAddr;
+use core::{net::SocketAddr, time::Duration};
 use std::io;
 
 use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
 use lastbyte_wire::packet;
 
-use crate::{Head, Origin, Outcome, Version};
+#[cfg(doc)]
+use crate::Retry;
+use crate::{Head, Lookup, Origin, Outcome, Version};
 
 /// What carries a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub struct Handshake {
     pub version: Version,
     /// What carries it.
     pub transport: Transport,
+    /// What a proxy answered that was asked to connect to the server (RFC 9110 §9.3.6), if one was.
+    pub tunnel_status: Option<u16>,
     /// The version of TLS, as `TLS 1.3`; `None` in clear text.
     pub tls: Option<&'static str>,
     /// The cipher suite.
@@ -91,6 +95,17 @@ pub trait Listener {
         Ok(())
     }
 
+    /// A fetch is begun again after this pause ([`Retry`]): what was taken of it is to be forgotten. `outcome` is what came of it
+    /// so far.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be forgotten.
+    fn on_again(&mut self, fetch: usize, pause: Duration, outcome: &Outcome) -> io::Result<()> {
+        let _ = (fetch, pause, outcome);
+        Ok(())
+    }
+
     /// A fetch is over, well or not: the last that is heard of it.
     fn on_done(&mut self, fetch: usize, outcome: &Outcome) {
         let _ = (fetch, outcome);
@@ -99,6 +114,11 @@ pub trait Listener {
     /// A request is sent, for the first time or again.
     fn on_request(&mut self, fetch: usize, connection: usize, version: Version, request: &Request) {
         let _ = (fetch, connection, version, request);
+    }
+
+    /// It is known where an origin is.
+    fn on_resolved(&mut self, lookup: &Lookup) {
+        let _ = lookup;
     }
 
     /// A QUIC connection is begun.

@@ -12,7 +12,7 @@ use std::{
 use lastbyte_driver::Remote;
 use lastbyte_quic::Time;
 
-use crate::{Family, tcp};
+use crate::{Family, Service, tcp};
 
 /// Something that another thread says.
 pub(crate) enum Event {
@@ -20,9 +20,17 @@ pub(crate) enum Event {
     Resolved {
         /// The number of the server.
         server: usize,
+        /// The name that was asked for.
+        host: String,
         family: Family,
         at: Time,
         found: Result<Vec<IpAddr>, String>,
+    },
+    /// A DNS server has answered for an HTTPS record, or was not asked.
+    Services {
+        server: usize,
+        at: Time,
+        found: Option<Result<Vec<Service>, String>>,
     },
     /// Something happened to a connection over TCP.
     Tcp { connection: usize, what: tcp::Event },

@@ -1,22 +1,24 @@
-//! Names to addresses, by the system's resolver: A and AAAA at the same time, each in a thread of its own that is left
-//! behind if it takes too long.
+//! Names to addresses: A, AAAA and HTTPS records (RFC 9460) at the same time, each in a thread of its own that is left behind
+//! if it takes too long.
 //!
-//! Owns the question, and what is known so far (RFC 8305 §3). Never: waits. Of HTTPS records (RFC 9460) nothing is asked:
-//! the system's resolver cannot, and another one would not know what it knows, such as `hosts` and private networks.
+//! Owns the questions, and what is known so far (RFC 8305 §3). Never: waits. Addresses are the system's to know, with its
+//! `hosts` and private networks, unless a DNS server was named; HTTPS records it does not give, so DNS is asked for them.
 
 use core::{net::SocketAddr, time::Duration};
-use std::{net::IpAddr, sync::Arc, thread};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, thread};
 
 use lastbyte_driver::Clock;
 use lastbyte_quic::Time;
 
 use crate::{
-    Failure, Origin,
+    Failure, Origin, Service,
     mailbox::{Event, Mailbox},
 };
 
-/// How long the other family is waited for when one has answered (RFC 8305 §3).
+/// How long the other family is waited for when one has answered (RFC 8305 §3), and then the HTTPS record.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How many targets of an HTTPS record are resolved.
+const TARGETS_MAX: usize = 4;
 
 /// Which kinds of addresses are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,15 @@ pub enum Family {
 }
 
 impl Family {
+    /// What is asked for.
+    pub(crate) const fn parts(self) -> &'static [Self] {
+        match self {
+            Self::Any => &[Self::Ipv6, Self::Ipv4],
+            Self::Ipv4 => &[Self::Ipv4],
+            Self::Ipv6 => &[Self::Ipv6],
+        }
+    }
+
     fn has(self, address: &IpAddr) -> bool {
         match self {
             Self::Any => true,
@@ -57,6 +68,35 @@ impl Override {
     }
 }
 
+/// Where to connect in place of a host; it is called by its own name there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detour {
+    /// In place of whom: a name in lower case, or an IP address; `None` for all.
+    pub host: Option<String>,
+    /// On which port; `None` for all.
+    pub port: Option<u16>,
+    /// Where; `None` for where it is.
+    pub to_host: Option<String>,
+    /// On which port there; `None` for the same.
+    pub to_port: Option<u16>,
+}
+
+/// Where to connect for an origin.
+pub(crate) fn place(origin: &Origin, detours: &[Detour]) -> Origin {
+    let mut place = origin.clone();
+    let is_of = |it: &&Detour| {
+        it.host.as_ref().is_none_or(|host| *host == origin.host)
+            && it.port.is_none_or(|port| port == origin.port)
+    };
+    if let Some(detour) = detours.iter().find(is_of) {
+        if let Some(host) = &detour.to_host {
+            place.host.clone_from(host);
+        }
+        place.port = detour.to_port.unwrap_or(place.port);
+    }
+    place
+}
+
 /// What a resolver said of one kind of addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -64,6 +104,15 @@ pub struct Answer {
     pub at: Time,
     /// What was found, or why nothing was.
     pub found: Result<Vec<IpAddr>, String>,
+}
+
+/// What a DNS server said of an HTTPS record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Services {
+    /// When.
+    pub at: Time,
+    /// What was found, or why nothing was.
+    pub found: Result<Vec<Service>, String>,
 }
 
 /// How a name was resolved.
@@ -79,8 +128,12 @@ pub struct Lookup {
     pub a: Option<Answer>,
     /// IPv6 addresses.
     pub aaaa: Option<Answer>,
-    /// What can be connected to, in the order in which it is tried.
+    /// The HTTPS record; `None` if it was not asked for, or there was no answer.
+    pub https: Option<Services>,
+    /// Where the host is, in the order in which it is tried.
     pub addresses: Vec<SocketAddr>,
+    /// Where else it is served, by the targets of its HTTPS record, as far as they are resolved.
+    pub targets: BTreeMap<String, Vec<IpAddr>>,
 }
 
 /// What is known of a host's addresses.
@@ -88,8 +141,23 @@ pub struct Lookup {
 pub(crate) struct Resolution {
     pub(crate) lookup: Lookup,
     family: Family,
+    /// How many answers are to come for addresses of the host.
     asks: u32,
+    /// When enough addresses of the host were known.
+    settled: Option<Time>,
+    https: Https,
     timeout: Duration,
+}
+
+/// How far the question for the HTTPS record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Https {
+    /// It is not asked for, or all that it leads to is known.
+    Done(Option<Time>),
+    /// It is.
+    Asked,
+    /// Answers are to come for addresses of its targets, so many.
+    Targets(u32),
 }
 
 /// What a resolution has come to.
@@ -100,15 +168,23 @@ pub(crate) enum State {
     Failed(Failure),
 }
 
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    Addresses(Family),
+    Services,
+}
+
 impl Resolution {
-    /// Begins. What is known already is known at once.
+    /// Begins. What is known already is known at once. The HTTPS record is asked for if `has_services`.
     pub(crate) fn begin(
         now: Time,
         origin: &Origin,
         family: Family,
         overrides: &[Override],
         timeout: Duration,
-        ask: impl FnMut(Family),
+        has_services: bool,
+        mut ask: impl FnMut(Question),
     ) -> Self {
         let mut this = Self {
             lookup: Lookup {
@@ -117,10 +193,14 @@ impl Resolution {
                 end: None,
                 a: None,
                 aaaa: None,
+                https: None,
                 addresses: Vec::new(),
+                targets: BTreeMap::new(),
             },
             family,
             asks: 0,
+            settled: None,
+            https: Https::Done(None),
             timeout,
         };
         let said = overrides.iter().find(|said| said.is_of(origin));
@@ -129,26 +209,21 @@ impl Resolution {
             (None, Ok(address)) => Some(vec![address]),
             (None, Err(_)) => None,
         };
-        match known {
-            Some(known) => {
-                this.lookup.end = Some(now);
-                this.add(&known);
-            }
-            None => this.ask(ask),
+        if let Some(known) = known {
+            this.settled = Some(now);
+            this.lookup.end = Some(now);
+            this.add(&known);
+            return this;
+        }
+        for family in this.family.parts() {
+            this.asks += 1;
+            ask(Question::Addresses(*family));
+        }
+        if has_services {
+            this.https = Https::Asked;
+            ask(Question::Services);
         }
         this
-    }
-
-    fn ask(&mut self, mut ask: impl FnMut(Family)) {
-        let asked: &[Family] = match self.family {
-            Family::Any => &[Family::Ipv6, Family::Ipv4],
-            Family::Ipv4 => &[Family::Ipv4],
-            Family::Ipv6 => &[Family::Ipv6],
-        };
-        for family in asked {
-            self.asks += 1;
-            ask(*family);
-        }
     }
 
     fn add(&mut self, found: &[IpAddr]) {
@@ -159,17 +234,21 @@ impl Resolution {
         self.lookup.addresses = in_turn(all);
     }
 
-    /// A resolver has answered.
+    /// A resolver has answered for a name.
     pub(crate) fn on_answer(
         &mut self,
         at: Time,
+        host: &str,
         family: Family,
         found: Result<Vec<IpAddr>, String>,
     ) {
+        if host != self.lookup.origin.host {
+            self.on_target(at, host, found.unwrap_or_default());
+            return;
+        }
         self.asks = self.asks.saturating_sub(1);
-        let was_over = self.lookup.end.is_some();
         if let Ok(found) = &found {
-            if was_over {
+            if self.lookup.end.is_some() {
                 // What comes late goes behind what is being tried.
                 let port = self.lookup.origin.port;
                 let late = found.iter().map(|ip| SocketAddr::new(*ip, port));
@@ -187,9 +266,82 @@ impl Resolution {
             Family::Ipv6 => self.lookup.aaaa = answer,
             _ => self.lookup.a = answer,
         }
-        if self.asks == 0 && !was_over {
-            self.lookup.end = Some(at);
+        if self.asks == 0 {
+            self.settled.get_or_insert(at);
         }
+    }
+
+    /// The HTTPS record is known; `None` if DNS was not asked in the end. Returns whose addresses are to be asked for: what
+    /// comes too late to be heeded is kept, and leads nowhere.
+    pub(crate) fn on_services(
+        &mut self,
+        at: Time,
+        found: Option<Result<Vec<Service>, String>>,
+    ) -> Vec<String> {
+        self.https = Https::Done(Some(at));
+        let Some(found) = found else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = Vec::new();
+        if self.lookup.end.is_none() {
+            let services = found.iter().flatten();
+            for target in services.filter_map(|service| service.target.as_ref()) {
+                if names.len() < TARGETS_MAX && !names.contains(target) {
+                    names.push(target.clone());
+                }
+            }
+        }
+        self.lookup.https = Some(Services { at, found });
+        if !names.is_empty() {
+            let asks = names.len() * self.family.parts().len();
+            self.https = Https::Targets(asks as u32);
+        }
+        names
+    }
+
+    fn on_target(&mut self, at: Time, host: &str, found: Vec<IpAddr>) {
+        if let Https::Targets(asks) = &mut self.https {
+            *asks = asks.saturating_sub(1);
+            if *asks == 0 {
+                self.https = Https::Done(Some(at));
+            }
+        }
+        if self.lookup.end.is_none() {
+            let family = self.family;
+            let known = self.lookup.targets.entry(host.to_owned()).or_default();
+            known.extend(found.into_iter().filter(|address| family.has(address)));
+        }
+    }
+
+    /// Which addresses a service may be at: those of its host, or until they are known those that its record hints at (RFC
+    /// 9460 §7.3).
+    fn addresses_of(&self, service: &Service) -> Vec<IpAddr> {
+        let known: Vec<IpAddr> = match &service.target {
+            None => self.lookup.addresses.iter().map(SocketAddr::ip).collect(),
+            Some(target) => self.lookup.targets.get(target).cloned().unwrap_or_default(),
+        };
+        if known.is_empty() {
+            let hints = service.hints.iter().copied();
+            return hints.filter(|address| self.family.has(address)).collect();
+        }
+        known
+    }
+
+    /// Where the origin is served, as far as there is a record of it that leads anywhere; the first to be tried first.
+    pub(crate) fn endpoints(&self) -> Vec<(&Service, Vec<SocketAddr>)> {
+        let end = self.lookup.end;
+        let https = self.lookup.https.as_ref();
+        // What came late was gone on without.
+        let https = https.filter(|https| end.is_none_or(|end| https.at <= end));
+        let services = https.and_then(|https| https.found.as_ref().ok());
+        let services = services.into_iter().flatten();
+        let all = services.map(|service| {
+            let port = service.port.unwrap_or(self.lookup.origin.port);
+            let addresses = self.addresses_of(service);
+            let addresses = addresses.into_iter().map(|ip| SocketAddr::new(ip, port));
+            (service, in_turn(addresses))
+        });
+        all.filter(|(_, addresses)| !addresses.is_empty()).collect()
     }
 
     pub(crate) fn state(&mut self, now: Time) -> State {
@@ -199,23 +351,31 @@ impl Resolution {
             .filter(|answer| answer.found.as_ref().is_ok_and(|found| !found.is_empty()))
             .map(|answer| answer.at)
             .min();
-        if self.lookup.end.is_none()
+        if self.settled.is_none()
             && let Some(first) = first
         {
             if now < first + PATIENCE {
                 return State::Waits(first + PATIENCE);
             }
-            self.lookup.end = Some(now);
+            self.settled = Some(now);
         }
-        if self.lookup.end.is_none() {
+        let Some(settled) = self.settled else {
             let until = self.lookup.begin + self.timeout;
             return if now < until {
                 State::Waits(until)
             } else {
                 State::Failed(Failure::ConnectTimeout(self.timeout))
             };
+        };
+        if self.lookup.end.is_none() {
+            let until = settled + PATIENCE;
+            self.lookup.end = match self.https {
+                Https::Done(at) => Some(at.map_or(settled, |at| at.max(settled))),
+                _ if now < until => return State::Waits(until),
+                _ => Some(now),
+            };
         }
-        if self.lookup.addresses.is_empty() {
+        if self.lookup.addresses.is_empty() && self.endpoints().is_empty() {
             return State::Failed(self.failure());
         }
         State::Found
@@ -270,6 +430,7 @@ pub(crate) fn ask(
         let at = clock.now();
         mailbox.post(Event::Resolved {
             server,
+            host,
             family,
             at,
             found,

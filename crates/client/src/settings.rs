@@ -23,9 +23,10 @@ use lastbyte_quic::{
 use rustls::client::danger::ServerCertVerifier;
 
 use crate::{
-    Origin,
+    CookieJar, Origin, Url,
     alt_svc::AltSvc,
-    resolve::{Family, Override},
+    proxy::Proxies,
+    resolve::{Detour, Family, Override},
     sessions::Remembered,
     trust::{Identity, Trust, Verifier},
 };
@@ -103,12 +104,26 @@ pub struct Settings {
     pub family: Family,
     /// Where hosts are that the resolver need not be asked for. Default: none.
     pub overrides: Vec<Override>,
+    /// Who is asked in place of servers: over TCP alone, whatever the versions. Default: nobody.
+    pub proxies: Proxies,
+    /// Where to connect in place of hosts. Default: nowhere.
+    pub detours: Vec<Detour>,
+    /// DNS servers that are asked for names. Default: none, and the system is.
+    pub dns_servers: Vec<core::net::SocketAddr>,
+    /// Whether DNS is asked for HTTPS records (RFC 9460), where the versions are [`Versions::Any`]. Default: yes.
+    pub https_records: bool,
     /// How long it may take to resolve a name and to connect, all addresses together. Default: 10 s.
     pub connect_timeout: Duration,
     /// After how long without a handshake the next address is tried beside the last. Default: 250 ms (RFC 8305 §5).
     pub attempt_delay: Duration,
     /// How long a fetch may take. Default: for ever.
     pub time_limit: Option<Duration>,
+    /// A fetch of which less than so many bytes a second move, for so long, is ended. Default: none is.
+    pub speed_limit: Option<(u64, Duration)>,
+    /// Whether TLS 1.2 is spoken, over TCP. Default: yes.
+    pub tls12: bool,
+    /// Whether TLS 1.3 is spoken, without which there is no QUIC. Default: yes.
+    pub tls13: bool,
     /// How many fetches are under way at a time. Default: 100; at least 1.
     pub parallel: usize,
     /// Whether requests to one server go over an open connection to another, where both have the address and the certificate
@@ -153,9 +168,16 @@ impl Settings {
             early_data: false,
             family: Family::default(),
             overrides: Vec::new(),
+            proxies: Proxies::default(),
+            detours: Vec::new(),
+            dns_servers: Vec::new(),
+            https_records: true,
             connect_timeout: Duration::from_secs(10),
             attempt_delay: Duration::from_millis(250),
             time_limit: None,
+            speed_limit: None,
+            tls12: true,
+            tls13: true,
             parallel: 100,
             coalesces: true,
             connections_per_host: 6,
@@ -175,6 +197,7 @@ impl Settings {
             pins: self.pins.clone(),
             identity: self.identity.clone(),
             early_data: self.early_data,
+            versions: (self.tls12, self.tls13),
             key_log: self.key_log.as_ref().map(|it| Arc::as_ptr(it).addr()),
         };
         let mut kept = memory.crypto.lock().unwrap_or_else(PoisonError::into_inner);
@@ -232,8 +255,14 @@ impl Settings {
         config.alpn_protocols = vec![http3::ALPN.to_vec()];
         config.enable_early_data = self.early_data;
         // Over TCP, the library resumes sessions within a process; it can neither save them nor send 0-RTT for hyper.
-        let both = [&rustls::version::TLS13, &rustls::version::TLS12];
-        let tcp = Arc::new(build(Arc::new(plain), &both)?);
+        let versions: Vec<_> = [
+            self.tls13.then_some(&rustls::version::TLS13),
+            self.tls12.then_some(&rustls::version::TLS12),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let tcp = Arc::new(build(Arc::new(plain), &versions)?);
         let sessions = ClientSessions {
             store: Arc::clone(&memory.sessions),
             verifier: Arc::clone(&shared),
@@ -291,6 +320,7 @@ struct CryptoKey {
     pins: Vec<String>,
     identity: Option<Identity>,
     early_data: bool,
+    versions: (bool, bool),
     /// Where it is: such things cannot be compared.
     key_log: Option<usize>,
 }
@@ -311,6 +341,8 @@ pub struct Memory {
     sessions: Arc<dyn SessionStore>,
     servers: Arc<Mutex<BTreeMap<Origin, Remembered>>>,
     alternatives: Arc<Mutex<AltSvc>>,
+    /// None while they are not kept.
+    cookies: Arc<Mutex<Option<CookieJar>>>,
     crypto: Arc<Mutex<Option<Made>>>,
 }
 
@@ -322,6 +354,7 @@ impl Memory {
             sessions,
             servers: Arc::default(),
             alternatives: Arc::default(),
+            cookies: Arc::default(),
             crypto: Arc::default(),
         }
     }
@@ -355,6 +388,31 @@ impl Memory {
         let mut of = alternatives.of(origin, "h3", now);
         // Other hosts would have to be looked up, and speak for this one all the same.
         of.find(|it| it.host == origin.host).map(|it| it.port)
+    }
+
+    /// The cookies that are known; `None` if they are not kept.
+    #[must_use]
+    pub fn cookies(&self) -> Option<CookieJar> {
+        self.jar().clone()
+    }
+
+    /// Keeps cookies from here on, beginning with these: what servers set is sent to them again.
+    pub fn set_cookies(&self, cookies: CookieJar) {
+        *self.jar() = Some(cookies);
+    }
+
+    pub(crate) fn put_cookie(&self, url: &Url, value: &str, now: Duration) {
+        if let Some(jar) = &mut *self.jar() {
+            jar.put(url, value, now);
+        }
+    }
+
+    pub(crate) fn cookies_for(&self, url: &Url, now: Duration) -> Option<String> {
+        self.jar().as_ref()?.header(url, now)
+    }
+
+    fn jar(&self) -> MutexGuard<'_, Option<CookieJar>> {
+        self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn alt_svc(&self) -> MutexGuard<'_, AltSvc> {

@@ -52,15 +52,23 @@ impl Origin {
     /// As `:authority` has it (RFC 9114 §4.3.1): without the port where that is the scheme's own.
     #[must_use]
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') {
+        if self.port == self.scheme.port() {
+            self.bracketed()
+        } else {
+            self.with_port()
+        }
+    }
+
+    /// The same with the port, whatever it is, as tunnels are asked for (RFC 9112 §3.2.3).
+    pub(crate) fn with_port(&self) -> String {
+        format!("{}:{}", self.bracketed(), self.port)
+    }
+
+    fn bracketed(&self) -> String {
+        if self.host.contains(':') {
             format!("[{}]", self.host)
         } else {
             self.host.clone()
-        };
-        if self.port == self.scheme.port() {
-            host
-        } else {
-            format!("{host}:{}", self.port)
         }
     }
 }

@@ -62,7 +62,11 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// Writes a file as a whole, in place of what it was: whoever reads it sees the one or the other. Only its owner may read it.
+/// What is no file, such as a device, stays what it is.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if path.metadata().is_ok_and(|about| !about.is_file()) {
+        return write(path, bytes);
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);

@@ -5,12 +5,20 @@
     reason = "what a command reads and writes is files"
 )]
 
+#[path = "get/cookies.rs"]
+mod cookies;
 #[path = "get/curl.rs"]
 mod curl;
+#[path = "../../client/tests/suite/dns.rs"]
+mod dns;
 #[path = "get/documents.rs"]
 mod documents;
 #[path = "get/files.rs"]
 mod files;
+#[path = "get/proxies.rs"]
+mod proxies;
+#[path = "../../client/tests/suite/proxy.rs"]
+mod proxy;
 #[path = "../../client/tests/suite/raw.rs"]
 mod raw;
 #[path = "../../client/tests/suite/server.rs"]
@@ -31,6 +39,25 @@ use serde_json::Value;
 
 use self::server::{Server, body};
 
+/// A program, without what the environment would say to it.
+fn alone(program: &str) -> Command {
+    let mut command = Command::new(program);
+    for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+        command
+            .env_remove(name)
+            .env_remove(name.to_ascii_uppercase());
+    }
+    command.env_remove("SSLKEYLOGFILE");
+    command
+}
+
+/// The command, without what the environment would say to it.
+fn command() -> Command {
+    let mut command = alone(env!("CARGO_BIN_EXE_lastbyte"));
+    command.arg("get");
+    command
+}
+
 /// A folder of its own, with the server's certificate.
 struct Place {
     server: Server,
@@ -48,11 +75,10 @@ impl Place {
     }
 
     fn get(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-            .args(["get", "--cacert", "ca.pem"])
+        command()
+            .args(["--cacert", "ca.pem"])
             .args(arguments)
             .current_dir(&self.folder)
-            .env_remove("SSLKEYLOGFILE")
             .output()
             .expect("the binary runs")
     }
@@ -67,11 +93,8 @@ impl Place {
 }
 
 fn get(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .arg("get")
-        .args(arguments)
-        .output()
-        .expect("the binary runs")
+    let output = command().args(arguments).output();
+    output.expect("the binary runs")
 }
 
 fn stderr(output: &Output) -> String {
@@ -159,7 +182,7 @@ fn exit_codes_are_those_of_curl() {
     let one = place.url("1");
     let [close, reset, short, never, large] =
         ["close", "reset", "short", "never", "1000000"].map(|path| place.url(path));
-    let cases: [(&[&str], i32); 24] = [
+    let cases: [(&[&str], i32); 23] = [
         (&["https://127.0.0.1:1/"], 7),
         (&["https://no-such-name.invalid/"], 6),
         (&[&close], 18),
@@ -178,7 +201,6 @@ fn exit_codes_are_those_of_curl() {
         (&["--http3", "--http2", &one], 2),
         (&["-I", "-d", "x", &one], 2),
         (&["-u", "me", &one], 2),
-        (&["-b", "cookies.txt", &one], 2),
         (&["-r", "x", &one], 2),
         (&["-C", "-", &one], 2),
         (&["-w", "%{no_such}", &one], 2),
@@ -289,8 +311,8 @@ fn secrets_and_events_are_written_where_they_are_wanted() {
     let text = String::from_utf8_lossy(&events);
     assert!(text.contains("packet_sent"), "{text}");
     // From the environment, behind what is there.
-    let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .args(["get", "-k", "-o", "x", &place.url("9")])
+    let output = command()
+        .args(["-k", "-o", "x", &place.url("9")])
         .current_dir(&place.folder)
         .env("SSLKEYLOGFILE", "keys")
         .output()

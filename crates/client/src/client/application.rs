@@ -69,6 +69,7 @@ impl Application for Client<'_> {
         self.read_mailbox(now, endpoint);
         if self.next_tick <= now {
             self.next_tick = now + TICK;
+            self.end_slow(now, endpoint);
             if !self.jobs.listener.on_tick() {
                 self.interrupt(now);
                 self.end_late(now, endpoint, true);
@@ -94,6 +95,10 @@ impl Application for Client<'_> {
                 break;
             }
         }
+        deadline = deadline
+            .into_iter()
+            .chain(self.delayed.first().map(|(at, _)| *at))
+            .min();
         self.close_unneeded(now, endpoint);
         let is_over = self.active.is_empty() && self.next >= self.jobs.all.len();
         let mut is_done = false;
@@ -124,6 +129,7 @@ impl Client<'_> {
             match event {
                 Event::Resolved {
                     server,
+                    host,
                     family,
                     at,
                     found,
@@ -131,9 +137,10 @@ impl Client<'_> {
                     if let Some(server) = self.servers.all.get_mut(server)
                         && let Some(resolution) = &mut server.resolution
                     {
-                        resolution.on_answer(at, family, found);
+                        resolution.on_answer(at, &host, family, found);
                     }
                 }
+                Event::Services { server, at, found } => self.on_services(at, server, found),
                 Event::Tcp { connection, what } => self.on_tcp_event(now, connection, what),
                 Event::Readable => {
                     for handle in self.links.keys().copied().collect::<Vec<_>>() {

@@ -25,6 +25,7 @@ pub(super) fn handshake(quic: &Connection) -> Handshake {
         remote: quic.network().remote,
         version: Version::Http3,
         transport: Transport::Quic(quic.version()),
+        tunnel_status: None,
         tls: Some("TLS 1.3"),
         cipher_suite: session.cipher_suite(),
         is_resumed: session.is_resumed() == Some(true),
@@ -217,6 +218,7 @@ impl Client<'_> {
         if link.stopped.iter().any(|(stopped, _)| *stopped == stream) {
             return;
         }
+        link.last_used = now;
         if let Some(job) = link.streams.remove(&stream) {
             link.pumps.remove(&stream);
             self.on_response_end(now, job);

@@ -1,11 +1,14 @@
 //! The life of a fetch: its turn, its retries, its end.
 
+use core::time::Duration;
+
 use lastbyte_quic::Time;
 
 use super::Client;
 use crate::{
     Failure,
     job::{Ending, Stop},
+    settings::Versions,
 };
 
 impl Client<'_> {
@@ -16,11 +19,37 @@ impl Client<'_> {
             let job = self.next;
             self.next += 1;
             self.active.insert(job);
-            self.jobs.all[job].outcome.timing.begin = Some(now);
-            if let Some(limit) = self.settings.time_limit {
-                self.next_limit.get_or_insert(now + limit);
+            self.begin(now, job);
+        }
+        while let Some((at, job)) = self.delayed.first().copied()
+            && at <= now
+        {
+            self.delayed.pop_first();
+            if self.active.contains(&job) {
+                self.begin(now, job);
             }
-            self.enqueue(now, job);
+        }
+    }
+
+    fn begin(&mut self, now: Time, job: usize) {
+        self.jobs.begin(now, job);
+        if let Some(limit) = self.settings.time_limit {
+            self.next_limit.get_or_insert(now + limit);
+        }
+        self.enqueue(now, job);
+    }
+
+    /// A fetch is begun again after a pause.
+    fn delay(&mut self, now: Time, job: usize, pause: Duration) {
+        if let Some(server) = self.jobs.all[job].server {
+            // A name that was not found is looked up again.
+            self.servers.all[server].forget_failure();
+        }
+        match self.jobs.again(job, pause) {
+            Ok(()) => {
+                self.delayed.insert((now + pause, job));
+            }
+            Err(failure) => self.finish(now, job, Some(failure)),
         }
     }
 
@@ -33,13 +62,33 @@ impl Client<'_> {
             self.end(now, job, Some(Failure::Scheme(what)));
             return;
         }
+        if versions == Versions::Http3
+            && let Some(proxy) = self.settings.proxies.of(origin)
+        {
+            let what = format!(
+                "HTTP/3 does not go through the proxy {proxy:?}; leave out one of them, or name `{}` as an exception",
+                origin.host
+            );
+            self.end(now, job, Some(Failure::Scheme(what)));
+            return;
+        }
         let server = self.servers.number(origin);
         self.jobs.all[job].server = Some(server);
         self.servers.all[server].waiting.push_back(job);
     }
 
-    /// A fetch is over.
+    /// A fetch is over, or begun again if that may help.
     pub(super) fn end(&mut self, now: Time, job: usize, failure: Option<Failure>) {
+        let pause = failure
+            .as_ref()
+            .and_then(|failure| self.jobs.all[job].pause_after(now, failure));
+        match pause {
+            Some(pause) if self.active.contains(&job) => self.delay(now, job, pause),
+            _ => self.finish(now, job, failure),
+        }
+    }
+
+    fn finish(&mut self, now: Time, job: usize, failure: Option<Failure>) {
         if self.active.remove(&job) {
             self.jobs.close(now, job, failure);
         }
@@ -50,7 +99,8 @@ impl Client<'_> {
         match self.jobs.end(now, job) {
             Ok(Ending::Done) => self.end(now, job, None),
             Ok(Ending::Again) if self.active.contains(&job) => self.enqueue(now, job),
-            Ok(Ending::Again) => {}
+            Ok(Ending::Later(pause)) if self.active.contains(&job) => self.delay(now, job, pause),
+            Ok(Ending::Again | Ending::Later(_)) => {}
             Err(failure) => self.end(now, job, Some(failure)),
         }
     }

@@ -27,11 +27,49 @@ impl Client<'_> {
                 Some(limit) if !is_interrupted => Failure::TimeLimit(limit),
                 _ => Failure::Interrupted,
             };
-            self.end(now, job, Some(failure));
             self.give_up(now, job, endpoint);
+            self.end(now, job, Some(failure));
         }
         let begins = self.active.iter().filter_map(|job| begin(self, *job));
         self.next_limit = begins.min().zip(limit).map(|(begin, limit)| begin + limit);
+    }
+
+    /// Ends the fetches of which too little moves.
+    pub(super) fn end_slow(&mut self, now: Time, endpoint: &mut Endpoint) {
+        let Some((least, span)) = self.settings.speed_limit else {
+            return;
+        };
+        self.note_sent();
+        let mut slow = Vec::new();
+        for job in &self.active {
+            let it = &mut self.jobs.all[*job];
+            let outcome = &it.outcome;
+            // Of an upload over QUIC, how far it is, is not told before there is an answer.
+            let is_over_tcp = outcome
+                .connection
+                .is_some_and(|it| self.streams.all.contains_key(&it));
+            let is_counted = is_over_tcp || it.fetch.upload.is_none() || outcome.status.is_some();
+            if outcome.timing.request.is_none() || !is_counted {
+                it.pace = None;
+                continue;
+            }
+            let moved = outcome.received + outcome.sent;
+            let (since, before) = *it.pace.get_or_insert((now, moved));
+            if now.since(since) < span {
+                continue;
+            }
+            // What it takes in the time that it took.
+            let wanted = least as f64 * now.since(since).as_secs_f64();
+            if (moved.saturating_sub(before) as f64) < wanted {
+                slow.push(*job);
+            } else {
+                it.pace = Some((now, moved));
+            }
+        }
+        for job in slow {
+            self.give_up(now, job, endpoint);
+            self.end(now, job, Some(Failure::Slow(least, span)));
+        }
     }
 
     /// Tells the server that a fetch is of no interest any more.

@@ -54,6 +54,8 @@ pub struct Client<'a> {
     next: usize,
     /// Those under way.
     active: BTreeSet<usize>,
+    /// Those that are begun again, and when.
+    delayed: BTreeSet<(Time, usize)>,
     servers: Servers,
     /// Connections over QUIC.
     links: BTreeMap<Handle, Link>,
@@ -103,6 +105,7 @@ impl<'a> Client<'a> {
             jobs: Jobs::new(fetches, parts.listener, parts.memory),
             next: 0,
             active: BTreeSet::new(),
+            delayed: BTreeSet::new(),
             servers: Servers::default(),
             links: BTreeMap::new(),
             streams: Streams::default(),

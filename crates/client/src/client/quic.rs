@@ -40,7 +40,7 @@ impl Client<'_> {
             if is_early && !(quic.is_zero_rtt() && it.fetch.is_safe()) {
                 return;
             }
-            let request = it.request();
+            let request = it.request(self.memory);
             let (body, reader) = match &it.fetch.upload {
                 None => (Body::Empty, None),
                 Some(Upload::Source(source)) => {
@@ -54,6 +54,7 @@ impl Client<'_> {
                 Ok(stream) => {
                     link.queue.pop_front();
                     link.streams.insert(stream, job);
+                    link.last_used = now;
                     let outcome = &mut it.outcome;
                     outcome.connection = Some(link.number);
                     outcome.is_early = is_early;

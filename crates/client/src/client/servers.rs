@@ -9,14 +9,20 @@ use std::{
 use lastbyte_driver::Clock;
 use lastbyte_quic::{
     Time,
+    connection::Connection,
     endpoint::{Endpoint, Handle},
 };
 
 use super::Client;
 use crate::{
-    Failure, Lookup, Origin, Scheme,
+    Failure, Lookup, Origin, Scheme, Service, Warmth,
+    dns::{self, Asker},
+    link::Link,
     race::Race,
-    resolve::{self, Resolution, State},
+    resolve::{self, Family, Question, Resolution, State},
+    settings::Versions,
+    warmest,
+    ways::{Known, Ways},
 };
 
 /// All that are asked for anything.
@@ -45,6 +51,39 @@ pub(super) struct Server {
     pub(super) is_misdirected: bool,
     /// Whether a fetch was told how long the lookup took.
     pub(super) is_lookup_charged: bool,
+    /// Whether the listener was told what the lookup found.
+    is_lookup_told: bool,
+    /// Where it is tried over TCP.
+    pub(super) tcp_addresses: Vec<SocketAddr>,
+}
+
+/// Who is asked for names.
+struct Asking {
+    dns: Asker,
+}
+
+impl Asking {
+    /// For addresses: the DNS servers that were named, or else the system.
+    fn ask(&self, host: &str, family: Family) {
+        let dns = &self.dns;
+        if dns.servers.is_empty() {
+            let mailbox = Arc::clone(&dns.mailbox);
+            resolve::ask(dns.number, host.to_owned(), family, dns.clock, mailbox);
+        } else {
+            dns.ask_addresses(host, family);
+        }
+    }
+}
+
+impl Server {
+    /// A name that was not found is looked up again, if it is wanted again.
+    pub(super) fn forget_failure(&mut self) {
+        let found = self.resolution.as_ref();
+        if found.is_some_and(|found| found.lookup.addresses.is_empty()) {
+            self.resolution = None;
+            self.is_lookup_charged = false;
+        }
+    }
 }
 
 impl Servers {
@@ -66,6 +105,8 @@ impl Servers {
             streams_max: None,
             is_misdirected: false,
             is_lookup_charged: false,
+            is_lookup_told: false,
+            tcp_addresses: Vec::new(),
         });
         number
     }
@@ -121,13 +162,13 @@ impl Client<'_> {
         race.deadline().into_iter().chain([timeout]).min()
     }
 
-    /// A connection to another server that can carry requests to this one; of several, the one with the warmest window: what
-    /// comes back arrives sooner over a path that is known.
+    /// A connection to another server that can carry requests to this one; of several, the warmest.
     fn find_shared(&self, number: usize, endpoint: &Endpoint) -> Option<Handle> {
         let server = &self.servers.all[number];
         let is_wanted = self.settings.coalesces
             && self.settings.versions.has_quic()
             && server.origin.scheme == Scheme::Https
+            && self.settings.proxies.of(&server.origin).is_none()
             && !server.is_misdirected;
         if !is_wanted {
             return None;
@@ -136,12 +177,21 @@ impl Client<'_> {
         let host = &server.origin.host;
         let fitting = self.links.iter();
         let fitting = fitting.filter(|(_, link)| link.is_for(host, addresses));
-        // The server's window is not seen from here; what it has sent has opened it.
-        let warmest = fitting.max_by_key(|(handle, _)| {
-            let quic = endpoint.peek(**handle);
-            quic.map_or(0, |quic| quic.statistics().bytes_received)
+        let is_upload = server.waiting.front().is_some_and(|job| {
+            let upload = self.jobs.all[*job].fetch.upload.as_ref();
+            upload.is_some_and(|upload| !upload.is_empty())
         });
-        warmest.map(|(handle, _)| *handle)
+        let warmth = |link: &Link, quic: &Connection| Warmth {
+            window_left: quic.recovery().window_left(),
+            received: quic.statistics().bytes_received,
+            rtt: Some(quic.recovery().rtt().smoothed()),
+            last_used: link.last_used,
+        };
+        let fitting = fitting.filter_map(|(handle, link)| {
+            let quic = endpoint.peek(*handle)?;
+            Some((*handle, warmth(link, quic)))
+        });
+        warmest(fitting, is_upload)
     }
 
     /// Fetches whose connection takes no more of them wait for another, to their own server.
@@ -166,26 +216,51 @@ impl Client<'_> {
 
     /// Returns until when the addresses are to be waited for, if they are not known.
     fn resolve(&mut self, now: Time, number: usize) -> Option<Time> {
+        let settings = self.settings;
+        let asker = self.asker(number);
         let server = &mut self.servers.all[number];
+        let proxy = settings.proxies.of(&server.origin);
+        let place = match proxy {
+            Some(proxy) => Origin {
+                scheme: Scheme::Http,
+                host: proxy.host.clone(),
+                port: proxy.port,
+            },
+            None => resolve::place(&server.origin, &settings.detours),
+        };
+        let has_services = settings.https_records
+            && settings.versions == Versions::Any
+            && place == server.origin
+            && place.scheme == Scheme::Https
+            && dns::has_services(&place, !settings.dns_servers.is_empty());
         let resolution = server.resolution.get_or_insert_with(|| {
-            let host = server.origin.host.clone();
-            let clock: Clock = self.clock;
-            let mailbox = &self.mailbox;
             Resolution::begin(
                 now,
-                &server.origin,
-                self.settings.family,
-                &self.settings.overrides,
-                self.settings.connect_timeout,
-                |family| {
-                    resolve::ask(number, host.clone(), family, clock, Arc::clone(mailbox));
+                &place,
+                settings.family,
+                &settings.overrides,
+                settings.connect_timeout,
+                has_services,
+                |question| match question {
+                    Question::Addresses(family) => asker.ask(&place.host, family),
+                    Question::Services => asker.dns.ask_services(&place),
                 },
             )
         });
         match resolution.state(now) {
             State::Waits(until) => Some(until),
-            State::Found => None,
+            State::Found => {
+                if !server.is_lookup_told {
+                    server.is_lookup_told = true;
+                    self.jobs.listener.on_resolved(&resolution.lookup);
+                }
+                None
+            }
             State::Failed(failure) => {
+                let failure = match failure {
+                    Failure::Resolve(what) if proxy.is_some() => Failure::ResolveProxy(what),
+                    failure => failure,
+                };
                 for job in core::mem::take(&mut server.waiting) {
                     self.end(now, job, Some(failure.again()));
                 }
@@ -194,25 +269,61 @@ impl Client<'_> {
         }
     }
 
+    fn asker(&self, number: usize) -> Asking {
+        Asking {
+            dns: Asker {
+                number,
+                servers: self.settings.dns_servers.clone(),
+                timeout: self.settings.connect_timeout,
+                clock: self.clock,
+                mailbox: Arc::clone(&self.mailbox),
+            },
+        }
+    }
+
+    /// The HTTPS record of a server is known, or will not be. Where it leads elsewhere, it is asked where that is.
+    pub(super) fn on_services(
+        &mut self,
+        at: Time,
+        number: usize,
+        found: Option<Result<Vec<Service>, String>>,
+    ) {
+        let asking = self.asker(number);
+        let Some(server) = self.servers.all.get_mut(number) else {
+            return;
+        };
+        let Some(resolution) = &mut server.resolution else {
+            return;
+        };
+        for name in resolution.on_services(at, found) {
+            for family in self.settings.family.parts() {
+                asking.ask(&name, *family);
+            }
+        }
+    }
+
     fn begin_race(&mut self, now: Time, number: usize) {
         let server = &mut self.servers.all[number];
         let origin = &server.origin;
-        let found = server.resolution.as_ref();
-        let found = found.map_or(&[][..], |found| &found.lookup.addresses);
         let versions = self.settings.versions;
-        let has_quic = versions.has_quic() && origin.scheme == Scheme::Https;
-        let mut addresses: Vec<SocketAddr> = Vec::new();
-        if has_quic {
-            let port = self.memory.alternative_port(origin, Clock::since_epoch());
-            let port = port.unwrap_or(origin.port);
-            addresses.extend(found.iter().map(|at| SocketAddr::new(at.ip(), port)));
-            // What answered last is asked first.
-            let best = self.memory.remote(origin);
-            if let Some(place) = addresses.iter().position(|at| Some(*at) == best) {
-                let best = addresses.remove(place);
-                addresses.insert(0, best);
-            }
+        let has_quic = versions.has_quic()
+            && self.settings.tls13
+            && origin.scheme == Scheme::Https
+            && self.settings.proxies.of(origin).is_none();
+        let mut ways = Ways::default();
+        if let Some(found) = &server.resolution {
+            let known = Known {
+                addresses: &found.lookup.addresses,
+                endpoints: &found.endpoints(),
+                alternative: self.memory.alternative_port(origin, Clock::since_epoch()),
+                best: self.memory.remote(origin),
+            };
+            ways = Ways::new(&known);
         }
+        if !has_quic {
+            ways.quic.clear();
+        }
+        server.tcp_addresses = ways.tcp;
         let tcp_at = versions.has_tcp().then(|| {
             if has_quic {
                 now + self.settings.head_start
@@ -220,7 +331,7 @@ impl Client<'_> {
                 now
             }
         });
-        server.race = Some(Race::new(now, addresses.into_iter(), tcp_at));
+        server.race = Some(Race::new(now, ways.quic.into_iter(), tcp_at));
     }
 
     fn run_race(&mut self, now: Time, number: usize, endpoint: &mut Endpoint) {

@@ -16,11 +16,12 @@ use tokio::{
 
 use super::Client;
 use crate::{
-    Failure, Head, Scheme, Upload, Version,
+    Failure, Head, Scheme, Upload, Version, Warmth,
+    base64::basic,
     job::Stop,
     settings::Versions,
-    tcp::{Ask, Broken, Content, Event, Plan, Tcp, WINDOW_LEN},
-    upload,
+    tcp::{Ask, Broken, Content, Event, Plan, Tcp, Via, WINDOW_LEN},
+    upload, warmest,
 };
 
 /// All connections over TCP, and the thread that they live in, once there is one.
@@ -44,6 +45,8 @@ pub(super) struct Stream {
     begin: Option<Time>,
     connected: Option<Time>,
     opened: Option<Time>,
+    /// When it last carried a request or the end of a response.
+    last_used: Time,
 }
 
 /// A request under way.
@@ -89,9 +92,15 @@ impl Client<'_> {
         };
         let connection = self.connections;
         self.connections += 1;
-        let found = server.resolution.as_ref();
-        let addresses = found.map_or_else(Vec::new, |found| found.lookup.addresses.clone());
+        let addresses = server.tcp_addresses.clone();
         let versions = self.settings.versions;
+        let proxies = &self.settings.proxies;
+        let via = proxies.of(&server.origin).map(|proxy| Via {
+            authorization: proxy.credentials.as_deref().map(basic),
+            tunnel: proxies
+                .tunnels(&server.origin)
+                .then(|| server.origin.with_port()),
+        });
         let listener = &mut *self.jobs.listener;
         listener.on_dialing(connection, &server.origin, &addresses);
         let (asks, task) = thread.connect(Plan {
@@ -102,6 +111,7 @@ impl Client<'_> {
             host: server.origin.host.clone(),
             tls: (server.origin.scheme == Scheme::Https).then(|| self.crypto.tcp(versions)),
             is_http2: versions == Versions::Http2Only,
+            via,
         });
         let stream = Stream {
             server: number,
@@ -113,6 +123,7 @@ impl Client<'_> {
             begin: Some(now),
             connected: None,
             opened: None,
+            last_used: now,
         };
         self.streams.all.insert(connection, stream);
         Ok(connection)
@@ -131,24 +142,18 @@ impl Client<'_> {
 
     /// Sends the requests that wait for a server, where there is room, and makes room.
     pub(super) fn launch_over_tcp(&mut self, now: Time, number: usize) {
-        let connections: Vec<usize> = self.servers.all[number].streams.iter().copied().collect();
-        for connection in connections {
-            while let Some(stream) = self.streams.all.get(&connection) {
-                let is_free = stream.version == Some(Version::Http2) || stream.exchanges.is_empty();
-                if !is_free {
-                    break;
-                }
-                if stream.asks.is_closed() {
-                    // It is over. What it still has to say, responses that came to their end among it, is on its way.
-                    self.servers.all[number].streams.remove(&connection);
-                    break;
-                }
-                let Some(job) = self.servers.all[number].waiting.pop_front() else {
-                    return;
-                };
-                if self.active.contains(&job) {
-                    self.ask(now, connection, job);
-                }
+        let (servers, all) = (&mut self.servers.all, &self.streams.all);
+        // What one that is over still has to say, responses that came to their end among it, is on its way.
+        servers[number].streams.retain(|connection| {
+            let stream = all.get(connection);
+            stream.is_none_or(|stream| !stream.asks.is_closed())
+        });
+        while let Some(connection) = self.find_free(number) {
+            let Some(job) = self.servers.all[number].waiting.pop_front() else {
+                return;
+            };
+            if self.active.contains(&job) {
+                self.ask(now, connection, job);
             }
         }
         // A connection for each that still waits, as far as that is permitted.
@@ -175,11 +180,29 @@ impl Client<'_> {
         }
     }
 
+    /// A connection that takes a request at once; of several, the warmest.
+    fn find_free(&self, number: usize) -> Option<usize> {
+        let open = self.servers.all[number].streams.iter();
+        let free = open.filter_map(|connection| {
+            let stream = self.streams.all.get(connection)?;
+            let is_free = stream.version == Some(Version::Http2) || stream.exchanges.is_empty();
+            let warmth = Warmth {
+                window_left: 0,
+                received: 0,
+                rtt: None,
+                last_used: stream.last_used,
+            };
+            is_free.then_some((*connection, warmth))
+        });
+        warmest(free, false)
+    }
+
     /// Sends one request.
     fn ask(&mut self, now: Time, connection: usize, job: usize) {
         let Some(stream) = self.streams.all.get_mut(&connection) else {
             return;
         };
+        stream.last_used = now;
         let it = &mut self.jobs.all[job];
         let content = match &it.fetch.upload {
             None => Content::Empty,
@@ -192,7 +215,7 @@ impl Client<'_> {
                 Content::Stream(upload::read(reader, Arc::clone(&self.mailbox)))
             }
         };
-        let request = it.request();
+        let request = it.request(self.memory);
         let (cancel, cancelled) = oneshot::channel();
         let window = Arc::new(Semaphore::new(WINDOW_LEN));
         let sent = Arc::new(AtomicU64::new(0));
@@ -235,6 +258,19 @@ impl Client<'_> {
             self.servers.all[server].streams.remove(&connection);
             let why = "the server closed the connection".to_owned();
             self.retry_or_end(now, job, true, Failure::Response(why));
+        }
+    }
+
+    /// Fetches know how much of them was sent by now.
+    pub(super) fn note_sent(&mut self) {
+        for exchange in self
+            .streams
+            .all
+            .values()
+            .flat_map(|stream| stream.exchanges.values())
+        {
+            let sent = exchange.sent.load(Ordering::Relaxed);
+            self.jobs.all[exchange.job].outcome.sent = sent;
         }
     }
 
@@ -310,6 +346,7 @@ impl Client<'_> {
             }
             Event::End { exchange, at } => {
                 stream.has_served = true;
+                stream.last_used = at;
                 if let Some(job) = self.take_exchange(connection, exchange) {
                     self.on_response_end(at, job);
                 }

@@ -34,8 +34,11 @@ fn at(millis: u64) -> Time {
 fn begin(host: &str, family: Family, said: &[Override]) -> (Resolution, Vec<Family>) {
     let mut asked = Vec::new();
     let second = Duration::from_secs(1);
-    let resolution = Resolution::begin(at(0), &origin(host), family, said, second, |family| {
-        asked.push(family);
+    let origin = origin(host);
+    let resolution = Resolution::begin(at(0), &origin, family, said, second, false, |what| {
+        if let Question::Addresses(family) = what {
+            asked.push(family);
+        }
     });
     (resolution, asked)
 }
@@ -74,24 +77,24 @@ fn rfc8305_3_one_family_is_not_held_up_by_the_other() {
     let ip = |text: &str| Ok(vec![address(text).ip()]);
     let (mut one, _) = begin("a", Family::Any, &[]);
     assert!(matches!(one.state(at(10)), State::Waits(until) if until == at(1000)));
-    one.on_answer(at(20), Family::Ipv4, ip("1.0.0.1:0"));
+    one.on_answer(at(20), "a", Family::Ipv4, ip("1.0.0.1:0"));
     assert!(matches!(one.state(at(20)), State::Waits(until) if until == at(70)));
     assert!(matches!(one.state(at(70)), State::Found));
-    one.on_answer(at(80), Family::Ipv6, ip("[::1]:0"));
+    one.on_answer(at(80), "a", Family::Ipv6, ip("[::1]:0"));
     let expected = [address("1.0.0.1:4433"), address("[::1]:4433")];
     assert_eq!(one.lookup.addresses, expected);
     assert_eq!(one.lookup.end, Some(at(70)));
     assert_eq!(one.lookup.aaaa.map(|answer| answer.at), Some(at(80)));
 
     let (mut both, _) = begin("a", Family::Any, &[]);
-    both.on_answer(at(20), Family::Ipv4, Err("none".to_owned()));
+    both.on_answer(at(20), "a", Family::Ipv4, Err("none".to_owned()));
     assert!(matches!(both.state(at(300)), State::Waits(_)));
-    both.on_answer(at(301), Family::Ipv6, ip("[::1]:0"));
+    both.on_answer(at(301), "a", Family::Ipv6, ip("[::1]:0"));
     assert!(matches!(both.state(at(301)), State::Found));
 
     let (mut none, _) = begin("a", Family::Any, &[]);
-    none.on_answer(at(20), Family::Ipv4, Err("none".to_owned()));
-    none.on_answer(at(21), Family::Ipv6, Ok(Vec::new()));
+    none.on_answer(at(20), "a", Family::Ipv4, Err("none".to_owned()));
+    none.on_answer(at(21), "a", Family::Ipv6, Ok(Vec::new()));
     assert!(matches!(
         none.state(at(21)),
         State::Failed(Failure::Resolve(_))
@@ -99,4 +102,142 @@ fn rfc8305_3_one_family_is_not_held_up_by_the_other() {
     let (mut silent, _) = begin("a", Family::Any, &[]);
     let late = silent.state(at(1000));
     assert!(matches!(late, State::Failed(Failure::ConnectTimeout(_))));
+}
+
+/// A name whose HTTPS record is asked for, with addresses at 20 ms.
+fn with_services() -> Resolution {
+    let mut asked = Vec::new();
+    let second = Duration::from_secs(1);
+    let mut this = Resolution::begin(at(0), &origin("a"), Family::Any, &[], second, true, |it| {
+        asked.push(it);
+    });
+    assert_eq!(asked.last(), Some(&Question::Services));
+    this.on_answer(at(10), "a", Family::Ipv6, Ok(Vec::new()));
+    this.on_answer(
+        at(20),
+        "a",
+        Family::Ipv4,
+        Ok(vec![address("1.0.0.1:0").ip()]),
+    );
+    this
+}
+
+fn service(target: Option<&str>) -> Service {
+    Service {
+        priority: 1,
+        target: target.map(str::to_owned),
+        port: Some(8443),
+        alpn: vec!["h3".to_owned()],
+        hints: vec![address("9.0.0.1:0").ip()],
+    }
+}
+
+fn served(this: &Resolution) -> Vec<SocketAddr> {
+    let all = this.endpoints().into_iter();
+    all.flat_map(|(_, addresses)| addresses).collect()
+}
+
+#[test]
+fn an_https_record_is_waited_for_but_not_for_long() {
+    let mut late = with_services();
+    assert!(matches!(late.state(at(20)), State::Waits(until) if until == at(70)));
+    assert!(matches!(late.state(at(70)), State::Found));
+    assert_eq!(
+        late.on_services(at(71), Some(Ok(vec![service(Some("b"))]))),
+        [""; 0]
+    );
+    assert_eq!((served(&late), late.lookup.end), (Vec::new(), Some(at(70))));
+    assert!(late.lookup.https.is_some(), "that it came is told");
+
+    let mut good = with_services();
+    assert_eq!(
+        good.on_services(at(30), Some(Ok(vec![service(None)]))),
+        [""; 0]
+    );
+    assert!(matches!(good.state(at(31)), State::Found));
+    assert_eq!(good.lookup.end, Some(at(30)));
+    assert_eq!(served(&good), [address("1.0.0.1:8443")]);
+
+    for nothing in [None, Some(Err("refused".to_owned())), Some(Ok(Vec::new()))] {
+        let mut none = with_services();
+        none.on_services(at(5), nothing);
+        assert!(matches!(none.state(at(21)), State::Found));
+        assert_eq!((served(&none), none.lookup.end), (Vec::new(), Some(at(20))));
+    }
+}
+
+/// RFC 9460 §7.3: what is known of a target's addresses goes before what is hinted at.
+#[test]
+fn rfc9460_7_3_hints_are_for_targets_that_are_not_known() {
+    let mut slow = with_services();
+    assert_eq!(
+        slow.on_services(at(30), Some(Ok(vec![service(Some("b"))]))),
+        ["b"]
+    );
+    assert!(matches!(slow.state(at(31)), State::Waits(until) if until == at(70)));
+    assert!(matches!(slow.state(at(70)), State::Found));
+    assert_eq!(served(&slow), [address("9.0.0.1:8443")]);
+
+    let mut known = with_services();
+    known.on_services(at(30), Some(Ok(vec![service(Some("b"))])));
+    known.on_answer(
+        at(35),
+        "b",
+        Family::Ipv4,
+        Ok(vec![address("2.0.0.1:0").ip()]),
+    );
+    known.on_answer(at(36), "b", Family::Ipv6, Err("none".to_owned()));
+    assert!(matches!(known.state(at(36)), State::Found));
+    assert_eq!(served(&known), [address("2.0.0.1:8443")]);
+    assert_eq!(
+        known.lookup.addresses,
+        [address("1.0.0.1:4433")],
+        "as before"
+    );
+}
+
+#[test]
+fn a_name_without_addresses_may_be_served_elsewhere() {
+    let mut elsewhere = with_services();
+    elsewhere.lookup.addresses.clear();
+    elsewhere.on_services(at(25), Some(Ok(vec![service(Some("b"))])));
+    elsewhere.on_answer(
+        at(30),
+        "b",
+        Family::Ipv4,
+        Ok(vec![address("2.0.0.1:0").ip()]),
+    );
+    elsewhere.on_answer(at(30), "b", Family::Ipv6, Ok(Vec::new()));
+    assert!(matches!(elsewhere.state(at(30)), State::Found));
+}
+
+#[test]
+fn detours_lead_elsewhere_by_host_and_port() {
+    let text = |text: &str| Some(text.to_owned());
+    let detours = [
+        Detour {
+            host: text("a"),
+            port: Some(1),
+            to_host: text("never"),
+            to_port: None,
+        },
+        Detour {
+            host: text("a"),
+            port: Some(4433),
+            to_host: text("b"),
+            to_port: Some(2),
+        },
+        Detour {
+            host: None,
+            port: None,
+            to_host: None,
+            to_port: Some(3),
+        },
+    ];
+    let at = |host| {
+        let place = place(&origin(host), &detours);
+        (place.host, place.port)
+    };
+    assert_eq!(at("a"), ("b".to_owned(), 2));
+    assert_eq!(at("c"), ("c".to_owned(), 3));
 }

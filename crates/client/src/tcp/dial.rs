@@ -11,7 +11,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     sync::mpsc,
-    task::JoinSet,
+    task::{JoinHandle, JoinSet},
 };
 use tokio_rustls::TlsConnector;
 
@@ -19,6 +19,7 @@ use super::{
     Ask, Broken, Event, Plan,
     exchange::{self, Line},
     outgoing::Outgoing,
+    tunnel,
 };
 use crate::{
     Failure, Handshake, Transport, Version,
@@ -27,7 +28,7 @@ use crate::{
 };
 
 /// How large a head may be, with HTTP/1.1: what hyper has, said here.
-const HEAD_LEN_MAX: usize = 400 << 10;
+pub(super) const HEAD_LEN_MAX: usize = 400 << 10;
 /// How many fields a head may have.
 const FIELDS_MAX: usize = 500;
 /// What a server may send of a body before it is taken, with HTTP/2.
@@ -51,6 +52,11 @@ pub(super) async fn run(
         connection,
         mailbox: Arc::clone(&mailbox),
         clock,
+        forward: plan
+            .via
+            .clone()
+            .filter(|via| via.tunnel.is_none())
+            .map(Arc::new),
     };
     let made = tokio::time::timeout(plan.timeout, establish(&plan, &line)).await;
     let (stream, handshake) = match made {
@@ -58,38 +64,15 @@ pub(super) async fn run(
         Ok(Err(failure)) => return line.post(Event::Failed(failure)),
         Err(_) => return line.post(Event::Failed(Failure::ConnectTimeout(plan.timeout))),
     };
-    let version = handshake.version;
+    let speaker = match speak(stream, handshake.version).await {
+        Ok(speaker) => speaker,
+        Err(error) => return line.post(Event::Failed(Failure::Connect(exchange::say(&error)))),
+    };
     let at = clock.now();
-    let why = if version == Version::Http2 {
-        let made = http2::Builder::new(TokioExecutor::new())
-            .initial_stream_window_size(STREAM_WINDOW_LEN)
-            .initial_connection_window_size(CONNECTION_WINDOW_LEN)
-            .handshake::<_, Outgoing>(TokioIo::new(stream))
-            .await;
-        match made {
-            Ok((sender, driver)) => {
-                line.post(Event::Open { at, handshake });
-                http2(&line, sender, driver, &mut asks).await
-            }
-            Err(error) => {
-                return line.post(Event::Failed(Failure::Connect(exchange::say(&error))));
-            }
-        }
-    } else {
-        let made = http1::Builder::new()
-            .max_buf_size(HEAD_LEN_MAX)
-            .max_headers(FIELDS_MAX)
-            .handshake::<_, Outgoing>(TokioIo::new(stream))
-            .await;
-        match made {
-            Ok((sender, driver)) => {
-                line.post(Event::Open { at, handshake });
-                http1(&line, sender, driver, &mut asks).await
-            }
-            Err(error) => {
-                return line.post(Event::Failed(Failure::Connect(exchange::say(&error))));
-            }
-        }
+    line.post(Event::Open { at, handshake });
+    let why = match speaker {
+        Speaker::Http1(sender, driver) => http1(&line, sender, driver, &mut asks).await,
+        Speaker::Http2(sender, driver) => http2(&line, sender, driver, &mut asks).await,
     };
     // What was asked for meanwhile was not sent.
     asks.close();
@@ -112,17 +95,40 @@ impl Line {
     }
 }
 
+/// Who moves the bytes of a connection.
+type Driver = JoinHandle<hyper::Result<()>>;
+
+/// What takes requests.
+enum Speaker {
+    Http1(http1::SendRequest<Outgoing>, Driver),
+    Http2(http2::SendRequest<Outgoing>, Driver),
+}
+
+async fn speak(stream: Box<dyn Stream>, version: Version) -> hyper::Result<Speaker> {
+    let stream = TokioIo::new(stream);
+    if version == Version::Http2 {
+        let (sender, driver) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(STREAM_WINDOW_LEN)
+            .initial_connection_window_size(CONNECTION_WINDOW_LEN)
+            .handshake(stream)
+            .await?;
+        return Ok(Speaker::Http2(sender, tokio::spawn(driver)));
+    }
+    let (sender, driver) = http1::Builder::new()
+        .max_buf_size(HEAD_LEN_MAX)
+        .max_headers(FIELDS_MAX)
+        .handshake(stream)
+        .await?;
+    Ok(Speaker::Http1(sender, tokio::spawn(driver)))
+}
+
 /// One request after the other.
-async fn http1<D>(
+async fn http1(
     line: &Line,
     mut sender: http1::SendRequest<Outgoing>,
-    driver: D,
+    mut driver: Driver,
     asks: &mut mpsc::UnboundedReceiver<Ask>,
-) -> String
-where
-    D: Future<Output = hyper::Result<()>> + Send + 'static,
-{
-    let mut driver = tokio::spawn(driver);
+) -> String {
     loop {
         let ask = tokio::select! {
             biased;
@@ -147,16 +153,12 @@ where
 }
 
 /// Many at the same time.
-async fn http2<D>(
+async fn http2(
     line: &Line,
     sender: http2::SendRequest<Outgoing>,
-    driver: D,
+    mut driver: Driver,
     asks: &mut mpsc::UnboundedReceiver<Ask>,
-) -> String
-where
-    D: Future<Output = hyper::Result<()>> + Send + 'static,
-{
-    let mut driver = tokio::spawn(driver);
+) -> String {
     let mut under_way = JoinSet::new();
     loop {
         tokio::select! {
@@ -204,19 +206,32 @@ async fn establish(plan: &Plan, line: &Line) -> Result<(Box<dyn Stream>, Handsha
             Version::Http11
         },
         transport: Transport::Tcp,
+        tunnel_status: None,
         tls: None,
         cipher_suite: None,
         is_resumed: false,
         early_data: None,
         certificate: None,
     };
+    let tunnel = plan
+        .via
+        .as_ref()
+        .and_then(|via| Some((via, via.tunnel.as_ref()?)));
+    let stream: Box<dyn Stream> = match tunnel {
+        Some((via, authority)) => {
+            let (stream, status) = tunnel::open(tcp, via, authority).await?;
+            handshake.tunnel_status = Some(status);
+            Box::new(stream)
+        }
+        None => Box::new(tcp),
+    };
     let Some(config) = &plan.tls else {
-        return Ok((Box::new(tcp), handshake));
+        return Ok((stream, handshake));
     };
     let name = ServerName::try_from(plan.host.clone())
         .map_err(|_| Failure::Tls(format!("`{}` can have no certificate", plan.host)))?;
     let connector = TlsConnector::from(Arc::clone(config));
-    let tls = connector.connect(name, tcp).await.map_err(|error| {
+    let tls = connector.connect(name, stream).await.map_err(|error| {
         let of_tls = error.get_ref().and_then(|it| it.downcast_ref());
         match of_tls {
             Some(rustls::Error::InvalidCertificate(error)) => refusal(error),

@@ -13,7 +13,7 @@ use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request, Response};
 use tokio::sync::{oneshot, oneshot::Receiver};
 
-use super::{Ask, Broken, Content, Event, OwnedHead, WINDOW_LEN, outgoing::Outgoing};
+use super::{Ask, Broken, Content, Event, OwnedHead, Via, WINDOW_LEN, outgoing::Outgoing};
 use crate::{Version, mailbox::Mailbox};
 
 /// From which size on a server is asked whether it wants a body at all (RFC 9110 §10.1.1), as curl does.
@@ -27,6 +27,8 @@ pub(super) struct Line {
     pub(super) connection: usize,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) clock: Clock,
+    /// It leads to a proxy that is asked for what the server is to be asked for (RFC 9112 §3.2.2).
+    pub(super) forward: Option<Arc<Via>>,
 }
 
 /// Over HTTP/1.1. Returns whether the connection can be used again, if it lasts.
@@ -37,7 +39,7 @@ pub(super) async fn http1(
 ) -> bool {
     let exchange = ask.exchange;
     let sent = Arc::clone(&ask.sent);
-    let (mut request, mut cancelled, window) = match prepare(ask, true) {
+    let (mut request, mut cancelled, window) = match prepare(ask, true, line.forward.as_deref()) {
         Ok(prepared) => prepared,
         Err(why) => {
             line.post(Event::Broken { exchange, why });
@@ -76,7 +78,7 @@ pub(super) async fn http1(
 /// Over HTTP/2.
 pub(super) async fn http2(line: Line, mut sender: http2::SendRequest<Outgoing>, ask: Ask) {
     let exchange = ask.exchange;
-    let (request, mut cancelled, window) = match prepare(ask, false) {
+    let (request, mut cancelled, window) = match prepare(ask, false, None) {
         Ok(prepared) => prepared,
         Err(why) => return line.post(Event::Broken { exchange, why }),
     };
@@ -94,7 +96,7 @@ type Prepared = (
     Arc<tokio::sync::Semaphore>,
 );
 
-fn prepare(ask: Ask, is_http1: bool) -> Result<Prepared, Broken> {
+fn prepare(ask: Ask, is_http1: bool, forward: Option<&Via>) -> Result<Prepared, Broken> {
     let expects = is_http1
         && ask
             .request
@@ -122,7 +124,7 @@ fn prepare(ask: Ask, is_http1: bool) -> Result<Prepared, Broken> {
     };
     let body = Outgoing::new(ask.content, ask.sent, wait);
     let mut request =
-        hyper_request(&ask.request, body, is_http1, expects).map_err(Broken::Request)?;
+        hyper_request(&ask.request, body, is_http1, expects, forward).map_err(Broken::Request)?;
     if expects {
         request.extensions_mut().insert(Arc::new(gate));
     }
@@ -152,13 +154,14 @@ fn hyper_request(
     body: Outgoing,
     is_http1: bool,
     expects: bool,
+    forward: Option<&Via>,
 ) -> Result<hyper::Request<Outgoing>, String> {
     let method = Method::from_bytes(request.method().as_bytes())
         .map_err(|_| format!("`{}` is no method", request.method()))?;
     let path = request.path().unwrap_or("/");
     let authority = request.authority().unwrap_or_default();
     // HTTP/1.1 has the authority in a field of its own (RFC 9112 §3.2).
-    let uri: Result<Uri, _> = if is_http1 {
+    let uri: Result<Uri, _> = if is_http1 && forward.is_none() {
         path.parse()
     } else {
         let scheme = request.scheme().unwrap_or("https");
@@ -178,6 +181,9 @@ fn hyper_request(
     };
     if is_http1 {
         add("host", authority.as_bytes())?;
+    }
+    if let Some(authorization) = forward.and_then(|via| via.authorization.as_ref()) {
+        add("proxy-authorization", authorization.as_bytes())?;
     }
     for line in request.fields() {
         // What is of one connection has no place in HTTP/2 (RFC 9113 §8.2.2).

@@ -6,6 +6,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `dial` | a connection: addresses in turn, TLS, which version of HTTP |
+//! | `tunnel` | a way through a proxy |
 //! | `exchange` | a request and its response |
 //! | `outgoing` | the body of a request |
 //!
@@ -15,6 +16,7 @@
 mod dial;
 mod exchange;
 mod outgoing;
+mod tunnel;
 
 use core::{net::SocketAddr, time::Duration};
 use std::{
@@ -105,6 +107,17 @@ pub(crate) struct Plan {
     pub(crate) tls: Option<Arc<rustls::ClientConfig>>,
     /// HTTP/2 is spoken without asking.
     pub(crate) is_http2: bool,
+    /// The addresses are those of a proxy.
+    pub(crate) via: Option<Via>,
+}
+
+/// How a proxy is used.
+#[derive(Clone, Debug)]
+pub(crate) struct Via {
+    /// Who we are to it.
+    pub(crate) authorization: Option<String>,
+    /// Whom it is to connect to (RFC 9110 §9.3.6); `None` where it is asked for what the server is to be asked for.
+    pub(crate) tunnel: Option<String>,
 }
 
 /// A request that is asked for.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lastbyte_client::{Failure, Fetch, Follow, Memory, Outcome, Settings, Upload, Version};
+use lastbyte_client::{Failure, Fetch, Follow, Memory, Outcome, Retry, Settings, Upload, Version};
 use lastbyte_quic::connection::Config;
 
 use super::{
@@ -285,4 +285,112 @@ fn where_nobody_listens_is_told_at_once() {
     let outcomes = fetch_with(&settings(), &Memory::default(), &mut kept, fetches);
     let failure = outcomes[0].failure.as_ref();
     assert!(matches!(failure, Some(Failure::Connect(_))), "{failure:?}");
+}
+
+/// Of connections that have nothing to do, the one that was used last is asked: its window is the warmest.
+#[test]
+fn the_connection_that_was_used_last_is_used_next() {
+    let (one, other) = (Raw::start(), Raw::start());
+    let mut settings = settings();
+    settings.parallel = 2;
+    let fetches = [
+        one.url("1"),
+        one.url("3000000"),
+        other.url("20000000"),
+        other.url("20000000"),
+        one.url("2"),
+    ];
+    let fetches = fetches.map(|url| Fetch::get(url.parse().expect("a URL")));
+    let mut kept = Kept::default();
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches.to_vec());
+    let request = outcomes[4].timing.request.expect("it was sent");
+    let before = outcomes[..2]
+        .iter()
+        .filter(|it| it.timing.end.expect("an end") <= request);
+    let last = before
+        .max_by_key(|it| it.timing.end)
+        .expect("there was one");
+    assert_eq!(outcomes[4].connection, last.connection, "{outcomes:?}");
+}
+
+/// Each attempt has its own time, and what came of it before is forgotten.
+#[test]
+fn what_may_pass_is_tried_again_after_a_pause() {
+    let server = Raw::start();
+    let retry = Retry {
+        max: 3,
+        delay: Some(Duration::from_millis(10)),
+        ..Retry::default()
+    };
+    let again = |path: &str, retry: Retry| {
+        let mut fetch = get(&server, path);
+        fetch.retry = Some(retry);
+        fetch
+    };
+    let (outcome, kept) = fetch_one(again("busy", retry));
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!((outcome.status, outcome.retries), (Some(200), 2));
+    assert_eq!(kept.bodies[0], b"at last");
+    assert_eq!(kept.pauses, [Duration::from_millis(10); 2]);
+
+    // The last answer is what it is, when there are no more attempts.
+    let one = Retry { max: 1, ..retry };
+    let (outcome, kept) = fetch_one(again("busy?x", one));
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!((outcome.status, outcome.retries), (Some(503), 1));
+    assert_eq!(kept.bodies[0], b"come again");
+
+    // The server's own pause goes before, and may be longer than there is time.
+    let brief = Retry {
+        max_time: Some(Duration::from_secs(1)),
+        ..retry
+    };
+    let (outcome, _) = fetch_one(again("busy?100", brief));
+    assert_eq!((outcome.status, outcome.retries), (Some(503), 0));
+
+    let (outcome, _) = fetch_one(again("empty", retry));
+    assert!(
+        matches!(outcome.failure, Some(Failure::Empty)),
+        "{outcome:?}"
+    );
+    let all = Retry { all: true, ..retry };
+    let (outcome, kept) = fetch_one(again("cut", all));
+    assert!(
+        matches!(outcome.failure, Some(Failure::Partial { .. })),
+        "{outcome:?}"
+    );
+    assert_eq!((outcome.retries, kept.pauses.len()), (3, 3));
+    assert_eq!(
+        kept.bodies[0], b"only this",
+        "what came before is forgotten"
+    );
+}
+
+#[test]
+fn what_stalls_is_ended_by_its_time_or_by_its_speed() {
+    let server = Raw::start();
+    let mut limited = settings();
+    limited.speed_limit = Some((1000, Duration::from_millis(300)));
+    let mut timed = settings();
+    timed.time_limit = Some(Duration::from_millis(300));
+    for (settings, is_slow) in [(limited, true), (timed, false)] {
+        for path in ["never-ends", "never"] {
+            let mut kept = Kept::default();
+            let fetch = get(&server, path);
+            let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, vec![fetch]);
+            let failure = outcomes[0].failure.as_ref();
+            match failure {
+                Some(Failure::Slow(1000, _)) if is_slow => {}
+                Some(Failure::TimeLimit(_)) if !is_slow => {}
+                other => panic!("{path}: {other:?}"),
+            }
+            let came: &[u8] = if path == "never" { b"" } else { b"only this" };
+            assert_eq!(kept.bodies.first().map_or(&b""[..], Vec::as_slice), came);
+        }
+        // What is fast enough is left alone.
+        let mut kept = Kept::default();
+        let fetch = get(&server, "100000");
+        let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, vec![fetch]);
+        assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
+    }
 }

@@ -1,8 +1,10 @@
 //! A listener that keeps what it hears.
 
-use std::io;
+use std::{io, net::SocketAddr, time::Duration};
 
-use lastbyte_client::{Fetch, Handshake, Head, Listener, Memory, Outcome, Report, Settings, run};
+use lastbyte_client::{
+    Fetch, Handshake, Head, Listener, Memory, Origin, Outcome, Report, Settings, run,
+};
 use lastbyte_driver::Clock;
 use lastbyte_http3::Fields;
 
@@ -12,6 +14,10 @@ pub(crate) struct Kept {
     pub(crate) bodies: Vec<Vec<u8>>,
     pub(crate) heads: Vec<String>,
     pub(crate) handshakes: Vec<Handshake>,
+    /// The ports that were tried over QUIC.
+    pub(crate) connecting: Vec<u16>,
+    /// Before new attempts.
+    pub(crate) pauses: Vec<Duration>,
     /// After how many bytes there is no more room.
     pub(crate) room: Option<usize>,
     pub(crate) is_interrupted: bool,
@@ -42,6 +48,18 @@ impl Listener for Kept {
     fn on_trailers(&mut self, _: usize, fields: &Fields) -> io::Result<()> {
         self.heads.push(format!("{fields:?}"));
         Ok(())
+    }
+
+    fn on_again(&mut self, fetch: usize, pause: Duration, _: &Outcome) -> io::Result<()> {
+        self.pauses.push(pause);
+        if let Some(body) = self.bodies.get_mut(fetch) {
+            body.clear();
+        }
+        Ok(())
+    }
+
+    fn on_connecting(&mut self, _: usize, _: &Origin, remote: SocketAddr) {
+        self.connecting.push(remote.port());
     }
 
     fn on_connected(&mut self, _: usize, handshake: &Handshake) {

@@ -26,6 +26,8 @@ struct Asked {
     path: String,
     head: String,
     body: Vec<u8>,
+    /// How often this path was asked for, with this time.
+    times: usize,
 }
 
 impl Raw {
@@ -93,7 +95,15 @@ fn read(
     }
     let path = text.split(' ').nth(1)?.to_owned();
     let head = text.to_ascii_lowercase();
-    heads.lock().expect("no panic").push((number, head.clone()));
+    let times = {
+        let mut heads = heads.lock().expect("no panic");
+        heads.push((number, head.clone()));
+        let of_path = format!(" {} http", path.to_ascii_lowercase());
+        heads
+            .iter()
+            .filter(|(_, head)| head.contains(&of_path))
+            .count()
+    };
     let refuses = path.starts_with("/expect-no");
     if value(&head, "expect").is_some() && !refuses {
         if path.starts_with("/expect-silent") {
@@ -104,7 +114,12 @@ fn read(
     }
     let mut body = Vec::new();
     if refuses {
-        return Some(Asked { path, head, body });
+        return Some(Asked {
+            path,
+            head,
+            body,
+            times,
+        });
     }
     if let Some(len) = value(&head, "content-length") {
         body = vec![0; len.parse().ok()?];
@@ -122,7 +137,12 @@ fn read(
             body.extend_from_slice(&piece[..len]);
         }
     }
-    Some(Asked { path, head, body })
+    Some(Asked {
+        path,
+        head,
+        body,
+        times,
+    })
 }
 
 fn full(status: &str, fields: &str, body: &[u8]) -> Vec<u8> {
@@ -224,6 +244,34 @@ fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
                 b"it is elsewhere",
             ))
         }
+        // Sets cookies of many kinds, and leads on.
+        "cookies" => say(&full(
+            "302 Found",
+            &format!(
+                "location: {query}\r\n\
+                 set-cookie: session=1\r\n\
+                 set-cookie: lasting=a b; expires=Fri, 31-Dec-2100 23:59:59 GMT; path=/; HttpOnly\r\n\
+                 set-cookie: safe=2; secure; path=/head\r\n\
+                 set-cookie: deep=3; path=/elsewhere/\r\n\
+                 set-cookie: foreign=4; domain=other.example\r\n\
+                 set-cookie: gone=5; max-age=0\r\n\
+                 set-cookie: __Host-x=6\r\n\
+                 set-cookie: nothing\r\n"
+            ),
+            b"",
+        )),
+        // Busy for two times of three, wherever it is asked from.
+        "busy" if !asked.times.is_multiple_of(3) => say(&full(
+            "503 Busy",
+            &format!("retry-after: {query}\r\n"),
+            b"come again",
+        )),
+        "busy" => say(&full("200 OK", "", b"at last")),
+        "dated" => say(&full(
+            "200 OK",
+            "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+            b"of old",
+        )),
         "loop" => say(&full("302 Found", "location: /loop\r\n", b"")),
         // Of 10 000 bytes, the part that was asked for.
         "part" => {

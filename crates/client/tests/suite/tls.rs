@@ -35,6 +35,8 @@ pub(crate) struct Manner {
     pub(crate) clients: Option<String>,
     /// Where; 0 for anywhere.
     pub(crate) port: u16,
+    /// Whose certificate it has.
+    pub(crate) name: &'static str,
 }
 
 impl Default for Manner {
@@ -44,6 +46,7 @@ impl Default for Manner {
             is_old: false,
             clients: None,
             port: 0,
+            name: "localhost",
         }
     }
 }
@@ -64,7 +67,7 @@ pub(crate) struct Tls {
 impl Tls {
     pub(crate) fn start(manner: &Manner) -> Self {
         let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+            generate_simple_self_signed(vec![manner.name.to_owned()]).expect("a certificate");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let key = PrivateKeyDer::try_from(signing_key.serialize_der()).expect("a key");
         let versions: &[&rustls::SupportedProtocolVersion] = if manner.is_old {

@@ -175,8 +175,8 @@ impl Serving {
         (status.parse().expect("a number"), body.to_owned())
     }
 
-    /// The value of a metric, whose name has its labels with it.
-    pub(crate) fn metric(&self, name: &str) -> f64 {
+    /// The value of a counter, whose name has its labels with it.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
         let (_, text) = self.tells("/metrics");
         let value = text
             .lines()
@@ -186,7 +186,7 @@ impl Serving {
     }
 
     /// Asks for a metric until it is as it should be.
-    pub(crate) fn wait_for(&self, name: &str, mut fits: impl FnMut(f64) -> bool) -> f64 {
+    pub(crate) fn wait_for(&self, name: &str, mut fits: impl FnMut(u64) -> bool) -> u64 {
         let began = Instant::now();
         loop {
             let value = self.metric(name);

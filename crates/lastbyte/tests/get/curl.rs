@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::{
+    alone,
     raw::{Raw, body},
     stderr,
 };
@@ -18,14 +19,19 @@ struct Case<'a> {
     stdin: &'a [u8],
 }
 
+/// Without what its user's files and environment would add.
+pub(crate) fn command() -> Command {
+    let mut command = alone("curl");
+    command.args(["-q"]);
+    command
+}
+
 fn run(program: &str, first: &[&str], folder: &PathBuf, case: &Case<'_>) -> Output {
     fs::create_dir_all(folder).expect("a folder");
-    let mut child = Command::new(program)
+    let mut child = alone(program)
         .args(first)
         .args(case.words)
         .current_dir(folder)
-        .env_remove("http_proxy")
-        .env_remove("SSLKEYLOGFILE")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -38,7 +44,7 @@ fn run(program: &str, first: &[&str], folder: &PathBuf, case: &Case<'_>) -> Outp
     child.wait_with_output().expect("the program ends")
 }
 
-fn has_curl() -> bool {
+pub(crate) fn has_curl() -> bool {
     let found = Command::new("curl").arg("--version").output();
     if found.is_err() {
         let said = "skipped: there is no curl here\n";

@@ -1,8 +1,8 @@
 //! The page and the help say the same, and what they show works.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use super::{Place, code, get, raw::Raw, stderr};
+use super::{Place, alone, code, get, raw::Raw, stderr};
 
 const PAGE: &str = include_str!("../../../../docs/get.md");
 
@@ -80,12 +80,11 @@ fn every_example_runs() {
         } else {
             "--cacert ca.pem"
         };
-        let output = Command::new("sh")
+        let output = alone("sh")
             .arg("-c")
             .arg(format!("{feed}{binary} get {trust} {line}"))
             .stdin(Stdio::null())
             .current_dir(&place.folder)
-            .env_remove("SSLKEYLOGFILE")
             .output()
             .expect("a shell");
         assert_eq!(code(&output), 0, "{line}: {}", stderr(&output));

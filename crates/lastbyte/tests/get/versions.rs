@@ -1,11 +1,13 @@
 //! By which version of HTTP, and who is asked: over TLS and TCP as over QUIC.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 
 use super::{
-    Place, code, get,
+    Place, code, command,
+    dns::{A, Dns, HTTPS, Mood, https},
+    get,
     raw::body,
     stderr,
     tls::{Manner, Tls},
@@ -15,11 +17,10 @@ fn trusting(server: &Tls, name: &str, words: &[&str]) -> Output {
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("ca.pem"), &server.certificate).expect("a file");
-    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .args(["get", "--cacert", "ca.pem"])
+    command()
+        .args(["--cacert", "ca.pem"])
         .args(words)
         .current_dir(&folder)
-        .env_remove("SSLKEYLOGFILE")
         .output()
         .expect("the binary runs")
 }
@@ -103,8 +104,8 @@ fn keys_are_pinned_over_quic_and_tcp() {
         (&["-k", "--pin-sha256", wrong], 90),
     ] {
         let words = [words, &["--http", "2", &url]].concat();
-        let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-            .args(["get", "-k"])
+        let output = command()
+            .args(["-k"])
             .args(words.iter().filter(|word| **word != "-k"))
             .output()
             .expect("the binary runs");
@@ -195,4 +196,76 @@ fn clear_text_is_spoken_where_it_is_asked_for() {
         "{}",
         stderr(&output)
     );
+}
+
+/// Where a host is served is found by its HTTPS record, told and timed.
+#[test]
+fn an_https_record_is_asked_for_and_told_of() {
+    let place = Place::new("get-https-record");
+    let port = place.server.port.to_be_bytes();
+    let record = https(1, ".", &[(1, b"\x02h3"), (3, &port), (4, &[127, 0, 0, 1])]);
+    let owner = "_1._https.www.lastbyte.example";
+    let records = vec![
+        (owner, HTTPS, record),
+        ("www.lastbyte.example", A, vec![127, 0, 0, 1]),
+    ];
+    let ask = |mood: Mood| {
+        let dns = Dns::start(mood, records.clone());
+        let server = dns.address.to_string();
+        // The certificate is for another name: so `-k`.
+        let output = get(&[
+            "-k",
+            "-v",
+            "--timing",
+            "--json",
+            "--dns-servers",
+            &server,
+            "-o",
+            "/dev/null",
+            "https://www.lastbyte.example:1/700",
+        ]);
+        assert!(dns.asked().contains(&(owner.to_owned(), HTTPS)));
+        output
+    };
+    for mood in [Mood::Kind, Mood::Truncating] {
+        let output = ask(mood);
+        let said = stderr(&output);
+        assert_eq!(code(&output), 0, "{said}");
+        let port = place.server.port;
+        let expected =
+            format!("* HTTPS record of www.lastbyte.example: h3, http/1.1 at {owner}:{port}\n");
+        assert!(said.contains(&expected), "{said}");
+        assert!(
+            said.contains("* Host www.lastbyte.example: 127.0.0.1\n"),
+            "{said}"
+        );
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let fetch = &told["fetches"][0];
+        let of = |key: &str| {
+            fetch[key]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{key}: {fetch}"))
+        };
+        assert!(of("lookup_https_ms") <= of("lookup_ms"), "{fetch}");
+        assert!(of("lookup_a_ms") <= of("lookup_ms"), "{fetch}");
+    }
+    // Without it, nobody is on port 1: what was tried is what there is.
+    for (mood, expected) in [
+        (Mood::Silent, None),
+        (Mood::Refusing, Some("the DNS server answers REFUSED")),
+        (Mood::Broken, Some("the DNS server's answer is none")),
+    ] {
+        let output = ask(mood);
+        let said = stderr(&output);
+        assert_eq!(code(&output), 7, "{mood:?}: {said}");
+        let told = said.lines().find(|line| line.starts_with("* HTTPS record"));
+        match expected {
+            None => assert_eq!(told, None),
+            Some(expected) => assert!(told.is_some_and(|it| it.contains(expected)), "{said}"),
+        }
+    }
+    for wrong in ["dns.example", "127.0.0.1:0x1", ""] {
+        let output = get(&["--dns-servers", wrong, "https://localhost/"]);
+        assert_eq!(code(&output), 2, "{}", stderr(&output));
+    }
 }

@@ -54,19 +54,19 @@ fn a_disk_that_fills_under_the_log_costs_lines_and_no_response() {
         .join("small");
     let failed = "lastbyte_log_lines_total{log=\"requests\",fate=\"failed\"}";
     let written = "lastbyte_log_lines_total{log=\"requests\",fate=\"written\"}";
-    let mut count = 0.0;
-    while serving.metric(failed) == 0.0 {
+    let mut count = 0;
+    while serving.metric(failed) == 0 {
         let output = serving.get(&folder, "/1000", &["--http", "2"]);
         assert!(output.status.success(), "{}", stderr(&output));
         assert_eq!(output.stdout.len(), 1000);
-        count += 1.0;
-        assert!(count < 200.0, "the disk never fills");
+        count += 1;
+        assert!(count < 200, "the disk never fills");
     }
     fs::remove_file(small.join("filler")).expect("it fills");
-    let lost = serving.metric(failed);
+    let failures = serving.metric(failed);
     let last = serving.get(&folder, "/1001", &["--http", "2"]);
     assert!(last.status.success(), "{}", stderr(&last));
-    serving.wait_for(written, |written| written + lost == count + 1.0);
+    serving.wait_for(written, |written| written + failures == count + 1);
     let access = fs::read_to_string(small.join("access")).expect("a log");
     assert!(access.ends_with('\n'));
     let mut torn = 0;
@@ -80,8 +80,8 @@ fn a_disk_that_fills_under_the_log_costs_lines_and_no_response() {
     assert!(torn <= 1, "{access}");
     assert_eq!(whole.last().expect("lines")["path"], "/1001");
     assert_eq!(
-        whole.len() as f64,
-        count + 1.0 - lost,
+        whole.len() as u64,
+        count + 1 - failures,
         "what is told is true"
     );
     let (code, said) = serving.end();

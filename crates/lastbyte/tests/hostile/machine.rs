@@ -53,13 +53,13 @@ fn clients_that_take_all_descriptors_do_not_get_them_all() {
         .map(|_| TcpStream::connect(("127.0.0.1", serving.port)).expect("it listens"))
         .collect();
     serving.wait_for("lastbyte_connections{transport=\"tcp\"}", |count| {
-        count == 18.0
+        count == 18
     });
     for _ in 0..20 {
         let page = serving.get(&folder, "/page", &["--http", "3"]);
         assert_eq!(page.stdout, b"hello", "{}", stderr(&page));
     }
-    assert_eq!(serving.metric("lastbyte_tcp_accepts_failed_total"), 0.0);
+    assert_eq!(serving.metric("lastbyte_tcp_accepts_failed_total"), 0);
     assert_eq!(serving.tells("/healthz").0, 200);
     drop(idle);
     let page = serving.get(&folder, "/page", &["--http", "2"]);
@@ -97,7 +97,7 @@ fn a_server_that_can_accept_nobody_waits_and_does_not_spin() {
     let used = ticks(id) - before;
     assert!(used < 50, "{used} ticks of 200 while nothing could be done");
     limit(&serving, "4096:4096");
-    assert!(serving.metric("lastbyte_tcp_accepts_failed_total") > 0.0);
+    assert!(serving.metric("lastbyte_tcp_accepts_failed_total") > 0);
     drop(waiting);
     let answer = serving.get(&folder, "/1000", &["--http", "2"]);
     assert_eq!(answer.stdout.len(), 1000, "{}", stderr(&answer));

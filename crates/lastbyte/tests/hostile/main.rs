@@ -5,7 +5,8 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "what happens to a process happens to its files and its sockets"
+    clippy::print_stderr,
+    reason = "what happens to a process happens to its files and its sockets; who skips says why"
 )]
 
 #[path = "../common/serving.rs"]

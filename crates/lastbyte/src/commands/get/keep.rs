@@ -1,8 +1,11 @@
-//! What is remembered in files, from one run to the next: alternative services, sessions.
+//! What is remembered in files, from one run to the next: alternative services, sessions, cookies.
 
-use std::{io::Write, path::Path};
+use std::{
+    io::{Read as _, Write},
+    path::Path,
+};
 
-use lastbyte_client::{AltSvc, Memory, SessionFile};
+use lastbyte_client::{AltSvc, CookieJar, Memory, SessionFile};
 use lastbyte_driver::Clock;
 
 use super::Arguments;
@@ -47,6 +50,9 @@ impl<'a> Keep<'a> {
             }
             memory.set_alternatives(services);
         }
+        if let Some(jar) = cookies(arguments) {
+            memory.set_cookies(jar);
+        }
         Ok((
             Self {
                 arguments,
@@ -72,8 +78,62 @@ impl<'a> Keep<'a> {
             let text = memory.alternatives().to_text(Clock::since_epoch());
             files::replace(path, text.as_bytes())?;
         }
+        if let (Some(path), Some(jar)) = (&self.arguments.request.cookie_jar, memory.cookies()) {
+            let text = jar.to_text(Clock::since_epoch());
+            if path.as_os_str() == "-" {
+                let written = std::io::stdout().lock().write_all(text.as_bytes());
+                written.map_err(|error| Failure::stdout(&error))?;
+            } else if files::replace(path, text.as_bytes()).is_err() {
+                // What was fetched is there all the same, as with curl.
+                warn(self.arguments, path, "cannot write the cookies there");
+            }
+        }
         Ok(())
     }
+}
+
+/// The cookies that are known beforehand; `None` if none are to be kept.
+fn cookies(arguments: &Arguments) -> Option<CookieJar> {
+    let it = &arguments.request;
+    let mut files = it
+        .cookie
+        .iter()
+        .filter(|text| !text.contains('='))
+        .peekable();
+    if files.peek().is_none() && it.cookie_jar.is_none() {
+        return None;
+    }
+    let mut jar = CookieJar::default();
+    // A file of no name is there to say that cookies are to be kept.
+    for name in files.filter(|name| !name.is_empty()) {
+        let path = Path::new(name);
+        let text = if name == "-" {
+            let mut text = String::new();
+            let read = std::io::stdin().lock().read_to_string(&mut text);
+            read.map(|_| text).map_err(|error| error.to_string())
+        } else {
+            files::read_text(path)
+        };
+        match text {
+            Ok(text) => {
+                let wrong = jar.read(&text, Clock::since_epoch());
+                if wrong > 0 {
+                    warn(
+                        arguments,
+                        path,
+                        &format!("{wrong} lines are no cookies, and left out"),
+                    );
+                }
+            }
+            // The first run has none, and may be the one that makes it.
+            Err(_) if it.cookie_jar.as_deref() == Some(path) && !path.exists() => {}
+            Err(what) => warn(arguments, path, &what),
+        }
+    }
+    if it.junk_session_cookies {
+        jar.end_session();
+    }
+    Some(jar)
 }
 
 /// Something is not as it should be, and it goes on all the same.

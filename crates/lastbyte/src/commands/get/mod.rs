@@ -39,6 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Err(Refusal::Usage(failure)) => return Err(failure),
         Err(Refusal::Authorities(what)) => return Ok(failed(arguments, 77, &what)),
         Err(Refusal::Identity(what)) => return Ok(failed(arguments, 58, &what)),
+        Err(Refusal::Proxy(what)) => return Ok(failed(arguments, 5, &what)),
     };
     let write_out = WriteOut::new(arguments)?;
     let fetches = match request::fetches(arguments) {
@@ -121,6 +122,7 @@ fn exit_code(failure: &FetchFailure) -> u8 {
     match failure {
         FetchFailure::Scheme(_) => 1,
         FetchFailure::Url(_) => 3,
+        FetchFailure::ResolveProxy(_) => 5,
         FetchFailure::Resolve(_) => 6,
         FetchFailure::Connect(_) => 7,
         FetchFailure::Weird(_) => 8,
@@ -128,7 +130,7 @@ fn exit_code(failure: &FetchFailure) -> u8 {
         FetchFailure::Status(_) => 22,
         FetchFailure::Write(_) => 23,
         FetchFailure::Read => 26,
-        FetchFailure::ConnectTimeout(_) | FetchFailure::TimeLimit(_) => 28,
+        FetchFailure::ConnectTimeout(_) | FetchFailure::TimeLimit(_) | FetchFailure::Slow(..) => 28,
         FetchFailure::Range(_) => 33,
         FetchFailure::Tls(_) => 35,
         FetchFailure::Request(_) => 43,

@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::PathBuf, sync::Arc};
 
-use lastbyte_client::{Family, Identity, Settings, Trust, Versions};
+use lastbyte_client::{Exceptions, Family, Identity, Proxies, Proxy, Settings, Trust, Versions};
 use lastbyte_congestion::Spec;
 use lastbyte_quic::{connection::Config, crypto::key_log::KeyLogLines};
 
@@ -20,6 +20,7 @@ pub(super) enum Refusal {
     Usage(Failure),
     Authorities(String),
     Identity(String),
+    Proxy(String),
 }
 
 impl From<Failure> for Refusal {
@@ -70,6 +71,9 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
         _ => Family::Any,
     };
     settings.overrides.clone_from(&it.resolve);
+    settings.proxies = proxies(arguments).map_err(Refusal::Proxy)?;
+    settings.detours.clone_from(&it.connect_to);
+    settings.dns_servers.clone_from(&it.dns_servers);
     settings.connect_timeout = it.connect_timeout;
     settings.time_limit = it.max_time;
     settings.parallel = it.parallel_max.get();
@@ -92,6 +96,47 @@ fn versions(arguments: &Arguments) -> Versions {
         Http::Auto if it.http3_only => Versions::Http3,
         Http::Auto => Versions::Any,
     }
+}
+
+/// What is said of proxies, and else what is in the environment, as with curl.
+fn proxies(arguments: &Arguments) -> Result<Proxies, String> {
+    let it = &arguments.connection;
+    // With capitals, what is called `http_proxy` could be a field of a request to a CGI program.
+    let http = it
+        .proxy
+        .clone()
+        .or_else(|| variable(&["http_proxy", "all_proxy", "ALL_PROXY"]));
+    let https = it
+        .proxy
+        .clone()
+        .or_else(|| variable(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]));
+    let except = it
+        .noproxy
+        .clone()
+        .or_else(|| variable(&["no_proxy", "NO_PROXY"]));
+    let proxy = |said: Option<String>| -> Result<Option<Proxy>, String> {
+        let Some(said) = said.filter(|said| !said.is_empty()) else {
+            return Ok(None);
+        };
+        let mut proxy: Proxy = said.parse()?;
+        if let Some(user) = &it.proxy_user {
+            proxy.credentials = Some(user.clone());
+        }
+        Ok(Some(proxy))
+    };
+    Ok(Proxies {
+        http: proxy(http)?,
+        https: proxy(https)?,
+        except: Exceptions::parse(&except.unwrap_or_default()),
+        tunnels_all: it.proxytunnel,
+    })
+}
+
+/// The first of these that the environment has, and that says something.
+#[expect(clippy::disallowed_methods, reason = "proxies are named so everywhere")]
+fn variable(names: &[&str]) -> Option<String> {
+    let said = names.iter().filter_map(|name| std::env::var(name).ok());
+    said.into_iter().find(|said| !said.is_empty())
 }
 
 #[expect(

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use lastbyte_client::{Answer, Fetch, Handshake, Lookup, Outcome, Report, Version};
+use lastbyte_client::{Fetch, Handshake, Lookup, Outcome, Report, Version};
 use lastbyte_quic::Time;
 use serde_json::{Map, Value, json};
 
@@ -29,6 +29,8 @@ pub(super) struct Parts {
     /// IPv4 and IPv6 addresses.
     pub(super) a: Option<Duration>,
     pub(super) aaaa: Option<Duration>,
+    /// The HTTPS record.
+    pub(super) https: Option<Duration>,
     /// Until the handshake was complete.
     pub(super) connect: Option<Duration>,
     /// Of that, TCP alone and TLS alone.
@@ -46,18 +48,19 @@ pub(super) fn parts(round: &Round, outcome: &Outcome) -> Parts {
     let timing = &outcome.timing;
     let since = |from: Option<Time>, to: Option<Time>| Some(to?.since(from?));
     let begin = timing.begin.unwrap_or(round.report.begin);
-    let asked = |of: fn(&Lookup) -> &Option<Answer>| {
+    let asked = |of: fn(&Lookup) -> Option<Time>| {
         let lookup = round.report.lookups.iter();
         let mut lookup = lookup.filter(|lookup| Some(lookup.begin) == timing.lookup);
         let lookup = lookup.find(|lookup| lookup.end == timing.resolved)?;
-        Some(of(lookup).as_ref()?.at.since(lookup.begin))
+        Some(of(lookup)?.since(lookup.begin))
     };
     Parts {
         begin: begin.since(round.report.begin),
         redirects: since(timing.begin, timing.redirected),
         lookup: since(timing.lookup, timing.resolved),
-        a: asked(|lookup| &lookup.a),
-        aaaa: asked(|lookup| &lookup.aaaa),
+        a: asked(|lookup| Some(lookup.a.as_ref()?.at)),
+        aaaa: asked(|lookup| Some(lookup.aaaa.as_ref()?.at)),
+        https: asked(|lookup| Some(lookup.https.as_ref()?.at)),
         connect: since(timing.connect, timing.connected),
         tcp: since(timing.connect, timing.transport),
         tls: since(timing.transport, timing.connected).filter(|tls| !tls.is_zero()),
@@ -98,6 +101,7 @@ pub(super) fn json(fetches: &[Fetch], rounds: &[Round]) -> String {
                 "lookup_ms": parts.lookup.map(millis),
                 "lookup_a_ms": parts.a.map(millis),
                 "lookup_aaaa_ms": parts.aaaa.map(millis),
+                "lookup_https_ms": parts.https.map(millis),
                 "connect_ms": parts.connect.map(millis),
                 "tcp_ms": parts.tcp.map(millis),
                 "tls_ms": parts.tls.map(millis),
@@ -146,7 +150,7 @@ pub(super) fn text(fetches: &[Fetch], rounds: &[Round]) -> String {
     });
     let longest = ends.max().unwrap_or_default();
     text.push_str(
-        "   lookup  connect      TLS     TTFB     body    total  (ms)  status HTTP     bytes  handshake  \
+        "   lookup    HTTPS  connect      TLS     TTFB     body    total  (ms)  status HTTP     bytes  handshake  \
          r redirects, l lookup, c connect, t TLS, w wait, b body\n",
     );
     for round in rounds {
@@ -164,6 +168,7 @@ fn line(text: &mut String, round: &Round, fetch: &Fetch, outcome: &Outcome, long
     let parts = parts(round, outcome);
     let spans = [
         parts.lookup,
+        parts.https,
         parts.connect,
         parts.tls,
         parts.first_byte,

@@ -308,8 +308,12 @@ impl Told<'_> {
             "size_upload" => outcome.sent.into(),
             "speed_download" => self.speed(outcome.received).into(),
             "speed_upload" => self.speed(outcome.sent).into(),
-            // There is no proxy; and who is not trusted is not asked.
-            "http_connect" | "ssl_verify_result" => 0.into(),
+            "http_connect" => {
+                let status = handshake.and_then(|handshake| handshake.tunnel_status);
+                status.unwrap_or(0).into()
+            }
+            // Who is not trusted is not asked.
+            "ssl_verify_result" => 0.into(),
             "url" => {
                 let said = self.arguments.urls.get(self.index);
                 said.map_or(Value::Null, |said| said.clone().into())

@@ -8,15 +8,15 @@
 mod ordered;
 mod values;
 
-use core::{num::NonZeroUsize, time::Duration};
+use core::{net::SocketAddr, num::NonZeroUsize, time::Duration};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lastbyte_client::Override;
+use lastbyte_client::{Detour, Override};
 
 pub(crate) use self::ordered::{Data, Datum, Output, Outputs};
 pub(crate) use self::values::Resume;
-use self::values::{pin, pinned, redirects, resolve, resume, size, span};
+use self::values::{detour, dns_server, pin, pinned, redirects, resolve, resume, size, span};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,17 +38,20 @@ Examples:
   # A server on this machine with a certificate of its own; all that happens, for people and for qvis.
   lastbyte get -k -v --qlog qlogs/ https://localhost:4433/32k -o 32k
   lastbyte get --cacert ca.pem --resolve example.com:443:127.0.0.1 https://example.com/
+  # Log in, and stay so from one run to the next.
+  lastbyte get -c cookies -b cookies -d name=value https://example.com/form
   # Uploads.
   lastbyte get -d name=value https://example.com/form
   lastbyte get -T backup.tar https://example.com/backups/
   tar c . | lastbyte get -T - https://example.com/backup.tar
 
-Exit codes are curl's: 3 address malformed, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of
+Exit codes are curl's: 3 address malformed, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of
 400 or more with --fail, 23 cannot write, 26 cannot read, 28 too late, 33 cannot resume, 35 handshake failed, 47 too many
 redirects, 52 no answer, 56 no response, 58 client certificate, 60 certificate not trusted, 61 wrong compression, 77
 authorities not readable, 90 wrong key; 2 bad usage, 130 interrupted. Of several fetches, that of the first that failed.
 
-SSLKEYLOGFILE in the environment works like --keylog. The reference is docs/get.md.";
+SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, all_proxy and no_proxy like --proxy and
+--noproxy. The reference is docs/get.md.";
 
 /// Fetches over HTTP/3, 2 and 1.1, as curl would.
 ///
@@ -158,9 +161,15 @@ pub(crate) struct Request {
     /// A token in place of name and password
     #[arg(long, value_name = "TOKEN", conflicts_with = "user")]
     pub(crate) oauth2_bearer: Option<String>,
-    /// Cookies to be sent, for the address's own host; a file of them is not read
-    #[arg(short = 'b', long, value_name = "NAME=VALUE")]
+    /// Cookies to be sent, NAME=VALUE, to the address's own host; or a file of them, to whom each is for
+    #[arg(short = 'b', long, value_name = "DATA")]
     pub(crate) cookie: Vec<String>,
+    /// Keep the cookies of servers, and write them into this file in the end, `-` for the terminal
+    #[arg(short = 'c', long, value_name = "FILE")]
+    pub(crate) cookie_jar: Option<PathBuf>,
+    /// Leave out the cookies of the file that were for one session
+    #[arg(short, long)]
+    pub(crate) junk_session_cookies: bool,
     /// Only these bytes: 0-499, 500-, -500
     #[arg(
         short,
@@ -261,6 +270,24 @@ pub(crate) struct Connection {
     /// Where a host is, whatever the resolver says: HOST:PORT:ADDRESS[,ADDRESS…]; may be repeated
     #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = resolve)]
     pub(crate) resolve: Vec<Override>,
+    /// Connect to HOST2:PORT2 in place of HOST1:PORT1, by the name of the first; what is left out is for all, or stays
+    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = detour)]
+    pub(crate) connect_to: Vec<Detour>,
+    /// Go through this proxy, over TCP alone: [http://][NAME:PASSWORD@]HOST[:PORT]; nothing for none
+    #[arg(short = 'x', long, value_name = "URL")]
+    pub(crate) proxy: Option<String>,
+    /// Who we are to the proxy
+    #[arg(short = 'U', long, value_name = "NAME:PASSWORD")]
+    pub(crate) proxy_user: Option<String>,
+    /// Whom to ask without the proxy: domains, addresses and networks, with commas; `*` for all
+    #[arg(long, value_name = "LIST")]
+    pub(crate) noproxy: Option<String>,
+    /// Go through the proxy by a tunnel (CONNECT) also to `http://`
+    #[arg(short = 'p', long)]
+    pub(crate) proxytunnel: bool,
+    /// Ask these DNS servers for names, and not the system: ADDRESS[:PORT], with commas
+    #[arg(long, value_name = "ADDRESSES", value_parser = dns_server, value_delimiter = ',')]
+    pub(crate) dns_servers: Vec<SocketAddr>,
     /// Only IPv4
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub(crate) ipv4: bool,

@@ -104,3 +104,26 @@ fn sizes_redirects_and_pins_are_checked() {
     let any = resolve("*:443:127.0.0.1").expect("a place");
     assert_eq!(any.host, "*");
 }
+
+#[test]
+fn detours_are_written_as_with_curl() {
+    let text = |text: &str| Some(text.to_owned());
+    let found = detour("A.example:443:[::1]:8443").expect("a detour");
+    let expected = Detour {
+        host: text("a.example"),
+        port: Some(443),
+        to_host: text("::1"),
+        to_port: Some(8443),
+    };
+    assert_eq!(found, expected);
+    let nothing = Detour {
+        host: None,
+        port: None,
+        to_host: None,
+        to_port: None,
+    };
+    assert_eq!(detour(":::"), Ok(nothing));
+    for wrong in ["a:1:b", "a:x:b:1", "a:1:b:70000", "a:1:b:2:3"] {
+        assert!(detour(wrong).is_err(), "{wrong}");
+    }
+}

@@ -1,8 +1,11 @@
 //! Texts to values, with errors that say what was wanted.
 
-use core::{net::IpAddr, time::Duration};
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
-use lastbyte_client::{Override, Url};
+use lastbyte_client::{Detour, Override, Url};
 use lastbyte_sim::units;
 
 use super::Pins;
@@ -46,6 +49,48 @@ pub(super) fn resolve(text: &str) -> Result<Override, String> {
         host: if is_any { "*".to_owned() } else { host },
         port,
         addresses,
+    })
+}
+
+/// Parts between colons; those of addresses stand in brackets.
+pub(super) fn detour(text: &str) -> Result<Detour, String> {
+    let wrong = || {
+        format!(
+            "`{text}` is not of the form HOST1:PORT1:HOST2:PORT2, as in a.example:443:b.example:8443"
+        )
+    };
+    let mut parts: Vec<String> = vec![String::new()];
+    let mut is_bracketed = false;
+    for character in text.chars() {
+        match character {
+            '[' => is_bracketed = true,
+            ']' => is_bracketed = false,
+            ':' if !is_bracketed => parts.push(String::new()),
+            character => {
+                let last = parts.last_mut().ok_or_else(wrong)?;
+                last.push(character.to_ascii_lowercase());
+            }
+        }
+    }
+    let [host, port, to_host, to_port] = &parts[..] else {
+        return Err(wrong());
+    };
+    let some = |text: &String| (!text.is_empty()).then(|| text.clone());
+    let number = |text: &String| some(text).map(|text| text.parse().map_err(|_| wrong()));
+    Ok(Detour {
+        host: some(host),
+        port: number(port).transpose()?,
+        to_host: some(to_host),
+        to_port: number(to_port).transpose()?,
+    })
+}
+
+/// Where a DNS server is: on port 53, if none is given.
+pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
+    let address = text.trim_matches(['[', ']']).parse::<IpAddr>();
+    let found = address.map(|address| SocketAddr::new(address, 53));
+    found.or_else(|_| text.parse()).map_err(|_| {
+        format!("`{text}` is no address of a DNS server; write 192.0.2.1, 192.0.2.1:53 or [2001:db8::1]:53")
     })
 }
 

@@ -11,7 +11,9 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use lastbyte_client::{Fetch, Handshake, Head, Listener, Origin, Outcome, Transport, Version};
+use lastbyte_client::{
+    Fetch, Handshake, Head, Listener, Lookup, Origin, Outcome, Transport, Version,
+};
 use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
 use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
@@ -232,6 +234,44 @@ impl<'a> Outputs<'a> {
     }
 }
 
+/// What was found of a name, for people; nothing of what was not looked for.
+fn resolved(lookup: &Lookup) -> String {
+    let host = &lookup.origin.host;
+    let mut text = String::new();
+    if lookup.a.is_some() || lookup.aaaa.is_some() {
+        let found: Vec<String> = lookup
+            .addresses
+            .iter()
+            .map(|at| at.ip().to_string())
+            .collect();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "* Host {host}: {}", found.join(", "));
+    }
+    let Some(https) = &lookup.https else {
+        return text;
+    };
+    match &https.found {
+        Err(why) => {
+            let _ = writeln!(text, "* HTTPS record of {host}: {}", printable(why));
+        }
+        Ok(found) if found.is_empty() => {
+            let _ = writeln!(text, "* HTTPS record of {host}: none");
+        }
+        Ok(found) => {
+            for service in found {
+                let _ = writeln!(
+                    text,
+                    "* HTTPS record of {host}: {} at {}:{}",
+                    printable(&service.alpn.join(", ")),
+                    printable(service.target.as_ref().unwrap_or(host)),
+                    service.port.unwrap_or(lookup.origin.port)
+                );
+            }
+        }
+    }
+    text
+}
+
 /// What a terminal can be shown of a server's words.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
@@ -295,6 +335,10 @@ impl Listener for Outputs<'_> {
         self.say_fields('>', &first, request.fields());
     }
 
+    fn on_resolved(&mut self, lookup: &Lookup) {
+        self.say(&resolved(lookup));
+    }
+
     fn on_connecting(&mut self, connection: usize, origin: &Origin, remote: SocketAddr) {
         self.say(&format!(
             "* Connection {connection}: to {} ({}), UDP port {}\n",
@@ -306,11 +350,11 @@ impl Listener for Outputs<'_> {
 
     fn on_dialing(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
         let ips: Vec<String> = addresses.iter().map(|at| at.ip().to_string()).collect();
+        let port = addresses.first().map_or(origin.port, SocketAddr::port);
         self.say(&format!(
-            "* Connection {connection}: to {} ({}), TCP port {}\n",
+            "* Connection {connection}: to {} ({}), TCP port {port}\n",
             origin.host,
             ips.join(", "),
-            origin.port
         ));
     }
 
@@ -323,6 +367,9 @@ impl Listener for Outputs<'_> {
         };
         let carrier = match handshake.transport {
             Transport::Quic(version) => format!("QUIC version {}", version.number().get()),
+            Transport::Tcp if handshake.tunnel_status.is_some() => {
+                format!("TCP to {}, through a tunnel", handshake.remote)
+            }
             Transport::Tcp => format!("TCP to {}", handshake.remote),
         };
         let version = handshake.version;

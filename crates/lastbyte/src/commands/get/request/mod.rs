@@ -54,6 +54,8 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         method.clone_into(&mut fetch.method);
         fetch.is_method_fixed = it.method.is_some();
         fetch.fields = fields.clone();
+        // A field that is said so takes the place of all others, as with curl.
+        fetch.sends_cookies = !it.header.iter().any(|text| is_cookie(text));
         fetch.upload = upload;
         fetch.follow = follow;
         fetch.is_decoded = it.compressed;
@@ -158,7 +160,7 @@ fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
     let agent = concat!("lastbyte/", env!("CARGO_PKG_VERSION"));
     let token = it.oauth2_bearer.as_ref();
     let token = token.map(|token| format!("Bearer {token}"));
-    let cookie = cookies(&it.cookie)?;
+    let cookie = cookies(&it.cookie);
     let range = it.range.as_ref().map(|range| format!("bytes={range}"));
     let usual = [
         Some(("user-agent", it.user_agent.as_deref().unwrap_or(agent))),
@@ -196,12 +198,17 @@ fn field(text: &str) -> Result<(String, Option<String>), Refusal> {
     Ok((name.trim().to_ascii_lowercase(), value))
 }
 
-fn cookies(said: &[String]) -> Result<Option<String>, Refusal> {
-    if let Some(path) = said.iter().find(|text| !text.contains('=')) {
-        let what = format!(
-            "`-b {path}` would be a file of cookies, which are not kept here; write NAME=VALUE"
-        );
-        return Err((2, what));
-    }
-    Ok((!said.is_empty()).then(|| said.join("; ")))
+fn is_cookie(field: &str) -> bool {
+    let name = field.split([':', ';']).next().unwrap_or_default();
+    name.trim().eq_ignore_ascii_case("cookie")
+}
+
+/// What `-b` says; files are read elsewhere.
+fn cookies(said: &[String]) -> Option<String> {
+    let said: Vec<&str> = said
+        .iter()
+        .map(String::as_str)
+        .filter(|it| it.contains('='))
+        .collect();
+    (!said.is_empty()).then(|| said.join("; "))
 }

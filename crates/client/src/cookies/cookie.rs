@@ -1,0 +1,171 @@
+//! One cookie: what servers set (RFC 6265 §5.2, §5.3), and to whom it is sent (§5.1.3, §5.1.4, §5.4).
+
+use std::net::IpAddr;
+
+use crate::{Url, calendar::cookie_date};
+
+/// How long name and value are together at most (RFC 6265bis §5.6).
+const LEN_MAX: usize = 4096;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cookie {
+    pub(super) name: String,
+    pub(super) value: String,
+    /// In lower case, without a dot before it.
+    pub(super) domain: String,
+    /// Whether hosts below the domain get it, too.
+    pub(super) is_for_subdomains: bool,
+    /// As it was said; what is behind its last `/` counts only if there is something.
+    pub(super) path: String,
+    /// Sent where nobody reads along.
+    pub(super) is_secure: bool,
+    /// Not for scripts, which there are none of here.
+    pub(super) is_http_only: bool,
+    /// In seconds since the Unix epoch; `None` for the end of the session.
+    pub(super) expires_s: Option<u64>,
+}
+
+impl Cookie {
+    /// From the value of a `set-cookie`; `None` if it is no cookie, or one that this server may not set.
+    pub(super) fn parse(url: &Url, value: &str, now_s: u64) -> Option<Self> {
+        // A tab would break the file that it is kept in.
+        if value.chars().any(char::is_control) {
+            return None;
+        }
+        let mut parts = value.split(';');
+        let (name, content) = parts.next()?.split_once('=')?;
+        let (name, content) = (name.trim(), content.trim());
+        if name.is_empty() || name.len() + content.len() > LEN_MAX {
+            return None;
+        }
+        let host = &url.origin().host;
+        let mut this = Self {
+            name: name.to_owned(),
+            value: content.to_owned(),
+            domain: host.clone(),
+            is_for_subdomains: false,
+            path: default_path(url),
+            is_secure: false,
+            is_http_only: false,
+            expires_s: None,
+        };
+        let mut max_age = None;
+        for part in parts {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
+            match &*key {
+                "domain" if !value.is_empty() => this.set_domain(value, host)?,
+                "path" if value.starts_with('/') => value.clone_into(&mut this.path),
+                "secure" => this.is_secure = true,
+                "httponly" => this.is_http_only = true,
+                "max-age" => max_age = age(value).or(max_age),
+                "expires" => this.expires_s = cookie_date(value).or(this.expires_s),
+                _ => {}
+            }
+        }
+        // It goes before `expires` (RFC 6265 §5.3, step 3).
+        if let Some(age) = max_age {
+            this.expires_s = Some(now_s.saturating_add(age));
+            if age == 0 {
+                this.expires_s = Some(0);
+            }
+        }
+        let is_allowed = (!this.is_secure || super::is_secure(url)) && this.keeps_promise();
+        is_allowed.then_some(this)
+    }
+
+    /// `None` if the host is not in the domain (RFC 6265 §5.3, step 6).
+    fn set_domain(&mut self, value: &str, host: &str) -> Option<()> {
+        let domain = value.strip_prefix('.').unwrap_or(value);
+        let domain = domain.to_ascii_lowercase();
+        if !is_in(host, &domain) {
+            return None;
+        }
+        let is_address = host.parse::<IpAddr>().is_ok();
+        if !is_address && domain != *host && !domain.contains('.') {
+            return None;
+        }
+        self.is_for_subdomains = !is_address;
+        self.domain = domain;
+        Some(())
+    }
+
+    /// What its name says of it is so (RFC 6265bis §4.1.3).
+    fn keeps_promise(&self) -> bool {
+        let name = self.name.to_ascii_lowercase();
+        let is_of_host = self.path == "/" && !self.is_for_subdomains;
+        if name.starts_with("__host-") {
+            self.is_secure && is_of_host
+        } else if name.starts_with("__secure-") {
+            self.is_secure
+        } else {
+            true
+        }
+    }
+
+    pub(super) fn has_ended(&self, now_s: u64) -> bool {
+        self.expires_s.is_some_and(|expires_s| expires_s <= now_s)
+    }
+
+    /// Whether one takes the place of the other.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.domain == other.domain
+            && folder(&self.path) == folder(&other.path)
+    }
+
+    /// Whether a cookie from a way that is not secure would hide one that is for secure ways.
+    pub(super) fn overlays(&self, other: &Self) -> bool {
+        other.is_secure
+            && self.name == other.name
+            && (is_in(&self.domain, &other.domain) || is_in(&other.domain, &self.domain))
+            && is_below(&self.path, &other.path)
+    }
+
+    /// Whether it goes with a request for this.
+    pub(super) fn is_for(&self, url: &Url, is_secure: bool) -> bool {
+        let host = &url.origin().host;
+        let path = url.path().split('?').next().unwrap_or_default();
+        let is_of_host = *host == self.domain;
+        (is_of_host || self.is_for_subdomains && is_in(host, &self.domain))
+            && is_below(path, &self.path)
+            && (is_secure || !self.is_secure)
+    }
+}
+
+/// RFC 6265 §5.1.3; addresses have no domains in them.
+fn is_in(host: &str, domain: &str) -> bool {
+    let before = host.strip_suffix(domain);
+    before.is_some_and(str::is_empty)
+        || before.is_some_and(|before| before.ends_with('.')) && host.parse::<IpAddr>().is_err()
+}
+
+/// RFC 6265 §5.1.4.
+fn is_below(path: &str, of: &str) -> bool {
+    let of = folder(of);
+    path.strip_prefix(of)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Without the `/` at its end.
+fn folder(path: &str) -> &str {
+    path.strip_suffix('/').unwrap_or(path)
+}
+
+/// Up to the last `/`, with it, as curl writes it: the folder of what was asked for.
+fn default_path(url: &Url) -> String {
+    let path = url.path().split('?').next().unwrap_or_default();
+    let end = path.rfind('/').map_or(0, |at| at + 1);
+    path[..end].to_owned()
+}
+
+/// Seconds; what is not above zero is none.
+fn age(value: &str) -> Option<u64> {
+    let value = value.trim_matches('"');
+    if let Some(below) = value.strip_prefix('-') {
+        return below.bytes().all(|byte| byte.is_ascii_digit()).then_some(0);
+    }
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    // More than can be counted lasts as long as anything does.
+    is_number.then(|| value.parse().unwrap_or(i64::MAX as u64))
+}

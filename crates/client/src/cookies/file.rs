@@ -1,0 +1,77 @@
+//! Netscape's file format: a line for each cookie, its fields between tabs. As curl writes and reads it.
+
+use core::fmt::Write as _;
+
+use super::cookie::Cookie;
+
+pub(super) const HEAD: &str = "# Netscape HTTP Cookie File\n\
+                               # https://curl.se/docs/http-cookies.html\n\
+                               # This file is read and written by lastbyte and curl.\n\n";
+
+/// What stands before cookies that are not for scripts.
+const HTTP_ONLY: &str = "#HttpOnly_";
+
+pub(super) enum Line {
+    Cookie(Cookie),
+    Comment,
+    Wrong,
+}
+
+pub(super) fn parse(line: &str) -> Line {
+    let (line, is_http_only) = match line.strip_prefix(HTTP_ONLY) {
+        Some(line) => (line, true),
+        None => (line, false),
+    };
+    if line.trim().is_empty() || (line.starts_with('#') && !is_http_only) {
+        return Line::Comment;
+    }
+    cookie(line, is_http_only).map_or(Line::Wrong, Line::Cookie)
+}
+
+fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
+    let fields: Vec<&str> = line.split('\t').collect();
+    // A cookie of no value may lack its last tab.
+    let (fields, value) = match fields.split_first_chunk::<6>()? {
+        (fields, []) => (fields, ""),
+        (fields, [value]) => (fields, *value),
+        _ => return None,
+    };
+    let [domain, is_for_subdomains, path, is_secure, expires, name] = *fields;
+    let truth = |text: &str| match text {
+        "TRUE" => Some(true),
+        "FALSE" => Some(false),
+        _ => None,
+    };
+    let domain = domain.strip_prefix('.').unwrap_or(domain);
+    let is_whole = !domain.is_empty() && !name.is_empty() && path.starts_with('/');
+    let expires_s: u64 = expires.parse().ok()?;
+    let cookie = Cookie {
+        name: name.to_owned(),
+        value: value.trim_end_matches('\r').to_owned(),
+        domain: domain.to_ascii_lowercase(),
+        is_for_subdomains: truth(is_for_subdomains)?,
+        path: path.to_owned(),
+        is_secure: truth(is_secure)?,
+        is_http_only,
+        expires_s: (expires_s > 0).then_some(expires_s),
+    };
+    is_whole.then_some(cookie)
+}
+
+pub(super) fn write(cookie: &Cookie, text: &mut String) {
+    let truth = |is: bool| if is { "TRUE" } else { "FALSE" };
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "{}{}{}\t{}\t{}\t{}\t{}\t{}\t{}",
+        if cookie.is_http_only { HTTP_ONLY } else { "" },
+        if cookie.is_for_subdomains { "." } else { "" },
+        cookie.domain,
+        truth(cookie.is_for_subdomains),
+        cookie.path,
+        truth(cookie.is_secure),
+        cookie.expires_s.unwrap_or(0),
+        cookie.name,
+        cookie.value,
+    );
+}

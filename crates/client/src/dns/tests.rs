@@ -1,0 +1,294 @@
+use domain::{
+    base::{Message, MessageBuilder, Name, Rtype, iana::Rcode, rdata::UnknownRecordData},
+    rdata::{A, Cname},
+};
+use proptest::prelude::*;
+
+use super::{
+    message::{Wrong, answer, question},
+    system::{has_host, servers_in},
+    *,
+};
+use crate::Scheme;
+
+type Bytes = Vec<u8>;
+
+fn name(text: &str) -> Name<Bytes> {
+    text.parse().expect(text)
+}
+
+/// A record's data, as on the wire (RFC 9460 §2.2).
+fn https(priority: u16, target: &str, parameters: &[(u16, &[u8])]) -> Bytes {
+    let mut data = priority.to_be_bytes().to_vec();
+    data.extend_from_slice(name(target).as_slice());
+    for (key, value) in parameters {
+        data.extend_from_slice(&key.to_be_bytes());
+        data.extend_from_slice(&(value.len() as u16).to_be_bytes());
+        data.extend_from_slice(value);
+    }
+    data
+}
+
+/// An answer of a server with these records, and an alias of the name before them.
+fn message(asked: &str, cname: Option<&str>, records: &[Bytes], code: Rcode) -> Bytes {
+    let question = question(7, asked, Kind::Https).expect("a name");
+    let question = Message::from_octets(question).expect("a message");
+    let mut builder = MessageBuilder::new_vec()
+        .start_answer(&question, code)
+        .expect("room");
+    if let Some(cname) = cname {
+        let data = Cname::new(name(cname));
+        builder.push((name(asked), 60, data)).expect("room");
+    }
+    let owner = name(cname.unwrap_or(asked));
+    for record in records {
+        let data = UnknownRecordData::from_octets(Rtype::HTTPS, record.clone()).expect("data");
+        builder.push((owner.clone(), 60, data)).expect("room");
+    }
+    builder.finish()
+}
+
+fn read(records: &[Bytes]) -> Result<Answer, Wrong> {
+    let bytes = message("a.example", None, records, Rcode::NOERROR);
+    answer(&bytes, 7, "a.example", Kind::Https)
+}
+
+fn services(records: &[Bytes]) -> Vec<Service> {
+    read(records).expect("an answer").services
+}
+
+const H3: (u16, &[u8]) = (1, b"\x02h3");
+
+#[test]
+fn rfc9460_7_parameters_are_understood() {
+    let all = https(
+        2,
+        "B.Example.",
+        &[
+            (0, &[0, 1, 0, 4]),
+            (1, b"\x02h3\x02h2"),
+            (3, &[0x20, 0xfb]),
+            (4, &[192, 0, 2, 1, 192, 0, 2, 2]),
+            (5, b"anything"),
+            (6, &[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]),
+            (65000, b"unknown"),
+        ],
+    );
+    let own = https(1, ".", &[H3, (2, b"")]);
+    let plain = https(3, ".", &[]);
+    let of = |alpn: &[&str]| alpn.iter().map(|name| (*name).to_owned()).collect();
+    let found = services(&[all, own, plain]);
+    let expected = [
+        Service {
+            priority: 1,
+            alpn: of(&["h3"]),
+            ..Service::default()
+        },
+        Service {
+            priority: 2,
+            target: Some("b.example".to_owned()),
+            port: Some(8443),
+            alpn: of(&["h3", "h2", "http/1.1"]),
+            hints: ["192.0.2.1", "192.0.2.2", "2001:db8::1"]
+                .map(|text| text.parse().expect(text))
+                .to_vec(),
+        },
+        Service {
+            priority: 3,
+            alpn: of(&["http/1.1"]),
+            ..Service::default()
+        },
+    ];
+    assert_eq!(found, expected);
+    assert!(found[0].has_quic() && !found[0].has_tcp());
+    assert!(!found[2].has_quic() && found[2].has_tcp());
+}
+
+/// RFC 9460 §8: a record of which something must be known that is not is left out, and others are not.
+#[test]
+fn rfc9460_8_what_is_mandatory_and_not_known_leaves_a_record_out() {
+    let unknown = https(1, ".", &[(0, &[0, 1, 0xfd, 0xe8]), H3, (65000, b"x")]);
+    let hello = https(1, ".", &[(0, &[0, 5]), (5, b"x")]);
+    let good = https(2, ".", &[H3]);
+    assert_eq!(services(&[unknown, hello, good]).len(), 1);
+    // Nothing that is spoken here.
+    assert_eq!(services(&[https(1, ".", &[(1, b"\x02h9"), (2, b"")])]), []);
+}
+
+/// RFC 9460 §2.2: one record that is broken spoils all.
+#[test]
+fn rfc9460_2_2_a_broken_record_spoils_the_set() {
+    let good = https(1, ".", &[H3]);
+    for broken in [
+        https(1, ".", &[(3, &[0])]),
+        https(1, ".", &[(3, &[0, 0])]),
+        https(1, ".", &[(1, b"\x05h3")]),
+        https(1, ".", &[(1, b"")]),
+        https(1, ".", &[(2, b"")]),
+        https(1, ".", &[(0, &[0, 3])]),
+        https(1, ".", &[(0, &[0, 3, 0, 1]), H3, (3, &[1, 1])]),
+        https(1, ".", &[(4, &[1, 2, 3])]),
+        https(1, ".", &[(6, &[1; 15])]),
+        https(1, ".", &[(3, &[1, 1]), H3]),
+        b"\0".to_vec(),
+    ] {
+        let read = read(&[good.clone(), broken.clone()]);
+        assert!(matches!(read, Err(Wrong::Failed(_))), "{broken:?}");
+    }
+}
+
+#[test]
+fn aliases_go_before_services_and_names_lead_to_names() {
+    let alias = https(0, "pool.example", &[]);
+    let found = read(&[https(1, ".", &[H3]), alias]).expect("an answer");
+    assert_eq!(found.alias.as_deref(), Some("pool.example"));
+    // To the root: there is none.
+    assert_eq!(read(&[https(0, ".", &[])]), Ok(Answer::default()));
+    let bytes = message(
+        "a.example",
+        Some("cdn.example"),
+        &[https(1, ".", &[H3])],
+        Rcode::NOERROR,
+    );
+    let found = answer(&bytes, 7, "A.example", Kind::Https).expect("an answer");
+    assert_eq!((found.services.len(), found.alias), (1, None));
+}
+
+#[test]
+fn what_does_not_answer_the_question_is_no_answer() {
+    let good = message("a.example", None, &[https(1, ".", &[H3])], Rcode::NOERROR);
+    assert!(answer(&good, 7, "a.example", Kind::Https).is_ok());
+    for (id, asked, kind) in [
+        (8, "a.example", Kind::Https),
+        (7, "b.example", Kind::Https),
+        (7, "a.example", Kind::A),
+    ] {
+        assert_eq!(answer(&good, id, asked, kind), Err(Wrong::Other));
+    }
+    let question = question(7, "a.example", Kind::Https).expect("a name");
+    assert_eq!(
+        answer(&question, 7, "a.example", Kind::Https),
+        Err(Wrong::Other)
+    );
+    let refused = message("a.example", None, &[], Rcode::REFUSED);
+    let refused = answer(&refused, 7, "a.example", Kind::Https);
+    assert!(matches!(refused, Err(Wrong::Failed(what)) if what.contains("REFUSED")));
+    let none = message("a.example", None, &[], Rcode::NXDOMAIN);
+    assert_eq!(
+        answer(&none, 7, "a.example", Kind::Https),
+        Ok(Answer::default())
+    );
+    let mut cut = good.clone();
+    cut[2] |= 2;
+    assert_eq!(
+        answer(&cut, 7, "a.example", Kind::Https),
+        Err(Wrong::Truncated)
+    );
+}
+
+#[test]
+fn addresses_are_those_of_the_name() {
+    let asked = question(9, "a.example", Kind::A).expect("a name");
+    let asked = Message::from_octets(asked).expect("a message");
+    let mut builder = MessageBuilder::new_vec()
+        .start_answer(&asked, Rcode::NOERROR)
+        .expect("room");
+    for (owner, last) in [("a.example", 1), ("else.example", 2)] {
+        let data = A::from_octets(192, 0, 2, last);
+        builder.push((name(owner), 60, data)).expect("room");
+    }
+    let bytes = builder.finish();
+    let found = answer(&bytes, 9, "a.example", Kind::A).expect("an answer");
+    let expected: IpAddr = "192.0.2.1".parse().expect("an address");
+    assert_eq!(found.addresses, [expected]);
+}
+
+fn origin(host: &str, port: u16) -> Origin {
+    Origin {
+        scheme: Scheme::Https,
+        host: host.to_owned(),
+        port,
+    }
+}
+
+#[test]
+fn rfc9460_9_1_names_have_the_port_before_them() {
+    assert_eq!(name_of(&origin("a.example", 443)), "a.example");
+    assert_eq!(
+        name_of(&origin("a.example", 8443)),
+        "_8443._https.a.example"
+    );
+}
+
+#[test]
+fn names_that_stay_here_are_not_asked_for() {
+    for host in [
+        "127.0.0.1",
+        "::1",
+        "localhost",
+        "a.localhost",
+        "printer.local",
+        "x.onion",
+    ] {
+        assert!(!has_services(&origin(host, 443), true), "{host}");
+    }
+    assert!(!has_services(&origin("intranet", 443), false));
+    assert!(has_services(&origin("intranet", 443), true));
+    assert!(has_services(&origin("a.example", 443), false));
+}
+
+#[test]
+fn targets_are_said_where_they_are_not_the_origin() {
+    let of = |target: Option<&str>| Service {
+        target: target.map(str::to_owned),
+        ..Service::default()
+    };
+    let given = vec![of(None), of(Some("a.example")), of(Some("b.example"))];
+    let at_home = with_targets(given.clone(), "a.example", "a.example");
+    assert_eq!(at_home, [of(None), of(None), of(Some("b.example"))]);
+    let elsewhere = with_targets(given, "_1._https.a.example", "a.example");
+    assert_eq!(elsewhere[0], of(Some("_1._https.a.example")));
+}
+
+#[test]
+fn files_of_the_system_are_read() {
+    let text = "# nameserver 192.0.2.9\nsearch example\nnameserver 192.0.2.1\nnameserver\t::1\n\
+                nameserver fe80::1%eth0\nnameserver x\nnameserver 192.0.2.2\nnameserver 192.0.2.3\n";
+    let expected = ["192.0.2.1:53", "[::1]:53", "192.0.2.2:53"];
+    let expected: Vec<SocketAddr> = expected.map(|it| it.parse().expect(it)).to_vec();
+    assert_eq!(servers_in(text), expected);
+    let text = "127.0.0.1 localhost here.example # gone.example\n::1 ip6-localhost\n";
+    for (name, expected) in [
+        ("Here.Example", true),
+        ("ip6-localhost", true),
+        ("gone.example", false),
+        ("127.0.0.1", false),
+    ] {
+        assert_eq!(has_host(text, name), expected, "{name}");
+    }
+}
+
+proptest! {
+    /// Whatever comes is an answer, or none.
+    #[test]
+    fn any_bytes_are_an_answer_or_none(
+        records in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..4),
+        mutations in prop::collection::vec((any::<usize>(), any::<u8>()), 0..8),
+        cut in any::<usize>(),
+    ) {
+        let good = https(1, "b.example", &[(0, &[0, 1]), H3, (3, &[1, 1]), (4, &[1, 2, 3, 4])]);
+        let records = [records, vec![good]].concat();
+        let mut bytes = message("a.example", Some("b.example"), &records, Rcode::NOERROR);
+        // Past the question, so that it is not refused for that alone.
+        let begin = 12 + name("a.example").as_slice().len() + 4;
+        for (place, byte) in mutations {
+            let place = begin + place % (bytes.len() - begin);
+            bytes[place] = byte;
+        }
+        for len in [bytes.len(), cut % bytes.len()] {
+            for kind in [Kind::A, Kind::Aaaa, Kind::Https] {
+                let _ = answer(&bytes[..len], 7, "a.example", kind);
+            }
+        }
+    }
+}

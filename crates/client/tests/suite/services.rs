@@ -1,0 +1,215 @@
+//! HTTPS records (RFC 9460): where they lead, and that nothing depends on them.
+
+use std::time::Duration;
+
+use lastbyte_client::{Fetch, Memory, Outcome, Report, Settings, Trust, Version, Versions, run};
+use lastbyte_driver::Clock;
+use lastbyte_quic::{connection::Config, endpoint::RetryPolicy};
+
+use super::{
+    dns::{A, Dns, HTTPS, Mood, Record, https},
+    kept::Kept,
+    server::{Server, body},
+    tls::{Manner, Tls},
+};
+
+/// Nobody listens on its port.
+const URL: &str = "https://www.lastbyte.example:1/700";
+const OWNER: &str = "_1._https.www.lastbyte.example";
+const NAME: &str = "www.lastbyte.example";
+const HERE: [u8; 4] = [127, 0, 0, 1];
+const H3: (u16, &[u8]) = (1, b"\x02h3");
+const H2: (u16, &[u8]) = (1, b"\x02h2");
+
+fn settings(dns: &Dns, certificate: &str) -> Settings {
+    let mut settings = Settings::new(Config::new("cubic".parse().expect("a spec")));
+    settings.trust = Trust::Authorities(certificate.as_bytes().to_vec());
+    settings.connect_timeout = Duration::from_secs(30);
+    settings.dns_servers = vec![dns.address];
+    settings
+}
+
+fn fetch(settings: &Settings, url: &str) -> (Outcome, Report, Kept) {
+    let mut kept = Kept::default();
+    let fetch = Fetch::get(url.parse().expect("a URL"));
+    let memory = Memory::default();
+    let report = run(settings, &memory, Clock::new(), vec![fetch], &mut kept);
+    let mut report = report.expect("a socket");
+    (report.outcomes.remove(0), report, kept)
+}
+
+fn of(port: u16) -> [u8; 2] {
+    port.to_be_bytes()
+}
+
+#[test]
+fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
+    let server = Server::start(NAME, RetryPolicy::Never);
+    let port = of(server.port);
+    for (mood, records) in [
+        (
+            Mood::Kind,
+            vec![
+                (
+                    OWNER,
+                    HTTPS,
+                    https(1, "cdn.lastbyte.example", &[H3, (3, &port)]),
+                ),
+                ("cdn.lastbyte.example", A, HERE.to_vec()),
+            ],
+        ),
+        // What does not fit comes over TCP.
+        (
+            Mood::Truncating,
+            vec![
+                (OWNER, HTTPS, https(1, NAME, &[H3, (3, &port)])),
+                (NAME, A, HERE.to_vec()),
+            ],
+        ),
+        // By an alias, and by a hint.
+        (
+            Mood::Kind,
+            vec![
+                (OWNER, HTTPS, https(0, "pool.lastbyte.example", &[])),
+                (
+                    "pool.lastbyte.example",
+                    HTTPS,
+                    https(1, ".", &[H3, (3, &port), (4, &HERE)]),
+                ),
+            ],
+        ),
+        // The first that can be used, of several.
+        (
+            Mood::Kind,
+            vec![
+                (OWNER, HTTPS, https(3, "no.lastbyte.example", &[H3])),
+                (OWNER, HTTPS, https(2, NAME, &[H3, (3, &port)])),
+                (
+                    OWNER,
+                    HTTPS,
+                    https(1, NAME, &[(0, &[0xff, 0]), H3, (0xff00, b"")]),
+                ),
+                (NAME, A, HERE.to_vec()),
+            ],
+        ),
+    ] {
+        let records: Vec<Record> = records;
+        let dns = Dns::start(mood, records);
+        let (outcome, report, kept) = fetch(&settings(&dns, &server.certificate), URL);
+        assert!(
+            outcome.failure.is_none(),
+            "{outcome:?} {:?}",
+            report.lookups
+        );
+        assert_eq!(outcome.version, Some(Version::Http3));
+        assert_eq!(kept.bodies[0], body(700));
+        assert_eq!(kept.handshakes[0].remote.port(), server.port);
+        let told = report.lookups[0].https.as_ref().expect("an answer");
+        assert!(told.at <= report.lookups[0].end.expect("an end"));
+    }
+}
+
+/// A record that does not speak of HTTP/3 saves the time in which it would be tried.
+#[test]
+fn who_does_not_speak_of_http3_is_asked_over_tcp_at_once() {
+    let server = Tls::start(&Manner {
+        name: NAME,
+        ..Manner::default()
+    });
+    let port = of(server.port);
+    let records = vec![
+        (OWNER, HTTPS, https(1, ".", &[H2, (3, &port), (4, &HERE)])),
+        (NAME, A, HERE.to_vec()),
+    ];
+    let dns = Dns::start(Mood::Kind, records);
+    let mut settings = settings(&dns, &server.certificate);
+    // Nothing would come of it for as long.
+    settings.head_start = Duration::from_secs(20);
+    let (outcome, _, kept) = fetch(&settings, URL);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!(outcome.version, Some(Version::Http2));
+    assert_eq!(
+        kept.connecting,
+        [] as [u16; 0],
+        "nobody was asked over QUIC"
+    );
+}
+
+#[test]
+fn where_no_endpoint_answers_the_origin_does() {
+    let server = Tls::start(&Manner {
+        name: NAME,
+        ..Manner::default()
+    });
+    let url = format!("https://{NAME}:{}/700", server.port);
+    let owner: &'static str = format!("_{}._https.{NAME}", server.port).leak();
+    let records = vec![
+        (owner, HTTPS, https(1, ".", &[H2, (3, &of(1)), (4, &HERE)])),
+        (NAME, A, HERE.to_vec()),
+    ];
+    let dns = Dns::start(Mood::Kind, records);
+    let (outcome, ..) = fetch(&settings(&dns, &server.certificate), &url);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+}
+
+/// Whatever becomes of the record, the fetch goes on as if it was not there, and waits no longer than 50 ms.
+#[test]
+fn nothing_depends_on_a_record() {
+    let server = Server::start(NAME, RetryPolicy::Never);
+    let url = format!("https://{NAME}:{}/700", server.port);
+    let owner: &'static str = format!("_{}._https.{NAME}", server.port).leak();
+    let circle = "circle.lastbyte.example";
+    let astray = https(1, ".", &[H3, (3, &of(1))]);
+    for (mood, data) in [
+        (Mood::Silent, astray.clone()),
+        (Mood::Refusing, astray.clone()),
+        (Mood::Broken, astray.clone()),
+        (Mood::Kind, https(1, ".", &[(3, &[1])])),
+        (Mood::Kind, https(0, circle, &[])),
+        (Mood::Kind, https(0, ".", &[])),
+    ] {
+        let records = vec![
+            (owner, HTTPS, data.clone()),
+            (circle, HTTPS, https(0, circle, &[])),
+            (NAME, A, HERE.to_vec()),
+        ];
+        let dns = Dns::start(mood, records);
+        let (outcome, report, _) = fetch(&settings(&dns, &server.certificate), &url);
+        assert!(outcome.failure.is_none(), "{mood:?} {data:?}: {outcome:?}");
+        assert_eq!(outcome.version, Some(Version::Http3));
+        let lookup = &report.lookups[0];
+        let asked = dns.asked();
+        assert!(asked.contains(&(owner.to_owned(), HTTPS)), "{asked:?}");
+        let told = lookup.https.as_ref().map(|https| https.found.clone());
+        match mood {
+            Mood::Silent => assert_eq!(told, None),
+            Mood::Refusing | Mood::Broken => assert!(matches!(told, Some(Err(_))), "{told:?}"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn it_is_asked_for_only_where_it_can_be() {
+    let server = Server::start("localhost,127.0.0.1", RetryPolicy::Never);
+    let dns = Dns::start(Mood::Kind, Vec::new());
+    let all = settings(&dns, &server.certificate);
+    let ip = format!("https://127.0.0.1:{}/1", server.port);
+    let (outcome, ..) = fetch(&all, &ip);
+    assert!(outcome.failure.is_none(), "{outcome:?}");
+    assert_eq!(dns.asked(), []);
+    // By name, and yet not: of each there would be one.
+    let mut three = all.clone();
+    three.versions = Versions::Http3;
+    let mut none = all.clone();
+    none.https_records = false;
+    for settings in [three, none] {
+        let (outcome, ..) = fetch(&settings, URL);
+        assert!(outcome.failure.is_some(), "{outcome:?}");
+    }
+    let (outcome, ..) = fetch(&all, "http://www.lastbyte.example:1/");
+    assert!(outcome.failure.is_some(), "{outcome:?}");
+    let asked = dns.asked();
+    assert!(!asked.is_empty(), "for addresses");
+    assert!(asked.iter().all(|(_, kind)| *kind != HTTPS), "{asked:?}");
+}
