@@ -1,0 +1,231 @@
+//! The newcomer's page, `docs/start.md`: every command of it is run, in its order.
+//!
+//! Blocks are marked: `sh` is run to its end, `sh server` runs until the page ends, `sh browser` is the one that Chromium
+//! is started with. `sh build` is what made this test.
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stderr,
+    reason = "commands read and write files and sockets; who skips says why"
+)]
+
+#[path = "common/serving.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod serving;
+
+use std::{
+    fs,
+    net::{TcpListener, UdpSocket},
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+use serving::{Running, folder, stderr};
+
+const PAGE: &str = include_str!("../../../docs/start.md");
+
+/// The ports of the page: of servers, of relays, of metrics. Here others are free.
+const PORTS: [&str; 5] = ["4433", "4443", "4453", "4463", "9100"];
+
+/// Port numbers that are free for both, all at the same time.
+fn free_ports() -> Vec<u16> {
+    let mut held = Vec::new();
+    while held.len() < PORTS.len() {
+        let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = tcp.local_addr().expect("an address").port();
+        if let Ok(udp) = UdpSocket::bind(("127.0.0.1", port)) {
+            held.push((tcp, udp, port));
+        }
+    }
+    held.iter().map(|(_, _, port)| *port).collect()
+}
+
+/// The blocks of the page: how they are marked, and what is in them.
+fn blocks() -> Vec<(String, String)> {
+    let ports = free_ports();
+    let mut blocks = Vec::new();
+    let mut rest = PAGE;
+    while let Some((_, begun)) = rest.split_once("```sh") {
+        let (mark, begun) = begun.split_once('\n').expect("a block");
+        let (block, after) = begun.split_once("```").expect("its end");
+        let mut block = block.to_owned();
+        for (known, free) in PORTS.iter().zip(&ports) {
+            block = block.replace(&format!(":{known}"), &format!(":{free}"));
+        }
+        blocks.push((mark.trim().to_owned(), block));
+        rest = after;
+    }
+    blocks
+}
+
+struct Machine {
+    folder: PathBuf,
+    path: String,
+    servers: Vec<Running>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let folder = folder("start");
+        let programs = folder.join("bin");
+        fs::create_dir(&programs).expect("a folder");
+        symlink(env!("CARGO_BIN_EXE_lastbyte"), programs.join("lastbyte")).expect("a link");
+        let inherited = std::env::var("PATH").expect("a path");
+        Self {
+            path: format!("{}:{inherited}", programs.display()),
+            folder,
+            servers: Vec::new(),
+        }
+    }
+
+    /// The folder that the page makes, once it is there.
+    fn place(&self) -> PathBuf {
+        let made = self.folder.join("first");
+        if made.exists() {
+            made
+        } else {
+            self.folder.clone()
+        }
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.place())
+            .env("PATH", &self.path)
+            .env_remove("SSLKEYLOGFILE")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// A script, not as an argument: `pkill -f` would find it.
+    fn run(&self, script: &str) -> Output {
+        let file = self.folder.join("script");
+        fs::write(&file, script).expect("room");
+        let output = self
+            .command("bash")
+            .args(["-eu", "-o", "pipefail"])
+            .arg(&file)
+            .output();
+        output.expect("bash runs")
+    }
+
+    /// A server goes on in the background.
+    fn serve(&mut self, line: &str) {
+        let mut words = line.split_whitespace();
+        let mut command = self.command(words.next().expect("a program"));
+        command.args(words);
+        let mut server = Running::start(command);
+        server.until(if line.contains(" emulate ") {
+            ""
+        } else {
+            "listening on "
+        });
+        self.servers.push(server);
+    }
+}
+
+/// What a browser shows, without a window.
+fn look(machine: &Machine, line: &str) {
+    if machine.run("command -v chromium").status.code() != Some(0) {
+        eprintln!("skipped: no `chromium`");
+        return;
+    }
+    let said = &machine.servers.first().expect("a server").said;
+    let (_, hash) = said.split_once("spki-list=").expect("it tells its key");
+    let hash = hash.split_whitespace().next().expect("a hash");
+    let profile = machine.folder.join("profile");
+    let headless = format!(
+        "chromium --headless=new --no-sandbox --no-first-run --disable-background-networking --user-data-dir={} --dump-dom ",
+        profile.display()
+    );
+    let line = line
+        .replace("HASH", hash)
+        .replacen("chromium ", &headless, 1);
+    let shown = machine.run(&line);
+    let page = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(
+        page.contains("<p id=\"p\">h3</p>"),
+        "{page}{}",
+        stderr(&shown)
+    );
+}
+
+#[test]
+fn each_command_of_the_page_works() {
+    let mut machine = Machine::new();
+    let mut said = String::new();
+    let mut counted = [0; 4];
+    for (mark, block) in blocks() {
+        match mark.as_str() {
+            "build" => {
+                counted[0] += 1;
+                assert!(block.contains("cargo build --release"), "{block}");
+            }
+            "server" => {
+                counted[1] += 1;
+                machine.serve(block.trim());
+            }
+            "browser" => {
+                counted[2] += 1;
+                look(&machine, block.trim());
+            }
+            "" => {
+                counted[3] += 1;
+                let output = machine.run(&block);
+                assert!(output.status.success(), "{block}\n{}", stderr(&output));
+                said.push_str(&String::from_utf8_lossy(&output.stdout));
+            }
+            other => panic!("what is `{other}`?"),
+        }
+    }
+    assert_eq!(counted[..3], [1, 4, 1]);
+    assert!(counted[3] >= 10, "{counted:?}");
+    assert!(said.contains("HTTP/3 200"), "{said}");
+    let place = machine.place();
+    let is_there = |name: &str| fs::metadata(place.join(name)).is_ok_and(|file| file.len() > 1000);
+    for name in [
+        "transfer.html",
+        "ab/report.html",
+        "report.html",
+        "conns.ndjson",
+    ] {
+        assert!(is_there(name), "{name}");
+    }
+    let lines = serving::lines(&place.join("conns.ndjson"));
+    assert_eq!(lines.len(), 40);
+    check_arms(&lines);
+    let server = &mut machine.servers[2];
+    server.until("read again");
+    for server in &machine.servers {
+        server.signal("-TERM");
+    }
+    for server in machine.servers.drain(..) {
+        let (code, said) = server.wait();
+        assert_eq!(code, Some(0), "{said}");
+    }
+    links_lead_somewhere(Path::new(env!("CARGO_MANIFEST_DIR")));
+}
+
+fn check_arms(lines: &[serde_json::Value]) {
+    for line in lines {
+        assert_eq!(line["complete"], true, "{line}");
+        let arm = line["arm"].as_str().expect("an arm");
+        assert!(
+            ["baseline", "jumpstart", "rapid-no-jump", "rapidstart"].contains(&arm),
+            "{arm}"
+        );
+    }
+}
+
+fn links_lead_somewhere(manifest: &Path) {
+    let docs = manifest.join("../../docs");
+    for part in PAGE.split("](").skip(1) {
+        let (link, _) = part.split_once(')').expect("its end");
+        if !link.starts_with("http") {
+            assert!(docs.join(link).exists(), "{link}");
+        }
+    }
+}
