@@ -25,7 +25,7 @@ enum Command {
     Get(Box<commands::get::Arguments>),
     /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
     Sim(Box<commands::sim::Arguments>),
-    /// Relays UDP between real clients and a real server, over an emulated path.
+    /// Puts an emulated path between real clients and a real server: a port for UDP, or an address for everything.
     Emulate(Box<commands::emulate::Arguments>),
     /// Runs an experiment: connections drawn from a population into arms, simulated, logged and compared.
     Ab(commands::ab::Arguments),

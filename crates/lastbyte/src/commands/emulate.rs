@@ -22,7 +22,7 @@ use super::path::PathArguments;
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Examples, each with a server (`lastbyte serve --self-signed`) in one terminal, a path in the next, a client in the third:
+Examples, with a server (`lastbyte serve --self-signed`) in one terminal, a path in the next, a client in a third:
   # UDP, so QUIC: clients send to another port. A path of 55 Mb/s and 39 ms.
   lastbyte emulate --network vdsl --listen 127.0.0.1:4443 --to 127.0.0.1:4433
   lastbyte get -k --timing https://127.0.0.1:4443/1m -o /dev/null
@@ -33,12 +33,12 @@ Examples, each with a server (`lastbyte serve --self-signed`) in one terminal, a
   curl -k https://198.18.0.2:4433/1m -o /dev/null
   ping 198.18.0.2
 
-Paths are those of `lastbyte sim`: see there for what can be said of them. Without --tun each client, by its address and port,
-has a path of its own that begins when it first sends, or all share one (--shared). With --tun all share one, or each
-connection has its own (--apart). Round trips, rates and queues are as modelled as long as the machine keeps up; how late
+Paths are those of `lastbyte sim`: see there for what can be said of them. Without --tun each client, by its address and port, \
+has a path of its own that begins when it first sends, or all share one (--shared). With --tun all share one, or each \
+connection has its own (--apart). Round trips, rates and queues are as modelled as long as the machine keeps up; how late \
 packets were is in the table at the end, and tells whether to believe a measurement. Ctrl-C or SIGTERM ends it, with the table.
 
---tun makes a network device, for which it takes root, or CAP_NET_ADMIN. Who has neither can run server, path and clients in a
+--tun makes a network device, for which it takes root, or CAP_NET_ADMIN. Who has neither can run server, path and clients in a \
 network of their own: in one shell of `unshare -rn`, after `ip link set lo up`.";
 
 /// Puts an emulated path between real clients and a real server: a port for UDP, or an address for everything.
@@ -54,8 +54,8 @@ pub(crate) struct Arguments {
     /// One path for all clients, in place of one for each
     #[arg(long, conflicts_with = "apart")]
     shared: bool,
-    /// In place of a UDP port, make a network device: what is sent to its second address, whatever the protocol, comes back to
-    /// this machine over the path. The value is where its addresses are from. It takes root
+    /// In place of a UDP port, make a network device with addresses from this network: what is sent to its second address,
+    /// whatever the protocol, comes back to this machine over the path. Without a value: 198.18.0.0/15. Takes root
     #[arg(
         long,
         value_name = "NET/15",

@@ -1,9 +1,16 @@
 //! A test in a network of its own, in which it may make devices and take whatever address it likes.
 
-use std::{env, process::Command};
+use std::{
+    env,
+    process::Command,
+    sync::{Mutex, PoisonError},
+};
 
 /// Whether this process has one.
 const OWN: &str = "LASTBYTE_OWN_NETWORK";
+
+/// The host's network is for one test at a time.
+static HOST: Mutex<()> = Mutex::new(());
 
 /// Runs one test in a network namespace of its own: as this very program once more. Where there can be none, in the host's
 /// network. The name is the test's, with its modules.
@@ -13,6 +20,7 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) {
         tried.is_ok_and(|output| output.status.success())
     };
     if env::var_os(OWN).is_some() || !may() {
+        let _turn = HOST.lock().unwrap_or_else(PoisonError::into_inner);
         return body();
     }
     let output = Command::new("unshare")
