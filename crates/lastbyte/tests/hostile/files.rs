@@ -29,13 +29,7 @@ fn on_a_small_disk(folder: &Path) -> Option<Serving> {
             return None;
         }
     }
-    let flags = [
-        "--self-signed",
-        "--access-log",
-        "small/access",
-        "--log",
-        "small/log",
-    ];
+    let flags = ["--self-signed", "--access-log", "small/access"];
     Some(Serving::start_as(folder, &by, "127.0.0.1:0", &flags))
 }
 
