@@ -352,11 +352,16 @@ impl<'a> Jobs<'a> {
     }
 
     /// It is begun again, after a pause.
-    pub(crate) fn again(&mut self, job: usize, pause: Duration) -> Result<(), Failure> {
+    pub(crate) fn again(
+        &mut self,
+        job: usize,
+        pause: Duration,
+        failure: Option<&Failure>,
+    ) -> Result<(), Failure> {
         let Some(it) = self.all.get_mut(job) else {
             return Ok(());
         };
-        let told = self.listener.on_again(job, pause, &it.outcome);
+        let told = self.listener.on_again(job, pause, &it.outcome, failure);
         it.begin_again();
         told.map_err(Failure::Write)
     }

@@ -7,9 +7,7 @@ use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
 use lastbyte_wire::packet;
 
-#[cfg(doc)]
-use crate::Retry;
-use crate::{Head, Lookup, Origin, Outcome, Version};
+use crate::{Failure, Head, Lookup, Origin, Outcome, Version};
 
 /// What carries a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,14 +93,20 @@ pub trait Listener {
         Ok(())
     }
 
-    /// A fetch is begun again after this pause ([`Retry`]): what was taken of it is to be forgotten. `outcome` is what came of it
-    /// so far.
+    /// A fetch is begun again after this pause ([`Retry`](crate::Retry)): what was taken of it is to be forgotten. `failure` is why,
+    /// if it is not the status in `outcome`.
     ///
     /// # Errors
     ///
     /// It cannot be forgotten.
-    fn on_again(&mut self, fetch: usize, pause: Duration, outcome: &Outcome) -> io::Result<()> {
-        let _ = (fetch, pause, outcome);
+    fn on_again(
+        &mut self,
+        fetch: usize,
+        pause: Duration,
+        outcome: &Outcome,
+        failure: Option<&Failure>,
+    ) -> io::Result<()> {
+        let _ = (fetch, pause, outcome, failure);
         Ok(())
     }
 

@@ -38,7 +38,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let words = match commands::get::words(std::env::args_os()) {
+        Ok(words) => words,
+        Err(code) => return code,
+    };
+    let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => return commands::usage(&error),
     };

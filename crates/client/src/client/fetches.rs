@@ -40,12 +40,12 @@ impl Client<'_> {
     }
 
     /// A fetch is begun again after a pause.
-    fn delay(&mut self, now: Time, job: usize, pause: Duration) {
+    fn delay(&mut self, now: Time, job: usize, pause: Duration, failure: Option<&Failure>) {
         if let Some(server) = self.jobs.all[job].server {
             // A name that was not found is looked up again.
             self.servers.all[server].forget_failure();
         }
-        match self.jobs.again(job, pause) {
+        match self.jobs.again(job, pause, failure) {
             Ok(()) => {
                 self.delayed.insert((now + pause, job));
             }
@@ -83,7 +83,9 @@ impl Client<'_> {
             .as_ref()
             .and_then(|failure| self.jobs.all[job].pause_after(now, failure));
         match pause {
-            Some(pause) if self.active.contains(&job) => self.delay(now, job, pause),
+            Some(pause) if self.active.contains(&job) => {
+                self.delay(now, job, pause, failure.as_ref());
+            }
             _ => self.finish(now, job, failure),
         }
     }
@@ -99,7 +101,9 @@ impl Client<'_> {
         match self.jobs.end(now, job) {
             Ok(Ending::Done) => self.end(now, job, None),
             Ok(Ending::Again) if self.active.contains(&job) => self.enqueue(now, job),
-            Ok(Ending::Later(pause)) if self.active.contains(&job) => self.delay(now, job, pause),
+            Ok(Ending::Later(pause)) if self.active.contains(&job) => {
+                self.delay(now, job, pause, None);
+            }
             Ok(Ending::Again | Ending::Later(_)) => {}
             Err(failure) => self.end(now, job, Some(failure)),
         }

@@ -1,6 +1,5 @@
 //! Names to addresses, addresses to connections: resolutions and races.
 
-use core::net::SocketAddr;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
@@ -53,8 +52,6 @@ pub(super) struct Server {
     pub(super) is_lookup_charged: bool,
     /// Whether the listener was told what the lookup found.
     is_lookup_told: bool,
-    /// Where it is tried over TCP.
-    pub(super) tcp_addresses: Vec<SocketAddr>,
 }
 
 /// Who is asked for names.
@@ -106,7 +103,6 @@ impl Servers {
             is_misdirected: false,
             is_lookup_charged: false,
             is_lookup_told: false,
-            tcp_addresses: Vec::new(),
         });
         number
     }
@@ -302,7 +298,23 @@ impl Client<'_> {
         }
     }
 
+    /// By which ways a server can be reached, as far as that is known.
+    pub(super) fn ways(&self, number: usize) -> Ways {
+        let server = &self.servers.all[number];
+        let Some(found) = &server.resolution else {
+            return Ways::default();
+        };
+        let origin = &server.origin;
+        Ways::new(&Known {
+            addresses: &found.lookup.addresses,
+            endpoints: &found.endpoints(),
+            alternative: self.memory.alternative_port(origin, Clock::since_epoch()),
+            best: self.memory.remote(origin),
+        })
+    }
+
     fn begin_race(&mut self, now: Time, number: usize) {
+        let mut ways = self.ways(number);
         let server = &mut self.servers.all[number];
         let origin = &server.origin;
         let versions = self.settings.versions;
@@ -310,20 +322,9 @@ impl Client<'_> {
             && self.settings.tls13
             && origin.scheme == Scheme::Https
             && self.settings.proxies.of(origin).is_none();
-        let mut ways = Ways::default();
-        if let Some(found) = &server.resolution {
-            let known = Known {
-                addresses: &found.lookup.addresses,
-                endpoints: &found.endpoints(),
-                alternative: self.memory.alternative_port(origin, Clock::since_epoch()),
-                best: self.memory.remote(origin),
-            };
-            ways = Ways::new(&known);
-        }
         if !has_quic {
             ways.quic.clear();
         }
-        server.tcp_addresses = ways.tcp;
         let tcp_at = versions.has_tcp().then(|| {
             if has_quic {
                 now + self.settings.head_start

@@ -81,6 +81,7 @@ impl Streams {
 impl Client<'_> {
     /// Begins a connection.
     fn dial(&mut self, now: Time, number: usize) -> Result<usize, Failure> {
+        let addresses = self.ways(number).tcp;
         let server = &self.servers.all[number];
         let thread = match &mut self.streams.thread {
             Some(thread) => thread,
@@ -92,7 +93,6 @@ impl Client<'_> {
         };
         let connection = self.connections;
         self.connections += 1;
-        let addresses = server.tcp_addresses.clone();
         let versions = self.settings.versions;
         let proxies = &self.settings.proxies;
         let via = proxies.of(&server.origin).map(|proxy| Via {

@@ -390,3 +390,21 @@ fn rfc9114_3_3_servers_share_a_connection_where_address_and_certificate_agree() 
     );
     assert_eq!(server.connections() - before, 2);
 }
+
+/// A server that says nothing, over QUIC: what is too slow is given up, and what is fast enough beside it is not.
+#[test]
+fn what_stalls_over_quic_is_ended_by_its_speed() {
+    let server = server();
+    let mut settings = settings(&server);
+    settings.speed_limit = Some((1000, Duration::from_millis(300)));
+    let fetches = ["never", "100000"].map(|path| get(&server, path));
+    let mut kept = Kept::default();
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches.to_vec());
+    let failure = outcomes[0].failure.as_ref();
+    assert!(
+        matches!(failure, Some(Failure::Slow(1000, _))),
+        "{failure:?}"
+    );
+    assert!(outcomes[1].failure.is_none(), "{outcomes:?}");
+    assert_eq!(kept.bodies[1], body(100_000));
+}

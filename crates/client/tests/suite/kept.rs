@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, time::Duration};
 
 use lastbyte_client::{
-    Fetch, Handshake, Head, Listener, Memory, Origin, Outcome, Report, Settings, run,
+    Failure, Fetch, Handshake, Head, Listener, Memory, Origin, Outcome, Report, Settings, run,
 };
 use lastbyte_driver::Clock;
 use lastbyte_http3::Fields;
@@ -50,7 +50,13 @@ impl Listener for Kept {
         Ok(())
     }
 
-    fn on_again(&mut self, fetch: usize, pause: Duration, _: &Outcome) -> io::Result<()> {
+    fn on_again(
+        &mut self,
+        fetch: usize,
+        pause: Duration,
+        _: &Outcome,
+        _: Option<&Failure>,
+    ) -> io::Result<()> {
         self.pauses.push(pause);
         if let Some(body) = self.bodies.get_mut(fetch) {
             body.clear();

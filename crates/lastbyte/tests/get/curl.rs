@@ -55,12 +55,18 @@ pub(crate) fn has_curl() -> bool {
 }
 
 /// Runs both, each in its own folder, and returns ours.
-fn beside_curl(name: &str, words: &[&str], stdin: &[u8]) -> (Output, Output, [PathBuf; 2]) {
+fn beside_curl(
+    name: &str,
+    words: &[&str],
+    stdin: &[u8],
+    config: &str,
+) -> (Output, Output, [PathBuf; 2]) {
     let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let folders = [place.join("curl"), place.join("ours")];
     for folder in &folders {
         fs::create_dir_all(folder).expect("a folder");
         fs::write(folder.join("file"), body(70_000)).expect("a file");
+        fs::write(folder.join("config"), config).expect("a file");
         fs::write(folder.join("part"), &body(10_000)[..4000]).expect("a file");
     }
     let case = Case { words, stdin };
@@ -88,6 +94,8 @@ fn the_same_command_brings_the_same_bytes_and_exit_code() {
     let [twice, circle, chunked, close, none] =
         ["to?301,/to?302,/7", "loop", "chunked", "close", "none"].map(url);
     let [post303, post307, plain] = ["to?303,/echo", "to?307,/echo", "not-gzip"].map(url);
+    let [busy, refusing, stalled, dated] = ["busy?1", "busy?9", "never-ends", "dated"].map(url);
+    let detour = format!("somewhere.invalid:80:127.0.0.1:{}", server.port);
     let told = "%{http_code} %{num_redirects} %{size_download} %{size_upload} %{url_effective} \
                 %{content_type} %{http_version} %{scheme} %{method} %{remote_ip} %{redirect_url}\\n%%";
     let cases: &[(&[&str], &[u8], i32)] = &[
@@ -165,13 +173,59 @@ fn the_same_command_brings_the_same_bytes_and_exit_code() {
         (&["-D", "heads", &thousand], b"", 0),
         (&["-o", "one", &thousand, "-o", "two", &chunked], b"", 0),
         (&[&thousand, &chunked], b"", 0),
+        (
+            &[
+                "--retry",
+                "3",
+                "--retry-delay",
+                "1",
+                "-i",
+                "-o",
+                "one",
+                &busy,
+            ],
+            b"",
+            0,
+        ),
+        (
+            &[
+                "--retry",
+                "3",
+                "--retry-delay",
+                "1",
+                "--retry-max-time",
+                "1",
+                "-f",
+                &refusing,
+            ],
+            b"",
+            22,
+        ),
+        (&["-Y", "1000", "-y", "1", "-o", "one", &stalled], b"", 28),
+        (&["-m", "1", "-o", "one", &stalled], b"", 28),
+        (&["-K", "config"], b"", 0),
+        (&["-K", "-"], b"url = http://127.0.0.1:1/\n", 7),
+        (&["-K", "missing", &thousand], b"", 26),
+        (
+            &["--url", &thousand, "-o", "one", &chunked, "-o", "two"],
+            b"",
+            0,
+        ),
+        (
+            &["--connect-to", &detour, "http://somewhere.invalid/1000"],
+            b"",
+            0,
+        ),
+        (&["-N", &thousand], b"", 0),
+        (&["-R", "-o", "one", &dated], b"", 0),
         (&["http://127.0.0.1:1/"], b"", 7),
         (&["http://no-such-name.invalid/"], b"", 6),
         (&["nothing://127.0.0.1/"], b"", 1),
         (&["http://127.0.0.1:99999/"], b"", 3),
     ];
     for (number, (words, stdin, expected)) in cases.iter().enumerate() {
-        let (curl, ours, folders) = beside_curl(&format!("curl-{number}"), words, stdin);
+        let config = format!("# both\nurl = \"{thousand}\"\n-o one\ndump-header: heads\n");
+        let (curl, ours, folders) = beside_curl(&format!("curl-{number}"), words, stdin, &config);
         assert_eq!(
             ours.status.code(),
             Some(*expected),
@@ -191,6 +245,13 @@ fn the_same_command_brings_the_same_bytes_and_exit_code() {
                 .clone()
                 .map(|folder| fs::read(folder.join(name)).ok());
             assert!(theirs == ours, "{words:?}: `{name}`");
+            if words.contains(&"-R") {
+                let about = folders
+                    .clone()
+                    .map(|folder| fs::metadata(folder.join(name)).ok());
+                let [theirs, ours] = about.map(|about| about.and_then(|it| it.modified().ok()));
+                assert_eq!(ours, theirs, "`{name}`");
+            }
         }
     }
 }
@@ -202,6 +263,7 @@ fn what_is_asked_is_what_curl_asks() {
     }
     let server = Raw::start();
     let there = server.url("head");
+    let netrc = "machine 127.0.0.1 login you password \"two words\"\ndefault login x password y\n";
     for words in [
         &["-A", "me", "-e", "https://from.example/"][..],
         &[
@@ -222,9 +284,11 @@ fn what_is_asked_is_what_curl_asks() {
         &["-r", "0-9", "-A", "me"],
         &["-X", "PATCH", "-A", "me"],
         &["-H", "host: elsewhere.example", "-A", "me"],
+        &["--netrc-file", "config", "-A", "me"],
+        &["--netrc-file", "config", "-u", "a:b", "-A", "me"],
     ] {
         let words = [words, &[&there]].concat();
-        let (curl, ours, _) = beside_curl("curl-asks", &words, b"");
+        let (curl, ours, _) = beside_curl("curl-asks", &words, b"", netrc);
         let lines = |output: &Output| {
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let mut lines: Vec<String> = text
@@ -235,5 +299,66 @@ fn what_is_asked_is_what_curl_asks() {
             lines
         };
         assert_eq!(lines(&ours), lines(&curl), "{words:?}");
+    }
+}
+
+/// The same form, but for the boundary, which is drawn.
+#[test]
+fn forms_of_parts_are_those_of_curl() {
+    if !has_curl() {
+        return;
+    }
+    let server = Raw::start();
+    let (echo, head) = (server.url("echo"), server.url("head"));
+    let words = [
+        "-F",
+        "a=b",
+        "-F",
+        "pic\"ture=@file",
+        "-F",
+        "text=<part;type=text/x; charset=y",
+        "-F",
+        "typed=x;type=text/y",
+        "-F",
+        "named=@config;filename=\"o;t.html\"",
+        "--form-string",
+        "raw=@x;type=y",
+    ];
+    let whole = |output: &Output| {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (_, rest) = text
+            .split_once("------------------------")
+            .expect("a boundary");
+        let boundary = rest
+            .trim_start_matches('-')
+            .split(['\r', '\n', '-'])
+            .next()
+            .expect("one")
+            .to_owned();
+        assert_eq!(boundary.len(), 16, "{boundary}");
+        text.replace(&boundary, "BOUNDARY")
+    };
+    for url in [&echo, &head] {
+        let words = [&words[..], &["-A", "me", "-H", "expect:", url]].concat();
+        let (curl, ours, _) = beside_curl("curl-form", &words, b"", "content");
+        assert_eq!(ours.status.code(), Some(0), "{}", stderr(&ours));
+        let lines = |text: String| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            if url == &head {
+                lines.sort();
+            }
+            lines
+        };
+        assert_eq!(lines(whole(&ours)), lines(whole(&curl)));
+    }
+    for wrong in [
+        &["-F", "a"][..],
+        &["-F", "a=b", "-d", "c"],
+        &["-F", "a=b", "-G"],
+        &["-F", "a=b;x=y"],
+    ] {
+        let words = [wrong, &[&echo]].concat();
+        let (_, ours, _) = beside_curl("curl-form", &words, b"", "");
+        assert_eq!(ours.status.code(), Some(2), "{wrong:?}");
     }
 }

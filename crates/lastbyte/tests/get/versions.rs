@@ -59,6 +59,28 @@ fn each_version_is_spoken_and_told_of() {
         assert!(said.contains(&format!("< HTTP/{version} 200")), "{said}");
         assert!(said.contains("TLS 1.3 with "), "{said}");
     }
+    for (flags, expected) in [
+        (&["--tls-max", "1.2"][..], "TLS 1.2 with "),
+        (&["--tlsv1.2"], "TLS 1.3 with "),
+        (&["--tlsv1.3"], "TLS 1.3 with "),
+    ] {
+        let words = [flags, &["-v", "-o", "body", &url]].concat();
+        let output = trusting(&server, "get-versions", &words);
+        assert!(
+            stderr(&output).contains(expected),
+            "{flags:?}: {}",
+            stderr(&output)
+        );
+    }
+    for wrong in [
+        &["--tls-max", "1.2", "--tlsv1.3"][..],
+        &["--tls-max", "1.2", "--http", "3"],
+        &["--tls-max", "1.1"],
+    ] {
+        let words = [wrong, &[&url]].concat();
+        let output = trusting(&server, "get-versions", &words);
+        assert_eq!(code(&output), 2, "{wrong:?}: {}", stderr(&output));
+    }
     let output = trusting(&server, "get-versions", &["--http3-only", &url]);
     assert_eq!(code(&output), 7, "{}", stderr(&output));
 
@@ -67,7 +89,7 @@ fn each_version_is_spoken_and_told_of() {
     ];
     let output = trusting(&server, "get-versions", &words);
     let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((server.connections(), server.resumed()), (9, 2));
+    assert_eq!((server.connections(), server.resumed()), (12, 2));
     for (fetch, handshake) in told["fetches"]
         .as_array()
         .expect("rows")

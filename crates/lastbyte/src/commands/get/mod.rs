@@ -16,7 +16,7 @@ mod settings;
 mod timing;
 mod write_out;
 
-use std::{io::Write, process::ExitCode};
+use std::{ffi::OsString, io::Write, process::ExitCode};
 
 use lastbyte_client::{Failure as FetchFailure, Fetch, Outcome, RunError, run as fetch};
 use lastbyte_driver::Clock;
@@ -31,6 +31,15 @@ use self::{
     write_out::WriteOut,
 };
 use crate::{failure::Failure, jobs::Interrupt};
+
+/// The words of a command line, with those of the files that it names (`-K`).
+#[expect(clippy::print_stderr, reason = "errors go to stderr")]
+pub(crate) fn words(given: impl IntoIterator<Item = OsString>) -> Result<Vec<OsString>, ExitCode> {
+    arguments::expanded(given).map_err(|(code, what)| {
+        eprintln!("error: ({code}) {what}");
+        ExitCode::from(code)
+    })
+}
 
 /// Does what it was told.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {

@@ -15,6 +15,9 @@ use crate::{failure::Failure, files};
 /// Servers send tickets a round trip after the handshake.
 const TICKET_WAIT: core::time::Duration = core::time::Duration::from_secs(1);
 
+/// For how long a fetch may be slow, if only how slow is said.
+const SPEED_TIME: core::time::Duration = core::time::Duration::from_secs(30);
+
 /// Why nothing is begun.
 pub(super) enum Refusal {
     Usage(Failure),
@@ -76,6 +79,21 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
     settings.dns_servers.clone_from(&it.dns_servers);
     settings.connect_timeout = it.connect_timeout;
     settings.time_limit = it.max_time;
+    // As with curl: of each, the other has a default.
+    settings.speed_limit = match (it.speed_limit, it.speed_time) {
+        (None, None) | (Some(0), _) => None,
+        (limit, span) => Some((limit.unwrap_or(1), span.unwrap_or(SPEED_TIME))),
+    };
+    settings.tls12 = !it.tlsv1_3;
+    settings.tls13 = it.tls_max != "1.2";
+    if !settings.tls12 && !settings.tls13 {
+        let what = "`--tlsv1.3` and `--tls-max 1.2` leave no version of TLS";
+        return Err(Failure::Usage(what.to_owned()).into());
+    }
+    if !settings.tls13 && settings.versions == Versions::Http3 {
+        let what = "HTTP/3 is spoken with TLS 1.3: leave out `--tls-max 1.2`";
+        return Err(Failure::Usage(what.to_owned()).into());
+    }
     settings.parallel = it.parallel_max.get();
     if output::to_stdout(arguments) > 1 {
         // One after the other, so that they do not mix.

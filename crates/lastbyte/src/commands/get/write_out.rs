@@ -315,7 +315,7 @@ impl Told<'_> {
             // Who is not trusted is not asked.
             "ssl_verify_result" => 0.into(),
             "url" => {
-                let said = self.arguments.urls.get(self.index);
+                let said = self.arguments.urls.0.get(self.index);
                 said.map_or(Value::Null, |said| said.clone().into())
             }
             "url_effective" => url.to_string().into(),

@@ -2,9 +2,11 @@
 //!
 //! | module | owns |
 //! |---|---|
+//! | `config` | arguments from a file |
 //! | `ordered` | options whose order on the command line counts, of several kinds |
 //! | `values` | texts to values, with errors that say what was wanted |
 
+mod config;
 mod ordered;
 mod values;
 
@@ -14,7 +16,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use lastbyte_client::{Detour, Override};
 
-pub(crate) use self::ordered::{Data, Datum, Output, Outputs};
+pub(crate) use self::config::expanded;
+pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Urls};
 pub(crate) use self::values::Resume;
 use self::values::{detour, dns_server, pin, pinned, redirects, resolve, resume, size, span};
 
@@ -33,6 +36,8 @@ Examples:
   lastbyte get https://example.com/ -o /dev/null --timing --repeat 10 --0rtt
   # 0-RTT from one run to the next.
   lastbyte get --session-store sessions --0rtt -v https://example.com/ -o /dev/null
+  # Again, when it may help.
+  lastbyte get --retry 5 --speed-limit 1k --speed-time 10 -O https://example.com/b.bin
   # By which version of HTTP, and how fast, for scripts.
   lastbyte get --http 2 -so /dev/null -w '%{http_version} %{time_total}\\n' https://example.com/
   # A server on this machine with a certificate of its own; all that happens, for people and for qvis.
@@ -42,6 +47,7 @@ Examples:
   lastbyte get -c cookies -b cookies -d name=value https://example.com/form
   # Uploads.
   lastbyte get -d name=value https://example.com/form
+  lastbyte get -F name=value -F 'picture=@photo.png' https://example.com/form
   lastbyte get -T backup.tar https://example.com/backups/
   tar c . | lastbyte get -T - https://example.com/backup.tar
 
@@ -60,9 +66,8 @@ SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, a
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// What to fetch: `https://host[:port]/path`, or `http://…`
-    #[arg(required = true, value_name = "URL")]
-    pub(crate) urls: Vec<String>,
+    #[command(flatten)]
+    pub(crate) urls: Urls,
 
     #[command(flatten)]
     pub(crate) outputs: Outputs,
@@ -96,6 +101,12 @@ pub(crate) struct Shown {
     /// Write the heads of responses into this file, `-` for the terminal
     #[arg(short = 'D', long, value_name = "FILE")]
     pub(crate) dump_header: Option<PathBuf>,
+    /// Give the file the time that the server says it is from
+    #[arg(short = 'R', long)]
+    pub(crate) remote_time: bool,
+    /// Write to the terminal what comes when it comes, and not ten times a second
+    #[arg(short = 'N', long)]
+    pub(crate) no_buffer: bool,
     /// Say what happens: connections (`*`), requests (`>`), responses (`<`)
     #[arg(short, long)]
     pub(crate) verbose: bool,
@@ -147,7 +158,7 @@ pub(crate) struct Request {
     #[arg(short = 'G', long, conflicts_with = "upload_file")]
     pub(crate) get: bool,
     /// Send a file (PUT), `-` for standard input; an address that ends in `/` gets its name; one for each address
-    #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "data-binary", "data-raw", "data-urlencode", "head"])]
+    #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "data-binary", "data-raw", "data-urlencode", "form", "form-string", "head"])]
     pub(crate) upload_file: Vec<String>,
     /// Who is asking
     #[arg(short = 'A', long, value_name = "NAME")]
@@ -158,6 +169,15 @@ pub(crate) struct Request {
     /// Who we are: Basic authentication, for the address's own host
     #[arg(short, long, value_name = "NAME:PASSWORD")]
     pub(crate) user: Option<String>,
+    /// Name and password are in `.netrc`, by host
+    #[arg(short, long)]
+    pub(crate) netrc: bool,
+    /// They are in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) netrc_file: Option<PathBuf>,
+    /// They are there only if the address does not say them
+    #[arg(long)]
+    pub(crate) netrc_optional: bool,
     /// A token in place of name and password
     #[arg(long, value_name = "TOKEN", conflicts_with = "user")]
     pub(crate) oauth2_bearer: Option<String>,
@@ -185,6 +205,9 @@ pub(crate) struct Request {
     /// Ask for compressed content, and decompress it
     #[arg(long)]
     pub(crate) compressed: bool,
+    /// Read arguments from this file, `-` for standard input: `name = "value"`, a line each
+    #[arg(short = 'K', long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Take no more than so many bytes: 1000, 64k, 10M, 2G
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) max_filesize: Option<u64>,
@@ -249,6 +272,15 @@ pub(crate) struct Connection {
     /// Where else origins are served is read from this file, and written there, as curl does
     #[arg(long, value_name = "FILE")]
     pub(crate) alt_svc: Option<PathBuf>,
+    /// TLS 1.2 or 1.3: that is so anyway
+    #[arg(long = "tlsv1.2")]
+    pub(crate) tlsv1_2: bool,
+    /// TLS 1.3 only
+    #[arg(long = "tlsv1.3", conflicts_with = "tlsv1_2")]
+    pub(crate) tlsv1_3: bool,
+    /// No later version of TLS than this; without 1.3 there is no HTTP/3
+    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3", "default"], default_value = "default", hide_default_value = true)]
+    pub(crate) tls_max: String,
     /// Trust anybody's certificate: what is fetched may come from anyone on the way
     #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
@@ -300,6 +332,27 @@ pub(crate) struct Connection {
     /// How long it may take to connect: seconds, or with a unit
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span)]
     pub(crate) connect_timeout: Duration,
+    /// Begin again, so many times, what fails and may pass: late, not found, 408, 429, 500, 502, 503, 504
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) retry: u32,
+    /// How long to wait before that; 0 for a second, and twice as long each time
+    #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span)]
+    pub(crate) retry_delay: Duration,
+    /// For how long; 0 for ever
+    #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span)]
+    pub(crate) retry_max_time: Duration,
+    /// Also where nobody listens
+    #[arg(long)]
+    pub(crate) retry_connrefused: bool,
+    /// After all failures
+    #[arg(long)]
+    pub(crate) retry_all_errors: bool,
+    /// End what is slower than so many bytes a second, for as long as it may be
+    #[arg(short = 'Y', long, value_name = "BYTES", value_parser = size)]
+    pub(crate) speed_limit: Option<u64>,
+    /// For how long it may be that slow; 30 s, if only how slow is said
+    #[arg(short = 'y', long, value_name = "SPAN", value_parser = span)]
+    pub(crate) speed_time: Option<Duration>,
     /// At the same time: that is so anyway
     #[arg(short = 'Z', long)]
     pub(crate) parallel: bool,

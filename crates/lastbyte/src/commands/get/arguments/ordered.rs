@@ -2,7 +2,55 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
+use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, FromArgMatches, value_parser};
+
+/// What is fetched, in the order in which it was said.
+#[derive(Debug, Default)]
+pub(crate) struct Urls(pub(crate) Vec<String>);
+
+impl Args for Urls {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let positional = Arg::new("URL")
+            .action(ArgAction::Append)
+            .num_args(0..)
+            .help("What to fetch: `https://host[:port]/path`, or `http://…`");
+        let named = Arg::new("url")
+            .long("url")
+            .value_name("URL")
+            .action(ArgAction::Append)
+            .help("The same, for files of arguments")
+            .help_heading("Request");
+        let group = ArgGroup::new("urls")
+            .args(["URL", "url"])
+            .required(true)
+            .multiple(true);
+        command.arg(positional).arg(named).group(group)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Urls {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut found: Vec<(usize, String)> = Vec::new();
+        for name in ["URL", "url"] {
+            if let (Some(at), Some(texts)) =
+                (matches.indices_of(name), matches.get_many::<String>(name))
+            {
+                found.extend(at.zip(texts.cloned()));
+            }
+        }
+        found.sort_by_key(|(at, _)| *at);
+        Ok(Self(found.into_iter().map(|(_, text)| text).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
 
 /// Where bodies go: the first to the first address, and so on.
 #[derive(Debug, Default)]
@@ -93,13 +141,24 @@ pub(crate) enum Datum {
     Raw(String),
     /// To be escaped.
     Escaped(String),
+    /// Part of a form: text, or a file.
+    Form(String),
+    /// The same, text in any case.
+    FormString(String),
+}
+
+impl Datum {
+    /// Whether it is a part of a form.
+    pub(crate) const fn is_part(&self) -> bool {
+        matches!(self, Self::Form(_) | Self::FormString(_))
+    }
 }
 
 /// Makes a datum of what was said.
 type Make = fn(String) -> Datum;
 
 /// How each is called, and what it makes.
-const DATA: [(&str, &str, Make); 4] = [
+const DATA: [(&str, &str, Make); 6] = [
     (
         "data",
         "Send this (POST); @FILE for what is in a file, without its line ends; several are joined by `&`",
@@ -120,6 +179,16 @@ const DATA: [(&str, &str, Make); 4] = [
         "Send this, escaped as forms are: TEXT, =TEXT, NAME=TEXT, @FILE, NAME@FILE (POST)",
         Datum::Escaped,
     ),
+    (
+        "form",
+        "Send a form of parts (POST): NAME=TEXT, NAME=@FILE, NAME=<FILE, each with ;type=TYPE or ;filename=NAME",
+        Datum::Form,
+    ),
+    (
+        "form-string",
+        "Send a part of a form, with whatever it begins: NAME=TEXT",
+        Datum::FormString,
+    ),
 ];
 
 impl Args for Data {
@@ -127,13 +196,18 @@ impl Args for Data {
         DATA.iter().fold(command, |command, (name, help, _)| {
             let argument = Arg::new(*name)
                 .long(*name)
-                .value_name("DATA")
+                .value_name(if name.starts_with("form") {
+                    "PART"
+                } else {
+                    "DATA"
+                })
                 .action(ArgAction::Append)
                 .allow_hyphen_values(true)
                 .help(*help)
                 .help_heading("Request");
             command.arg(match *name {
                 "data" => argument.short('d').visible_alias("data-ascii"),
+                "form" => argument.short('F'),
                 _ => argument,
             })
         })

@@ -20,7 +20,7 @@ fn outputs_keep_the_order_of_the_command_line() {
     let arguments = parse(&["a", "-o", "x", "-O", "b", "c", "--output", "-", "d"]);
     let expected = [Output::File("x".into()), Output::RemoteName, Output::Stdout];
     assert_eq!(arguments.outputs.0, expected);
-    assert_eq!(arguments.urls, ["a", "b", "c", "d"]);
+    assert_eq!(arguments.urls.0, ["a", "b", "c", "d"]);
 }
 
 #[test]

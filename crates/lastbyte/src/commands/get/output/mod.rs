@@ -2,7 +2,7 @@
 
 mod target;
 
-use core::net::SocketAddr;
+use core::{net::SocketAddr, time::Duration};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -12,7 +12,8 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastbyte_client::{
-    Fetch, Handshake, Head, Listener, Lookup, Origin, Outcome, Transport, Version,
+    Failure as FetchFailure, Fetch, Handshake, Head, Listener, Lookup, Origin, Outcome, Transport,
+    Version,
 };
 use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
@@ -32,7 +33,7 @@ const TICKS_WITHOUT_BAR: u32 = 10;
 
 /// How many bodies go to the terminal.
 pub(super) fn to_stdout(arguments: &Arguments) -> usize {
-    (0..arguments.urls.len())
+    (0..arguments.urls.0.len())
         .filter(|fetch| output_of(arguments, *fetch) == Output::Stdout)
         .count()
 }
@@ -182,9 +183,13 @@ impl<'a> Outputs<'a> {
     }
 
     fn say(&self, text: &str) {
-        if !self.arguments.shown.verbose {
-            return;
+        if self.arguments.shown.verbose {
+            self.warn(text);
         }
+    }
+
+    /// Says something in any case.
+    fn warn(&self, text: &str) {
         let say = || {
             // Nobody can be told that stderr is gone.
             let _ = io::stderr().lock().write_all(text.as_bytes());
@@ -280,7 +285,11 @@ fn printable(text: &str) -> String {
 impl Listener for Outputs<'_> {
     fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
         self.received += bytes.len() as u64;
-        self.write(fetch, bytes)
+        self.write(fetch, bytes)?;
+        if self.arguments.shown.no_buffer {
+            self.stdout.flush()?;
+        }
+        Ok(())
     }
 
     fn on_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
@@ -307,8 +316,43 @@ impl Listener for Outputs<'_> {
         self.write(fetch, &[])?;
         if let Some(target) = self.targets.get_mut(fetch) {
             target.finish()?;
+            let last = self.heads.get(fetch);
+            let modified = last.and_then(|last| last.fields.get("last-modified"));
+            if self.arguments.shown.remote_time
+                && let Some(modified) = modified
+            {
+                target.set_time(&String::from_utf8_lossy(modified));
+            }
         }
         self.stdout.flush()
+    }
+
+    fn on_again(
+        &mut self,
+        fetch: usize,
+        pause: Duration,
+        outcome: &Outcome,
+        failure: Option<&FetchFailure>,
+    ) -> io::Result<()> {
+        if let Some(last) = self.heads.get_mut(fetch) {
+            *last = LastHead::default();
+        }
+        if !self.arguments.shown.silent {
+            let status = outcome.status.unwrap_or_default();
+            let why = failure.map_or_else(
+                || format!("the server answered {status}"),
+                ToString::to_string,
+            );
+            let url = self.arguments.urls.0.get(fetch).map_or("", String::as_str);
+            self.warn(&format!(
+                "warning: {url}: {why}; again in {} ms\n",
+                pause.as_millis()
+            ));
+        }
+        match self.targets.get_mut(fetch) {
+            Some(target) => target.restart(),
+            None => Ok(()),
+        }
     }
 
     fn on_done(&mut self, fetch: usize, outcome: &Outcome) {

@@ -7,7 +7,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{self, BufWriter, Seek as _, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -32,6 +32,8 @@ pub(super) struct Target {
     makes_folders: bool,
     /// It goes on where the file ends.
     appends: bool,
+    /// Where it begins in the file.
+    begin: u64,
 }
 
 impl Target {
@@ -58,6 +60,7 @@ impl Target {
             takes_name: arguments.shown.remote_header_name && output == Output::RemoteName,
             makes_folders: arguments.shown.create_dirs,
             appends: arguments.request.continue_at.is_some(),
+            begin: 0,
         })
     }
 
@@ -90,6 +93,11 @@ impl Target {
             let what = format!("`{}`: {error}", path.display());
             io::Error::new(error.kind(), what)
         })?;
+        self.begin = if self.appends {
+            file.metadata()?.len()
+        } else {
+            0
+        };
         let writer = BufWriter::with_capacity(BUFFER_LEN, file);
         self.writer.insert(writer).write_all(bytes)
     }
@@ -111,6 +119,33 @@ impl Target {
             options.create(true).truncate(true);
         }
         options.open(path)
+    }
+
+    /// What has come is forgotten, as it comes again; on the terminal it stays.
+    pub(super) fn restart(&mut self) -> io::Result<()> {
+        let Some(writer) = self.writer.take() else {
+            return Ok(());
+        };
+        let mut file = writer
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)?;
+        // A device has no length, and takes no part of this.
+        if file.metadata()?.is_file() {
+            file.set_len(self.begin)?;
+            file.seek(SeekFrom::Start(self.begin))?;
+        }
+        self.writer = Some(BufWriter::with_capacity(BUFFER_LEN, file));
+        Ok(())
+    }
+
+    /// The file gets the time that its server says, as far as the system permits.
+    pub(super) fn set_time(&self, last_modified: &str) {
+        if let (Some(path), Ok(time)) = (&self.path, httpdate::parse_http_date(last_modified))
+            && let Ok(file) = File::options().append(true).open(path)
+        {
+            // It is not worth the failure of what is there.
+            let _ = file.set_modified(time);
+        }
     }
 
     /// All that is buffered is written.

@@ -1,14 +1,23 @@
 //! From arguments to requests.
 
+mod form;
+mod netrc;
 mod uploads;
 
-use std::path::Path;
+use core::time::Duration;
+use std::path::{Path, PathBuf};
 
-use lastbyte_client::{Fetch, Follow, Upload, Url, UrlError};
+use lastbyte_client::{Fetch, Follow, Retry, Upload, Url, UrlError};
 use lastbyte_http3::Fields;
 
 use self::uploads::{body, file};
-use super::{Arguments, Output, arguments::Resume, output, output_of};
+use super::{
+    Arguments, Output,
+    arguments::{Datum, Resume},
+    output, output_of,
+};
+use crate::files;
+
 /// Why there is nothing to ask: an exit code, and what to say.
 type Refusal = (u8, String);
 
@@ -16,17 +25,31 @@ type Refusal = (u8, String);
 pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
     let it = &arguments.request;
     check(arguments)?;
-    let mut body = body(&it.data.0)?;
+    let form = form::form(&it.data.0)?;
+    let mut body = match form {
+        None => body(&it.data.0)?,
+        Some(_) => None,
+    };
     let query = if it.get { body.take() } else { None };
     let query = query.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let body = body.map(Upload::source);
-    let fields = fields(arguments)?;
+    let kind = form.as_ref().map(|(kind, _)| kind.as_str());
+    let fields = fields(arguments, kind)?;
+    let body = form.map(|(_, form)| form).or(body.map(Upload::source));
+    let netrc = netrc_of(arguments)?;
+    let retry = retry(arguments);
     let mut all = Vec::new();
-    for (index, text) in arguments.urls.iter().enumerate() {
+    for (index, text) in arguments.urls.0.iter().enumerate() {
         let upload_file = it.upload_file.get(index);
         let mut url = parse(text)?;
         if let Some(query) = &query {
             url = url.with_query(query);
+        }
+        let is_said = it.netrc_optional && url.credentials().is_some();
+        let found = netrc
+            .as_ref()
+            .and_then(|text| netrc::credentials(text, &url.origin().host));
+        if let Some(found) = found.filter(|_| !is_said) {
+            url = url.with_credentials(&found);
         }
         if let Some(user) = &it.user {
             url = url.with_credentials(user);
@@ -62,9 +85,44 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         fetch.refuses_errors = arguments.shown.fail;
         fetch.resume_from = resume_from(arguments, index, &fetch.url)?;
         fetch.size_max = it.max_filesize;
+        fetch.retry = retry;
         all.push(fetch);
     }
     Ok(all)
+}
+
+fn retry(arguments: &Arguments) -> Option<Retry> {
+    let it = &arguments.connection;
+    let some = |span: Duration| (!span.is_zero()).then_some(span);
+    (it.retry > 0).then(|| Retry {
+        max: it.retry,
+        delay: some(it.retry_delay),
+        max_time: some(it.retry_max_time),
+        refused: it.retry_connrefused,
+        all: it.retry_all_errors,
+    })
+}
+
+/// What is in `.netrc`, if it is to be read; one that is not there says nothing, unless it was named.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`.netrc` is where the user is at home"
+)]
+fn netrc_of(arguments: &Arguments) -> Result<Option<String>, Refusal> {
+    let it = &arguments.request;
+    if let Some(path) = &it.netrc_file {
+        let read = files::read_text(path);
+        return read.map(Some).map_err(|what| (26, what));
+    }
+    if !it.netrc && !it.netrc_optional {
+        return Ok(None);
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let path = home
+        .map(|home| home.join(".netrc"))
+        .filter(|path| path.exists());
+    path.map(|path| files::read_text(&path).map_err(|what| (26, what)))
+        .transpose()
 }
 
 /// What clap cannot know.
@@ -76,12 +134,18 @@ fn check(arguments: &Arguments) -> Result<(), Refusal> {
             "-I asks for a head and -d sends a body: say one of them, or -G to put the data into the address",
         );
     }
+    if arguments.request.config.is_some() {
+        return usage("`-K` is to stand by itself, and not behind other letters");
+    }
+    if it.get && it.data.0.iter().any(Datum::is_part) {
+        return usage("a form of parts (-F) cannot go into the address (-G)");
+    }
     if let Some(user) = &it.user
         && !user.contains(':')
     {
         return usage("`-u` is to be NAME:PASSWORD; passwords are not asked for");
     }
-    if it.upload_file.len() > arguments.urls.len() {
+    if it.upload_file.len() > arguments.urls.0.len() {
         return usage("there are more -T than addresses; give one for each at most");
     }
     if let Some(range) = &it.range {
@@ -140,7 +204,7 @@ fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<
 }
 
 /// What is always said, and what was asked for. The latter takes the place of the former.
-fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
+fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> {
     let it = &arguments.request;
     let mut lines: Vec<(String, Option<String>)> = Vec::new();
     for text in &it.header {
@@ -169,7 +233,10 @@ fn fields(arguments: &Arguments) -> Result<Fields, Refusal> {
         token.as_deref().map(|token| ("authorization", token)),
         cookie.as_deref().map(|cookie| ("cookie", cookie)),
         range.as_deref().map(|range| ("range", range)),
-        is_form.then_some(("content-type", "application/x-www-form-urlencoded")),
+        match form {
+            Some(kind) => Some(("content-type", kind)),
+            None => is_form.then_some(("content-type", "application/x-www-form-urlencoded")),
+        },
     ];
     for (name, value) in usual.into_iter().flatten() {
         // As with curl, a name of nothing is not sent.

@@ -43,6 +43,8 @@ pub(super) fn body(data: &[Datum]) -> Result<Option<Vec<u8>>, Refusal> {
         let bytes = match datum {
             Datum::Raw(text) => text.clone().into_bytes(),
             Datum::Escaped(text) => form(text)?,
+            // These are no pairs, and sent otherwise.
+            Datum::Form(_) | Datum::FormString(_) => continue,
             Datum::Text(text) | Datum::Binary(text) => match text.strip_prefix('@') {
                 None => text.clone().into_bytes(),
                 Some(path) => {
