@@ -6,7 +6,7 @@
 //!
 //! A server runs in a process of its own, with one thread for HTTP/3 and one for HTTP/1.1 and 2. Connections are opened to
 //! it, finish their handshakes, and then all are idle. The resident memory of
-//! the server is read before, with all of them, and when they are gone.
+//! the server is read before and with all of them.
 
 #![expect(
     clippy::print_stdout,
@@ -18,6 +18,7 @@
 
 use std::{
     error::Error,
+    fmt::Write as _,
     fs,
     io::{BufRead, BufReader, Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
@@ -79,10 +80,10 @@ fn serve() -> Outcome<()> {
     settings.tcp.head = IDLE;
     settings.tcp.idle = IDLE;
     let server = Server::start(settings)?;
-    let hex: String = certificate
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let mut hex = String::new();
+    for byte in certificate.iter() {
+        write!(hex, "{byte:02x}")?;
+    }
     println!("{} {hex}", server.address());
     std::io::stdin().read_to_end(&mut Vec::new())?;
     let _ = server.shut_down(Duration::ZERO);
@@ -102,6 +103,17 @@ fn resident(server: &Child) -> Outcome<u64> {
 }
 
 fn measure(count: usize) -> Outcome<()> {
+    println!("{count} connections, all idle");
+    alone("QUIC, with HTTP/3", count, over_quic)?;
+    alone("TCP, with TLS 1.3 and HTTP/2", count, over_tcp)
+}
+
+/// Opens connections to a server that has had no others.
+fn alone<C>(
+    name: &str,
+    count: usize,
+    open: impl Fn(SocketAddr, &Arc<RootCertStore>, usize) -> Outcome<C>,
+) -> Outcome<()> {
     let mut server = Command::new(std::env::current_exe()?)
         .arg("server")
         .stdin(Stdio::piped())
@@ -117,35 +129,20 @@ fn measure(count: usize) -> Outcome<()> {
         .collect();
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(bytes?))?;
-    let roots = Arc::new(roots);
 
     let before = resident(&server)?;
-    println!(
-        "{count} connections; the server has {} KiB before",
-        before / 1024
-    );
-    let mut quic = over_quic(address, &roots, count)?;
-    report("QUIC", before, resident(&server)?, count);
-    // They go by a word of theirs, so that the server need not wait for their timeouts.
-    quic.application().is_closing = true;
-    quic.run()?;
-    let after = resident(&server)?;
-    println!("when they are gone, {} KiB", after / 1024);
-
-    let tcp = over_tcp(address, &roots, count)?;
-    report("TCP", after, resident(&server)?, count);
-    drop(tcp);
-    drop(server.stdin.take());
-    server.wait()?;
-    Ok(())
-}
-
-fn report(transport: &str, before: u64, with: u64, count: usize) {
+    let connections = open(address, &Arc::new(roots), count)?;
+    let with = resident(&server)?;
     let each = with.saturating_sub(before) / count as u64;
     println!(
-        "over {transport}, all idle: {} KiB, {each} bytes a connection",
+        "{name}: {} KiB before, {} KiB with them, {each} bytes a connection",
+        before / 1024,
         with / 1024
     );
+    drop(connections);
+    server.kill()?;
+    server.wait()?;
+    Ok(())
 }
 
 fn client_config(roots: &Arc<RootCertStore>, protocol: &[u8]) -> Outcome<ClientConfig> {
@@ -168,7 +165,6 @@ struct Idle {
     begun: usize,
     open: usize,
     lost: usize,
-    is_closing: bool,
 }
 
 impl Application for Idle {
@@ -186,24 +182,12 @@ impl Application for Idle {
     }
 
     fn on_closed(&mut self, _: Time, _: Closed) {
-        self.lost += usize::from(!self.is_closing);
+        self.lost += 1;
     }
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
 
     fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
-        if self.is_closing {
-            let handles: Vec<_> = endpoint.handles().collect();
-            for handle in &handles {
-                if let Some(connection) = endpoint.connection(*handle) {
-                    connection.close(now, http3::Code::NO_ERROR.get());
-                }
-            }
-            return Turn {
-                deadline: None,
-                is_done: handles.is_empty(),
-            };
-        }
         while self.begun < self.wanted && self.begun - self.open - self.lost < AT_A_TIME {
             self.begun += 1;
             let crypto = self.crypto.clone();
@@ -242,7 +226,6 @@ fn over_quic(
         begun: 0,
         open: 0,
         lost: 0,
-        is_closing: false,
     };
     let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32])?;
     let mut worker = Worker::new(socket, endpoint, idle, Clock::new())?;
