@@ -240,8 +240,7 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
             let pairs = table.pairs();
             keyed(vm, Keyed::List, |vm, reducer| {
                 for (at, (key, value)) in pairs.into_iter().enumerate() {
-                    let pair = Value::pair(key.clone(), value.clone());
-                    in_slot(vm, reducer, at, &key.clone(), pair, |vm| {
+                    in_slot(vm, reducer, at, &key.clone(), value.clone(), |vm| {
                         vm.call_pair(block, key, value)
                     })?;
                 }
@@ -264,8 +263,7 @@ fn map(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) -> Eval {
         Value::Hash(table) => {
             let mut out = Vec::with_capacity(table.len());
             for (key, value) in table.pairs() {
-                let pair = Value::pair(key.clone(), value.clone());
-                let value = with_target(vm, pair, |vm| vm.call_pair(block, key, value))?;
+                let value = with_target(vm, value.clone(), |vm| vm.call_pair(block, key, value))?;
                 keep(&mut out, value);
             }
             Ok(Value::array(out))
@@ -297,10 +295,15 @@ fn map_values(vm: &mut Vm, args: &[Value], block: &Block<'_>, reducing: bool) ->
         block,
         entries,
         |(_, _, value)| value,
-        |(hash, key, _), value| match value {
-            Value::Dropped => {}
-            Value::Flat(list) => out.push_known(hash, key, Value::Array(list)),
-            value => out.push_known(hash, key, value),
+        |(hash, key, _), value| {
+            match value {
+                Value::Dropped => {}
+                Value::Flat(_) => {
+                    return Err(type_error("flat is not supported inside map_values"));
+                }
+                value => out.push_known(hash, key, value),
+            }
+            Ok(())
         },
     );
     vm.target = outer;

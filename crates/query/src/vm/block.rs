@@ -186,13 +186,13 @@ impl Vm {
         block: &Block<'_>,
         things: impl IntoIterator<Item = T>,
         value: impl Fn(&T) -> &Value,
-        mut each: impl FnMut(T, Value),
+        mut each: impl FnMut(T, Value) -> Eval<()>,
     ) -> Eval<()> {
         let Block::Proc(proc, kept) = block else {
             for thing in things {
                 self.target.clone_from(value(&thing));
                 let result = self.call_block(block, std::slice::from_ref(value(&thing)))?;
-                each(thing, result);
+                each(thing, result)?;
             }
             return Ok(());
         };
@@ -217,7 +217,7 @@ impl Vm {
                 }
                 None => self.call_block(block, std::slice::from_ref(given))?,
             };
-            each(thing, result);
+            each(thing, result)?;
         }
         if env.is_some() {
             *kept.borrow_mut() = env;

@@ -1,0 +1,90 @@
+//! What builtins act on within the blocks of others, and what they ask of values: each answer is that of jrf.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use lastbyte_query::{Input, Options, Query};
+
+const ARMS: &str = r#"{"fast":[120,80],"slow":[300]}
+{"fast":[95],"slow":[]}
+"#;
+
+const LOSS: &str = r#"{"sent":100,"lost":3}
+{"sent":40,"lost":0}
+"#;
+
+const LISTS: &str = "[[2,3],[5]]\n[[1,4],[]]\n";
+
+/// What is printed, or said.
+fn run(query: &str, rows: &str) -> String {
+    let query = Query::compile(query, &[], Options::default()).unwrap();
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    let input = Input::from_bytes("rows", rows.as_bytes().to_vec());
+    let text = if query.run(vec![input], &mut out, &mut errors) {
+        out
+    } else {
+        errors
+    };
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn in_a_map_over_a_hash_they_act_on_the_value() {
+    for (query, rows, answer) in [
+        ("map { |name, list| flat }", ARMS, "[120,80,300]\n[95]\n"),
+        ("map { flat }", ARMS, "[120,80,300]\n[95]\n"),
+        (
+            "map { |name, list| select(list.size > 0 && name != \"slow\") }",
+            ARMS,
+            "[[120,80]]\n[[95]]\n",
+        ),
+        ("map { |name, n| select(n > 2) }", LOSS, "[100,3]\n[40]\n"),
+        ("map { |name, n| group }", LOSS, "[[100,40],[3,0]]\n"),
+        ("map { |name, n| sort }", LOSS, "[[40,100],[0,3]]\n"),
+        (
+            "map { |name, n| reduce(name) { |text, v| \"#{text} #{v}\" } }",
+            LOSS,
+            "[\"sent 100 40\",\"lost 3 0\"]\n",
+        ),
+        (
+            "map { |pair| pair }",
+            LOSS,
+            "[[\"sent\",100],[\"lost\",3]]\n[[\"sent\",40],[\"lost\",0]]\n",
+        ),
+        (
+            "map { |name, list| map(list) { |n| n + 1 } }",
+            "{\"a\":[1]}\n",
+            "[[2]]\n",
+        ),
+    ] {
+        assert_eq!(run(query, rows), answer, "{query}");
+    }
+}
+
+#[test]
+fn in_other_blocks_they_act_on_what_is_handed_to_them() {
+    for (query, rows, answer) in [
+        ("map { |list| flat }", LISTS, "[2,3,5]\n[1,4]\n"),
+        ("map { |list| group }", LISTS, "[[[2,3],[1,4]],[[5],[]]]\n"),
+        (
+            "map_values { |n| select(n > 2) }",
+            LOSS,
+            "{\"sent\":100,\"lost\":3}\n{\"sent\":40}\n",
+        ),
+        (
+            "map_values { sort }",
+            LOSS,
+            "{\"sent\":[40,100],\"lost\":[0,3]}\n",
+        ),
+        ("apply { |list| flat }", LISTS, "[2,3,5]\n[1,4]\n"),
+        ("apply { |list| group(list.size) }", LISTS, "[2,1]\n[2,0]\n"),
+    ] {
+        assert_eq!(run(query, rows), answer, "{query}");
+    }
+}
+
+#[test]
+fn a_hash_has_no_place_for_what_flat_gives() {
+    let said = run("map_values { |list| flat }", ARMS);
+    let message = "flat is not supported inside map_values (TypeError)";
+    assert!(said.starts_with(message), "{said}");
+}
