@@ -197,6 +197,22 @@ fn bad_input_is_said_and_the_other_files_go_on() {
 }
 
 #[test]
+fn writes_of_no_bytes_are_refused() {
+    let folder = folder("query-writes");
+    for bytes in ["0", "-1", "many"] {
+        let output = shell(
+            &folder,
+            &format!("echo 1 | lastbyte query --atomic-write-bytes={bytes} _"),
+        );
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        let fix = "--atomic-write-bytes requires a positive integer";
+        assert!(said.contains(fix), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{bytes}");
+        assert!(output.stdout.is_empty(), "{bytes}");
+    }
+}
+
+#[test]
 fn good_input_of_every_kind_is_read() {
     let folder = bad_files("query-good");
     for (line, out) in [
@@ -281,7 +297,7 @@ fn a_reader_that_goes_away_ends_it_quietly_and_a_full_disk_does_not() {
 fn a_row_that_comes_slowly_is_not_waited_for_by_those_before() {
     let folder = bad_files("query-live");
     // The second row is written only when the first one's answer has been read.
-    let line = "mkfifo -m 600 there back; QUERY --atomic-write-bytes 0 '_[\"a\"]' < there > back & \
+    let line = "mkfifo -m 600 there back; QUERY --atomic-write-bytes 1 '_[\"a\"]' < there > back & \
         exec 3> there 4< back; echo '{\"a\":1}' >&3; read one <&4; echo '{\"a\":2}' >&3; read two <&4; \
         exec 3>&-; echo \"$one $two\"; rm there back";
     let (stdout, stderr, _) = said(&folder, line);

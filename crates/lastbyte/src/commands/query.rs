@@ -67,6 +67,7 @@ pub(crate) struct Arguments {
         long,
         value_name = "N",
         default_value_t = 4096,
+        value_parser = write_bytes,
         overrides_with = "atomic_write_bytes"
     )]
     atomic_write_bytes: usize,
@@ -86,6 +87,13 @@ enum Output {
     Json,
     Pretty,
     Tsv,
+}
+
+fn write_bytes(text: &str) -> Result<usize, &'static str> {
+    match text.parse() {
+        Ok(bytes) if bytes > 0 => Ok(bytes),
+        _ => Err("--atomic-write-bytes requires a positive integer"),
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
