@@ -1,4 +1,4 @@
-//! What builtins act on within the blocks of others, and what they ask of values: each answer is that of jrf.
+//! What builtins act on within the blocks of others, and what is asked of values: each answer is that of jrf.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
@@ -87,4 +87,59 @@ fn a_hash_has_no_place_for_what_flat_gives() {
     let said = run("map_values { |list| flat }", ARMS);
     let message = "flat is not supported inside map_values (TypeError)";
     assert!(said.starts_with(message), "{said}");
+}
+
+#[test]
+fn the_least_and_the_most_are_told_by_the_values_own_signs() {
+    let rows = "[1]\n[2]\n";
+    for (query, answer) in [
+        (
+            "min(_)",
+            "[1]\nundefined method '<' for an instance of Array (NoMethodError)",
+        ),
+        (
+            "max(_)",
+            "[1]\nundefined method '>' for an instance of Array (NoMethodError)",
+        ),
+        (
+            "max(_.first == 1)",
+            "true\nundefined method '>' for false (NoMethodError)",
+        ),
+        ("min({a: _.first}.slice(*[:a].first(2 - _.first)))", "{}\n"),
+    ] {
+        let query_run = Query::compile(query, &[], Options::default()).unwrap();
+        let (mut out, mut errors) = (Vec::new(), Vec::new());
+        query_run.run(
+            vec![Input::from_bytes("rows", rows.as_bytes().to_vec())],
+            &mut out,
+            &mut errors,
+        );
+        out.append(&mut errors);
+        let said = String::from_utf8(out).unwrap();
+        assert!(said.starts_with(answer), "{query}: {said}");
+    }
+}
+
+#[test]
+fn what_is_made_of_a_text_that_is_not_ascii_is_right_or_refused() {
+    let text = "\"Ünï éz\"\n";
+    for (query, answer) in [
+        ("_.succ", "\"Ünï êa\"\n"),
+        ("_[0, 3].succ", "\"Ünð\"\n"),
+        ("_.unicode_normalize", text),
+        ("_.force_encoding(\"UTF-8\")", text),
+    ] {
+        assert_eq!(run(query, text), answer, "{query}");
+    }
+    for query in [
+        "_.b.size",
+        "_.unicode_normalize(:nfd)",
+        "_.force_encoding(\"ASCII-8BIT\")",
+    ] {
+        let said = run(query, text);
+        assert!(
+            said.contains("is not supported (NotImplementedError)"),
+            "{said}"
+        );
+    }
 }

@@ -120,12 +120,12 @@ impl Accumulator {
                 _ => *total = vm.binary(Op::Add, total, &value)?,
             },
             Accumulator::Min(least) => {
-                if least.is_nil() || compare::order(&value, least)? == Ordering::Less {
+                if least.is_nil() || beats(vm, &value, least, Ordering::Less)? {
                     *least = value;
                 }
             }
             Accumulator::Max(most) => {
-                if most.is_nil() || compare::order(&value, most)? == Ordering::Greater {
+                if most.is_nil() || beats(vm, &value, most, Ordering::Greater)? {
                     *most = value;
                 }
             }
@@ -255,6 +255,18 @@ pub(crate) fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
         }
         other => one(other).map(Wanted::One).ok_or_else(refused),
     }
+}
+
+/// `value < known` or `value > known`, as the value's class has it: an Array has neither.
+fn beats(vm: &mut Vm, value: &Value, known: &Value, wanted: Ordering) -> Eval<bool> {
+    let op = match (value, wanted) {
+        (Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Str(_), _) => {
+            return Ok(compare::order(value, known)? == wanted);
+        }
+        (_, Ordering::Less) => Op::Lt,
+        _ => Op::Gt,
+    };
+    Ok(vm.binary(op, value, known)?.truthy())
 }
 
 #[cfg(test)]

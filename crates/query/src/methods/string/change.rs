@@ -126,7 +126,7 @@ pub(super) fn successor(s: &str) -> String {
         return String::new();
     }
     let mut chars: Vec<char> = s.chars().collect();
-    let Some(last) = chars.iter().rposition(char::is_ascii_alphanumeric) else {
+    let Some(last) = chars.iter().rposition(|c| counts_on(*c)) else {
         // Without any, the last character itself counts on.
         for at in (0..chars.len()).rev() {
             if let Some(next) = char::from_u32(chars[at] as u32 + 1) {
@@ -149,7 +149,7 @@ pub(super) fn successor(s: &str) -> String {
             return chars.into_iter().collect();
         };
         // The next to the left, unless something else stands between it and the end.
-        match chars[..at].iter().rposition(char::is_ascii_alphanumeric) {
+        match chars[..at].iter().rposition(|c| counts_on(*c)) {
             Some(left)
                 if left + 1 == at
                     || chars[left].is_ascii_digit() == chars[last].is_ascii_digit() =>
@@ -162,6 +162,10 @@ pub(super) fn successor(s: &str) -> String {
             }
         }
     }
+}
+
+fn counts_on(c: char) -> bool {
+    c.is_alphabetic() || c.is_ascii_digit()
 }
 
 /// The methods that change their receiver.

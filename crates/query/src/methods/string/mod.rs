@@ -200,7 +200,14 @@ pub(super) fn call(
         M::AsciiOnlyQ => Value::Bool(s.is_ascii()),
         M::ValidEncodingQ => Value::Bool(true),
         M::Encoding => Value::str("UTF-8"),
-        M::ForceEncoding | M::Encode | M::UnicodeNormalize | M::Scrub | M::B => receiver.clone(),
+        M::Scrub => receiver.clone(),
+        M::ForceEncoding | M::Encode | M::UnicodeNormalize | M::B => {
+            if !stays(s, method, args.first()) {
+                let what = format!("`{}` of this text is not supported", method.name());
+                return Err(error(Class::NotImplementedError, what));
+            }
+            receiver.clone()
+        }
         M::Upto => {
             arity(args, 1, 2)?;
             let (from, to) = (s.to_owned(), need_str(&args[0])?);
@@ -478,6 +485,21 @@ fn lines(s: &str, args: &[Value]) -> Eval<Vec<Value>> {
             }
         })
         .collect())
+}
+
+/// Whether another encoding or form of a text is the text itself.
+fn stays(s: &str, method: M, to: Option<&Value>) -> bool {
+    let to = to.map(crate::value::inspect::to_s);
+    let to = to.as_deref().map(str::to_ascii_lowercase);
+    match (method, to.as_deref()) {
+        _ if s.is_ascii() => true,
+        (M::ForceEncoding | M::Encode, to) => matches!(to, None | Some("utf-8" | "utf8")),
+        // What stands alone below the combining marks, and the Chinese characters, are composed as they are.
+        (M::UnicodeNormalize, None | Some("nfc")) => s
+            .chars()
+            .all(|c| c < '\u{300}' || ('\u{4e00}'..='\u{9fff}').contains(&c)),
+        _ => false,
+    }
 }
 
 /// The texts from one to another, by `succ`.
