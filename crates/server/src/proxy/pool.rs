@@ -1,6 +1,6 @@
 //! Connections to the server behind.
 //!
-//! Owns: making them (HTTP/1.1 in clear text; over TLS what both speak best, RFC 7301), keeping those that have nothing to
+//! Owns: making them (in clear text HTTP/1.1, or 2 if the URL says so; over TLS what both speak best, RFC 7301), keeping those that have nothing to
 //! do, and trying another when one turned out to be dead before the request had left. Never: sends a request twice that
 //! may have arrived (RFC 9110 §9.2.2).
 
@@ -15,7 +15,12 @@ use hyper::{
 };
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::ServerName;
-use tokio::{net::TcpStream, time, time::Instant};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time,
+    time::Instant,
+};
 use tokio_rustls::TlsConnector;
 
 use super::{Limits, body::RequestBody, upstream::Upstream};
@@ -153,7 +158,12 @@ impl Pool {
         let host = head.headers.remove(http::header::HOST);
         let authority = host.and_then(|host| host.to_str().ok().map(str::to_owned));
         let mut parts = head.uri.into_parts();
-        parts.scheme = Some(http::uri::Scheme::HTTPS);
+        // How this server is spoken to; `x-forwarded-proto` has what the client did.
+        parts.scheme = Some(if self.upstream.is_secure {
+            http::uri::Scheme::HTTPS
+        } else {
+            http::uri::Scheme::HTTP
+        });
         parts.authority = authority
             .and_then(|authority| authority.parse().ok())
             .or_else(|| self.upstream.host.parse().ok());
@@ -203,30 +213,45 @@ impl Pool {
         let stream = TcpStream::connect((host.as_str(), *port)).await?;
         stream.set_nodelay(true)?;
         let Some(tls) = self.tls.as_ref().filter(|_| self.upstream.is_secure) else {
-            let (sender, connection) = http1::handshake(TokioIo::new(stream))
-                .await
-                .map_err(io::Error::other)?;
-            tokio::spawn(connection);
-            return Ok(Connection::Http1(sender));
+            return if self.upstream.is_h2c {
+                self.speak_http2(stream).await
+            } else {
+                speak_http1(stream).await
+            };
         };
         let name = ServerName::try_from(host.clone()).map_err(io::Error::other)?;
         let stream = TlsConnector::from(Arc::clone(tls))
             .connect(name, stream)
             .await?;
         if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-            let (sender, connection) = http2::Builder::new(TokioExecutor::new())
-                .timer(TokioTimer::new())
-                .handshake(TokioIo::new(stream))
-                .await
-                .map_err(io::Error::other)?;
-            tokio::spawn(connection);
-            lock(&self.kept).http2 = Some(sender.clone());
-            return Ok(Connection::Http2(sender));
+            self.speak_http2(stream).await
+        } else {
+            speak_http1(stream).await
         }
-        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+    }
+
+    async fn speak_http2<S>(&self, stream: S) -> io::Result<Connection>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (sender, connection) = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .handshake(TokioIo::new(stream))
             .await
             .map_err(io::Error::other)?;
         tokio::spawn(connection);
-        Ok(Connection::Http1(sender))
+        lock(&self.kept).http2 = Some(sender.clone());
+        Ok(Connection::Http2(sender))
     }
+}
+
+async fn speak_http1<S>(stream: S) -> io::Result<Connection>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(io::Error::other)?;
+    tokio::spawn(connection);
+    Ok(Connection::Http1(sender))
 }

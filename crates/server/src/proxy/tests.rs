@@ -11,6 +11,7 @@ fn upstream(text: &str) -> Upstream {
 fn a_server_is_a_url_without_anything_else() {
     let expected = Upstream {
         is_secure: false,
+        is_h2c: false,
         host: "::1".into(),
         port: 8080,
         base: "/app".into(),
@@ -20,6 +21,11 @@ fn a_server_is_a_url_without_anything_else() {
     assert_eq!(
         (secure.is_secure, secure.port, secure.base.as_str()),
         (true, 443, "")
+    );
+    let clear = upstream("h2c://example.com");
+    assert_eq!(
+        (clear.is_secure, clear.is_h2c, clear.port),
+        (false, true, 80)
     );
     for (text, what) in [
         ("example.com", "has to begin with"),

@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Upstream {
     /// Whether TLS is spoken with it.
     pub is_secure: bool,
+    /// Whether it speaks HTTP/2 in clear text, which nothing could agree on (RFC 9113 §3.3).
+    pub is_h2c: bool,
     /// Its name or address; of IPv6 without brackets.
     pub host: String,
     /// Its port.
@@ -33,10 +35,11 @@ impl std::str::FromStr for Upstream {
     fn from_str(text: &str) -> Result<Self, UpstreamError> {
         let error = |what: &str| UpstreamError(format!("`{text}` {what}"));
         let uri: http::Uri = text.parse().map_err(|_| error("is no URL"))?;
-        let is_secure = match uri.scheme_str() {
-            Some("http") => false,
-            Some("https") => true,
-            _ => return Err(error("has to begin with `http://` or `https://`")),
+        let (is_secure, is_h2c) = match uri.scheme_str() {
+            Some("http") => (false, false),
+            Some("https") => (true, false),
+            Some("h2c") => (false, true),
+            _ => return Err(error("has to begin with `http://`, `https://` or `h2c://`")),
         };
         let authority = uri.authority().ok_or_else(|| error("names no server"))?;
         if authority.as_str().contains('@') {
@@ -51,6 +54,7 @@ impl std::str::FromStr for Upstream {
         }
         Ok(Self {
             is_secure,
+            is_h2c,
             host: host.to_owned(),
             port: authority
                 .port_u16()

@@ -11,6 +11,8 @@ use std::{
     time::Duration,
 };
 
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use lastbyte_http3::Request;
 use lastbyte_server::proxy::{Limits, Proxy, Upstream};
 
@@ -303,4 +305,48 @@ fn a_server_behind_speaks_http2_over_tls_and_has_to_be_who_it_should_be() {
     serving.end();
     let report = behind.server.shut_down(PATIENCE);
     assert_eq!((report.tcp.handshakes, report.tcp.requests_http2), (1, 3));
+}
+
+/// A server that speaks HTTP/2 in clear text, and says what it was asked, and over how many connections.
+fn behind_h2c() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    listener.set_nonblocking(true).expect("a mode");
+    let serve = async move {
+        let listener = tokio::net::TcpListener::from_std(listener).expect("a runtime");
+        for number in 1.. {
+            let (stream, _) = listener.accept().await.expect("a connection");
+            let service =
+                hyper::service::service_fn(move |request: http::Request<Incoming>| async move {
+                    let text = format!("{:?} {} {number}", request.version(), request.uri());
+                    Ok::<_, std::convert::Infallible>(http::Response::new(text))
+                });
+            let connection = hyper::server::conn::http2::Builder::new(TokioExecutor::new())
+                .serve_connection(TokioIo::new(stream), service);
+            tokio::spawn(connection);
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    thread::Builder::new()
+        .spawn(move || runtime.block_on(serve))
+        .expect("a thread");
+    address
+}
+
+#[test]
+fn a_server_behind_can_be_told_to_speak_http2_in_clear_text() {
+    let upstream: Upstream = format!("h2c://{}/base", behind_h2c())
+        .parse()
+        .expect("a server");
+    let proxy = Proxy::new(upstream, None, Limits::default(), 1).expect("threads");
+    let serving = Serving::start(settings(proxy));
+    for _ in 0..3 {
+        let answer = serving.get("/x?y", "");
+        let text = String::from_utf8(answer.body).expect("text");
+        assert_eq!(text, "HTTP/2.0 http://localhost/base/x?y 1");
+    }
+    serving.end();
 }
