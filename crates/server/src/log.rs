@@ -1,6 +1,6 @@
 //! Lines of a log, written by a thread of its own.
 //!
-//! Owns: the queue, the file, its turning. Never: makes a worker wait: a line for which there is no room is dropped and
+//! Owns: the queue, and the file; [`archive`] has those that were put away. Never: makes a worker wait: a line for which there is no room is dropped and
 //! counted.
 //!
 //! Lines are written whole and in order of their arrival, many in one call, as soon as no more wait. A process that is
@@ -10,7 +10,7 @@
 
 use std::{
     fmt,
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
     sync::{
@@ -21,8 +21,13 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use lastbyte_record::packed::Packing;
+
+mod archive;
 #[cfg(test)]
 mod tests;
+
+use self::archive::Archive;
 
 /// How many lines wait at most.
 const QUEUE_MAX: usize = 16_384;
@@ -82,6 +87,8 @@ pub struct LogSettings {
     pub rotate_at: Option<u64>,
     /// How many files that were put away are kept. Default: 0, which is taken as 1.
     pub keep: u32,
+    /// How files that were put away are packed; their names then end with `.gz` or `.zst`. Default: not at all.
+    pub packing: Packing,
 }
 
 /// Begins to append to a file.
@@ -89,7 +96,7 @@ pub struct LogSettings {
 /// # Errors
 ///
 /// It cannot be opened.
-pub fn start(path: &Path, settings: LogSettings) -> io::Result<(LogWriter, LogThread)> {
+pub fn start(path: &Path, settings: &LogSettings) -> io::Result<(LogWriter, LogThread)> {
     let file = Output::open(path, settings)?;
     let (lines, queue) = sync_channel(QUEUE_MAX);
     let counts = Arc::new(Counts::default());
@@ -182,7 +189,8 @@ fn write_all(queue: &Receiver<String>, mut file: Output, counts: &Counts) -> Opt
 /// The file.
 struct Output {
     path: PathBuf,
-    settings: LogSettings,
+    rotate_at: Option<u64>,
+    archive: Archive,
     file: File,
     len: u64,
     /// Whether the last write stopped in the middle of a line.
@@ -190,12 +198,12 @@ struct Output {
 }
 
 impl Output {
-    fn open(path: &Path, settings: LogSettings) -> io::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        let len = file.metadata()?.len();
+    fn open(path: &Path, settings: &LogSettings) -> io::Result<Self> {
+        let (file, len) = append(path)?;
         Ok(Self {
             path: path.to_owned(),
-            settings,
+            rotate_at: settings.rotate_at,
+            archive: Archive::open(path, settings),
             file,
             len,
             is_torn: false,
@@ -203,8 +211,10 @@ impl Output {
     }
 
     fn write(&mut self, text: &[u8]) -> io::Result<()> {
-        if self.settings.rotate_at.is_some_and(|at| self.len >= at) {
-            self.rotate()?;
+        if self.rotate_at.is_some_and(|at| self.len >= at) && self.archive.is_ready() {
+            self.archive.put_away()?;
+            (self.file, self.len) = append(&self.path)?;
+            self.is_torn = false;
         }
         if self.is_torn {
             // What was begun stays a line that is none; the next is whole.
@@ -217,23 +227,12 @@ impl Output {
         self.len += text.len() as u64;
         Ok(())
     }
+}
 
-    fn rotate(&mut self) -> io::Result<()> {
-        let numbered = |number: u32| {
-            let mut name = self.path.clone().into_os_string();
-            name.push(format!(".{number}"));
-            PathBuf::from(name)
-        };
-        for number in (1..self.settings.keep.max(1)).rev() {
-            match fs::rename(numbered(number), numbered(number + 1)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        fs::rename(&self.path, numbered(1))?;
-        *self = Self::open(&self.path, self.settings.clone())?;
-        Ok(())
-    }
+fn append(path: &Path) -> io::Result<(File, u64)> {
+    let file = OpenOptions::new().create(true).append(true).open(path)?;
+    let len = file.metadata()?.len();
+    Ok((file, len))
 }
 
 impl fmt::Debug for LogWriter {

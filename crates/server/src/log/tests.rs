@@ -1,5 +1,7 @@
 #![expect(clippy::disallowed_methods, reason = "the test reads what was written")]
 
+use std::{fs, io::Read as _};
+
 use super::*;
 use crate::site::Temporary;
 
@@ -15,7 +17,7 @@ fn lines_are_written_in_order_and_appended() {
     let directory = Temporary::new("log");
     let path = directory.0.join("log");
     for run in 0..2 {
-        let (writer, thread) = start(&path, LogSettings::default()).expect("a file");
+        let (writer, thread) = start(&path, &LogSettings::default()).expect("a file");
         for line in 0..1000 {
             writer.write(format!("{run}.{line}"));
         }
@@ -33,9 +35,10 @@ fn a_log_that_is_full_is_put_away_and_so_many_are_kept() {
     let settings = LogSettings {
         rotate_at: Some(1),
         keep: 2,
+        ..LogSettings::default()
     };
     for run in 0..5 {
-        let (writer, thread) = start(&path, settings.clone()).expect("a file");
+        let (writer, thread) = start(&path, &settings).expect("a file");
         writer.write(format!("{run}"));
         finished(writer, thread);
     }
@@ -48,7 +51,8 @@ fn a_log_that_is_full_is_put_away_and_so_many_are_kept() {
 
 #[test]
 fn what_a_full_disk_does_not_take_is_counted() {
-    let (writer, thread) = start(Path::new("/dev/full"), LogSettings::default()).expect("a device");
+    let (writer, thread) =
+        start(Path::new("/dev/full"), &LogSettings::default()).expect("a device");
     for _ in 0..10 {
         writer.write("line".into());
     }
@@ -59,4 +63,120 @@ fn what_a_full_disk_does_not_take_is_counted() {
         error.map(|error| error.kind()),
         Some(io::ErrorKind::StorageFull)
     );
+}
+
+/// All lines of a packed file, by the library's own reader.
+fn unpacked(path: &Path, packing: Packing) -> String {
+    let mut text = String::new();
+    let file = File::open(path).expect("a file");
+    match packing {
+        Packing::None => io::BufReader::new(file).read_to_string(&mut text),
+        Packing::Gzip => flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text),
+        Packing::Zstd => ruzstd::decoding::StreamingDecoder::new(file)
+            .expect("a frame")
+            .read_to_string(&mut text),
+    }
+    .expect("it can be read to its end");
+    text
+}
+
+fn packed(packing: Packing) -> LogSettings {
+    LogSettings {
+        rotate_at: Some(1),
+        keep: 3,
+        packing,
+    }
+}
+
+#[test]
+fn what_was_put_away_is_packed_and_nothing_is_lost() {
+    for packing in [Packing::Gzip, Packing::Zstd] {
+        let directory = Temporary::new(&format!("packed{}", packing.suffix()));
+        let path = directory.0.join("log");
+        let settings = packed(packing);
+        for run in 0..6 {
+            let mut output = Output::open(&path, &settings).expect("a file");
+            output.archive.wait();
+            output.write(format!("{run}\n").as_bytes()).expect("room");
+        }
+        // An end in the middle of packing leaves the file as it was: the next start packs it.
+        let mut archive = Archive::open(&path, &settings);
+        archive.wait();
+        let name = |number: u32| {
+            directory
+                .0
+                .join(format!("log.{number}{}", packing.suffix()))
+        };
+        let texts: Vec<String> = (1..=3)
+            .map(|number| unpacked(&name(number), packing))
+            .collect();
+        assert_eq!(texts, ["4\n", "3\n", "2\n"]);
+        assert_eq!(
+            fs::read_to_string(&path).expect("text"),
+            "5\n",
+            "it can be read at once"
+        );
+        let count = fs::read_dir(&directory.0).expect("a folder").count();
+        assert_eq!(count, 4, "nothing else is left");
+    }
+}
+
+#[test]
+fn what_a_crash_left_is_packed_and_older_forms_grow_old() {
+    let directory = Temporary::new("packed-crash");
+    let path = directory.0.join("log");
+    let write = |name: &str, text: &str| fs::write(directory.0.join(name), text).expect("room");
+    // Packed in part, and packed but not removed.
+    write("log.1", "one\n");
+    write("log.1.gz.part", "rubbish");
+    write("log.2", "two\n");
+    write("log.2.gz", "rubbish");
+    let mut archive = Archive::open(&path, &packed(Packing::Gzip));
+    archive.wait();
+    let read = |name: &str| unpacked(&directory.0.join(name), Packing::Gzip);
+    assert_eq!(
+        (read("log.1.gz"), read("log.2.gz")),
+        ("one\n".into(), "two\n".into())
+    );
+    // From then on unpacked: those that are there move up all the same.
+    write("log", "zero\n");
+    let mut archive = Archive::open(&path, &packed(Packing::None));
+    archive.put_away().expect("room");
+    assert_eq!(
+        (read("log.2.gz"), read("log.3.gz")),
+        ("one\n".into(), "two\n".into())
+    );
+    write("log", "now\n");
+    archive.put_away().expect("room");
+    let mut names: Vec<_> = fs::read_dir(&directory.0)
+        .expect("a folder")
+        .map(|entry| {
+            entry
+                .expect("a name")
+                .file_name()
+                .into_string()
+                .expect("text")
+        })
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["log.1", "log.2", "log.3.gz"]);
+}
+
+#[test]
+fn no_file_is_put_away_while_others_are_packed() {
+    let directory = Temporary::new("packed-busy");
+    let path = directory.0.join("log");
+    let mut output = Output::open(&path, &packed(Packing::None)).expect("a file");
+    let (release, until) = sync_channel::<()>(0);
+    output.archive.work(move || {
+        let _ = until.recv();
+    });
+    for _ in 0..3 {
+        output.write(b"line\n").expect("room");
+    }
+    assert_eq!(fs::read_to_string(&path).expect("text"), "line\n".repeat(3));
+    drop(release);
+    output.archive.wait();
+    output.write(b"line\n").expect("room");
+    assert_eq!(fs::read_to_string(&path).expect("text"), "line\n");
 }

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
+use lastbyte_record::packed::Packing;
 use lastbyte_server::{
     Versions,
     access::Format,
@@ -91,7 +92,7 @@ pub(crate) struct Arguments {
     /// Add a field to all answers to GET and HEAD: 'cache-control: max-age=60'
     #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = field)]
     pub(super) header: Vec<(String, String)>,
-    /// Pass all requests on to this server, in place of a directory: `http://127.0.0.1:8080`
+    /// Pass all requests on to this server, in place of a directory: `http://127.0.0.1:8080`, `https://…`, or `h2c://…` for HTTP/2 in clear text
     #[arg(long, value_name = "URL", help_heading = "Proxy")]
     pub(super) proxy: Option<Upstream>,
     /// Who vouches for it, in PEM. Default: whom the system trusts
@@ -161,6 +162,14 @@ pub(crate) struct Arguments {
     /// How many logs that were put away are kept
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Logs")]
     pub(super) log_keep: u32,
+    /// Pack logs that were put away: gzip, zstd, none
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "none",
+        help_heading = "Logs"
+    )]
+    pub(super) log_compress: Packing,
     /// Write a qlog file for each connection into this folder
     #[arg(long, value_name = "DIR", help_heading = "Logs")]
     pub(super) qlog: Option<PathBuf>,
@@ -271,6 +280,11 @@ impl Arguments {
         }
         if self.log_rotate.is_some() && self.log.is_none() && self.access_log.is_none() {
             return wrong("--log-rotate is for a --log or an --access-log");
+        }
+        if self.log_compress != Packing::None && self.log_rotate.is_none() {
+            return wrong(
+                "--log-compress packs logs that were put away: say from which size on by --log-rotate BYTES",
+            );
         }
         if self.proxy.is_some()
             && (self.directory.is_some() || self.listing || self.hidden || !self.header.is_empty())

@@ -358,8 +358,9 @@ fn start_log(
     let settings = LogSettings {
         rotate_at: arguments.log_rotate,
         keep: arguments.log_keep,
+        packing: arguments.log_compress,
     };
-    let (writer, thread) = lastbyte_server::log::start(path, settings)
+    let (writer, thread) = lastbyte_server::log::start(path, &settings)
         .map_err(|error| files::cannot_write(path, &error))?;
     threads.push((thread, path.to_owned()));
     Ok(Some(writer))

@@ -37,7 +37,7 @@ impl Connection {
         let (server, _) = listener.accept().await.expect("it is there");
         let directory = Temporary::new(name);
         let (writer, thread) =
-            log::start(&directory.0.join("log"), LogSettings::default()).expect("a file");
+            log::start(&directory.0.join("log"), &LogSettings::default()).expect("a file");
         let observation = Arc::new(Observation::new(writer, 3));
         observation.on_handshake(Session {
             proto: "HTTP/2",
