@@ -10,6 +10,7 @@
 mod documents;
 mod http1;
 mod http3;
+mod limits;
 mod nginx;
 mod operations;
 mod proxy;

@@ -17,7 +17,7 @@ use rustls::RootCertStore;
 use crate::serving::{Client, Folder, PATIENCE, Response, Serving, identity, settings};
 
 /// A request in clear text.
-fn plain(address: SocketAddr, path: &str) -> Response {
+pub(crate) fn plain(address: SocketAddr, path: &str) -> Response {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let request = format!("GET {path} HTTP/1.1\r\nhost: example.com\r\nconnection: close\r\n\r\n");
@@ -170,7 +170,7 @@ fn clear_text_leads_to_https() {
 fn a_line_is_written_for_each_request() {
     let folder = Folder::new();
     let path = folder.0.join("access");
-    let (writer, thread) = log::start(&path, LogSettings::default()).expect("a file");
+    let (writer, thread) = log::start(&path, &LogSettings::default()).expect("a file");
     let mut settings = settings(Site::generated());
     settings.access = Some(AccessLog::new(writer, Format::Common));
     let serving = Serving::start(settings);

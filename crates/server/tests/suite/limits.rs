@@ -1,0 +1,127 @@
+//! What a client over TCP may not do for ever.
+
+use std::{
+    io::{Read, Write},
+    time::{Duration, Instant},
+};
+
+use lastbyte_server::{Site, tcp::Limits};
+
+use crate::{
+    operations::plain,
+    serving::{Client, PATIENCE, Serving, settings},
+};
+
+const SHORT: Duration = Duration::from_millis(200);
+
+fn serving(limits: Limits) -> Serving {
+    let mut settings = settings(Site::generated());
+    settings.tcp = limits;
+    settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
+    Serving::start(settings)
+}
+
+/// A connection of HTTP/2, by hand: the preface, an empty SETTINGS frame (RFC 9113 §3.4, §6.5), and then frames.
+fn http2(serving: &Serving) -> Client {
+    let mut config = (*serving.client(rustls::ALL_VERSIONS)).clone();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let mut client = Client::connect(serving.address(), config.into());
+    client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    client.send(&frame(SETTINGS, 0, 0, &[]));
+    client
+}
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const ACK: u8 = 1;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    frame.extend([kind, flags]);
+    frame.extend(stream.to_be_bytes());
+    frame.extend(payload);
+    frame
+}
+
+/// `GET` of a path, in fields that are written out (RFC 7541 §6.2.2), on a stream that is then at its end.
+fn get(stream: u32, path: &str) -> Vec<u8> {
+    // :method GET, :scheme https, of the static table; :authority and :path with values of their own.
+    let mut block = vec![0x82, 0x87, 0x01, 9];
+    block.extend(b"localhost");
+    block.extend([0x04, path.len() as u8]);
+    block.extend(path.as_bytes());
+    // END_STREAM and END_HEADERS.
+    frame(HEADERS, 0x5, stream, &block)
+}
+
+/// Frames until the server closes: their kinds, and how many bytes of data. Pings are answered.
+fn frames(client: &mut Client) -> (Vec<u8>, usize) {
+    let (mut kinds, mut data) = (Vec::new(), 0);
+    let mut head = [0; 9];
+    loop {
+        if let Err(error) = client.stream.read_exact(&mut head) {
+            let is_late = error.kind() == std::io::ErrorKind::WouldBlock;
+            assert!(!is_late, "the server does not close: {kinds:?}");
+            return (kinds, data);
+        }
+        let [a, b, c, kind, flags, ..] = head;
+        let payload = client.take(u32::from_be_bytes([0, a, b, c]) as usize);
+        match kind {
+            DATA => data += payload.len(),
+            PING if flags & ACK == 0 => {
+                // The server may be gone by then.
+                let _ = client.stream.write_all(&frame(PING, ACK, 0, &payload));
+                let _ = client.stream.flush();
+            }
+            _ => {}
+        }
+        kinds.push(kind);
+    }
+}
+
+#[test]
+fn a_connection_of_http2_without_requests_is_closed() {
+    let limits = Limits {
+        idle: SHORT,
+        ..Limits::default()
+    };
+    let serving = serving(limits);
+    let mut client = http2(&serving);
+    client.send(&get(1, "/100"));
+    let (kinds, data) = frames(&mut client);
+    assert_eq!(data, 100);
+    assert!(kinds.contains(&GOAWAY), "{kinds:?}");
+    // A request that takes longer than that is none of idleness.
+    let mut client = http2(&serving);
+    client.send(&get(1, "/delay/1s/100"));
+    let (kinds, data) = frames(&mut client);
+    assert!(data == 100 && kinds.contains(&GOAWAY), "{kinds:?}");
+    serving.end();
+}
+
+#[test]
+fn a_client_that_takes_nothing_of_a_response_is_cut_off() {
+    let limits = Limits {
+        stall: SHORT,
+        ..Limits::default()
+    };
+    let serving = serving(limits);
+    let mut client = serving.connect();
+    // More than all buffers between hold.
+    client.send(b"GET /100m HTTP/1.1\r\nhost: x\r\n\r\n");
+    client.head();
+    // It takes nothing until the server says that it was cut off.
+    let metrics = serving.server.metrics_address().expect("it listens");
+    let said = "lastbyte_responses_cut_off_total{transport=\"tcp\"} 1";
+    let began = Instant::now();
+    while !String::from_utf8_lossy(&plain(metrics, "/metrics").body).contains(said) {
+        assert!(began.elapsed() < PATIENCE, "it is waited for");
+    }
+    let mut rest = Vec::new();
+    let _ = client.stream.read_to_end(&mut rest);
+    assert!(rest.len() < 100_000_000, "{}", rest.len());
+    serving.end();
+}
