@@ -1,0 +1,86 @@
+//! A server inside a program of tokio's: it is started, its handler waits for other things of that program, and it ends in
+//! peace.
+//!
+//!     cargo run -p lastbyte-server --example tokio
+//!     curl -k https://localhost:4433/     # how many asked so far
+//!
+//! HTTP/3 runs on threads of the server's own; a handler hands its exchange to the runtime and returns at once. What starts
+//! and ends the server waits for threads, so it is for `spawn_blocking`.
+
+use std::{error::Error, sync::Arc, time::Duration};
+
+use lastbyte_http3::Request;
+use lastbyte_quic::connection::Config;
+use lastbyte_server::{Answer, Arm, Arms, Handler, Identity, Peer, Reply, Server, Settings};
+use tokio::{
+    runtime,
+    sync::{mpsc, oneshot},
+    task,
+};
+
+/// Asks another task of the program.
+struct Asking {
+    runtime: runtime::Handle,
+    counter: mpsc::Sender<oneshot::Sender<u64>>,
+}
+
+impl Handler for Asking {
+    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+        let (runtime, counter) = (self.runtime.clone(), self.counter.clone());
+        Reply::Task(Box::new(move |exchange| {
+            runtime.spawn(async move {
+                let (answer, answered) = oneshot::channel();
+                let count = match counter.send(answer).await {
+                    Ok(()) => answered.await.ok(),
+                    Err(_) => None,
+                };
+                let answer = match count {
+                    Some(count) => Answer::text(200, format!("request {count}\n")),
+                    None => Answer::text(503, "the program is ending\n"),
+                };
+                // Whoever asked may be gone.
+                let _ = exchange.outgoing.answer(answer).await;
+            });
+        }))
+    }
+}
+
+/// The rest of the program.
+async fn count(mut asked: mpsc::Receiver<oneshot::Sender<u64>>) {
+    let mut count = 0;
+    while let Some(answer) = asked.recv().await {
+        count += 1;
+        let _ = answer.send(count);
+    }
+}
+
+fn settings(handler: Asking) -> Result<Settings, Box<dyn Error + Send + Sync>> {
+    let arm = Arm {
+        name: "rapid-start".into(),
+        share: 1.0,
+        config: Arc::new(Config::new("rapid-start".parse()?)),
+    };
+    let arms = Arms::new(vec![arm]).ok_or("no arm")?;
+    let days = lastbyte_driver::Clock::since_epoch().as_secs() / 86_400;
+    let identity = Identity::self_signed(&["localhost".into()], days.cast_signed())?;
+    let address = "[::]:4433".parse()?;
+    Ok(Settings::new(address, identity, arms, Arc::new(handler)))
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
+    let (counter, asked) = mpsc::channel(64);
+    task::spawn(count(asked));
+    let handler = Asking {
+        runtime: runtime::Handle::current(),
+        counter,
+    };
+    let settings = settings(handler)?;
+    let server = task::spawn_blocking(move || Server::start(settings)).await??;
+    tokio::signal::ctrl_c().await?;
+    // Requests at hand are answered meanwhile, since this thread goes on.
+    let report = task::spawn_blocking(move || server.shut_down(Duration::from_secs(5))).await?;
+    let text = format!("{} requests over HTTP/3\n", report.statistics.requests);
+    std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())?;
+    Ok(())
+}
