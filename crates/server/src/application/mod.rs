@@ -1,38 +1,38 @@
 //! HTTP/3 on one worker.
 //!
-//! Owns: the HTTP/3 state of each connection, the requests whose answers come later, which request a log line is about,
-//! what is counted, and the end in peace. Never: looks into requests; that is for the handler.
+//! Owns: the connections of the worker (`served`), the requests whose answers come later, what is counted, and the end in
+//! peace. Never: looks into requests; that is for the handler.
 
 mod mailbox;
 mod measure;
 mod running;
+mod served;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::SocketAddr,
     sync::Arc,
     time::Duration,
 };
 
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Application, Clock, Datagram, Turn, worker};
-use lastbyte_http3::{self as http3, Body, BodySink, Code, Event, Request};
+use lastbyte_driver::{Application, Datagram, Turn, worker};
+use lastbyte_http3::{self as http3, Code, Event, Request};
 use lastbyte_quic::{
     connection::{Connection, Stage},
     endpoint::{Closed, Endpoint, Handle},
     trace::Trace,
 };
-use lastbyte_record::connection_log::{self, Experiment, Header, Snapshot};
 use lastbyte_wire::StreamId;
 use tokio::sync::oneshot;
 
 pub(crate) use self::{mailbox::Mailbox, measure::Measured};
 use self::{
     measure::Measure,
-    running::{Running, with_date},
+    running::Running,
+    served::{First, Served, Sink, find},
 };
 use super::{
-    access::{AccessLog, Ending, Record},
+    access::AccessLog,
     arms::ArmsInUse,
     date::Date,
     exchange::exchange,
@@ -88,88 +88,6 @@ pub(crate) struct Http3Server {
     has_said_goodbye: bool,
 }
 
-/// A connection.
-struct Served {
-    number: u64,
-    remote: SocketAddr,
-    http3: http3::Connection,
-    /// The first request: its stream, when it came, its method, and how long the response is.
-    first: Option<First>,
-    is_logged: bool,
-    is_counted: bool,
-    /// Where it stands in `Http3Server::due`.
-    due: Option<Time>,
-    /// Answers that were put off. A client has as many as it may have requests at a time.
-    delayed: BTreeMap<(Time, StreamId), Answer>,
-    /// Answers that come piece by piece.
-    running: BTreeMap<StreamId, Running>,
-    /// What will be in the access log, and when the request came.
-    records: BTreeMap<StreamId, (Time, Record)>,
-}
-
-struct First {
-    stream: StreamId,
-    began: Time,
-    method: String,
-    content_length: u64,
-}
-
-impl Served {
-    fn is_first(&self, stream: StreamId) -> bool {
-        self.first
-            .as_ref()
-            .is_some_and(|first| first.stream == stream)
-    }
-
-    /// Notes what a response turned out to be.
-    fn note(&mut self, stream: StreamId, status: u16, body_len: u64) {
-        if let Some((_, record)) = self.records.get_mut(&stream) {
-            (record.status, record.body_len) = (status, body_len);
-        }
-        if let Some(first) = self.first.as_mut().filter(|first| first.stream == stream) {
-            first.content_length = body_len;
-        }
-    }
-
-    fn end_record(&mut self, shared: &Shared, now: Time, stream: StreamId, is_complete: bool) {
-        if let Some((began, record)) = self.records.remove(&stream)
-            && let Some(access) = &shared.access
-        {
-            let ending = Ending {
-                took: now.since(began),
-                is_complete,
-            };
-            access.end(&record, ending);
-        }
-    }
-
-    fn end_all_records(&mut self, shared: &Shared, now: Time) {
-        let streams: Vec<StreamId> = self.records.keys().copied().collect();
-        for stream in streams {
-            self.end_record(shared, now, stream, false);
-        }
-    }
-
-    /// When something is to be done here.
-    fn next_deadline(&self) -> Option<Time> {
-        let delayed = self.delayed.keys().next().map(|(at, _)| *at);
-        [self.http3.deadline(), delayed].into_iter().flatten().min()
-    }
-}
-
-/// Where bodies of requests go: nowhere, unless somebody wants them.
-struct Sink<'a>(&'a BTreeMap<StreamId, Running>);
-
-impl BodySink for Sink<'_> {
-    fn body(&mut self, _stream: StreamId, bytes: &[u8]) -> usize {
-        bytes.len()
-    }
-
-    fn takes(&self, stream: StreamId) -> bool {
-        !self.0.contains_key(&stream)
-    }
-}
-
 impl Http3Server {
     pub(crate) fn new(
         shared: Shared,
@@ -193,7 +111,7 @@ impl Http3Server {
     }
 
     fn served(&mut self, handle: Handle) -> Option<&mut Box<Served>> {
-        self.connections.get_mut(handle.index() as usize)?.as_mut()
+        find(&mut self.connections, handle)
     }
 
     /// A number that no other connection of this process has.
@@ -210,11 +128,7 @@ impl Http3Server {
         stream: StreamId,
         request: Request,
     ) {
-        let Some(served) = self
-            .connections
-            .get_mut(handle.index() as usize)
-            .and_then(Option::as_mut)
-        else {
+        let Some(served) = find(&mut self.connections, handle) else {
             return;
         };
         let peer = Peer {
@@ -239,8 +153,7 @@ impl Http3Server {
         served.http3.recycle(request.into_fields());
         match reply {
             Reply::Now(answer) => {
-                respond(
-                    served,
+                served.respond(
                     connection,
                     stream,
                     answer,
@@ -258,13 +171,7 @@ impl Http3Server {
                     .running
                     .insert(stream, Running::new(line, waker, is_head));
                 task(exchange);
-                speak(
-                    served,
-                    connection,
-                    stream,
-                    &mut self.measure,
-                    &mut self.date,
-                );
+                served.speak(connection, stream, &mut self.measure, &mut self.date);
             }
         }
     }
@@ -276,11 +183,7 @@ impl Http3Server {
             }
             event => event,
         };
-        let Some(served) = self
-            .connections
-            .get_mut(handle.index() as usize)
-            .and_then(Option::as_mut)
-        else {
+        let Some(served) = find(&mut self.connections, handle) else {
             return;
         };
         match event {
@@ -304,13 +207,7 @@ impl Http3Server {
                 }
             }
             Event::Writable { stream } => {
-                speak(
-                    served,
-                    connection,
-                    stream,
-                    &mut self.measure,
-                    &mut self.date,
-                );
+                served.speak(connection, stream, &mut self.measure, &mut self.date);
             }
             Event::Reset { stream, .. } => {
                 if let Some(running) = served.running.get_mut(&stream) {
@@ -329,7 +226,7 @@ impl Http3Server {
             Event::Sent { stream } => {
                 served.end_record(&self.shared, now, stream, true);
                 if served.is_first(stream) {
-                    let ttlb = log(&self.shared, served, connection, Some(now));
+                    let ttlb = served.log(&self.shared, connection, Some(now));
                     self.measure
                         .on_first_sent(&self.shared.arms, connection, ttlb);
                 }
@@ -342,19 +239,14 @@ impl Http3Server {
 
     /// Answers whose time has come.
     fn answer_delayed(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
-        let Some(served) = self
-            .connections
-            .get_mut(handle.index() as usize)
-            .and_then(Option::as_mut)
-        else {
+        let Some(served) = find(&mut self.connections, handle) else {
             return;
         };
         while let Some(first) = served.delayed.first_entry()
             && first.key().0 <= now
         {
             let ((_, stream), answer) = first.remove_entry();
-            respond(
-                served,
+            served.respond(
                 connection,
                 stream,
                 answer,
@@ -367,21 +259,12 @@ impl Http3Server {
     /// Streams that other threads have something for.
     fn read_mail(&mut self, now: Time, endpoint: &mut Endpoint) {
         for (handle, stream) in self.mailbox.take() {
-            let served = self
-                .connections
-                .get_mut(handle.index() as usize)
-                .and_then(Option::as_mut);
+            let served = find(&mut self.connections, handle);
             // The handle of a connection that is over leads nowhere.
             let (Some(connection), Some(served)) = (endpoint.connection(handle), served) else {
                 continue;
             };
-            speak(
-                served,
-                connection,
-                stream,
-                &mut self.measure,
-                &mut self.date,
-            );
+            served.speak(connection, stream, &mut self.measure, &mut self.date);
             if let Some(running) = served.running.get_mut(&stream) {
                 running.listen(&mut served.http3, connection, now, stream);
             }
@@ -390,8 +273,7 @@ impl Http3Server {
     }
 
     fn reschedule(&mut self, handle: Handle) {
-        let index = handle.index() as usize;
-        let Some(served) = self.connections.get_mut(index).and_then(Option::as_mut) else {
+        let Some(served) = find(&mut self.connections, handle) else {
             return;
         };
         let due = served.next_deadline();
@@ -506,7 +388,7 @@ impl Application for Http3Server {
                 self.due.remove(&(due, closed.handle));
             }
             served.end_all_records(&self.shared, now);
-            let _ = log(&self.shared, &mut served, &closed.connection, None);
+            let _ = served.log(&self.shared, &closed.connection, None);
             self.measure.on_closed(&closed.connection);
         }
     }
@@ -551,13 +433,11 @@ impl Application for Http3Server {
         if ends_at <= now && !self.has_said_goodbye {
             self.has_said_goodbye = true;
             for handle in endpoint.handles().collect::<Vec<_>>() {
-                let served = self.connections.get_mut(handle.index() as usize);
-                if let (Some(connection), Some(served)) =
-                    (endpoint.connection(handle), served.and_then(Option::as_mut))
-                {
+                let served = find(&mut self.connections, handle);
+                if let (Some(connection), Some(served)) = (endpoint.connection(handle), served) {
                     served.http3.close(connection, now, Code::NO_ERROR);
                     served.end_all_records(&self.shared, now);
-                    let _ = log(&self.shared, served, connection, None);
+                    let _ = served.log(&self.shared, connection, None);
                 }
             }
         }
@@ -582,80 +462,4 @@ fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> Reply {
         return Answer::text(425, text).into();
     }
     handler.answer(request, peer)
-}
-
-/// Answers with what is known as a whole.
-fn respond(
-    served: &mut Served,
-    connection: &mut Connection,
-    stream: StreamId,
-    answer: Answer,
-    measure: &mut Measure,
-    date: &mut Date,
-) {
-    let (status, body_len) = (answer.response.status(), answer.body_len());
-    let Answer { response, body } = answer;
-    let response = with_date(response, date.now());
-    let body = body.map_or(Body::Empty, Body::Source);
-    let result = served.http3.respond(connection, stream, &response, body);
-    if result.is_err() {
-        // A head that may not be sent must not leave the client waiting. Of a client that is gone nothing is left to reset.
-        served.http3.reset(connection, stream, Code::INTERNAL_ERROR);
-    }
-    served.note(stream, status, body_len);
-    measure.on_response(status);
-}
-
-/// Sends what those who answer piece by piece have said.
-fn speak(
-    served: &mut Served,
-    connection: &mut Connection,
-    stream: StreamId,
-    measure: &mut Measure,
-    date: &mut Date,
-) {
-    let Some(running) = served.running.get_mut(&stream) else {
-        return;
-    };
-    let sent = running.speak(&mut served.http3, connection, stream, date.now());
-    if running.is_over() {
-        served.running.remove(&stream);
-    }
-    if let Some(sent) = sent {
-        served.note(stream, sent.status, sent.body_len);
-        measure.on_response(sent.status);
-    }
-}
-
-/// Writes the line of a connection, once: when its first response was acknowledged (`Some`), or when it is over. Tells the
-/// time to the last byte, if it is known.
-fn log(
-    shared: &Shared,
-    served: &mut Served,
-    connection: &Connection,
-    sent: Option<Time>,
-) -> Option<Duration> {
-    let first = served.first.as_ref();
-    let ttlb = first.zip(sent).map(|(first, sent)| sent.since(first.began));
-    let Some(log) = shared.log.as_ref().filter(|_| !served.is_logged) else {
-        return ttlb;
-    };
-    served.is_logged = true;
-    let millis = |span: Duration| u64::try_from((span.as_nanos() + 500_000) / 1_000_000);
-    let header = Header {
-        time_ms: u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX),
-        conn_id: served.number,
-        method: first.map_or(String::new(), |first| first.method.clone()),
-        content_length: first.map_or(0, |first| first.content_length),
-        ttlb_ms: ttlb.and_then(|ttlb| millis(ttlb).ok()),
-    };
-    let experiment = Experiment {
-        experiment: shared.experiment.clone(),
-        arm: shared.arms.name_of(connection.config()),
-        ..Experiment::default()
-    };
-    let mut line = String::new();
-    connection_log::write(&mut line, &header, &Snapshot::of(connection), &experiment);
-    log.write(line);
-    ttlb
 }

@@ -1,0 +1,196 @@
+//! A connection of HTTP/3 as this server sees it.
+//!
+//! Owns: its requests until their responses are over, which of them is the first, and its line in the log. Never: decides
+//! what a request is answered.
+
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+
+use lastbyte_congestion::Time;
+use lastbyte_driver::Clock;
+use lastbyte_http3::{self as http3, Body, BodySink, Code};
+use lastbyte_quic::{connection::Connection, endpoint::Handle};
+use lastbyte_record::connection_log::{self, Experiment, Header, Snapshot};
+use lastbyte_wire::StreamId;
+
+use super::{
+    Shared,
+    measure::Measure,
+    running::{Running, with_date},
+};
+use crate::{
+    access::{Ending, Record},
+    date::Date,
+    handler::Answer,
+};
+
+/// A connection.
+pub(super) struct Served {
+    pub(super) number: u64,
+    pub(super) remote: SocketAddr,
+    pub(super) http3: http3::Connection,
+    /// The first request: its stream, when it came, its method, and how long the response is.
+    pub(super) first: Option<First>,
+    pub(super) is_logged: bool,
+    pub(super) is_counted: bool,
+    /// Where it stands in `Http3Server::due`.
+    pub(super) due: Option<Time>,
+    /// Answers that were put off. A client has as many as it may have requests at a time.
+    pub(super) delayed: BTreeMap<(Time, StreamId), Answer>,
+    /// Answers that come piece by piece.
+    pub(super) running: BTreeMap<StreamId, Running>,
+    /// What will be in the access log, and when the request came.
+    pub(super) records: BTreeMap<StreamId, (Time, Record)>,
+}
+
+pub(super) struct First {
+    pub(super) stream: StreamId,
+    pub(super) began: Time,
+    pub(super) method: String,
+    pub(super) content_length: u64,
+}
+
+impl Served {
+    pub(super) fn is_first(&self, stream: StreamId) -> bool {
+        self.first
+            .as_ref()
+            .is_some_and(|first| first.stream == stream)
+    }
+
+    /// Notes what a response turned out to be.
+    pub(super) fn note(&mut self, stream: StreamId, status: u16, body_len: u64) {
+        if let Some((_, record)) = self.records.get_mut(&stream) {
+            (record.status, record.body_len) = (status, body_len);
+        }
+        if let Some(first) = self.first.as_mut().filter(|first| first.stream == stream) {
+            first.content_length = body_len;
+        }
+    }
+
+    pub(super) fn end_record(
+        &mut self,
+        shared: &Shared,
+        now: Time,
+        stream: StreamId,
+        is_complete: bool,
+    ) {
+        if let Some((began, record)) = self.records.remove(&stream)
+            && let Some(access) = &shared.access
+        {
+            let ending = Ending {
+                took: now.since(began),
+                is_complete,
+            };
+            access.end(&record, ending);
+        }
+    }
+
+    pub(super) fn end_all_records(&mut self, shared: &Shared, now: Time) {
+        let streams: Vec<StreamId> = self.records.keys().copied().collect();
+        for stream in streams {
+            self.end_record(shared, now, stream, false);
+        }
+    }
+
+    /// When something is to be done here.
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let delayed = self.delayed.keys().next().map(|(at, _)| *at);
+        [self.http3.deadline(), delayed].into_iter().flatten().min()
+    }
+
+    /// Answers with what is known as a whole.
+    pub(super) fn respond(
+        &mut self,
+        connection: &mut Connection,
+        stream: StreamId,
+        answer: Answer,
+        measure: &mut Measure,
+        date: &mut Date,
+    ) {
+        let (status, body_len) = (answer.response.status(), answer.body_len());
+        let Answer { response, body } = answer;
+        let response = with_date(response, date.now());
+        let body = body.map_or(Body::Empty, Body::Source);
+        let result = self.http3.respond(connection, stream, &response, body);
+        if result.is_err() {
+            // A head that may not be sent must not leave the client waiting. Of a client that is gone nothing is left to reset.
+            self.http3.reset(connection, stream, Code::INTERNAL_ERROR);
+        }
+        self.note(stream, status, body_len);
+        measure.on_response(status);
+    }
+
+    /// Sends what those who answer piece by piece have said.
+    pub(super) fn speak(
+        &mut self,
+        connection: &mut Connection,
+        stream: StreamId,
+        measure: &mut Measure,
+        date: &mut Date,
+    ) {
+        let Some(running) = self.running.get_mut(&stream) else {
+            return;
+        };
+        let sent = running.speak(&mut self.http3, connection, stream, date.now());
+        if running.is_over() {
+            self.running.remove(&stream);
+        }
+        if let Some(sent) = sent {
+            self.note(stream, sent.status, sent.body_len);
+            measure.on_response(sent.status);
+        }
+    }
+
+    /// Writes the line of a connection, once: when its first response was acknowledged (`Some`), or when it is over. Tells the
+    /// time to the last byte, if it is known.
+    pub(super) fn log(
+        &mut self,
+        shared: &Shared,
+        connection: &Connection,
+        sent: Option<Time>,
+    ) -> Option<Duration> {
+        let first = self.first.as_ref();
+        let ttlb = first.zip(sent).map(|(first, sent)| sent.since(first.began));
+        let Some(log) = shared.log.as_ref().filter(|_| !self.is_logged) else {
+            return ttlb;
+        };
+        self.is_logged = true;
+        let millis = |span: Duration| u64::try_from((span.as_nanos() + 500_000) / 1_000_000);
+        let header = Header {
+            time_ms: u64::try_from(Clock::since_epoch().as_millis()).unwrap_or(u64::MAX),
+            conn_id: self.number,
+            method: first.map_or(String::new(), |first| first.method.clone()),
+            content_length: first.map_or(0, |first| first.content_length),
+            ttlb_ms: ttlb.and_then(|ttlb| millis(ttlb).ok()),
+        };
+        let experiment = Experiment {
+            experiment: shared.experiment.clone(),
+            arm: shared.arms.name_of(connection.config()),
+            ..Experiment::default()
+        };
+        let mut line = String::new();
+        connection_log::write(&mut line, &header, &Snapshot::of(connection), &experiment);
+        log.write(line);
+        ttlb
+    }
+}
+
+/// The connection of a handle, unless it is over.
+pub(super) fn find(
+    connections: &mut [Option<Box<Served>>],
+    handle: Handle,
+) -> Option<&mut Box<Served>> {
+    connections.get_mut(handle.index() as usize)?.as_mut()
+}
+
+/// Where bodies of requests go: nowhere, unless somebody wants them.
+pub(super) struct Sink<'a>(pub(super) &'a BTreeMap<StreamId, Running>);
+
+impl BodySink for Sink<'_> {
+    fn body(&mut self, _stream: StreamId, bytes: &[u8]) -> usize {
+        bytes.len()
+    }
+
+    fn takes(&self, stream: StreamId) -> bool {
+        !self.0.contains_key(&stream)
+    }
+}
