@@ -51,6 +51,11 @@ pub(crate) struct Credentials {
     tcp_tickets: Arc<TcpTickets>,
 }
 
+/// The largest piece of plaintext in a TLS record over TCP, in bytes. A client can read nothing of a record before it has all
+/// of it: one of 16 KiB does not fit into Linux's first window of ten packets, and the head of a response that is in it would
+/// be read a round trip late.
+const RECORD_LEN: usize = 8 << 10;
+
 /// What is made of them.
 pub(crate) struct Made {
     pub(crate) credentials: Credentials,
@@ -114,6 +119,7 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
         .with_no_client_auth()
         .with_cert_resolver(certificate.clone());
     tcp.alpn_protocols = wanted.tcp_protocols;
+    tcp.max_fragment_size = Some(RECORD_LEN);
     // Stateless, for TLS 1.3 and 1.2 alike. There is no 0-RTT with it, and none over TCP here.
     tcp.ticketer = tcp_tickets.clone();
     if let Some(key_log) = key_log {

@@ -1,6 +1,6 @@
 //! HTTP/1.1 and 2 over TLS.
 
-use std::{process::Command, sync::Arc, time::Duration};
+use std::{io::Read, process::Command, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use lastbyte_http3::{Fields, Request, Response as Head};
@@ -155,7 +155,7 @@ fn a_head_that_does_not_come_is_not_waited_for() {
     let mut silent = std::net::TcpStream::connect(serving.address()).expect("it listens");
     silent.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let mut byte = [0];
-    let read = std::io::Read::read(&mut silent, &mut byte);
+    let read = silent.read(&mut byte);
     assert!(matches!(read, Ok(0)), "{read:?}");
     serving.end();
 }
@@ -335,5 +335,25 @@ fn what_a_client_sends_too_late_costs_it_no_response() {
             "{late}"
         );
     }
+    serving.end();
+}
+
+/// A record can be read when all of it is there: it has to fit into what TCP sends before it hears of the client.
+#[test]
+fn the_head_of_a_large_response_is_in_a_small_record() {
+    let serving = Serving::site(Site::generated());
+    let mut client = serving.connect();
+    client.send(b"GET /100000 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    let mut raw = Vec::new();
+    client.stream.sock.read_to_end(&mut raw).expect("all of it");
+    let (mut rest, mut records) = (raw.as_slice(), Vec::new());
+    while let Some(len) = rest.get(3..5) {
+        let len = usize::from(u16::from_be_bytes([len[0], len[1]]));
+        records.push(len);
+        rest = &rest[5 + len..];
+    }
+    assert!(records.iter().sum::<usize>() > 100_000);
+    let largest = records.into_iter().max().expect("records");
+    assert!((8192..10_000).contains(&largest), "{largest} bytes");
     serving.end();
 }
