@@ -2,117 +2,23 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "what a command reads and writes is files"
+    clippy::disallowed_types,
+    reason = "what a command reads and writes is files and sockets"
 )]
 
-use std::{
-    fs,
-    io::{BufRead, BufReader, Read},
-    path::{Path, PathBuf},
-    process::{Child, ChildStderr, Command, Output, Stdio},
-};
+use std::fs;
 
 #[path = "serve/activation.rs"]
 mod activation;
 #[path = "serve/connections.rs"]
 mod connections;
+#[path = "common/serving.rs"]
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+mod serving;
+
+use serving::{Serving, folder, lastbyte, stderr};
 
 const PAGE: &str = include_str!("../../../docs/serve.md");
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
-
-fn lastbyte(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("SSLKEYLOGFILE")
-        .output()
-        .expect("the binary runs")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// A server that runs until it is told to end.
-struct Serving {
-    child: Child,
-    lines: BufReader<ChildStderr>,
-    said: String,
-    port: u16,
-}
-
-impl Serving {
-    fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lastbyte"));
-        command
-            .args(["serve", "--listen", "127.0.0.1:0", "--workers", "1"])
-            .args(arguments)
-            .current_dir(folder)
-            .env_remove("SSLKEYLOGFILE")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
-        Self::spawn(&mut command)
-    }
-
-    fn spawn(command: &mut Command) -> Self {
-        let mut child = command
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary runs");
-        let lines = BufReader::new(child.stderr.take().expect("its stderr"));
-        let mut serving = Self {
-            child,
-            lines,
-            said: String::new(),
-            port: 0,
-        };
-        let line = serving.until("listening on ");
-        let address = line.split(' ').nth(2).expect("an address");
-        let port = address.rsplit(':').next().expect("a port");
-        serving.port = port.parse().expect("a number");
-        serving
-    }
-
-    /// Reads what it says up to a line that begins so.
-    fn until(&mut self, begin: &str) -> String {
-        loop {
-            let mut line = String::new();
-            let count = self.lines.read_line(&mut line).expect("text");
-            assert!(count > 0, "no `{begin}` in: {}", self.said);
-            self.said.push_str(&line);
-            if line.starts_with(begin) {
-                return line;
-            }
-        }
-    }
-
-    fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        let status = Command::new("kill").args([signal, &id]).status();
-        assert!(status.expect("kill runs").success());
-    }
-
-    /// Ends it as an operator would. Its exit code, and all it said.
-    fn end(mut self) -> (i32, String) {
-        self.signal("-TERM");
-        self.lines.read_to_string(&mut self.said).expect("text");
-        let status = self.child.wait().expect("it ends");
-        (status.code().expect("an exit code"), self.said)
-    }
-
-    fn get(&self, folder: &Path, path: &str, arguments: &[&str]) -> Output {
-        let url = format!("https://localhost:{}{path}", self.port);
-        let mut all = vec!["get", "-k", &url];
-        all.extend(arguments);
-        lastbyte(folder, &all)
-    }
-}
 
 #[test]
 fn a_directory_is_served_until_it_is_enough() {

@@ -117,7 +117,7 @@ impl Machine {
         let mut words = line.split_whitespace();
         let mut command = self.command(words.next().expect("a program"));
         command.args(words);
-        let mut server = Running::start(command);
+        let mut server = Running::start(&mut command);
         server.until(if line.contains(" emulate ") {
             ""
         } else {

@@ -1,7 +1,7 @@
 //! Lines of a log, written by a thread of its own.
 //!
-//! Owns: the queue, and the file; [`archive`] has those that were put away. Never: makes a worker wait: a line for which there is no room is dropped and
-//! counted.
+//! Owns: the queue, and the file; [`archive`] has those that were put away. Never: makes a worker wait: a line for which
+//! there is no room is dropped and counted.
 //!
 //! Lines are written whole and in order of their arrival, many in one call, as soon as no more wait. A process that is
 //! killed loses those in the queue; the file ends with a whole line, unless the system was cut in the middle of a write.
@@ -10,8 +10,9 @@
 
 use std::{
     fmt,
-    fs::{File, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -192,6 +193,8 @@ struct Output {
     rotate_at: Option<u64>,
     archive: Archive,
     file: File,
+    /// Device and number: who has them is this file.
+    identity: (u64, u64),
     len: u64,
     /// Whether the last write stopped in the middle of a line.
     is_torn: bool,
@@ -199,22 +202,42 @@ struct Output {
 
 impl Output {
     fn open(path: &Path, settings: &LogSettings) -> io::Result<Self> {
-        let (file, len) = append(path)?;
+        let (file, identity, len) = append(path)?;
         Ok(Self {
             path: path.to_owned(),
             rotate_at: settings.rotate_at,
             archive: Archive::open(path, settings),
             file,
+            identity,
             len,
             is_torn: false,
         })
     }
 
+    /// Goes on in a new file if somebody, such as logrotate, has moved this one away or taken it out; and sees if it was cut.
+    fn follow_name(&mut self) -> io::Result<()> {
+        match fs::metadata(&self.path) {
+            Ok(found) if identity(&found) == self.identity => {
+                self.len = found.len();
+                Ok(())
+            }
+            Ok(_) => self.begin(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.begin(),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        (self.file, self.identity, self.len) = append(&self.path)?;
+        self.is_torn = false;
+        Ok(())
+    }
+
     fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        self.follow_name()?;
         if self.rotate_at.is_some_and(|at| self.len >= at) && self.archive.is_ready() {
             self.archive.put_away()?;
-            (self.file, self.len) = append(&self.path)?;
-            self.is_torn = false;
+            self.begin()?;
         }
         if self.is_torn {
             // What was begun stays a line that is none; the next is whole.
@@ -224,15 +247,18 @@ impl Output {
         self.is_torn = true;
         self.file.write_all(text)?;
         self.is_torn = false;
-        self.len += text.len() as u64;
         Ok(())
     }
 }
 
-fn append(path: &Path) -> io::Result<(File, u64)> {
+fn append(path: &Path) -> io::Result<(File, (u64, u64), u64)> {
     let file = OpenOptions::new().create(true).append(true).open(path)?;
-    let len = file.metadata()?.len();
-    Ok((file, len))
+    let found = file.metadata()?;
+    Ok((file, identity(&found), found.len()))
+}
+
+fn identity(found: &Metadata) -> (u64, u64) {
+    (found.dev(), found.ino())
 }
 
 impl fmt::Debug for LogWriter {

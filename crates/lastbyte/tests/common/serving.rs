@@ -61,7 +61,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -132,13 +132,19 @@ impl Serving {
             .current_dir(folder)
             .env_remove("SSLKEYLOGFILE")
             .stdin(Stdio::null());
+        Self::spawn(&mut command)
+    }
+
+    /// By any command line.
+    pub(crate) fn spawn(command: &mut Command) -> Self {
         let mut process = Running::start(command);
-        let metrics = port_of(&process.until("telling metrics and health on "), 5);
         let port = port_of(&process.until("listening on "), 2);
+        let mut told = process.said.lines();
+        let metrics = told.find(|line| line.starts_with("telling metrics and health on "));
         Self {
+            metrics: metrics.map_or(0, |line| port_of(line, 5)),
             process,
             port,
-            metrics,
         }
     }
 
@@ -159,7 +165,7 @@ impl Serving {
         let url = self.url(path);
         let mut all = vec!["get", "-k", &url];
         all.extend(arguments);
-        Running::start(command(folder, &all))
+        Running::start(&mut command(folder, &all))
     }
 
     /// What it tells in clear text: status and body.
@@ -203,6 +209,14 @@ impl Serving {
         fs::read_dir(path).expect("its descriptors").count()
     }
 
+    pub(crate) fn until(&mut self, begin: &str) -> String {
+        self.process.until(begin)
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        self.process.signal(signal);
+    }
+
     /// Kills it without a word.
     pub(crate) fn kill(mut self) {
         self.process.child.kill().expect("it was there");
@@ -211,7 +225,7 @@ impl Serving {
 
     /// Ends it as an operator would. Its exit code, and all it said.
     pub(crate) fn end(self) -> (i32, String) {
-        self.process.signal("-TERM");
+        self.signal("-TERM");
         let (code, said) = self.process.wait();
         (code.expect("an exit code"), said)
     }

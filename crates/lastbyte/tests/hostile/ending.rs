@@ -31,7 +31,7 @@ fn fetch_many(
         words.push(serving.url(&format!("/{len}?{number}")));
     }
     let words: Vec<_> = words.iter().map(String::as_str).collect();
-    Running::start(command(folder, &words))
+    Running::start(&mut command(folder, &words))
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn sigterm_under_load_loses_no_response() {
         let name = format!("lastbyte_requests_total{{http=\"{version}\"}}");
         serving.wait_for(&name, |count| count >= 50);
     }
-    serving.process.signal("-TERM");
+    serving.signal("-TERM");
     let ends: Vec<_> = clients.into_iter().map(Running::wait).collect();
     let (code, said) = serving.process.wait();
     assert_eq!(code, Some(0), "{said}");
@@ -133,12 +133,12 @@ fn certificates_are_swapped_under_load_without_a_failure() {
         ];
         let mut words = flags.to_vec();
         words.extend(["-o", "/dev/null", &url]);
-        Running::start(command(&folder, &words))
+        Running::start(&mut command(&folder, &words))
     });
     for swap in 0..SWAPS {
         install(if swap % 2 == 0 { "b" } else { "a" });
-        serving.process.signal("-HUP");
-        let told = serving.process.until("read again");
+        serving.signal("-HUP");
+        let told = serving.until("read again");
         assert!(told.contains("certificate"), "{told}");
     }
     for (version, client) in VERSIONS.iter().zip(clients) {

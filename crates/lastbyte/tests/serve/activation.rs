@@ -83,7 +83,11 @@ fn sockets_that_are_handed_over_take_the_place_of_an_address_and_outlive_the_ser
     };
     let serving = start();
     assert_eq!(serving.port, port);
-    assert!(serving.said.contains("one UDP socket"), "{}", serving.said);
+    assert!(
+        serving.process.said.contains("one UDP socket"),
+        "{}",
+        serving.process.said
+    );
     for version in ["1.1", "2", "3"] {
         gets(&serving, version);
     }
@@ -109,11 +113,15 @@ fn one_socket_that_shares_its_port_is_joined_by_one_for_each_other_worker() {
     let command = &mut activated(first, tcp.into(), "lastbyte.socket:metrics", &arguments);
     let serving = Serving::spawn(command);
     assert!(
-        serving.said.contains("(HTTP/3, 3 workers)"),
+        serving.process.said.contains("(HTTP/3, 3 workers)"),
         "{}",
-        serving.said
+        serving.process.said
     );
-    assert!(serving.said.contains("telling metrics"), "{}", serving.said);
+    assert!(
+        serving.process.said.contains("telling metrics"),
+        "{}",
+        serving.process.said
+    );
     for _ in 0..5 {
         gets(&serving, "3");
     }
@@ -127,9 +135,9 @@ fn as_many_sockets_are_as_many_workers() {
     let (first, second) = group();
     let serving = Serving::spawn(&mut activated(first, second, "", &["--http", "3"]));
     assert!(
-        serving.said.contains("(HTTP/3, 2 workers)"),
+        serving.process.said.contains("(HTTP/3, 2 workers)"),
         "{}",
-        serving.said
+        serving.process.said
     );
     for _ in 0..5 {
         gets(&serving, "3");

@@ -50,6 +50,30 @@ fn a_log_that_is_full_is_put_away_and_so_many_are_kept() {
 }
 
 #[test]
+fn a_log_that_somebody_moves_away_goes_on_under_its_name() {
+    let directory = Temporary::new("moved");
+    let path = directory.0.join("log");
+    let (writer, thread) = start(&path, &LogSettings::default()).expect("a file");
+    let write = |line: &str| {
+        let before = thread.statistics().written;
+        writer.write(line.into());
+        while thread.statistics().written == before {
+            thread::yield_now();
+        }
+    };
+    write("first");
+    fs::rename(&path, directory.0.join("moved")).expect("it is there");
+    write("second");
+    fs::remove_file(&path).expect("it is there");
+    write("third");
+    write("fourth");
+    let read = |name: &str| fs::read_to_string(directory.0.join(name)).expect("a log");
+    assert_eq!(read("moved"), "first\n");
+    assert_eq!(read("log"), "third\nfourth\n");
+    assert_eq!(finished(writer, thread).written, 4);
+}
+
+#[test]
 fn what_a_full_disk_does_not_take_is_counted() {
     let (writer, thread) =
         start(Path::new("/dev/full"), &LogSettings::default()).expect("a device");
