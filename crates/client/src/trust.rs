@@ -195,6 +195,14 @@ pub(crate) fn describe(error: &CertificateError) -> String {
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             "it is not signed by whom it says; name its authority, if you trust it".to_owned()
         }
+        CertificateError::Other(other) => match other.to_string().as_str() {
+            // What the verifying library calls it.
+            "CaUsedAsEndEntity" => {
+                "it is an authority's (CA:TRUE), and no server's own; have it made with CA:FALSE"
+                    .to_owned()
+            }
+            other => other.to_owned(),
+        },
         error => error.to_string(),
     }
 }

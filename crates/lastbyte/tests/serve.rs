@@ -216,3 +216,30 @@ fn the_page_knows_every_flag() {
     }
     assert!(count > 35, "{count} flags");
 }
+
+/// What `openssl req -x509` makes unless it is told otherwise.
+#[test]
+fn a_certificate_that_is_an_authoritys_is_told_as_such() {
+    let folder = folder("serve-authority");
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let certificate = params.self_signed(&key).expect("a certificate");
+    fs::write(folder.join("cert.pem"), certificate.pem()).expect("room");
+    fs::write(folder.join("key.pem"), key.serialize_pem()).expect("room");
+    let serving = Serving::start(&folder, &["--cert", "cert.pem", "--key", "key.pem"]);
+    for version in ["2", "3"] {
+        let words = [
+            "get",
+            "--cacert",
+            "cert.pem",
+            "--http",
+            version,
+            &serving.url("/1"),
+        ];
+        let output = lastbyte(&folder, &words);
+        assert_eq!(output.status.code(), Some(60));
+        assert!(stderr(&output).contains("(CA:TRUE)"), "{}", stderr(&output));
+    }
+    assert_eq!(serving.end().0, 0);
+}

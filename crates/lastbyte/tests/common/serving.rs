@@ -61,12 +61,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// What it writes to stdout is of no interest.
+    pub(crate) fn quiet(command: &mut Command) -> Self {
+        Self::start(command.stdout(Stdio::null()))
+    }
+
     pub(crate) fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it runs");
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("it runs");
         let lines = BufReader::new(child.stderr.take().expect("its stderr"));
         let said = String::new();
         Self { child, lines, said }
@@ -131,7 +132,8 @@ impl Serving {
             .args(&words[1..])
             .current_dir(folder)
             .env_remove("SSLKEYLOGFILE")
-            .stdin(Stdio::null());
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         Self::spawn(&mut command)
     }
 
@@ -165,7 +167,7 @@ impl Serving {
         let url = self.url(path);
         let mut all = vec!["get", "-k", &url];
         all.extend(arguments);
-        Running::start(&mut command(folder, &all))
+        Running::quiet(&mut command(folder, &all))
     }
 
     /// What it tells in clear text: status and body.

@@ -31,7 +31,7 @@ fn fetch_many(
         words.push(serving.url(&format!("/{len}?{number}")));
     }
     let words: Vec<_> = words.iter().map(String::as_str).collect();
-    Running::start(&mut command(folder, &words))
+    Running::quiet(&mut command(folder, &words))
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn certificates_are_swapped_under_load_without_a_failure() {
         ];
         let mut words = flags.to_vec();
         words.extend(["-o", "/dev/null", &url]);
-        Running::start(&mut command(&folder, &words))
+        Running::quiet(&mut command(&folder, &words))
     });
     for swap in 0..SWAPS {
         install(if swap % 2 == 0 { "b" } else { "a" });
