@@ -1,4 +1,4 @@
-//! What idle connections cost a server in memory, over QUIC and over TCP.
+//! What idle connections cost a server in memory, over QUIC and over TCP, and what it costs to ask for its metrics then.
 //!
 //! ```sh
 //! cargo run --release -p lastbyte-server --example idle -- 10000
@@ -25,7 +25,7 @@ use std::{
     num::NonZeroUsize,
     process::{Child, Command, Stdio},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use lastbyte_driver::{Application, Clock, Turn, Worker};
@@ -76,6 +76,7 @@ fn serve() -> Outcome<()> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let mut settings = Settings::new(address, identity, arms, Arc::new(Site::generated()));
     settings.workers = NonZeroUsize::new(1);
+    settings.metrics = Some(address);
     settings.tcp.connections = usize::MAX;
     settings.tcp.head = IDLE;
     settings.tcp.idle = IDLE;
@@ -84,7 +85,8 @@ fn serve() -> Outcome<()> {
     for byte in certificate.iter() {
         write!(hex, "{byte:02x}")?;
     }
-    println!("{} {hex}", server.address());
+    let metrics = server.metrics_address().ok_or("no metrics")?;
+    println!("{} {metrics} {hex}", server.address());
     std::io::stdin().read_to_end(&mut Vec::new())?;
     let _ = server.shut_down(Duration::ZERO);
     Ok(())
@@ -122,8 +124,11 @@ fn alone<C>(
     let mut said = String::new();
     let stdout = server.stdout.take().ok_or("its output")?;
     BufReader::new(stdout).read_line(&mut said)?;
-    let (address, hex) = said.trim().split_once(' ').ok_or("no server")?;
-    let address: SocketAddr = address.parse()?;
+    let mut words = said.split_whitespace();
+    let mut word = || words.next().ok_or("no server");
+    let address: SocketAddr = word()?.parse()?;
+    let metrics: SocketAddr = word()?.parse()?;
+    let hex = word()?;
     let bytes: Result<Vec<u8>, _> = (0..hex.len() / 2)
         .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16))
         .collect();
@@ -139,10 +144,29 @@ fn alone<C>(
         before / 1024,
         with / 1024
     );
+    let mut scrapes = Vec::new();
+    for _ in 0..5 {
+        scrapes.push(scrape(metrics)?);
+    }
+    scrapes.sort();
+    println!("  a scrape of its metrics: {:?}", scrapes[2]);
     drop(connections);
     server.kill()?;
     server.wait()?;
     Ok(())
+}
+
+/// How long it takes to be told all metrics.
+fn scrape(metrics: SocketAddr) -> Outcome<Duration> {
+    let begun = Instant::now();
+    let mut stream = TcpStream::connect(metrics)?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text)?;
+    if !text.contains("lastbyte_connections{") {
+        return Err("no metrics".into());
+    }
+    Ok(begun.elapsed())
 }
 
 fn client_config(roots: &Arc<RootCertStore>, protocol: &[u8]) -> Outcome<ClientConfig> {

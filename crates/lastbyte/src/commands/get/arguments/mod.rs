@@ -305,7 +305,7 @@ pub(crate) struct Connection {
     /// Connect to HOST2:PORT2 in place of HOST1:PORT1, by the name of the first; what is left out is for all, or stays
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = detour)]
     pub(crate) connect_to: Vec<Detour>,
-    /// Go through this proxy, over TCP alone: [http://][NAME:PASSWORD@]HOST[:PORT]; nothing for none
+    /// Go through this proxy, over TCP alone: HOST, HOST:PORT or NAME:PASSWORD@HOST:PORT; nothing for none
     #[arg(short = 'x', long, value_name = "URL")]
     pub(crate) proxy: Option<String>,
     /// Who we are to the proxy
@@ -317,7 +317,7 @@ pub(crate) struct Connection {
     /// Go through the proxy by a tunnel (CONNECT) also to `http://`
     #[arg(short = 'p', long)]
     pub(crate) proxytunnel: bool,
-    /// Ask these DNS servers for names, and not the system: ADDRESS[:PORT], with commas
+    /// Ask these DNS servers for names, and not the system: ADDRESS or ADDRESS:PORT, with commas
     #[arg(long, value_name = "ADDRESSES", value_parser = dns_server, value_delimiter = ',')]
     pub(crate) dns_servers: Vec<SocketAddr>,
     /// Only IPv4
