@@ -130,14 +130,11 @@ impl Scanner<'_> {
             b'%' if self.operand && self.is_percent_literal() => self.percent()?,
             b'?' if self.operand && self.is_character() => {
                 self.at += 1;
-                self.at += if self.peek(0) == b'\\' {
-                    2
-                } else {
-                    self.text[self.at..]
-                        .chars()
-                        .next()
-                        .map_or(1, char::len_utf8)
-                };
+                if self.peek(0) == b'\\' {
+                    self.at += 1;
+                }
+                let character = self.text[self.at..].chars().next();
+                self.at += character.map_or(0, char::len_utf8);
                 self.operand = false;
             }
             b'$' => {

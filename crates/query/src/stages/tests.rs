@@ -53,3 +53,12 @@ fn errors_name_the_place() {
     );
     assert_eq!(message("é + {a: 2"), "unclosed delimiter \"{\" at offset 4");
 }
+
+#[test]
+fn a_character_literal_may_be_any_character() {
+    assert_eq!(
+        texts("?a >> ?ä >> ?\\n >> ?\\ä >> _"),
+        ["?a", "?ä", "?\\n", "?\\ä", "_"]
+    );
+    assert_eq!(texts("?\\"), ["?\\"]);
+}
