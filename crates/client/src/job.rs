@@ -21,6 +21,9 @@ const IGNORED_MAX: u64 = 1 << 20;
 
 /// How many cookies are taken from one response, as curl has it.
 const SET_COOKIES_MAX: usize = 50;
+/// Interim responses that one request may receive. RFC 9110 §15.2 sets no limit; a server that never sends its final response would
+/// otherwise keep the client busy for ever.
+pub(crate) const INTERIM_MAX: u32 = 100;
 
 /// One fetch.
 pub(crate) struct Job {
@@ -46,6 +49,8 @@ pub(crate) struct Job {
     decoder: Option<Decoder>,
     /// What comes is of no interest.
     is_ignored: bool,
+    /// Interim responses to the request that is in flight.
+    interim_count: u32,
 }
 
 /// Why no more of a response is wanted.
@@ -102,6 +107,7 @@ impl Job {
             next: None,
             decoder: None,
             is_ignored: false,
+            interim_count: 0,
         }
     }
 
@@ -227,6 +233,13 @@ impl<'a> Jobs<'a> {
     }
 
     pub(crate) fn interim(&mut self, job: usize, head: &Head<'_>) -> Result<(), Stop> {
+        if let Some(it) = self.all.get_mut(job) {
+            it.interim_count += 1;
+            if it.interim_count > INTERIM_MAX {
+                let why = format!("more than {INTERIM_MAX} interim responses to one request");
+                return Err(Stop::Failed(Failure::Weird(why)));
+            }
+        }
         Ok(self.listener.on_interim(job, head)?)
     }
 
@@ -239,6 +252,7 @@ impl<'a> Jobs<'a> {
         it.outcome.status = Some(status);
         it.outcome.version = Some(head.version);
         it.outcome.timing.head = Some(now);
+        it.interim_count = 0;
         let origin = it.fetch.url.origin();
         if let Some(value) = head.text("alt-svc")
             && origin.scheme == Scheme::Https

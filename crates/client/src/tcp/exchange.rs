@@ -1,7 +1,10 @@
 //! A request and its response, over HTTP/1.1 and HTTP/2.
 
 use core::{error::Error, time::Duration};
-use std::sync::{Arc, Mutex, PoisonError, atomic::Ordering};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU32, Ordering},
+};
 
 use hyper::{
     HeaderMap, Method, Uri,
@@ -14,7 +17,7 @@ use lastbyte_http3::{Fields, Request, Response};
 use tokio::sync::{oneshot, oneshot::Receiver};
 
 use super::{Ask, Broken, Content, Event, OwnedHead, Via, WINDOW_LEN, outgoing::Outgoing};
-use crate::{Version, mailbox::Mailbox};
+use crate::{Version, job::INTERIM_MAX, mailbox::Mailbox};
 
 /// From which size on a server is asked whether it wants a body at all (RFC 9110 §10.1.1), as curl does.
 const EXPECT_LEN: u64 = 1 << 20;
@@ -49,7 +52,12 @@ pub(super) async fn http1(
     let is_done = request.body().is_done();
     let interim = line.clone();
     let gate = request.extensions_mut().remove::<Arc<Gate>>();
+    let interim_count = AtomicU32::new(0);
     hyper::ext::on_informational(&mut request, move |response| {
+        // The first beyond the limit ends the exchange; those that hyper reads until then are not worth a message each.
+        if interim_count.fetch_add(1, Ordering::Relaxed) > INTERIM_MAX {
+            return;
+        }
         if response.status() == 100
             && let Some(gate) = &gate
         {

@@ -81,7 +81,13 @@ fn what_servers_get_wrong_is_told_apart() {
         let is_partial = matches!(&failure, Failure::Partial { received: 9, .. });
         assert!(is_partial, "{path}: {failure:?}");
     }
-    for path in ["garbage", "large-head", "many-fields", "two-lengths"] {
+    for path in [
+        "garbage",
+        "large-head",
+        "many-fields",
+        "two-lengths",
+        "early-for-ever",
+    ] {
         let failure = failure(path);
         assert!(matches!(failure, Failure::Weird(_)), "{path}: {failure:?}");
     }

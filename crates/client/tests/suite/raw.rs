@@ -172,6 +172,11 @@ fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
         ),
         "early" => say(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n\
               HTTP/1.1 200 Fine\r\ncontent-length: 2\r\n\r\nok"),
+        // Until the client closes the connection.
+        "early-for-ever" => {
+            while say(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n") {}
+            false
+        }
         "cut" => {
             say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this");
             false
