@@ -305,7 +305,7 @@ fn parse_line(line: &str, now: Duration, contents: &mut Contents) -> Option<()> 
             }
             Err(_) => return None,
         };
-        if session.expires() > now {
+        if session.expires().since_unix_epoch() > now {
             contents.sessions.push(session);
         }
         return Some(());

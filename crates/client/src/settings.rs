@@ -9,7 +9,7 @@ use std::{
 use lastbyte_driver::Clock;
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
-    connection,
+    WallTime, connection,
     crypto::{
         self, ClientCrypto,
         tickets::{
@@ -329,8 +329,8 @@ struct CryptoKey {
 struct SystemClock;
 
 impl WallClock for SystemClock {
-    fn since_epoch(&self) -> Duration {
-        Clock::since_epoch()
+    fn now(&self) -> WallTime {
+        Clock::wall_time()
     }
 }
 

@@ -9,6 +9,7 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use lastbyte_congestion::Time;
+use lastbyte_quic::WallTime;
 
 /// A clock whose time begins a second before it was made, so that what is subtracted in the first moments stays above zero.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +35,13 @@ impl Clock {
         Time::from_nanos(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// So long since the Unix epoch: what people call the time. It can be set, back too.
+    /// The time of day, for what servers share and what outlives a process. It can be set, backwards too.
+    #[must_use]
+    pub fn wall_time() -> WallTime {
+        WallTime::from_unix(Self::since_epoch())
+    }
+
+    /// The same as a span since the Unix epoch, for dates and logs.
     #[must_use]
     pub fn since_epoch() -> Duration {
         // Before 1970 it is 1970.

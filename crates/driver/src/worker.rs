@@ -116,7 +116,7 @@ impl<A: Application> Worker<A> {
         application: A,
         clock: Clock,
     ) -> io::Result<Self> {
-        endpoint.set_wall_clock(clock.now(), Clock::since_epoch());
+        endpoint.set_wall_clock(clock.now(), Clock::wall_time());
         Ok(Self {
             socket,
             waiter: Waiter::new()?,

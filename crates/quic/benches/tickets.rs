@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use lastbyte_quic::{
+    WallTime,
     crypto::{
         ClientCrypto, ServerCrypto, Session,
         tickets::{
@@ -36,8 +37,8 @@ use rustls::{
 struct Noon;
 
 impl WallClock for Noon {
-    fn since_epoch(&self) -> Duration {
-        Duration::from_secs(1_900_000_000)
+    fn now(&self) -> WallTime {
+        WallTime::from_unix(Duration::from_secs(1_900_000_000))
     }
 }
 
@@ -96,7 +97,7 @@ fn ends() -> Ends {
         .expect("an identity");
     config.alpn_protocols = vec![b"h3".to_vec()];
     config.max_early_data_size = u32::MAX;
-    let register = StrikeRegister::new(1 << 22, Duration::ZERO);
+    let register = StrikeRegister::new(1 << 22, None);
     let keys = TicketKeys::new(&[[7; 32]]).expect("a key");
     let tickets =
         Tickets::new(keys, Arc::new(Noon)).with_zero_rtt(ZeroRtt::AnyServer(Arc::new(register)));
@@ -177,9 +178,9 @@ fn handshakes(criterion: &mut Criterion) {
 }
 
 fn strikes(criterion: &mut Criterion) {
-    let register = StrikeRegister::new(1 << 22, Duration::ZERO);
+    let register = StrikeRegister::new(1 << 22, None);
     let mut number = 0u64;
-    let now = Noon.since_epoch();
+    let now = Noon.now();
     criterion.bench_function("strike", |bencher| {
         bencher.iter(|| {
             number += 1;

@@ -21,13 +21,14 @@ use std::{
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
+    WallTime,
     ack::EcnCodepoint,
     connection::{Config, Event, NetworkPath},
     crypto::{
         tls::{TlsClient, TlsServer},
-        token::{TokenKey, TokenKeys},
+        token::TokenKeys,
     },
-    endpoint::{Endpoint, EndpointConfig, Handle, RetryPolicy, Route},
+    endpoint::{Endpoint, EndpointConfig, Handle, RetryPolicy, Route, TokenStore},
     stream::{KeepAll, Source, SourceError, StreamEvent, StreamSink},
 };
 use lastbyte_wire::{Direction, StreamId};
@@ -88,7 +89,7 @@ impl Node {
             .fill(&mut seed)
             .map_err(|_| "no randomness")?;
         let mut endpoint = Endpoint::new(config, seed)?;
-        endpoint.set_wall_clock(Time::ZERO, since_epoch);
+        endpoint.set_wall_clock(Time::ZERO, WallTime::from_unix(since_epoch));
         Ok(Self {
             socket: UdpSocket::bind(address)?,
             started: Instant::now(),
@@ -184,7 +185,8 @@ fn serve(address: &str, cert: &str, key: &str, retry: bool, loss: u64) -> Result
     let mut server = EndpointConfig::server(config()?, Arc::new(TlsServer::new(tls)?));
     if let (true, Some(server)) = (retry, &mut server.server) {
         server.retry = RetryPolicy::Always;
-        server.token_keys = TokenKey::new(1, &[7; 32]).map(TokenKeys::new);
+        let keys = TokenKeys::derive(&[[7; 32]]);
+        server.tokens = keys.map(|keys| Arc::new(TokenStore::new(keys, [7; 32])));
     }
     let mut node = Node::new(address, server, loss)?;
     println!("listening on {}", node.socket.local_addr()?);

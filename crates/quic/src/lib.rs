@@ -46,5 +46,7 @@ pub mod space;
 pub mod statistics;
 pub mod stream;
 pub mod trace;
+mod wall_time;
 
 pub use lastbyte_congestion::Time;
+pub use wall_time::WallTime;

@@ -24,7 +24,7 @@ use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbIds},
     connection::Config,
     crypto::tls::TlsServer,
-    endpoint::{Endpoint, EndpointConfig, ResetSecret, RetryPolicy},
+    endpoint::{Endpoint, EndpointConfig, ResetSecret, RetryPolicy, TokenStore},
     random::Seed,
     trace::Trace,
 };
@@ -269,6 +269,7 @@ impl Server {
             server_id: settings.server_id,
             key_log: settings.key_log.clone(),
             tcp_protocols: versions.tcp_protocols(),
+            ticket_secret: random()?,
             random: random()?,
         })
         .map_err(StartError::Tls)?;
@@ -322,6 +323,7 @@ impl Server {
                 steering,
                 clock,
                 crypto: made.quic,
+                tokens: made.credentials.tokens(),
                 arms: Arc::clone(&arms),
                 ends: Arc::clone(&ends),
             };
@@ -505,6 +507,7 @@ struct Http3Parts {
     steering: Steering,
     clock: Clock,
     crypto: TlsServer,
+    tokens: Arc<TokenStore>,
     arms: Arc<ArmsInUse>,
     ends: Arc<Mutex<Vec<Statistics>>>,
 }
@@ -516,6 +519,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
         steering,
         clock,
         crypto,
+        tokens,
         arms,
         ends,
     } = parts;
@@ -556,6 +560,7 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
         };
         if let Some(server) = &mut config.server {
             server.retry = retry;
+            server.tokens = Some(Arc::clone(&tokens));
             server.choose = Some(arms.clone());
         }
         let endpoint = Endpoint::new(config, random_io()?).map_err(io::Error::other)?;

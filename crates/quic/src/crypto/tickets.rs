@@ -67,6 +67,8 @@ use keys::TicketKeys;
 use register::{Strike, StrikeRegister};
 pub(super) use vault::ServerTickets;
 
+use crate::WallTime;
+
 /// The version of rustls whose encoding of sessions is inside of tickets and saved sessions. It is that of `Cargo.lock`, as
 /// a test sees to.
 pub const RUSTLS_VERSION: &str = "0.23.46";
@@ -127,8 +129,8 @@ pub enum Refusal {
 /// What a server told itself by the ticket that a client resumed with. It is authentic: only servers with the key write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumedTicket {
-    /// When it was issued, since the Unix epoch, in whole seconds.
-    pub issued: Duration,
+    /// When it was issued, in whole seconds.
+    pub issued: WallTime,
     /// Which server issued it.
     pub server_id: u64,
     /// What the application wanted to know again.
@@ -203,9 +205,17 @@ impl Tickets {
         })
     }
 
-    /// From now on seals and opens with these keys, in all connections.
+    /// From now on seals and opens with these keys, in all connections. If there is one among them that was not held till
+    /// now, 0-RTT is refused for [`register::DEPTH`], as after a start: another process may have held it, such as the one
+    /// before this, and what that accepted is not known here (RFC 8446 §8.2).
     pub fn set_keys(&self, keys: TicketKeys) {
-        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        let mut held = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        if let ZeroRtt::AnyServer(register) | ZeroRtt::ThisServer(register) = &self.zero_rtt
+            && !held.hold_all_of(&keys)
+        {
+            register.on_foreign_keys(self.clock.now());
+        }
+        *held = keys;
     }
 
     /// How long tickets are good for.

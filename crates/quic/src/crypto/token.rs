@@ -1,7 +1,7 @@
 //! Address validation tokens (RFC 9000 §8.1): what a server tells itself through a client.
 //!
 //! Owns: tokens of Retry packets and of `NEW_TOKEN` frames, sealed so that only servers with the key can make or read
-//! them; the two keys that are good at a time. Never: reads a clock or draws a nonce, both are arguments; remembers which
+//! them; the keys that are good at a time. Never: reads a clock or draws a nonce, both are arguments; remembers which
 //! tokens it has seen; decides which bytes of an address count. For a Retry token that is address and port (§8.1.2), for
 //! a later connection the address alone (§8.1.3).
 //!
@@ -29,10 +29,14 @@
 
 use std::{fmt, time::Duration};
 
-use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::{
+    aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey},
+    hkdf,
+};
 use lastbyte_wire::{BufferFull, ConnectionId, Reader, UnexpectedEnd, Writer};
 
 use super::TAG_LEN;
+use crate::WallTime;
 
 #[cfg(test)]
 mod tests;
@@ -56,8 +60,8 @@ const KEY_ID_LEN: usize = 4;
 pub struct Token {
     /// Where it was sent, and what goes with that.
     pub kind: TokenKind,
-    /// When it was issued, since the Unix epoch, in whole milliseconds.
-    pub issued: Duration,
+    /// When it was issued, in whole milliseconds.
+    pub issued: WallTime,
     /// What else the server wants to know again, of [`EXTRA_MAX`] bytes at most, such as a window (RFC 9000 §8.1.3).
     pub extra: Vec<u8>,
 }
@@ -100,8 +104,8 @@ impl Default for Lifetimes {
 pub struct Claim<'a> {
     /// The client's address for each kind of token.
     pub address: Address<'a>,
-    /// The time since the Unix epoch.
-    pub now: Duration,
+    /// What time it is.
+    pub now: WallTime,
     /// How long tokens are good for.
     pub lifetimes: Lifetimes,
 }
@@ -190,31 +194,60 @@ impl TokenKey {
             key: LessSafeKey::new(UnboundKey::new(&AES_256_GCM_SIV, key).ok()?),
         })
     }
+
+    /// Key and identity from a secret (HKDF-SHA256, RFC 5869). The label keeps them apart from all else that is derived
+    /// from the same secret.
+    fn derive(secret: &[u8; TokenKeys::SECRET_LEN]) -> Option<Self> {
+        let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, b"lastbyte address validation token");
+        let mut derived = [0; Self::LEN + KEY_ID_LEN];
+        salt.extract(secret)
+            .expand(&[], Derived)
+            .and_then(|okm| okm.fill(&mut derived))
+            .ok()?;
+        let (key, id) = derived.split_first_chunk::<{ Self::LEN }>()?;
+        Self::new(u32::from_be_bytes(id.try_into().ok()?), key)
+    }
 }
 
-/// The keys that are good now.
+/// Key and identity, as HKDF gives them.
+struct Derived;
+
+impl hkdf::KeyType for Derived {
+    fn len(&self) -> usize {
+        TokenKey::LEN + KEY_ID_LEN
+    }
+}
+
+/// The keys that are good now: the first seals, all open.
 #[derive(Debug)]
 pub struct TokenKeys {
-    /// Seals, and opens.
-    current: TokenKey,
-    /// Opens only.
-    previous: Option<TokenKey>,
+    /// The newest.
+    first: TokenKey,
+    /// Older ones.
+    others: Vec<TokenKey>,
 }
 
 impl TokenKeys {
-    /// Just one key.
+    /// The newest key, and older ones whose tokens are still taken.
     #[must_use]
-    pub const fn new(current: TokenKey) -> Self {
-        Self {
-            current,
-            previous: None,
-        }
+    pub const fn new(first: TokenKey, others: Vec<TokenKey>) -> Self {
+        Self { first, others }
     }
 
-    /// From now on seals with another key, and forgets the key before the last.
-    pub fn rotate(&mut self, next: TokenKey) {
-        self.previous = Some(std::mem::replace(&mut self.current, next));
+    /// The keys that follow from these secrets, the newest first, such as the secrets of ticket keys: servers that share
+    /// those take each other's tokens, and a server takes its own after a restart. Secrets are random. `None` if there is
+    /// no secret.
+    #[must_use]
+    pub fn derive(secrets: &[[u8; Self::SECRET_LEN]]) -> Option<Self> {
+        let (first, others) = secrets.split_first()?;
+        Some(Self {
+            first: TokenKey::derive(first)?,
+            others: others.iter().map(TokenKey::derive).collect::<Option<_>>()?,
+        })
     }
+
+    /// How many bytes a secret has.
+    pub const SECRET_LEN: usize = 32;
 
     /// Makes a token. `address` is what this kind of token is bound to, and `nonce` random.
     ///
@@ -235,16 +268,16 @@ impl TokenKeys {
         encode(token, address, &mut writer).map_err(|_| TokenTooLong)?;
         let sealed_nonce = Nonce::assume_unique_for_key(nonce);
         let tag = self
-            .current
+            .first
             .key
             .seal_in_place_separate_tag(
                 sealed_nonce,
-                Aad::from(self.current.id),
+                Aad::from(self.first.id),
                 writer.written_mut(),
             )
             .map_err(|_| TokenTooLong)?;
         Ok([
-            &self.current.id[..],
+            &self.first.id[..],
             &nonce[..],
             writer.written(),
             tag.as_ref(),
@@ -260,9 +293,9 @@ impl TokenKeys {
     pub fn open(&self, token: &[u8], claim: &Claim<'_>) -> Result<Token, TokenError> {
         let (id, rest) = token.split_first_chunk().ok_or(TokenError::Malformed)?;
         let (nonce, sealed) = rest.split_first_chunk().ok_or(TokenError::Malformed)?;
-        let key = [Some(&self.current), self.previous.as_ref()]
+        let key = [&self.first]
             .into_iter()
-            .flatten()
+            .chain(&self.others)
             .find(|key| key.id == *id)
             .ok_or(TokenError::UnknownKey)?;
         let mut buffer = [0; TOKEN_MAX];
@@ -279,14 +312,14 @@ impl TokenKeys {
         if claim.address.of(&kind) != address {
             return Err(TokenError::OtherAddress(kind));
         }
-        if token.issued > claim.now.saturating_add(CLOCK_SKEW) {
+        if token.issued > claim.now + CLOCK_SKEW {
             return Err(TokenError::NotYetValid(kind));
         }
         let lifetime = match kind {
             TokenKind::Retry { .. } => claim.lifetimes.retry,
             TokenKind::NewToken => claim.lifetimes.new_token,
         };
-        if claim.now.saturating_sub(token.issued) > lifetime {
+        if claim.now.since(token.issued) > lifetime {
             return Err(TokenError::Expired(kind));
         }
         Ok(token)
@@ -297,7 +330,7 @@ const RETRY: u8 = 1;
 const NEW_TOKEN: u8 = 2;
 
 fn encode(token: &Token, address: &[u8], writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-    let issued = u64::try_from(token.issued.as_millis()).unwrap_or(u64::MAX);
+    let issued = u64::try_from(token.issued.since_unix_epoch().as_millis()).unwrap_or(u64::MAX);
     writer.u8(match token.kind {
         TokenKind::Retry { .. } => RETRY,
         TokenKind::NewToken => NEW_TOKEN,
@@ -336,7 +369,7 @@ fn decode(bytes: &[u8]) -> Result<(Token, &[u8]), TokenError> {
     };
     let token = Token {
         kind,
-        issued: Duration::from_millis(issued),
+        issued: WallTime::from_unix(Duration::from_millis(issued)),
         extra: reader.take_rest().to_vec(),
     };
     Ok((token, address))

@@ -13,18 +13,17 @@ use lastbyte_wire::{
 
 use super::{
     Answer, DropReason, Endpoint, EndpointConfigError, Handshake, RetryPolicy, Route, ServerConfig,
-    address::{Proof, Tokens},
+    address::{Proof, TokenStore, Tokens},
     demux::{Opening, address_bytes},
     refusal::Refusal,
     retry::RetryPacket,
     route::is_initial_size,
-    siphash::SipHash,
 };
 use crate::{
     connection::{Connection, NetworkPath, RetryIds, ServerStart},
     crypto::{
         Keys,
-        token::{TOKEN_MAX, TokenKey, TokenKeys},
+        token::{TOKEN_MAX, TokenKeys},
     },
     random::Random,
 };
@@ -41,16 +40,14 @@ impl Server {
         mut config: ServerConfig,
         random: &mut Random,
     ) -> Result<Self, EndpointConfigError> {
-        let keys = if let Some(keys) = config.token_keys.take() {
-            keys
+        let store = if let Some(store) = config.tokens.take() {
+            store
         } else {
-            let id = random.number() as u32;
-            let key = TokenKey::new(id, &random.bytes());
-            TokenKeys::new(key.ok_or(EndpointConfigError::Key)?)
+            let keys = TokenKeys::derive(&[random.bytes()]).ok_or(EndpointConfigError::Key)?;
+            Arc::new(TokenStore::new(keys, random.bytes()))
         };
-        let hash = SipHash::new([random.number(), random.number()]);
         Ok(Self {
-            tokens: Tokens::new(keys, config.token_lifetimes, hash),
+            tokens: Tokens::new(store, config.token_lifetimes),
             config: Arc::new(config),
             is_accepting: true,
         })
@@ -92,12 +89,11 @@ impl Endpoint {
         let Some(server) = &self.server else {
             return DropReason::NoServer.into();
         };
-        let since_epoch = self.wall_clock.read(now);
         let proof = server.tokens.judge(
             initial.token(),
             path.remote,
             &initial.destination,
-            since_epoch,
+            self.wall_clock.read(now),
         );
         self.statistics.tokens_replayed += u64::from(proof == Proof::Replayed);
         // After a Retry it is we who chose the ID.
@@ -216,12 +212,12 @@ impl Endpoint {
             original_destination: initial.destination,
             retry_source: self.own_ids.generate(),
         };
-        let since_epoch = self.wall_clock.read(now);
+        let wall_time = self.wall_clock.read(now);
         let nonce = self.random.bytes();
         let [unused_bits] = self.random.bytes();
         let token = server
             .tokens
-            .seal_retry(&ids, path.remote, since_epoch, nonce);
+            .seal_retry(&ids, path.remote, wall_time, nonce);
         let Some(token) = token else {
             return DropReason::TooManyAnswers.into();
         };
@@ -278,8 +274,9 @@ impl Endpoint {
         }
         let (retry, token_extra, is_validated) = match proof {
             Proof::Retry(ids) => (Some(ids), Vec::new(), true),
-            Proof::Earlier { extra } => (None, extra, true),
-            Proof::None | Proof::Replayed | Proof::Invalid => (None, Vec::new(), false),
+            // Now and not before: what does not open costs nobody a token.
+            Proof::Earlier { extra } if self.spend(initial.token()) => (None, extra, true),
+            _ => (None, Vec::new(), false),
         };
         let (local_id, ids) = self.new_ids();
         let start = ServerStart {
@@ -306,10 +303,6 @@ impl Endpoint {
             self.statistics.accepted_after_retry += 1;
         } else if is_validated {
             self.statistics.accepted_with_token += 1;
-            // Now and not before: what does not open costs nobody a token.
-            if let Some(server) = &mut self.server {
-                server.tokens.spend(initial.token());
-            }
         }
         let handshake = Handshake {
             deadline: now + self.limits.handshake_timeout,
@@ -328,6 +321,12 @@ impl Endpoint {
             slot.token_extra = token_extra;
         }
         Route::Accepted(handle)
+    }
+
+    /// A token of an earlier connection is used. Whether it was good until now.
+    fn spend(&self, token: &[u8]) -> bool {
+        let server = self.server.as_ref();
+        server.is_some_and(|server| server.tokens.spend(token))
     }
 }
 

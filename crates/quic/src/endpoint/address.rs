@@ -9,18 +9,25 @@
 //!   address alone (§8.1.2, §8.1.3).
 //! - *What is not ours, or damaged, is no token*: only a Retry token that opens, but is late or someone else's, tells the
 //!   client that going on is of no use (§8.1.2).
-//! - *A token of an earlier connection counts once* (§8.1.4), as far as a memory of fixed size goes: 4096 tokens in sets
-//!   of four. Who floods it only gets its own tokens forgotten, one by one, and to replay one still takes the address.
+//! - *A token of an earlier connection counts once* (§8.1.4), at all endpoints that share a [`TokenStore`], as far as a
+//!   memory of fixed size goes: 4096 tokens in sets of four. A flood only makes it forget tokens one by one, and to replay
+//!   one still takes the address. Another process, such as the next one under the same keys, takes it once more.
 
-use core::{net::SocketAddr, time::Duration};
+use core::net::SocketAddr;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard},
+};
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::ConnectionId;
 
 use super::{demux::address_bytes, siphash::SipHash};
 use crate::{
+    WallTime,
     connection::RetryIds,
-    crypto::token::{Address, Claim, Lifetimes, Token, TokenError, TokenKey, TokenKeys, TokenKind},
+    crypto::token::{Address, Claim, Lifetimes, Token, TokenError, TokenKeys, TokenKind},
+    random::{Random, Seed},
 };
 
 /// What a client's token shows.
@@ -38,24 +45,58 @@ pub(super) enum Proof {
     Invalid,
 }
 
-/// The server's tokens.
-pub(super) struct Tokens {
-    keys: TokenKeys,
-    lifetimes: Lifetimes,
-    seen: SeenTokens,
+/// Token keys, and the memory of used tokens: one for all endpoints of a process, so that a token of one is good at any
+/// other, and once at all of them.
+pub struct TokenStore {
+    keys: RwLock<TokenKeys>,
+    used: Mutex<UsedTokens>,
 }
 
-impl Tokens {
-    pub(super) fn new(keys: TokenKeys, lifetimes: Lifetimes, hash: SipHash) -> Self {
+impl TokenStore {
+    /// A store under these keys. `seed` is random, so that no client can choose which tokens are forgotten.
+    #[must_use]
+    pub fn new(keys: TokenKeys, seed: Seed) -> Self {
+        let mut random = Random::new(seed);
+        let hash = SipHash::new([random.number(), random.number()]);
         Self {
-            keys,
-            lifetimes,
-            seen: SeenTokens::new(hash),
+            keys: RwLock::new(keys),
+            used: Mutex::new(UsedTokens::new(hash)),
         }
     }
 
-    pub(super) fn rotate(&mut self, next: TokenKey) {
-        self.keys.rotate(next);
+    /// From now on seals and opens with these keys, at all endpoints.
+    pub fn set_keys(&self, keys: TokenKeys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
+    /// A thread that panicked left no keys half set.
+    fn keys(&self) -> RwLockReadGuard<'_, TokenKeys> {
+        self.keys.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a thread that panicked can leave behind is a token that counts as used.
+    fn used(&self) -> MutexGuard<'_, UsedTokens> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for TokenStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenStore")
+            .field("keys", &*self.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The server's tokens.
+pub(super) struct Tokens {
+    store: Arc<TokenStore>,
+    lifetimes: Lifetimes,
+}
+
+impl Tokens {
+    pub(super) const fn new(store: Arc<TokenStore>, lifetimes: Lifetimes) -> Self {
+        Self { store, lifetimes }
     }
 
     /// What the token of an Initial packet to `destination` shows. Does not count it as seen.
@@ -64,7 +105,7 @@ impl Tokens {
         token: &[u8],
         remote: SocketAddr,
         destination: &ConnectionId,
-        since_epoch: Duration,
+        now: WallTime,
     ) -> Proof {
         if token.is_empty() {
             return Proof::None;
@@ -75,10 +116,10 @@ impl Tokens {
                 for_retry: &address,
                 for_new_token: ip_of(&address),
             },
-            now: since_epoch,
+            now,
             lifetimes: self.lifetimes,
         };
-        match self.keys.open(token, &claim) {
+        match self.store.keys().open(token, &claim) {
             Ok(Token {
                 kind:
                     TokenKind::Retry {
@@ -102,7 +143,7 @@ impl Tokens {
                 extra,
                 ..
             }) => {
-                if self.seen.contains(token) {
+                if self.store.used().contains(token) {
                     Proof::Replayed
                 } else {
                     Proof::Earlier { extra }
@@ -117,9 +158,12 @@ impl Tokens {
         }
     }
 
-    /// A token of an earlier connection is used, and is good no more.
-    pub(super) fn spend(&mut self, token: &[u8]) {
-        self.seen.add(token);
+    /// A token of an earlier connection is used. Whether it was good until now: another endpoint may have been first.
+    pub(super) fn spend(&self, token: &[u8]) -> bool {
+        let mut used = self.store.used();
+        let is_good = !used.contains(token);
+        used.add(token);
+        is_good
     }
 
     /// Makes a Retry token. `None` if it cannot be made, for which there is no reason.
@@ -127,7 +171,7 @@ impl Tokens {
         &self,
         ids: &RetryIds,
         remote: SocketAddr,
-        since_epoch: Duration,
+        now: WallTime,
         nonce: [u8; 12],
     ) -> Option<Vec<u8>> {
         let token = Token {
@@ -135,10 +179,13 @@ impl Tokens {
                 original_destination: ids.original_destination,
                 retry_source: ids.retry_source,
             },
-            issued: since_epoch,
+            issued: now,
             extra: Vec::new(),
         };
-        self.keys.seal(&token, &address_bytes(remote), nonce).ok()
+        self.store
+            .keys()
+            .seal(&token, &address_bytes(remote), nonce)
+            .ok()
     }
 
     /// Makes a token for a later connection. `None` if `extra` is too long.
@@ -146,16 +193,16 @@ impl Tokens {
         &self,
         remote: SocketAddr,
         extra: &[u8],
-        since_epoch: Duration,
+        now: WallTime,
         nonce: [u8; 12],
     ) -> Option<Vec<u8>> {
         let token = Token {
             kind: TokenKind::NewToken,
-            issued: since_epoch,
+            issued: now,
             extra: extra.to_vec(),
         };
         let address = address_bytes(remote);
-        self.keys.seal(&token, ip_of(&address), nonce).ok()
+        self.store.keys().seal(&token, ip_of(&address), nonce).ok()
     }
 }
 
@@ -168,21 +215,21 @@ fn ip_of(address: &[u8; 18]) -> &[u8] {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WallClock {
     at: Time,
-    since_epoch: Duration,
+    wall_time: WallTime,
 }
 
 impl WallClock {
-    pub(super) const fn new(at: Time, since_epoch: Duration) -> Self {
-        Self { at, since_epoch }
+    pub(super) const fn new(at: Time, wall_time: WallTime) -> Self {
+        Self { at, wall_time }
     }
 
-    pub(super) const fn read(&self, now: Time) -> Duration {
-        self.since_epoch.saturating_add(now.since(self.at))
+    pub(super) fn read(&self, now: Time) -> WallTime {
+        self.wall_time + now.since(self.at)
     }
 }
 
 /// Fingerprints of tokens, in sets in which the oldest gives way.
-struct SeenTokens {
+struct UsedTokens {
     hash: SipHash,
     sets: Vec<[u64; SET_LEN]>,
 }
@@ -190,7 +237,7 @@ struct SeenTokens {
 const SETS: usize = 1024;
 const SET_LEN: usize = 4;
 
-impl SeenTokens {
+impl UsedTokens {
     const fn new(hash: SipHash) -> Self {
         Self {
             hash,

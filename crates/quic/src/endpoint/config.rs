@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use lastbyte_wire::packet::Version;
 
-use super::RateLimit;
+use super::{RateLimit, TokenStore};
 use crate::{
     cid::{ConnectionIds, RandomIds},
     connection,
-    crypto::{
-        ServerCrypto,
-        token::{Lifetimes, TokenKeys},
-    },
+    crypto::{ServerCrypto, token::Lifetimes},
 };
 
 /// What can be set for an endpoint.
@@ -52,9 +49,9 @@ pub struct ServerConfig {
     /// When clients have to show where they are before anything is kept for them (RFC 9000 §8.1.2). Default: from 500
     /// handshakes in progress on.
     pub retry: RetryPolicy,
-    /// What tokens are sealed with: the same for all servers that clients may come to. Without them, a key that nobody
-    /// knows after a restart. Default: none.
-    pub token_keys: Option<TokenKeys>,
+    /// What tokens are sealed with, and which were used: the same for all endpoints of a process, under keys that all
+    /// servers share which clients may come to. Without it, a random key of this endpoint alone. Default: none.
+    pub tokens: Option<Arc<TokenStore>>,
     /// How long tokens are good for. Default: 15 seconds those of a Retry, 7 days others.
     pub token_lifetimes: Lifetimes,
     /// Whether each client gets a token for its next connection, once the handshake is confirmed (RFC 9000 §8.1.3).
@@ -148,7 +145,7 @@ impl EndpointConfig {
             choose: None,
             crypto,
             retry: RetryPolicy::UnderLoad { handshakes: 500 },
-            token_keys: None,
+            tokens: None,
             token_lifetimes: Lifetimes::default(),
             sends_new_tokens: true,
         };

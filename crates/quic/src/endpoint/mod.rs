@@ -55,7 +55,7 @@ mod table;
 mod timers;
 mod version;
 
-use core::{fmt, net::SocketAddr, time::Duration};
+use core::{fmt, net::SocketAddr};
 use std::{collections::VecDeque, sync::Arc};
 
 use lastbyte_congestion::Time;
@@ -73,6 +73,7 @@ use self::{
     timers::Timers,
 };
 pub use self::{
+    address::TokenStore,
     bucket::RateLimit,
     config::{
         ChooseConfig, EndpointConfig, EndpointConfigError, Limits, ResetSecret, RetryPolicy,
@@ -84,9 +85,10 @@ pub use self::{
     statistics::{DropReason, Statistics},
 };
 use crate::{
+    WallTime,
     cid::{ConnectionIdGenerator, ConnectionIds},
     connection::{self, ClientStart, Connection, NetworkPath, Stage, Transmit},
-    crypto::{ClientCrypto, StartError, reset::ResetKey, token::TokenKey},
+    crypto::{ClientCrypto, StartError, reset::ResetKey},
     random::{Random, Seed},
 };
 
@@ -190,17 +192,17 @@ impl Endpoint {
                 refusals: Bucket::new(config.limits.refusals),
             },
             load: Load::default(),
-            wall_clock: WallClock::new(Time::ZERO, Duration::ZERO),
+            wall_clock: WallClock::new(Time::ZERO, WallTime::UNIX_EPOCH),
             random,
             statistics: Statistics::default(),
             scratch: Vec::new(),
         })
     }
 
-    /// Says what time it is: so long since the Unix epoch. To be said at the start, and again whenever the clock may have
-    /// been set. Only tokens need it.
-    pub fn set_wall_clock(&mut self, now: Time, since_epoch: Duration) {
-        self.wall_clock = WallClock::new(now, since_epoch);
+    /// Sets the time of day: `wall_time` at `now`. To be called at the start, and again whenever the clock may have been
+    /// set. Only tokens need it.
+    pub fn set_wall_clock(&mut self, now: Time, wall_time: WallTime) {
+        self.wall_clock = WallClock::new(now, wall_time);
     }
 
     /// Makes a connection to the server of this name. `token` is of an earlier connection to it, or empty.
@@ -366,23 +368,16 @@ impl Endpoint {
         }
     }
 
-    /// From now on seals tokens with this key, and still takes those of the key before. Does nothing without a server.
-    pub fn rotate_token_key(&mut self, next: TokenKey) {
-        if let Some(server) = &mut self.server {
-            server.tokens.rotate(next);
-        }
-    }
-
     /// A token for a client's next connection from this address, to be given to [`Connection::send_new_token`]; `extra` is
     /// what [`Endpoint::token_extra`] will say then. `None` without a server, or if `extra` has more than
     /// [`EXTRA_MAX`](crate::crypto::token::EXTRA_MAX) bytes.
     pub fn new_token(&mut self, now: Time, remote: SocketAddr, extra: &[u8]) -> Option<Vec<u8>> {
         let server = self.server.as_ref()?;
         let nonce = self.random.bytes();
-        let since_epoch = self.wall_clock.read(now);
+        let wall_time = self.wall_clock.read(now);
         server
             .tokens
-            .seal_new_token(remote, extra, since_epoch, nonce)
+            .seal_new_token(remote, extra, wall_time, nonce)
     }
 
     /// Whether one more connection may be.

@@ -7,5 +7,7 @@ mod many;
 mod resume;
 mod world;
 
+use core::time::Duration;
+
 use self::world::*;
 use super::*;

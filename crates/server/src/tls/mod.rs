@@ -8,12 +8,12 @@ mod tickets;
 use std::{
     fmt,
     sync::{Arc, PoisonError, RwLock},
-    time::Duration,
 };
 
 use lastbyte_driver::Clock;
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
+    WallTime,
     crypto::{
         key_log::KeyLogLines,
         provider,
@@ -24,7 +24,9 @@ use lastbyte_quic::{
             register::StrikeRegister,
         },
         tls::TlsServer,
+        token::TokenKeys,
     },
+    endpoint::TokenStore,
     random::Seed,
 };
 use rustls::{
@@ -39,16 +41,13 @@ use super::{identity::Identity, server::KeyLog};
 
 /// How many `ClientHello`s with 0-RTT are remembered, so that none is taken twice.
 const STRIKES: usize = 1 << 16;
-/// Register and ticket agree within this on a ticket's age: nobody can replay after a restart what came before it, once
-/// this has passed twice.
-const BLIND_SPAN: Duration = Duration::from_secs(120);
-
 /// Certificate and ticket keys of a server that runs.
 #[derive(Debug)]
 pub(crate) struct Credentials {
     certificate: Arc<CurrentCertificate>,
     quic_tickets: Arc<Tickets>,
     tcp_tickets: Arc<TcpTickets>,
+    tokens: Arc<TokenStore>,
 }
 
 /// The largest piece of plaintext in a TLS record over TCP, in bytes. A client can read nothing of a record before it has all
@@ -73,6 +72,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) key_log: Option<KeyLog>,
     /// Protocols over TCP, the one that is liked best first.
     pub(crate) tcp_protocols: Vec<Vec<u8>>,
+    /// What ticket keys follow from that are of this process alone: random.
+    pub(crate) ticket_secret: [u8; SECRET_LEN],
     pub(crate) random: Seed,
 }
 
@@ -80,24 +81,18 @@ pub(crate) struct Wanted<'a> {
 pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
     let certified = certified(wanted.identity)?;
     let certificate = Arc::new(CurrentCertificate(RwLock::new(certified)));
-    let (keys, tcp_tickets) = keys(wanted.ticket_keys, wanted.random)?;
+    let keys = Keys::new(wanted.ticket_keys, wanted.ticket_secret)?;
     let mut quic_tickets =
-        Tickets::new(keys, Arc::new(TimeOfDay)).with_server_id(u64::from(wanted.server_id));
+        Tickets::new(keys.quic, Arc::new(TimeOfDay)).with_server_id(u64::from(wanted.server_id));
     if wanted.takes_zero_rtt {
         // Tickets under keys of this process alone do not open in another, so there is nothing that an earlier one saw
-        // and this one has forgotten. Those under shared keys do.
-        let blind = if wanted.ticket_keys.is_some() {
-            BLIND_SPAN
-        } else {
-            Duration::ZERO
-        };
-        let register = StrikeRegister::new(STRIKES, blind);
-        quic_tickets = quic_tickets.with_zero_rtt(if wanted.ticket_keys.is_some() {
-            ZeroRtt::AnyServer(Arc::new(register))
-        } else {
-            ZeroRtt::ThisServer(Arc::new(register))
-        });
+        // and this one has forgotten. Those under shared keys do. Keys that are shared later are `Tickets::set_keys`' affair.
+        let started = wanted.ticket_keys.map(|_| Clock::wall_time());
+        let register = StrikeRegister::new(STRIKES, started);
+        quic_tickets = quic_tickets.with_zero_rtt(ZeroRtt::AnyServer(Arc::new(register)));
     }
+    let tcp_tickets = keys.tcp;
+    let tokens = TokenStore::new(keys.tokens, wanted.random);
     let quic_tickets = Arc::new(quic_tickets);
     let tcp_tickets = Arc::new(tcp_tickets);
 
@@ -132,6 +127,7 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
         certificate,
         quic_tickets,
         tcp_tickets,
+        tokens: Arc::new(tokens),
     };
     Ok(Made {
         credentials,
@@ -155,10 +151,16 @@ impl Credentials {
 
     /// Seals and opens with these keys from now on.
     pub(crate) fn set_ticket_keys(&self, text: &[u8]) -> Result<(), String> {
-        let (keys, tcp) = keys(Some(text), Seed::default())?;
-        self.quic_tickets.set_keys(keys);
-        self.tcp_tickets.replace(tcp);
+        let keys = Keys::shared(text)?;
+        self.quic_tickets.set_keys(keys.quic);
+        self.tcp_tickets.replace(keys.tcp);
+        self.tokens.set_keys(keys.tokens);
         Ok(())
+    }
+
+    /// Address validation tokens of all workers.
+    pub(crate) fn tokens(&self) -> Arc<TokenStore> {
+        Arc::clone(&self.tokens)
     }
 }
 
@@ -169,7 +171,7 @@ pub(crate) fn check(identity: &Identity) -> Result<(), String> {
 
 /// Whether a text is one of ticket keys.
 pub(crate) fn check_ticket_keys(text: &[u8]) -> Result<(), String> {
-    keys(Some(text), Seed::default()).map(|_| ())
+    Keys::shared(text).map(|_| ())
 }
 
 fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, String> {
@@ -187,15 +189,38 @@ fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, String> {
     })
 }
 
-fn keys(text: Option<&[u8]>, random: Seed) -> Result<(TicketKeys, TcpTickets), String> {
-    let Some(text) = text else {
-        let secrets: [[u8; SECRET_LEN]; 1] = [random];
-        let quic = TicketKeys::new(&secrets).map_err(|error| error.to_string())?;
-        return Ok((quic, TcpTickets::new(&secrets)?));
-    };
-    // Which says what is wrong with it, if anything is.
-    let quic = TicketKeys::parse(text).map_err(|error| error.to_string())?;
-    Ok((quic, TcpTickets::new(&tickets::secrets(text))?))
+/// All that follows from the secrets of ticket keys.
+struct Keys {
+    quic: TicketKeys,
+    tcp: TcpTickets,
+    tokens: TokenKeys,
+}
+
+impl Keys {
+    /// Of the text of a shared file, or else of a secret of this process alone.
+    fn new(text: Option<&[u8]>, secret: [u8; SECRET_LEN]) -> Result<Self, String> {
+        match text {
+            Some(text) => Self::shared(text),
+            None => Self::of(
+                TicketKeys::new(&[secret]).map_err(|error| error.to_string())?,
+                &[secret],
+            ),
+        }
+    }
+
+    fn shared(text: &[u8]) -> Result<Self, String> {
+        // Which says what is wrong with it, if anything is.
+        let quic = TicketKeys::parse(text).map_err(|error| error.to_string())?;
+        Self::of(quic, &tickets::secrets(text))
+    }
+
+    fn of(quic: TicketKeys, secrets: &[[u8; SECRET_LEN]]) -> Result<Self, String> {
+        Ok(Self {
+            quic,
+            tcp: TcpTickets::new(secrets)?,
+            tokens: TokenKeys::derive(secrets).ok_or("a ticket key cannot be used")?,
+        })
+    }
 }
 
 /// The certificate of new connections.
@@ -214,8 +239,8 @@ impl ResolvesServerCert for CurrentCertificate {
 struct TimeOfDay;
 
 impl WallClock for TimeOfDay {
-    fn since_epoch(&self) -> Duration {
-        Clock::since_epoch()
+    fn now(&self) -> WallTime {
+        Clock::wall_time()
     }
 }
 

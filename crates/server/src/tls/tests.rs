@@ -28,10 +28,7 @@ fn a_key_that_is_not_the_certificates_is_found_out() {
 
 #[test]
 fn tickets_over_tcp_open_where_the_secret_is_and_nowhere_else() {
-    let tickets = |bytes: &[u8]| {
-        let (_, tickets) = keys(Some(&text(bytes)), Seed::default()).expect("keys");
-        tickets
-    };
+    let tickets = |bytes: &[u8]| Keys::shared(&text(bytes)).expect("keys").tcp;
     let one = tickets(&[1]);
     let ticket = one.encrypt(b"a session").expect("a ticket");
     assert_eq!(one.decrypt(&ticket).as_deref(), Some(&b"a session"[..]));

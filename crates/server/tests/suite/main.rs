@@ -14,4 +14,5 @@ mod limits;
 mod nginx;
 mod operations;
 mod proxy;
+mod replay;
 mod serving;

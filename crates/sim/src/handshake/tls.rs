@@ -7,16 +7,19 @@
 use core::{fmt::Display, time::Duration};
 use std::sync::Arc;
 
-use lastbyte_quic::crypto::{
-    provider as open_provider,
-    tickets::{
-        Tickets, ZeroRtt,
-        client::{ClientSessions, MemorySessions},
-        clock::WallClock,
-        keys::TicketKeys,
-        register::StrikeRegister,
+use lastbyte_quic::{
+    WallTime,
+    crypto::{
+        provider as open_provider,
+        tickets::{
+            Tickets, ZeroRtt,
+            client::{ClientSessions, MemorySessions},
+            clock::WallClock,
+            keys::TicketKeys,
+            register::StrikeRegister,
+        },
+        tls::{TlsClient, TlsServer},
     },
-    tls::{TlsClient, TlsServer},
 };
 use rcgen::{CertificateParams, CustomExtension, KeyPair, PKCS_ED25519, SerialNumber};
 use rustls::{
@@ -57,7 +60,7 @@ pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> 
         .map_err(failed)?;
     server.alpn_protocols.clone_from(&alpn);
     let keys = TicketKeys::new(&[[1; 32]]).map_err(|_| failed("the keys of tickets"))?;
-    let register = Arc::new(StrikeRegister::new(64, Duration::ZERO));
+    let register = Arc::new(StrikeRegister::new(64, None));
     let tickets =
         Tickets::new(keys, Arc::clone(&clock)).with_zero_rtt(ZeroRtt::AnyServer(register));
 
@@ -119,7 +122,7 @@ const PADDING: &[u64] = &[1, 3, 6, 1, 4, 1, 32473, 1];
 struct Standstill;
 
 impl WallClock for Standstill {
-    fn since_epoch(&self) -> Duration {
-        Duration::from_secs(1_767_225_600)
+    fn now(&self) -> WallTime {
+        WallTime::from_unix(Duration::from_secs(1_767_225_600))
     }
 }

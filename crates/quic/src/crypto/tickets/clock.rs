@@ -6,15 +6,16 @@
 //! all servers that share ticket keys have to agree within seconds: 0-RTT is taken only if a client's claim of a ticket's
 //! age is within 60 s of what its server measures.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use rustls::{pki_types::UnixTime, time_provider::TimeProvider};
 
+use crate::WallTime;
+
 /// The time of day.
 pub trait WallClock: fmt::Debug + Send + Sync {
-    /// The time since the Unix epoch. It may be set back and forth; what that leads to is a refusal of 0-RTT, or a full
-    /// handshake.
-    fn since_epoch(&self) -> Duration;
+    /// What time it is. The clock may be set back and forth; the result is a refusal of 0-RTT, or a full handshake.
+    fn now(&self) -> WallTime;
 }
 
 /// A clock as rustls wants it.
@@ -23,6 +24,6 @@ pub(in crate::crypto) struct TlsTime(pub(in crate::crypto) Arc<dyn WallClock>);
 
 impl TimeProvider for TlsTime {
     fn current_time(&self) -> Option<UnixTime> {
-        Some(UnixTime::since_unix_epoch(self.0.since_epoch()))
+        Some(UnixTime::since_unix_epoch(self.0.now().since_unix_epoch()))
     }
 }

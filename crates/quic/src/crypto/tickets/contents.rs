@@ -20,6 +20,7 @@ use std::time::Duration;
 use lastbyte_wire::{Reader, UnexpectedEnd, packet::Version};
 
 use super::APPLICATION_MAX;
+use crate::WallTime;
 
 #[cfg(test)]
 mod tests;
@@ -35,8 +36,8 @@ const FIXED_LEN: usize = 4 + 8 + 1;
 /// What is inside of a ticket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contents<'a> {
-    /// Since the Unix epoch, in whole seconds.
-    pub(super) issued: Duration,
+    /// In whole seconds.
+    pub(super) issued: WallTime,
     /// The number of the version of QUIC.
     pub(super) version: u32,
     pub(super) server_id: u64,
@@ -56,7 +57,7 @@ impl<'a> Contents<'a> {
         let own_len = FIXED_LEN + self.parameters.len() + self.application.len();
         Some(
             [
-                &self.issued.as_secs().to_be_bytes()[..],
+                &self.issued.since_unix_epoch().as_secs().to_be_bytes()[..],
                 &u16::try_from(own_len).ok()?.to_be_bytes(),
                 &self.version.to_be_bytes(),
                 &self.server_id.to_be_bytes(),
@@ -72,7 +73,7 @@ impl<'a> Contents<'a> {
     /// What was sealed here decodes; this says only that it need not.
     pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, UnexpectedEnd> {
         let mut reader = Reader::new(bytes);
-        let issued = Duration::from_secs(u64::from_be_bytes(reader.array()?));
+        let issued = WallTime::from_unix(Duration::from_secs(u64::from_be_bytes(reader.array()?)));
         let own_len = reader.u16()?;
         let mut own = Reader::new(reader.bytes(own_len.into())?);
         let version = own.u32()?;

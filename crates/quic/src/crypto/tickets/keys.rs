@@ -165,6 +165,12 @@ impl TicketKeys {
         })
     }
 
+    /// Whether no key of `others` is new here.
+    pub(super) fn hold_all_of(&self, others: &Self) -> bool {
+        let is_held = |other: &TicketKey| self.all().any(|key| key.id == other.id);
+        others.all().all(is_held)
+    }
+
     fn all(&self) -> impl Iterator<Item = &TicketKey> {
         slice::from_ref(&self.first).iter().chain(&self.others)
     }

@@ -11,7 +11,8 @@
 //! - *Keyed by the `ClientHello`, not by the ticket*: clients that offer one ticket many times, as Go's do, are no
 //!   replays, and some of them fail when their 0-RTT is refused.
 //! - *When full it refuses*, and never forgets: a refusal costs a round trip, a replay what the request does.
-//! - *After a start it refuses* for [`DEPTH`], since it cannot know what came before (RFC 8446 §8.2).
+//! - *After a start it refuses* for [`DEPTH`], since it cannot know what came before (RFC 8446 §8.2); and likewise after
+//!   the server was given ticket keys that it did not hold before, since a process before it may have held them.
 //! - *While the clock is behind* the latest time it has seen by more than [`CLOCK_BACK_MAX`] it refuses too: it may have
 //!   forgotten what is fresh again by that clock. A clock that was years ahead thus ends 0-RTT until the next start.
 //! - *Three generations of 66 s*: the youngest is written, all are read, and the oldest is emptied as a whole. A strike
@@ -25,6 +26,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+
+use crate::WallTime;
 
 #[cfg(test)]
 mod tests;
@@ -47,10 +50,10 @@ pub struct StrikeRegister {
 }
 
 struct State {
-    /// Until when something may come that came before it was started.
-    blind_until: Duration,
+    /// Until when something may come that came before, unseen by this register.
+    blind_until: WallTime,
     /// The latest time it was told.
-    latest: Duration,
+    latest: WallTime,
     /// By the number of [`GENERATION_S`] since the epoch, modulo how many there are. All of the same size.
     generations: [Vec<[u64; BUCKET]>; GENERATIONS],
 }
@@ -70,28 +73,29 @@ pub enum Strike {
 
 impl StrikeRegister {
     /// A register with room for about nine tenths of `count` strikes in each 66 s, at 24 bytes for each of `count`.
-    /// `started` is the time since the Unix epoch at which the server began: until [`DEPTH`] later nothing is taken. For a
-    /// server that has never given out a ticket it may be [`Duration::ZERO`].
+    /// `started` is when the process began, if its ticket keys are older than it: until [`DEPTH`] later nothing is taken.
+    /// `None`: no `ClientHello` from before can have a ticket that opens.
     #[must_use]
-    pub fn new(count: usize, started: Duration) -> Self {
+    pub fn new(count: usize, started: Option<WallTime>) -> Self {
         let buckets = count.div_ceil(BUCKET).max(1);
         Self {
             state: Mutex::new(State {
-                blind_until: if started.is_zero() {
-                    Duration::ZERO
-                } else {
-                    started.saturating_add(DEPTH)
-                },
-                latest: Duration::ZERO,
+                blind_until: started.map_or(WallTime::UNIX_EPOCH, |started| started + DEPTH),
+                latest: WallTime::UNIX_EPOCH,
                 generations: std::array::from_fn(|_| vec![[FREE; BUCKET]; buckets]),
             }),
         }
     }
 
-    /// Asks whether a `ClientHello` is new, by its SHA-256, and remembers it if so. `now` is the time since the Unix
-    /// epoch.
-    pub fn strike(&self, client_hello: &[u8; 32], now: Duration) -> Strike {
+    /// Asks whether a `ClientHello` is new, by its SHA-256, and remembers it if so.
+    pub fn strike(&self, client_hello: &[u8; 32], now: WallTime) -> Strike {
         self.lock().strike(client_hello, now)
+    }
+
+    /// Tickets under keys from elsewhere open from now on: until [`DEPTH`] later nothing is taken, as after a start.
+    pub(super) fn on_foreign_keys(&self, now: WallTime) {
+        let mut state = self.lock();
+        state.blind_until = state.blind_until.max(now + DEPTH);
     }
 
     /// A thread that panicked left no state half done: what is written is one place at a time.
@@ -101,9 +105,9 @@ impl StrikeRegister {
 }
 
 impl State {
-    fn strike(&mut self, client_hello: &[u8; 32], now: Duration) -> Strike {
+    fn strike(&mut self, client_hello: &[u8; 32], now: WallTime) -> Strike {
         self.advance(now);
-        let is_behind = now.saturating_add(CLOCK_BACK_MAX) < self.latest;
+        let is_behind = now + CLOCK_BACK_MAX < self.latest;
         if now < self.blind_until || is_behind {
             return Strike::Blind;
         }
@@ -137,7 +141,7 @@ impl State {
     }
 
     /// Empties the generations that come into use up to `now`.
-    fn advance(&mut self, now: Duration) {
+    fn advance(&mut self, now: WallTime) {
         let latest = self.latest.max(now);
         let passed = generation(latest) - generation(self.latest);
         self.latest = latest;
@@ -149,8 +153,8 @@ impl State {
 }
 
 /// The generation that a time belongs to.
-const fn generation(time: Duration) -> u64 {
-    time.as_secs() / GENERATION_S
+const fn generation(time: WallTime) -> u64 {
+    time.since_unix_epoch().as_secs() / GENERATION_S
 }
 
 /// A fingerprint, and two numbers of buckets.

@@ -13,6 +13,7 @@ use lastbyte_wire::{VarInt, packet::Version, transport_parameters::TransportPara
 use rustls::crypto::CryptoProvider;
 
 use super::{Tickets, ZeroRtt, clock::WallClock, keys::TicketKeys, register::StrikeRegister};
+use crate::WallTime;
 use crate::crypto::{
     ClientCrypto as _, EarlyData, ServerCrypto as _, Session, Space,
     testing::{End, drive, first, handshake_packet},
@@ -43,8 +44,8 @@ impl Clock {
 }
 
 impl WallClock for Clock {
-    fn since_epoch(&self) -> Duration {
-        Duration::from_secs(self.0.load(Ordering::Relaxed))
+    fn now(&self) -> WallTime {
+        WallTime::from_unix(Duration::from_secs(self.0.load(Ordering::Relaxed)))
     }
 }
 
@@ -54,7 +55,7 @@ struct ClientTime(Arc<Clock>);
 
 impl rustls::time_provider::TimeProvider for ClientTime {
     fn current_time(&self) -> Option<rustls::pki_types::UnixTime> {
-        let now = self.0.since_epoch();
+        let now = self.0.now().since_unix_epoch();
         Some(rustls::pki_types::UnixTime::since_unix_epoch(now))
     }
 }
@@ -78,7 +79,7 @@ pub(in crate::crypto) fn keys(seeds: &[u8]) -> TicketKeys {
 
 /// A register of a server that has been there for long.
 pub(in crate::crypto) fn register() -> Arc<StrikeRegister> {
-    Arc::new(StrikeRegister::new(1000, Duration::ZERO))
+    Arc::new(StrikeRegister::new(1000, None))
 }
 
 /// What clients and servers of a test share.

@@ -60,10 +60,7 @@ fn a_server_with_the_shared_key_resumes_and_opens_0rtt() {
     assert!(early_flows(&c, &s), "right after the ClientHello");
     let ticket = s.session.resumed_ticket().unwrap();
     assert_eq!(ticket.server_id, 7);
-    assert_eq!(
-        ticket.issued,
-        fleet.clock.since_epoch().saturating_sub(seconds(30))
-    );
+    assert_eq!(fleet.clock.now(), ticket.issued + seconds(30));
     assert_eq!(ticket.refusal, None);
     // And on to the end, with new tickets, which are good for 0-RTT again at the first.
     assert_eq!(connect(&client, &another), Kind::Early);
@@ -114,9 +111,37 @@ fn keys_are_changed_while_the_server_runs() {
     let client = fleet.client();
     assert_eq!(connect(&client, &server), Kind::Full);
     tickets.set_keys(keys(&[2, 1]));
+    fleet.clock.pass(register::DEPTH);
     assert_eq!(connect(&client, &server), Kind::Early);
     tickets.set_keys(keys(&[3]));
+    fleet.clock.pass(register::DEPTH);
     assert_eq!(connect(&client, &server), Kind::Full);
+    assert_eq!(connect(&client, &server), Kind::Early);
+}
+
+/// A process before this one may have held the new key, and accepted what is replayed now.
+#[test]
+fn rfc8446_8_2_keys_from_elsewhere_bring_no_0rtt_for_the_replay_window() {
+    let fleet = Fleet::new();
+    let tickets = Arc::new(fleet.tickets(&[1]));
+    let config = server_config(all_suites(), &fleet.identity);
+    let server = TlsServer::with_tickets(config, Arc::clone(&tickets)).unwrap();
+    let before = fleet.plain_server(&[2]);
+    let client = fleet.client();
+    assert_eq!(connect(&client, &before), Kind::Full);
+    let hello = start_client(&client).speak();
+    assert_eq!(replay(&hello, &before).0, EarlyData::Accepted);
+    tickets.set_keys(keys(&[2, 1]));
+    assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterBlind));
+    // What it holds already is no news, in whatever order.
+    let almost = register::DEPTH.saturating_sub(seconds(1));
+    fleet.clock.pass(almost);
+    tickets.set_keys(keys(&[1, 2]));
+    tickets.set_keys(keys(&[2]));
+    let client = fleet.client();
+    assert_eq!(connect(&client, &server), Kind::Full);
+    assert_eq!(connect(&client, &server), Kind::Resumed);
+    fleet.clock.pass(seconds(1));
     assert_eq!(connect(&client, &server), Kind::Early);
 }
 
@@ -268,7 +293,7 @@ fn a_full_or_blind_register_refuses_0rtt_and_resumes() {
         let tickets = fleet.tickets(&[1]);
         fleet.server(tickets.with_zero_rtt(ZeroRtt::AnyServer(Arc::new(register))))
     };
-    let server = with(StrikeRegister::new(1, Duration::ZERO));
+    let server = with(StrikeRegister::new(1, None));
     let client = fleet.client();
     assert_eq!(connect(&client, &server), Kind::Full);
     for _ in 0..8 {
@@ -278,7 +303,7 @@ fn a_full_or_blind_register_refuses_0rtt_and_resumes() {
     let hello = start_client(&client).speak();
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterFull));
 
-    let server = with(StrikeRegister::new(1, fleet.clock.since_epoch()));
+    let server = with(StrikeRegister::new(1, Some(fleet.clock.now())));
     assert_eq!(connect(&client, &server), Kind::Resumed);
     let hello = start_client(&client).speak();
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterBlind));

@@ -32,7 +32,7 @@ use super::{
     contents::Contents,
     message::{HEADER_LEN, Messages, NEW_SESSION_TICKET, NewSessionTicket, body_len},
 };
-use crate::crypto::CRYPTO_OUT_MAX;
+use crate::{WallTime, crypto::CRYPTO_OUT_MAX};
 
 #[cfg(test)]
 mod tests;
@@ -220,7 +220,7 @@ impl Vault {
         let (_, session) = state.stored.swap_remove(index);
         let parameters = self.parameters.as_ref().map(TransportParameters::to_vec);
         let contents = Contents {
-            issued: Duration::from_secs(self.tickets.clock.since_epoch().as_secs()),
+            issued: self.tickets.clock.now(),
             version: self.version.number().get(),
             server_id: self.tickets.server_id,
             parameters: &parameters.unwrap_or_default(),
@@ -244,7 +244,7 @@ impl Vault {
     }
 
     /// Why 0-RTT is not taken with this ticket.
-    fn refusal(&self, state: &State, contents: &Contents<'_>, now: Duration) -> Option<Refusal> {
+    fn refusal(&self, state: &State, contents: &Contents<'_>, now: WallTime) -> Option<Refusal> {
         let (register, any_server) = match &self.tickets.zero_rtt {
             ZeroRtt::Off => return Some(Refusal::Off),
             ZeroRtt::AnyServer(register) => (register, true),
@@ -301,10 +301,10 @@ impl StoresServerSessions for Vault {
         }
         let opened = self.tickets.keys().open(ticket)?;
         let contents = Contents::decode(&opened).ok()?;
-        let now = self.tickets.clock.since_epoch();
+        let now = self.tickets.clock.now();
         // rustls' server does not ask how old a session is.
-        let is_alive = now.saturating_sub(contents.issued) <= self.tickets.lifetime
-            && contents.issued <= now.saturating_add(CLOCK_SKEW);
+        let is_alive = now.since(contents.issued) <= self.tickets.lifetime
+            && contents.issued <= now + CLOCK_SKEW;
         if !is_alive || !contents.is_of(self.first) {
             return None;
         }

@@ -4,10 +4,18 @@ use proptest::prelude::*;
 
 use super::*;
 
-const NOW: Duration = Duration::from_millis(1_800_000_000_123);
+const NOW: WallTime = WallTime::from_unix(Duration::from_millis(1_800_000_000_123));
+
+fn before(span: Duration) -> WallTime {
+    WallTime::from_unix(NOW.since_unix_epoch().saturating_sub(span))
+}
 
 fn key(id: u32) -> TokenKey {
     TokenKey::new(id, &[id as u8; 32]).unwrap()
+}
+
+fn keys(id: u32) -> TokenKeys {
+    TokenKeys::new(key(id), Vec::new())
 }
 
 fn id(bytes: &[u8]) -> ConnectionId {
@@ -33,7 +41,7 @@ fn new_token() -> Token {
     }
 }
 
-fn claim(now: Duration) -> Claim<'static> {
+fn claim(now: WallTime) -> Claim<'static> {
     Claim {
         address: Address {
             for_retry: b"address and port",
@@ -51,7 +59,7 @@ fn seal(keys: &TokenKeys, token: &Token) -> Vec<u8> {
 
 #[test]
 fn what_is_sealed_is_opened() {
-    let keys = TokenKeys::new(key(1));
+    let keys = keys(1);
     for token in [retry(), new_token()] {
         let sealed = seal(&keys, &token);
         assert_eq!(keys.open(&sealed, &claim(NOW)), Ok(token));
@@ -63,22 +71,37 @@ fn what_is_sealed_is_opened() {
 }
 
 #[test]
-fn keys_rotate_by_one() {
-    let mut keys = TokenKeys::new(key(1));
-    let sealed = seal(&keys, &retry());
-    keys.rotate(key(2));
-    assert_eq!(keys.open(&sealed, &claim(NOW)), Ok(retry()));
-    assert_ne!(seal(&keys, &retry())[..4], sealed[..4]);
-    keys.rotate(key(3));
-    assert_eq!(keys.open(&sealed, &claim(NOW)), Err(TokenError::UnknownKey));
+fn the_first_key_seals_and_all_open() {
+    let sealed = seal(&keys(1), &retry());
+    let rotated = TokenKeys::new(key(2), vec![key(1)]);
+    assert_eq!(rotated.open(&sealed, &claim(NOW)), Ok(retry()));
+    assert_ne!(seal(&rotated, &retry())[..4], sealed[..4]);
+    let retired = TokenKeys::new(key(3), vec![key(2)]);
+    assert_eq!(
+        retired.open(&sealed, &claim(NOW)),
+        Err(TokenError::UnknownKey)
+    );
     // Another key of the same identity.
-    let other = TokenKeys::new(TokenKey::new(1, &[0xff; 32]).unwrap());
+    let other = TokenKeys::new(TokenKey::new(1, &[0xff; 32]).unwrap(), Vec::new());
     assert_eq!(other.open(&sealed, &claim(NOW)), Err(TokenError::Forged));
 }
 
 #[test]
+fn keys_that_follow_from_one_secret_are_the_same_everywhere() {
+    let derive = |secrets: &[[u8; 32]]| TokenKeys::derive(secrets).unwrap();
+    let sealed = seal(&derive(&[[1; 32]]), &new_token());
+    let rotated = derive(&[[2; 32], [1; 32]]);
+    assert_eq!(rotated.open(&sealed, &claim(NOW)), Ok(new_token()));
+    assert_eq!(
+        derive(&[[2; 32]]).open(&sealed, &claim(NOW)),
+        Err(TokenError::UnknownKey)
+    );
+    assert!(TokenKeys::derive(&[]).is_none());
+}
+
+#[test]
 fn tokens_are_good_for_their_lifetime_and_little_before() {
-    let keys = TokenKeys::new(key(1));
+    let keys = keys(1);
     let millisecond = Duration::from_millis(1);
     for (token, lifetime) in [
         (retry(), Lifetimes::default().retry),
@@ -92,18 +115,21 @@ fn tokens_are_good_for_their_lifetime_and_little_before() {
             open(NOW + lifetime + millisecond),
             Err(TokenError::Expired(kind))
         );
-        assert_eq!(open(NOW.saturating_sub(CLOCK_SKEW)), Ok(kind));
+        assert_eq!(open(before(CLOCK_SKEW)), Ok(kind));
         assert_eq!(
-            open(NOW.saturating_sub(CLOCK_SKEW + millisecond)),
+            open(before(CLOCK_SKEW + millisecond)),
             Err(TokenError::NotYetValid(kind))
         );
-        assert_eq!(open(Duration::MAX), Err(TokenError::Expired(kind)));
+        assert_eq!(
+            open(WallTime::from_unix(Duration::MAX)),
+            Err(TokenError::Expired(kind))
+        );
     }
 }
 
 #[test]
 fn a_token_is_good_for_its_address_only_and_its_kind() {
-    let keys = TokenKeys::new(key(1));
+    let keys = keys(1);
     for token in [retry(), new_token()] {
         let sealed = seal(&keys, &token);
         for (for_retry, for_new_token) in [(&b"address"[..], &b"address and port"[..]), (b"", b"")]
@@ -125,7 +151,7 @@ fn a_token_is_good_for_its_address_only_and_its_kind() {
 
 #[test]
 fn any_changed_byte_and_any_cut_is_noticed() {
-    let keys = TokenKeys::new(key(1));
+    let keys = keys(1);
     for token in [retry(), new_token()] {
         let sealed = seal(&keys, &token);
         for at in 0..sealed.len() {
@@ -148,7 +174,7 @@ fn any_changed_byte_and_any_cut_is_noticed() {
 
 #[test]
 fn what_is_too_long_is_not_sealed() {
-    let keys = TokenKeys::new(key(1));
+    let keys = keys(1);
     let mut token = new_token();
     token.extra = vec![0; EXTRA_MAX];
     let longest = keys.seal(&token, &[0; ADDRESS_MAX], [0; NONCE_LEN]);
@@ -181,7 +207,7 @@ proptest! {
                 *to = from;
             }
         }
-        prop_assert!(TokenKeys::new(key(1)).open(&bytes, &claim(NOW)).is_err());
+        prop_assert!(keys(1).open(&bytes, &claim(NOW)).is_err());
         // What is under the seal does not decode to something that cannot be.
         let _ = decode(&bytes);
     }

@@ -1,9 +1,14 @@
+use core::time::Duration;
+
 use super::*;
 
+fn store() -> Arc<TokenStore> {
+    let keys = TokenKeys::derive(&[[7; 32]]).expect("a key");
+    Arc::new(TokenStore::new(keys, [1; 32]))
+}
+
 fn tokens() -> Tokens {
-    let key = TokenKey::new(1, &[7; 32]).expect("a key");
-    let keys = TokenKeys::new(key);
-    Tokens::new(keys, Lifetimes::default(), SipHash::new([1, 2]))
+    Tokens::new(store(), Lifetimes::default())
 }
 
 fn id(byte: u8) -> ConnectionId {
@@ -14,7 +19,9 @@ fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
 }
 
-const DAY: Duration = Duration::from_secs(86_400);
+fn days(days: u64) -> WallTime {
+    WallTime::from_unix(Duration::from_secs(days * 86_400))
+}
 
 #[test]
 fn rfc9000_8_1_2_a_retry_token_is_bound_to_address_port_and_id() {
@@ -24,15 +31,23 @@ fn rfc9000_8_1_2_a_retry_token_is_bound_to_address_port_and_id() {
         retry_source: id(2),
     };
     let client = address("192.0.2.1:4433");
-    let token = tokens.seal_retry(&ids, client, DAY, [3; 12]).expect("fits");
+    let token = tokens
+        .seal_retry(&ids, client, days(1), [3; 12])
+        .expect("fits");
     let judge = |remote, destination, at| tokens.judge(&token, remote, &destination, at);
-    assert_eq!(judge(client, id(2), DAY), Proof::Retry(ids));
+    assert_eq!(judge(client, id(2), days(1)), Proof::Retry(ids));
     let mapped = address("[::ffff:192.0.2.1]:4433");
-    assert_eq!(judge(mapped, id(2), DAY), Proof::Retry(ids));
-    assert_eq!(judge(address("192.0.2.1:4434"), id(2), DAY), Proof::Invalid);
-    assert_eq!(judge(address("192.0.2.2:4433"), id(2), DAY), Proof::Invalid);
-    assert_eq!(judge(client, id(1), DAY), Proof::Invalid);
-    let late = DAY + Duration::from_secs(16);
+    assert_eq!(judge(mapped, id(2), days(1)), Proof::Retry(ids));
+    assert_eq!(
+        judge(address("192.0.2.1:4434"), id(2), days(1)),
+        Proof::Invalid
+    );
+    assert_eq!(
+        judge(address("192.0.2.2:4433"), id(2), days(1)),
+        Proof::Invalid
+    );
+    assert_eq!(judge(client, id(1), days(1)), Proof::Invalid);
+    let late = days(1) + Duration::from_secs(16);
     assert_eq!(judge(client, id(2), late), Proof::Invalid);
 }
 
@@ -41,40 +56,46 @@ fn rfc9000_8_1_3_a_new_token_is_bound_to_the_address_and_says_more() {
     let tokens = tokens();
     let client = address("[2001:db8::1]:4433");
     let token = tokens
-        .seal_new_token(client, b"rtt", DAY, [3; 12])
+        .seal_new_token(client, b"rtt", days(1), [3; 12])
         .expect("fits");
     let judge = |remote, at| tokens.judge(&token, remote, &id(9), at);
     let earlier = Proof::Earlier {
         extra: b"rtt".to_vec(),
     };
-    assert_eq!(judge(client, DAY), earlier);
-    assert_eq!(judge(address("[2001:db8::1]:1"), DAY * 7), earlier);
+    assert_eq!(judge(client, days(1)), earlier);
+    assert_eq!(judge(address("[2001:db8::1]:1"), days(7)), earlier);
     // Anything wrong with it is as if there were none.
-    assert_eq!(judge(address("[2001:db8::2]:4433"), DAY), Proof::None);
-    assert_eq!(judge(client, DAY * 9), Proof::None);
+    assert_eq!(judge(address("[2001:db8::2]:4433"), days(1)), Proof::None);
+    assert_eq!(judge(client, days(9)), Proof::None);
     let mut damaged = token.clone();
     damaged[20] ^= 1;
-    assert_eq!(tokens.judge(&damaged, client, &id(9), DAY), Proof::None);
-    assert_eq!(tokens.judge(&[], client, &id(9), DAY), Proof::None);
+    assert_eq!(tokens.judge(&damaged, client, &id(9), days(1)), Proof::None);
+    assert_eq!(tokens.judge(&[], client, &id(9), days(1)), Proof::None);
     assert!(
         tokens
-            .seal_new_token(client, &[0; 65], DAY, [3; 12])
+            .seal_new_token(client, &[0; 65], days(1), [3; 12])
             .is_none()
     );
 }
 
 #[test]
-fn rfc9000_8_1_4_a_token_counts_once_and_the_memory_is_bounded() {
-    let mut tokens = tokens();
+fn rfc9000_8_1_4_a_token_counts_once_at_all_workers_and_the_memory_is_bounded() {
+    let store = store();
+    let worker = || Tokens::new(Arc::clone(&store), Lifetimes::default());
+    let (tokens, other) = (worker(), worker());
     let client = address("192.0.2.1:4433");
-    let token = tokens.seal_new_token(client, &[], DAY, [3; 12]);
+    let token = tokens.seal_new_token(client, &[], days(1), [3; 12]);
     let token = token.expect("fits");
-    let judge = |tokens: &Tokens| tokens.judge(&token, client, &id(9), DAY);
+    let judge = |tokens: &Tokens| tokens.judge(&token, client, &id(9), days(1));
     assert_eq!(judge(&tokens), Proof::Earlier { extra: Vec::new() });
-    tokens.spend(&token);
+    assert_eq!(judge(&other), Proof::Earlier { extra: Vec::new() });
+    assert!(tokens.spend(&token));
     assert_eq!(judge(&tokens), Proof::Replayed);
+    // At the other worker too, and if that looked at it a moment before.
+    assert_eq!(judge(&other), Proof::Replayed);
+    assert!(!other.spend(&token));
 
-    let mut seen = SeenTokens::new(SipHash::new([3, 4]));
+    let mut seen = UsedTokens::new(SipHash::new([3, 4]));
     assert!(!seen.contains(b"any"));
     for token in 0_u32..2000 {
         seen.add(&token.to_be_bytes());
@@ -90,11 +111,11 @@ fn rfc9000_8_1_4_a_token_counts_once_and_the_memory_is_bounded() {
 
 #[test]
 fn the_wall_clock_goes_on() {
-    let clock = WallClock::new(Time::from_nanos(5), DAY);
-    assert_eq!(clock.read(Time::from_nanos(5)), DAY);
+    let clock = WallClock::new(Time::from_nanos(5), days(1));
+    assert_eq!(clock.read(Time::from_nanos(5)), days(1));
     assert_eq!(
         clock.read(Time::from_nanos(9)),
-        DAY + Duration::from_nanos(4)
+        days(1) + Duration::from_nanos(4)
     );
-    assert_eq!(clock.read(Time::ZERO), DAY);
+    assert_eq!(clock.read(Time::ZERO), days(1));
 }

@@ -3,12 +3,14 @@
 use lastbyte_wire::{TransportError, packet::Version};
 
 use super::*;
+use crate::crypto::token::TokenKeys;
 
 /// A first packet of another client each time.
 fn knock(server: &mut Endpoint, now: Time, index: usize) -> Route {
     deliver(server, now, &from_client(index), &Probe::new().datagram())
 }
 
+const RETRY: Route = Route::Answered(Answer::Retry);
 const REFUSED: Route = Route::Answered(Answer::Refused(TransportError::CONNECTION_REFUSED));
 
 #[test]
@@ -175,31 +177,39 @@ fn a_server_without_ids_cannot_be() {
     );
 }
 
+/// Clients come to any worker, and to the process after this one.
 #[test]
-fn a_rotated_token_key_still_opens() {
-    let mut server = server_with(|config| policy(config, RetryPolicy::Always));
+fn rfc9000_8_1_3_a_token_opens_wherever_its_secret_is_and_counts_once_a_process() {
+    let store = |secrets: &[[u8; 32]], seed| {
+        let keys = TokenKeys::derive(secrets).expect("a key");
+        Arc::new(TokenStore::new(keys, [seed; 32]))
+    };
+    let worker = |store: &Arc<TokenStore>| {
+        server_with(|config| {
+            policy(config, RetryPolicy::Always);
+            config.server.as_mut().expect("a server").tokens = Some(Arc::clone(store));
+        })
+    };
     let path = from_client(0);
-    let key = |id| TokenKey::new(id, &[id as u8; 32]).expect("a key");
-    let token = server.new_token(START, path.remote, &[]).expect("short");
-    server.rotate_token_key(key(1));
-    let probe = Probe {
-        token: &token,
-        ..Probe::new()
+    let come = |server: &mut Endpoint, token: &[u8], first_byte| {
+        let probe = Probe {
+            token,
+            destination: id(&[first_byte; 8]),
+            ..Probe::new()
+        };
+        deliver(server, START, &path, &probe.datagram())
     };
-    assert!(matches!(
-        deliver(&mut server, START, &path, &probe.datagram()),
-        Route::Accepted(_)
-    ));
-    let token = server.new_token(START, path.remote, &[]).expect("short");
-    server.rotate_token_key(key(2));
-    server.rotate_token_key(key(3));
-    let probe = Probe {
-        token: &token,
-        destination: id(&[0xa; 8]),
-        ..Probe::new()
-    };
-    assert_eq!(
-        deliver(&mut server, START, &path, &probe.datagram()),
-        Route::Answered(Answer::Retry)
-    );
+    let of_process = store(&[[1; 32]], 1);
+    let (mut one, mut other) = (worker(&of_process), worker(&of_process));
+    let token = one.new_token(START, path.remote, &[]).expect("short");
+    assert!(matches!(come(&mut other, &token, 1), Route::Accepted(_)));
+    assert_eq!(come(&mut one, &token, 2), RETRY);
+    assert_eq!(one.statistics().tokens_replayed, 1);
+    // The process after this one, with a newer key besides.
+    let mut next = worker(&store(&[[2; 32], [1; 32]], 2));
+    assert!(matches!(come(&mut next, &token, 3), Route::Accepted(_)));
+    of_process.set_keys(TokenKeys::derive(&[[3; 32]]).expect("a key"));
+    let token = one.new_token(START, path.remote, &[]).expect("short");
+    assert_eq!(come(&mut next, &token, 4), RETRY);
+    assert!(matches!(come(&mut other, &token, 5), Route::Accepted(_)));
 }

@@ -78,7 +78,7 @@ pub(super) fn server_with(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint 
     let mut config = server_config();
     change(&mut config);
     let mut server = Endpoint::new(config, [1; 32]).expect("an endpoint");
-    server.set_wall_clock(START, DAY);
+    server.set_wall_clock(START, WallTime::from_unix(DAY));
     server
 }
 

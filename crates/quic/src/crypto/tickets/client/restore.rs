@@ -9,7 +9,6 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
 use lastbyte_wire::packet::Version;
@@ -30,7 +29,10 @@ use super::{
     super::{LIFETIME_MAX, clock::TlsTime, message::NewSessionTicket},
     ClientSessions, SavedSession,
 };
-use crate::crypto::{tap, tls};
+use crate::{
+    WallTime,
+    crypto::{tap, tls},
+};
 
 /// How many turns the handshake in memory may take at the server.
 const FLIGHTS_MAX: usize = 8;
@@ -50,7 +52,7 @@ pub(super) fn restore(
     if !is_meant {
         return None;
     }
-    let message = aged(saved, sessions.clock.since_epoch())?;
+    let message = aged(saved, sessions.clock.now())?;
     let verifier = Arc::new(Verifier {
         inner: Arc::clone(&sessions.verifier),
         is_restoring: AtomicBool::new(true),
@@ -74,9 +76,9 @@ pub(super) fn restore(
 
 /// The ticket as it would be told now: with what is left of its life, and an offset that makes an age counted from now the
 /// true one. `None` if it has expired.
-fn aged(saved: &SavedSession, now: Duration) -> Option<Vec<u8>> {
+fn aged(saved: &SavedSession, now: WallTime) -> Option<Vec<u8>> {
     let ticket = NewSessionTicket::decode(&saved.message)?;
-    let passed = now.saturating_sub(saved.saved);
+    let passed = now.since(saved.saved);
     let lifetime_max_s = u32::try_from(LIFETIME_MAX.as_secs()).ok()?;
     let lifetime_s = ticket
         .lifetime_s

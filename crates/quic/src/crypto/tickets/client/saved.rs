@@ -28,6 +28,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use lastbyte_wire::{Reader, UnexpectedEnd, packet::Version};
 
 use super::super::{RUSTLS_VERSION, message::NewSessionTicket};
+use crate::WallTime;
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -45,8 +46,8 @@ pub struct SavedSession {
     pub(super) version: Version,
     pub(super) suite: u16,
     pub(super) group: u16,
-    /// Since the Unix epoch, in whole milliseconds.
-    pub(super) saved: Duration,
+    /// When it was saved, in whole milliseconds.
+    pub(super) saved: WallTime,
     pub(super) alpn: Vec<u8>,
     pub(super) psk: Vec<u8>,
     pub(super) parameters: Vec<u8>,
@@ -105,13 +106,12 @@ impl SavedSession {
         &self.parameters
     }
 
-    /// When its ticket expires, since the Unix epoch.
+    /// When its ticket expires.
     #[must_use]
-    pub fn expires(&self) -> Duration {
+    pub fn expires(&self) -> WallTime {
         let lifetime_s = NewSessionTicket::decode(&self.message).map(|ticket| ticket.lifetime_s);
         let lifetime = Duration::from_secs(lifetime_s.unwrap_or_default().into());
-        self.saved
-            .saturating_add(lifetime.min(super::super::LIFETIME_MAX))
+        self.saved + lifetime.min(super::super::LIFETIME_MAX)
     }
 
     /// As bytes: [`SAVED_MAX`] at most. They are a secret.
@@ -128,7 +128,7 @@ impl SavedSession {
         bytes.extend_from_slice(&self.version.number().get().to_be_bytes());
         bytes.extend_from_slice(&self.suite.to_be_bytes());
         bytes.extend_from_slice(&self.group.to_be_bytes());
-        let saved_ms = u64::try_from(self.saved.as_millis()).unwrap_or(u64::MAX);
+        let saved_ms = u64::try_from(self.saved.since_unix_epoch().as_millis()).unwrap_or(u64::MAX);
         bytes.extend_from_slice(&saved_ms.to_be_bytes());
         prefixed_8(&mut bytes, &self.alpn);
         prefixed_8(&mut bytes, &self.psk);
@@ -203,7 +203,9 @@ impl SavedSession {
             version,
             suite: reader.u16().map_err(corrupt)?,
             group: reader.u16().map_err(corrupt)?,
-            saved: Duration::from_millis(u64::from_be_bytes(reader.array().map_err(corrupt)?)),
+            saved: WallTime::from_unix(Duration::from_millis(u64::from_be_bytes(
+                reader.array().map_err(corrupt)?,
+            ))),
             alpn: read_8(reader).map_err(corrupt)?.to_vec(),
             psk: read_8(reader).map_err(corrupt)?.to_vec(),
             parameters: read_16(reader).map_err(corrupt)?.to_vec(),

@@ -299,7 +299,7 @@ impl ServerCertVerifier for Until {
 #[test]
 fn a_session_whose_certificate_has_expired_since_is_dropped() {
     let fleet = Fleet::new();
-    let end = fleet.clock.since_epoch() + DAY;
+    let end = (fleet.clock.now() + DAY).since_unix_epoch();
     for (late, expected) in [(0, EarlyData::Offered), (1, EarlyData::Unavailable)] {
         let bytes = first_run(&fleet, &[1]);
         let (mut sessions, store) = sessions(&fleet);

@@ -12,7 +12,10 @@ use super::{
     super::message::{Messages, NewSessionTicket},
     ClientSessions, SavedSession,
 };
-use crate::crypto::tap::{self, Derived};
+use crate::{
+    WallTime,
+    crypto::tap::{self, Derived},
+};
 
 /// Watches one connection.
 pub(in crate::crypto) struct SessionWatch {
@@ -86,13 +89,15 @@ impl SessionWatch {
             .clone();
         let parameters = connection.quic_transport_parameters()?;
         let parameters = TransportParameters::decode(parameters, Side::Server).ok()?;
-        let now = self.sessions.clock.since_epoch();
+        let now = self.sessions.clock.now();
         let session = SavedSession {
             server: self.server.clone(),
             version: self.version,
             suite: connection.negotiated_cipher_suite()?.suite().into(),
             group: connection.negotiated_key_exchange_group()?.name().into(),
-            saved: Duration::from_millis(u64::try_from(now.as_millis()).ok()?),
+            saved: WallTime::from_unix(Duration::from_millis(
+                u64::try_from(now.since_unix_epoch().as_millis()).ok()?,
+            )),
             alpn: connection.alpn_protocol()?.to_vec(),
             psk,
             parameters: parameters.remembered().to_vec(),

@@ -3,7 +3,7 @@
 use super::*;
 
 const CONTENTS: Contents<'_> = Contents {
-    issued: Duration::from_secs(1_900_000_000),
+    issued: WallTime::from_unix(Duration::from_secs(1_900_000_000)),
     version: 1,
     server_id: 0x0102_0304_0506_0708,
     parameters: b"parameters",

@@ -5,7 +5,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
-const NOW: Duration = Duration::from_secs(1_900_000_000);
+const NOW: WallTime = WallTime::from_unix(Duration::from_secs(1_900_000_000));
 
 fn hash(number: u64) -> [u8; 32] {
     let digest = digest(&SHA256, &number.to_be_bytes());
@@ -16,20 +16,24 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+fn before(time: WallTime, span: Duration) -> WallTime {
+    WallTime::from_unix(time.since_unix_epoch().saturating_sub(span))
+}
+
 #[test]
 fn rfc8446_8_2_a_client_hello_strikes_once_within_its_depth() {
     // Wherever in a generation it falls.
     for offset in 0..198 {
         let start = NOW + seconds(offset);
         for later in [0, 1, 65, 66, 67, 121, 122, 132] {
-            let register = StrikeRegister::new(100, Duration::ZERO);
+            let register = StrikeRegister::new(100, None);
             assert_eq!(register.strike(&hash(1), start), Strike::New);
             let again = register.strike(&hash(1), start + seconds(later));
             assert_eq!(again, Strike::Seen, "{later} s");
             let other = register.strike(&hash(2), start + seconds(later));
             assert_eq!(other, Strike::New);
         }
-        let register = StrikeRegister::new(100, Duration::ZERO);
+        let register = StrikeRegister::new(100, None);
         assert_eq!(register.strike(&hash(1), start), Strike::New);
         let after = register.strike(&hash(1), start + seconds(198));
         assert_eq!(after, Strike::New, "its memory has an end");
@@ -38,9 +42,9 @@ fn rfc8446_8_2_a_client_hello_strikes_once_within_its_depth() {
 
 #[test]
 fn rfc8446_8_2_a_register_takes_nothing_right_after_a_start() {
-    let register = StrikeRegister::new(100, NOW);
+    let register = StrikeRegister::new(100, Some(NOW));
     assert_eq!(register.strike(&hash(1), NOW), Strike::Blind);
-    let almost = (NOW + DEPTH).saturating_sub(Duration::from_nanos(1));
+    let almost = before(NOW + DEPTH, Duration::from_nanos(1));
     assert_eq!(register.strike(&hash(1), almost), Strike::Blind);
     assert_eq!(register.strike(&hash(1), NOW + DEPTH), Strike::New);
     assert_eq!(register.strike(&hash(1), NOW + DEPTH), Strike::Seen);
@@ -48,13 +52,13 @@ fn rfc8446_8_2_a_register_takes_nothing_right_after_a_start() {
 
 #[test]
 fn a_register_is_blind_while_the_clock_is_behind() {
-    let register = StrikeRegister::new(100, Duration::ZERO);
+    let register = StrikeRegister::new(100, None);
     assert_eq!(register.strike(&hash(1), NOW), Strike::New);
-    let back = NOW.saturating_sub(CLOCK_BACK_MAX);
+    let back = before(NOW, CLOCK_BACK_MAX);
     assert_eq!(register.strike(&hash(1), back), Strike::Seen);
     assert_eq!(register.strike(&hash(2), back), Strike::New);
     assert_eq!(
-        register.strike(&hash(3), back.saturating_sub(seconds(1))),
+        register.strike(&hash(3), before(back, seconds(1))),
         Strike::Blind
     );
     // Forth and back: what the jump made it forget is not taken again.
@@ -66,7 +70,7 @@ fn a_register_is_blind_while_the_clock_is_behind() {
 
 #[test]
 fn a_full_register_refuses_and_forgets_nothing() {
-    let register = StrikeRegister::new(800, Duration::ZERO);
+    let register = StrikeRegister::new(800, None);
     let struck: Vec<u64> = (0..2000)
         .filter(|number| register.strike(&hash(*number), NOW) == Strike::New)
         .collect();
@@ -90,7 +94,7 @@ fn a_full_register_refuses_and_forgets_nothing() {
 
 #[test]
 fn a_fingerprint_of_zeros_is_remembered_too() {
-    let register = StrikeRegister::new(1, Duration::ZERO);
+    let register = StrikeRegister::new(1, None);
     assert_eq!(register.strike(&[0; 32], NOW), Strike::New);
     assert_eq!(register.strike(&[0; 32], NOW), Strike::Seen);
 }
@@ -103,14 +107,14 @@ proptest! {
         count in prop_oneof![Just(1usize), Just(20), Just(4000)],
         strikes in vec((0..40u64, -60..120i64), 1..300),
     ) {
-        let register = StrikeRegister::new(count, Duration::ZERO);
-        let mut naive = BTreeMap::<u64, Duration>::new();
+        let register = StrikeRegister::new(count, None);
+        let mut naive = BTreeMap::<u64, WallTime>::new();
         let (mut now, mut latest) = (NOW, NOW);
         for (number, step) in strikes {
             let size = seconds(step.unsigned_abs());
-            now = if step < 0 { now.saturating_sub(size) } else { now + size };
+            now = if step < 0 { before(now, size) } else { now + size };
             latest = latest.max(now);
-            let age = naive.get(&number).map(|at| now.abs_diff(*at));
+            let age = naive.get(&number).map(|at| now.since(*at).max(at.since(now)));
             match register.strike(&hash(number), now) {
                 Strike::New => {
                     prop_assert!(age.is_none_or(|age| age > DEPTH), "{age:?}");
