@@ -1,4 +1,4 @@
-//! What the codec costs on the paths that every packet takes.
+//! Benchmarks of encoding and decoding on the per-packet paths.
 
 use core::hint::black_box;
 
@@ -59,7 +59,7 @@ fn sending(c: &mut Criterion) {
     let mut buffer = [0; DATAGRAM_LEN];
     let stream_header = stream_header();
     let short_header = short_header();
-    c.bench_function("encode STREAM header, 1200 bytes fit", |b| {
+    c.bench_function("encode STREAM header of 1200 bytes", |b| {
         b.iter(|| {
             let header = black_box(&stream_header);
             let mut writer = Writer::new(black_box(&mut buffer[..1200]));
@@ -87,7 +87,7 @@ fn sending(c: &mut Criterion) {
     });
 }
 
-/// How much data the frames carry.
+/// The length in bytes of the STREAM and CRYPTO data, plus one per other frame.
 fn data_len(frames: Frames<'_>) -> usize {
     let mut len = 0;
     for frame in frames {
@@ -104,7 +104,7 @@ fn data_len(frames: Frames<'_>) -> usize {
 fn receiving_frames(c: &mut Criterion) {
     let mut buffer = [0; 256];
     let ack = ack_frame(&mut buffer).to_vec();
-    c.bench_function("decode ACK, 10 ranges, and go through them", |b| {
+    c.bench_function("decode ACK, iterate 10 ranges", |b| {
         b.iter(|| match Frame::decode(&mut Reader::new(black_box(&ack))) {
             Ok(Frame::Ack(ack)) => ack.ranges().map(|range| range.start().get()).sum(),
             _ => 0_u64,
@@ -124,7 +124,7 @@ fn receiving_frames(c: &mut Criterion) {
             .map(|_| ())
     });
     assert!(prepared.is_ok());
-    c.bench_function("go through frames: MAX_DATA and STREAM", |b| {
+    c.bench_function("iterate frames: MAX_DATA and STREAM", |b| {
         b.iter(|| Frames::new(black_box(&payload), PacketType::OneRtt, Side::Server).map(data_len));
     });
 
@@ -134,7 +134,7 @@ fn receiving_frames(c: &mut Criterion) {
         data: &[1; 241],
     };
     assert!(hello.encode(&mut Writer::new(&mut initial)).is_ok());
-    c.bench_function("go through frames: CRYPTO and 917 PADDING", |b| {
+    c.bench_function("iterate frames: CRYPTO and 917 PADDING", |b| {
         b.iter(|| {
             Frames::new(black_box(&initial), PacketType::Initial, Side::Client).map(data_len)
         });
@@ -152,7 +152,7 @@ fn receiving_packets(c: &mut Criterion) {
         connection_id_len: 8,
         grease_quic_bit: true,
     };
-    c.bench_function("parse short header and unmask", |b| {
+    c.bench_function("parse and unmask short header", |b| {
         b.iter(|| {
             let packet = Packets::new(black_box(&mut datagram), rules).next();
             let Some(Ok(Packet::Protected(protected))) = packet else {

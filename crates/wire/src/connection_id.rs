@@ -9,13 +9,13 @@ use core::{
 #[cfg(test)]
 mod tests;
 
-/// A connection ID of 0 to 20 bytes, kept in place.
+/// A connection ID of 0 to 20 bytes, stored inline.
 ///
-/// It hashes and compares as its bytes do, so that a map keyed by connection IDs can be asked with a slice of a packet.
+/// It hashes and compares like its bytes, so a map keyed by connection ID can be looked up with a slice of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConnectionId {
     len: u8,
-    /// Zero from `len` on.
+    /// The bytes from `len` on are zero.
     bytes: [u8; Self::MAX_LEN],
 }
 
@@ -28,7 +28,7 @@ impl ConnectionId {
         bytes: [0; Self::MAX_LEN],
     };
 
-    /// A connection ID of these bytes, unless there are more than 20.
+    /// Creates a connection ID from `id`, or returns `None` if `id` is longer than 20 bytes.
     #[must_use]
     pub fn new(id: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::MAX_LEN];
@@ -45,13 +45,13 @@ impl ConnectionId {
         self.bytes.get(..self.len()).unwrap_or_default()
     }
 
-    /// How many bytes.
+    /// The length in bytes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether it is the zero-length one.
+    /// Whether this is the zero-length connection ID.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0

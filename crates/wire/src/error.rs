@@ -1,4 +1,4 @@
-//! What can be wrong with bytes off the wire, and what it means for the connection.
+//! Decoding errors, and the transport error code with which each one closes the connection.
 
 use core::fmt;
 
@@ -11,15 +11,15 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// A malformed frame, or one that may not be where it is. The connection is to be closed with
-/// [`FrameError::transport_error`], and [`FrameError::frame_type`] is to blame.
+/// A frame that is malformed, or not permitted in its packet. Close the connection with
+/// [`FrameError::transport_error`], and report [`FrameError::frame_type`] as the frame that triggered the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameError {
     /// What is wrong.
     pub fault: FrameFault,
-    /// How far into the payload the decoder had come.
+    /// Offset into the payload, in bytes, at which decoding stopped.
     pub offset: usize,
-    /// The frame's type, if that could be read.
+    /// The frame's type, if it could be decoded.
     pub frame_type: Option<FrameType>,
 }
 
@@ -28,34 +28,34 @@ pub struct FrameError {
 pub enum FrameFault {
     /// The payload ends inside the frame.
     Truncated,
-    /// The type is not in its shortest encoding (RFC 9000 §12.4).
+    /// The frame type is not encoded in the minimum number of bytes (RFC 9000 §12.4).
     TypeNotShortest,
-    /// No frame has this type (RFC 9000 §12.4).
+    /// The frame type is unknown (RFC 9000 §12.4).
     UnknownType,
-    /// The packet holds no frame at all (RFC 9000 §12.4).
+    /// The packet contains no frames (RFC 9000 §12.4).
     NoFrames,
-    /// Packets of this type do not hold such frames (RFC 9000 §12.4, §12.5).
+    /// The frame is not permitted in packets of this type (RFC 9000 §12.4, §12.5).
     NotPermittedIn(PacketType),
-    /// Only servers send such frames (RFC 9000 §19.7, §19.20).
+    /// A client sent a frame that only a server may send (RFC 9000 §19.7, §19.20).
     NotPermittedFromClient,
-    /// An ACK goes below packet number 0 (RFC 9000 §19.3.1).
+    /// A range of an ACK frame extends below packet number 0 (RFC 9000 §19.3.1).
     AckRangeBelowZero,
-    /// A stream count above 2^60 (RFC 9000 §19.11, §19.14).
+    /// The stream count exceeds 2^60 (RFC 9000 §19.11, §19.14).
     StreamCountAboveLimit,
-    /// Stream or handshake data that ends above 2^62 − 1 (RFC 9000 §19.6, §19.8).
+    /// The STREAM or CRYPTO data ends beyond offset 2^62 − 1 (RFC 9000 §19.6, §19.8).
     OffsetAboveLimit,
-    /// An empty token (RFC 9000 §19.7).
+    /// The token of a `NEW_TOKEN` frame is empty (RFC 9000 §19.7).
     EmptyToken,
-    /// A connection ID of 0 bytes, or of more than 20 (RFC 9000 §19.15).
+    /// The connection ID is empty or longer than 20 bytes (RFC 9000 §19.15).
     ConnectionIdLength,
-    /// `retire_prior_to` above the connection ID's own sequence number (RFC 9000 §19.15).
+    /// Retire Prior To is greater than the sequence number of the connection ID (RFC 9000 §19.15).
     RetirePriorToAboveSequence,
-    /// A requested delay of 2^14 milliseconds or more (draft-ietf-quic-ack-frequency §4).
+    /// The requested max ack delay is 2^14 ms or more (draft-ietf-quic-ack-frequency §4).
     MaxAckDelayAboveLimit,
 }
 
 impl FrameError {
-    /// The code to close the connection with.
+    /// The error code with which to close the connection.
     #[must_use]
     pub const fn transport_error(&self) -> TransportError {
         self.fault.transport_error()
@@ -63,7 +63,7 @@ impl FrameError {
 }
 
 impl FrameFault {
-    /// The code to close the connection with.
+    /// The error code with which to close the connection.
     #[must_use]
     pub const fn transport_error(self) -> TransportError {
         match self {
@@ -83,26 +83,28 @@ impl FrameFault {
         }
     }
 
-    /// What is wrong, for the reason phrase of a `CONNECTION_CLOSE` frame.
+    /// A description of the error, suitable as the reason phrase of a `CONNECTION_CLOSE` frame.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Truncated => "the payload ends inside the frame",
-            Self::TypeNotShortest => "the frame type is not in its shortest encoding",
+            Self::TypeNotShortest => "the frame type is not encoded in the minimum number of bytes",
             Self::UnknownType => "unknown frame type",
-            Self::NoFrames => "the packet holds no frame",
+            Self::NoFrames => "the packet contains no frames",
             Self::NotPermittedIn(PacketType::Initial) => "not permitted in an Initial packet",
             Self::NotPermittedIn(PacketType::ZeroRtt) => "not permitted in a 0-RTT packet",
             Self::NotPermittedIn(PacketType::Handshake) => "not permitted in a Handshake packet",
             Self::NotPermittedIn(PacketType::OneRtt) => "not permitted in a 1-RTT packet",
-            Self::NotPermittedFromClient => "only servers send this frame",
-            Self::AckRangeBelowZero => "a range goes below packet number 0",
+            Self::NotPermittedFromClient => "not permitted from a client",
+            Self::AckRangeBelowZero => "a range extends below packet number 0",
             Self::StreamCountAboveLimit => "more than 2^60 streams",
-            Self::OffsetAboveLimit => "the data ends above 2^62 - 1",
+            Self::OffsetAboveLimit => "the data ends beyond offset 2^62 - 1",
             Self::EmptyToken => "the token is empty",
-            Self::ConnectionIdLength => "the connection ID has not 1 to 20 bytes",
-            Self::RetirePriorToAboveSequence => "Retire Prior To is above the sequence number",
-            Self::MaxAckDelayAboveLimit => "the requested delay is 2^14 ms or more",
+            Self::ConnectionIdLength => "the connection ID is not 1 to 20 bytes long",
+            Self::RetirePriorToAboveSequence => {
+                "Retire Prior To is greater than the sequence number"
+            }
+            Self::MaxAckDelayAboveLimit => "the requested max ack delay is 2^14 ms or more",
         }
     }
 }
@@ -131,13 +133,13 @@ impl fmt::Display for FrameError {
 impl core::error::Error for FrameFault {}
 impl core::error::Error for FrameError {}
 
-/// A packet that cannot be read. It is to be discarded, and the connection goes on, unless
-/// [`PacketError::transport_error`] says otherwise.
+/// A packet that cannot be decoded. Discard it and keep the connection, unless [`PacketError::transport_error`] returns
+/// a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketError {
     /// What is wrong.
     pub fault: PacketFault,
-    /// How far into the packet the decoder had come.
+    /// Offset into the packet, in bytes, at which decoding stopped.
     pub offset: usize,
 }
 
@@ -146,26 +148,26 @@ pub struct PacketError {
 pub enum PacketFault {
     /// The datagram ends inside the packet.
     Truncated,
-    /// A version this crate does not know; nothing more can be said of the packet, nor where it ends.
+    /// The version is unknown, so neither the rest of the packet nor its end can be parsed.
     UnknownVersion(VersionNumber),
-    /// A connection ID of more than 20 bytes (RFC 9000 §17.2).
+    /// A connection ID is longer than 20 bytes (RFC 9000 §17.2).
     ConnectionIdTooLong,
-    /// The fixed bit is 0, and we did not say that it may be (RFC 9000 §17.2, RFC 9287 §3).
+    /// The fixed bit is 0, although the local endpoint did not send `grease_quic_bit` (RFC 9000 §17.2, RFC 9287 §3).
     FixedBit,
-    /// Too short for a sample (RFC 9001 §5.4.2).
+    /// The packet is too short for a header protection sample (RFC 9001 §5.4.2).
     TooShort,
-    /// Another destination connection ID than that of the first packet in the datagram (RFC 9000 §12.2).
+    /// The destination connection ID differs from that of the first packet in the datagram (RFC 9000 §12.2).
     ForeignConnectionId,
-    /// A Retry packet without a token (RFC 9000 §17.2.5.2).
+    /// The token of a Retry packet is empty (RFC 9000 §17.2.5.2).
     EmptyRetryToken,
-    /// A Version Negotiation packet with no version, or with part of one (RFC 8999 §6).
+    /// The version list of a Version Negotiation packet is empty, or not a multiple of four bytes long (RFC 8999 §6).
     VersionList,
-    /// Reserved bits that are not 0, in a packet that is authentic (RFC 9000 §17.2, §17.3.1).
+    /// The reserved bits of an authenticated packet are not 0 (RFC 9000 §17.2, §17.3.1).
     ReservedBits,
 }
 
 impl PacketError {
-    /// The code to close the connection with, or `None` if the packet is just to be discarded.
+    /// The error code with which to close the connection, or `None` if the packet is to be discarded.
     #[must_use]
     pub const fn transport_error(&self) -> Option<TransportError> {
         match self.fault {
@@ -180,14 +182,14 @@ impl fmt::Display for PacketFault {
         match self {
             Self::Truncated => f.write_str("the datagram ends inside the packet"),
             Self::UnknownVersion(version) => write!(f, "unknown version {version}"),
-            Self::ConnectionIdTooLong => f.write_str("a connection ID has more than 20 bytes"),
+            Self::ConnectionIdTooLong => f.write_str("a connection ID is longer than 20 bytes"),
             Self::FixedBit => f.write_str("the fixed bit is 0"),
-            Self::TooShort => f.write_str("too short for a sample"),
+            Self::TooShort => f.write_str("too short for a header protection sample"),
             Self::ForeignConnectionId => {
-                f.write_str("another connection ID than the first packet of the datagram has")
+                f.write_str("the connection ID differs from the first packet in the datagram")
             }
-            Self::EmptyRetryToken => f.write_str("Retry without a token"),
-            Self::VersionList => f.write_str("the list of versions is empty or cut short"),
+            Self::EmptyRetryToken => f.write_str("the Retry token is empty"),
+            Self::VersionList => f.write_str("the version list is empty or truncated"),
             Self::ReservedBits => f.write_str("the reserved bits are not 0"),
         }
     }

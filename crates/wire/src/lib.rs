@@ -1,38 +1,42 @@
-//! QUIC on the wire: versions 1 and 2, as pure functions over slices.
+//! Sans-IO codec for QUIC versions 1 and 2.
 //!
-//! # Map
+//! # Modules
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
-//! | [`packet`] | what a datagram says in any version; its packets, step by step out of their protection; packets to be sent, step by step into it; Retry, Version Negotiation, stateless reset; packet numbers; what differs between versions |
-//! | [`frame`] | one file a frame, the table of what may be where, and [`Frames`](frame::Frames), which goes through a payload |
-//! | [`transport_parameters`] | what the ends tell each other in the handshake, and what of it is remembered for 0-RTT |
-//! | the root | [`VarInt`]; [`Reader`] and [`Writer`], the cursors all codecs use; connection IDs, stream IDs, reset tokens, error codes |
+//! | [`packet`] | version-independent headers, removing and applying header protection, coalesced packets, Retry, Version Negotiation, stateless resets, packet numbers, version-specific constants |
+//! | [`frame`] | one file per frame, the table of which frame is permitted where, and [`Frames`](frame::Frames), the iterator over a payload |
+//! | [`transport_parameters`] | the transport parameters, and the subset remembered for 0-RTT |
+//! | crate root | [`VarInt`]; [`Reader`] and [`Writer`], the cursors all codecs use; connection IDs, stream IDs, reset tokens, error codes |
 //!
-//! What is read off the wire borrows from the datagram. What is written goes into a buffer of the caller's, all or
-//! nothing; [`Encode::encoded_len`] says beforehand, exactly, how much room it takes. Large data is not copied: STREAM
-//! and DATAGRAM frames hand out the place in the packet where it belongs.
+//! Decoded values borrow from the datagram. Encoding writes into a caller-owned buffer, either completely or not at
+//! all; [`Encode::encoded_len`] returns the exact size beforehand. Bulk data is not copied: STREAM and DATAGRAM frames
+//! can be encoded around a slice of the packet that the caller fills.
 //!
-//! What decodes is legal: ranges that count below zero, offsets beyond 2^62 − 1, frames where they may not be, and the
-//! like, are errors, which name the frame, the place and the code to close the connection with.
+//! Only valid input decodes. ACK ranges below zero, offsets beyond 2^62 − 1, frames in a packet type that does not
+//! permit them, and the like are errors that name the frame, the offset and the code with which to close the
+//! connection.
 //!
-//! # What it must never do
+//! # Invariants
 //!
-//! - panic, whatever bytes it is given (`any_*` in the tests);
-//! - allocate, but for the version list of transport parameters and [`to_vec`];
-//! - encrypt, decrypt or compare with a key: it says where the sample is and applies the mask it is given;
-//! - know a connection: whether a stream exists, a limit is kept, or an extension was agreed on, is for others to say;
-//! - read a clock, or make a random number.
+//! This crate never
+//!
+//! - panics, whatever the input (tests `any_*`);
+//! - allocates, except for the version list of transport parameters and in [`to_vec`];
+//! - encrypts, decrypts or handles keys: it returns the header protection sample and applies the mask that it is given;
+//! - tracks connection state: whether a stream exists, a limit is respected or an extension was negotiated is checked
+//!   by the caller;
+//! - reads a clock or generates random numbers.
 //!
 //! [`to_vec`]: transport_parameters::TransportParameters::to_vec
 //!
 //! # Sources
 //!
-//! RFC 8999 (all of it), RFC 9000 §2.1, §4.6, §7.3, §7.4, §10.3, §12, §15 to §20, RFC 9001 §5.1, §5.2, §5.4, §5.8 (the
-//! data and the offsets, not the cryptography), RFC 9221 §3 and §4, RFC 9287 §3, RFC 9368 §3, §4 and §10, RFC 9369 §3,
-//! draft-ietf-quic-ack-frequency-14 §3 to §5.
+//! RFC 8999 (complete), RFC 9000 §2.1, §4.6, §7.3, §7.4, §10.3, §12, §15 to §20, RFC 9001 §5.1, §5.2, §5.4, §5.8
+//! (constants and offsets only, no cryptography), RFC 9221 §3 and §4, RFC 9287 §3, RFC 9368 §3, §4 and §10, RFC 9369
+//! §3, draft-ietf-quic-ack-frequency-14 §3 to §5.
 //!
-//! # A payload, there and back
+//! # Example
 //!
 //! ```
 //! use lastbyte_wire::{
@@ -49,11 +53,11 @@
 //!
 //! let mut frames = Frames::new(writer.written(), PacketType::OneRtt, Side::Server)?;
 //! assert!(matches!(frames.next(), Some(Ok(Frame::MaxData(frame))) if frame.maximum.get() == 1 << 20));
-//! let Some(Ok(Frame::Stream(stream))) = frames.next() else { panic!("a STREAM frame comes next") };
+//! let Some(Ok(Frame::Stream(stream))) = frames.next() else { panic!("expected a STREAM frame") };
 //! assert_eq!((stream.header, stream.data), (header, &b"hello"[..]));
 //! assert!(frames.next().is_none());
 //!
-//! // In a Handshake packet neither frame may be.
+//! // A Handshake packet permits neither frame.
 //! let error = Frames::new(writer.written(), PacketType::Handshake, Side::Server)?.next().unwrap().unwrap_err();
 //! assert_eq!(error.to_string(), "MAX_DATA at byte 0: not permitted in a Handshake packet");
 //! assert_eq!(error.transport_error().to_string(), "PROTOCOL_VIOLATION");

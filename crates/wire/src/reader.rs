@@ -1,23 +1,23 @@
-//! A cursor over bytes that came off the wire.
+//! A cursor over received bytes.
 
 use core::fmt;
 
 use crate::VarInt;
 
-/// The bytes end before the field does.
+/// The input ends before the end of the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnexpectedEnd;
 
 impl fmt::Display for UnexpectedEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the bytes end before the field does")
+        f.write_str("the input ends before the end of the field")
     }
 }
 
 impl core::error::Error for UnexpectedEnd {}
 
-/// Reads fields off the front of a slice, and knows how far it came. What it hands out borrows from the slice, not from
-/// the reader. A read that fails takes nothing.
+/// Decodes fields from the front of a slice and tracks the position. Returned slices borrow from the input, not from
+/// the reader. A failed read consumes nothing.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -25,7 +25,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the first byte.
+    /// Creates a reader positioned at the first byte.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self {
@@ -34,25 +34,25 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// How many bytes have been read.
+    /// The number of bytes read so far.
     #[must_use]
     pub const fn position(&self) -> usize {
         self.len - self.rest.len()
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left.
     #[must_use]
     pub const fn remaining(&self) -> usize {
         self.rest.len()
     }
 
-    /// Whether nothing is left.
+    /// Whether all bytes have been read.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// What is left, without reading it.
+    /// The bytes left, without consuming them.
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Fewer are left.
+    /// Returns [`UnexpectedEnd`] if fewer bytes are left.
     #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], UnexpectedEnd> {
         let (array, rest) = self.rest.split_first_chunk().ok_or(UnexpectedEnd)?;
@@ -74,37 +74,37 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// None is left.
+    /// Returns [`UnexpectedEnd`] if no byte is left.
     #[inline]
     pub fn u8(&mut self) -> Result<u8, UnexpectedEnd> {
         self.array().map(u8::from_be_bytes)
     }
 
-    /// Reads two bytes, most significant first.
+    /// Reads two bytes in network byte order.
     ///
     /// # Errors
     ///
-    /// Fewer are left.
+    /// Returns [`UnexpectedEnd`] if fewer bytes are left.
     #[inline]
     pub fn u16(&mut self) -> Result<u16, UnexpectedEnd> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// Reads four bytes, most significant first.
+    /// Reads four bytes in network byte order.
     ///
     /// # Errors
     ///
-    /// Fewer are left.
+    /// Returns [`UnexpectedEnd`] if fewer bytes are left.
     #[inline]
     pub fn u32(&mut self) -> Result<u32, UnexpectedEnd> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// Reads a variable-length integer, in whichever of its encodings (RFC 9000 §16).
+    /// Reads a variable-length integer, which need not be in its shortest encoding (RFC 9000 §16).
     ///
     /// # Errors
     ///
-    /// The bytes end inside it.
+    /// Returns [`UnexpectedEnd`] if the input ends inside the integer.
     #[inline]
     pub fn varint(&mut self) -> Result<VarInt, UnexpectedEnd> {
         let first = *self.rest.first().ok_or(UnexpectedEnd)?;
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Fewer are left.
+    /// Returns [`UnexpectedEnd`] if fewer bytes are left.
     #[inline]
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], UnexpectedEnd> {
         let (bytes, rest) = self.rest.split_at_checked(len).ok_or(UnexpectedEnd)?;
@@ -129,11 +129,11 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Reads a length as a variable-length integer, and that many bytes.
+    /// Reads a variable-length integer and as many bytes as it says.
     ///
     /// # Errors
     ///
-    /// Fewer are left.
+    /// Returns [`UnexpectedEnd`] if fewer bytes are left.
     #[inline]
     pub fn varint_prefixed(&mut self) -> Result<&'a [u8], UnexpectedEnd> {
         let mut ahead = self.clone();
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Reads everything that is left.
+    /// Reads all bytes that are left.
     #[inline]
     pub fn take_rest(&mut self) -> &'a [u8] {
         core::mem::take(&mut self.rest)

@@ -2,24 +2,24 @@
 
 use core::{fmt, hint::black_box};
 
-/// The 16 bytes by which an endpoint recognizes a stateless reset (RFC 9000 §10.3).
+/// The 16-byte token by which an endpoint recognizes a stateless reset (RFC 9000 §10.3).
 ///
-/// Comparing looks at all bytes whatever they hold, as §10.3.1 asks. Showing one does not show the bytes: they are a
-/// secret until used.
+/// Comparison takes constant time, as §10.3.1 requires. `Debug` does not print the bytes, which are secret until the
+/// token is used.
 #[derive(Clone, Copy)]
 pub struct StatelessResetToken([u8; Self::LEN]);
 
 impl StatelessResetToken {
-    /// 16 bytes.
+    /// Length in bytes.
     pub const LEN: usize = 16;
 
-    /// A token of these bytes.
+    /// Creates a token from its bytes.
     #[must_use]
     pub const fn new(bytes: [u8; Self::LEN]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes.
+    /// The token's bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; Self::LEN] {
         &self.0

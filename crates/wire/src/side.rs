@@ -1,16 +1,16 @@
-//! The two ends of a connection.
+//! The two endpoints of a connection.
 
-/// Which end of a connection.
+/// An endpoint of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// The end that opened the connection.
+    /// The endpoint that initiated the connection.
     Client,
-    /// The end that accepted it.
+    /// The endpoint that accepted the connection.
     Server,
 }
 
 impl Side {
-    /// The other end.
+    /// The opposite endpoint.
     #[must_use]
     pub const fn peer(self) -> Self {
         match self {

@@ -7,16 +7,16 @@ use crate::{Side, VarInt};
 #[cfg(test)]
 mod tests;
 
-/// Whether both ends may send on a stream, or only the one that opened it (RFC 9000 §2.1).
+/// Whether both endpoints may send on a stream, or only its initiator (RFC 9000 §2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// Both ends send.
+    /// Both endpoints send.
     Bidirectional,
     /// Only the initiator sends.
     Unidirectional,
 }
 
-/// A stream's identifier: its two lowest bits tell who opened it and who may send (RFC 9000 §2.1).
+/// A stream ID. The two least significant bits encode the initiator and the direction (RFC 9000 §2.1).
 ///
 /// ```
 /// use lastbyte_wire::{Direction, Side, StreamId};
@@ -28,7 +28,7 @@ pub enum Direction {
 pub struct StreamId(VarInt);
 
 impl StreamId {
-    /// The stream that is the `index`th of its kind, counted from 0. There are 2^60 of each kind.
+    /// The stream ID with this zero-based `index` among the streams of its type, or `None` if `index` is 2^60 or more.
     #[must_use]
     pub const fn new(initiator: Side, direction: Direction, index: u64) -> Option<Self> {
         if index >= StreamCount::MAX.0 {
@@ -43,7 +43,7 @@ impl StreamId {
         Some(Self(VarInt::from_low_bits(index << 2 | kind)))
     }
 
-    /// Who opened the stream.
+    /// The endpoint that opened the stream.
     #[must_use]
     pub const fn initiator(self) -> Side {
         if self.0.get() & 1 == 0 {
@@ -53,7 +53,7 @@ impl StreamId {
         }
     }
 
-    /// Who may send on it.
+    /// Whether the stream is bidirectional or unidirectional.
     #[must_use]
     pub const fn direction(self) -> Direction {
         if self.0.get() & 2 == 0 {
@@ -63,13 +63,13 @@ impl StreamId {
         }
     }
 
-    /// How many streams of its kind were there before it.
+    /// The zero-based index among the streams of its type.
     #[must_use]
     pub const fn index(self) -> u64 {
         self.0.get() >> 2
     }
 
-    /// The identifier as a number.
+    /// The stream ID as an integer.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
@@ -94,18 +94,18 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// How many streams of one kind may be opened over a connection's life: at most 2^60, or their identifiers would not be
-/// variable-length integers (RFC 9000 §4.6).
+/// The cumulative number of streams of one type that may be opened on a connection: at most 2^60, because larger stream
+/// IDs cannot be encoded as variable-length integers (RFC 9000 §4.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct StreamCount(u64);
 
 impl StreamCount {
-    /// None.
+    /// No streams.
     pub const ZERO: Self = Self(0);
-    /// 2^60.
+    /// The maximum, 2^60.
     pub const MAX: Self = Self(1 << 60);
 
-    /// The count, if it is at most 2^60.
+    /// Creates a count, or returns `None` if it exceeds 2^60.
     #[must_use]
     pub const fn new(count: u64) -> Option<Self> {
         if count <= Self::MAX.0 {
@@ -115,7 +115,7 @@ impl StreamCount {
         }
     }
 
-    /// The count.
+    /// The count as an integer.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0

@@ -7,13 +7,13 @@ use crate::VarInt;
 #[cfg(test)]
 mod tests;
 
-/// Why a connection is closed, in the transport's own words (RFC 9000 §20.1).
+/// A transport error code, as carried in `CONNECTION_CLOSE` frames of type 0x1c (RFC 9000 §20.1).
 ///
-/// Any code may arrive; those this crate has no name for are shown as numbers.
+/// Every code can be represented. Codes without a name are displayed as numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TransportError(VarInt);
 
-/// Names, in the order of their codes, from 0 on (RFC 9000 §20.1; the last is RFC 9368 §10.2).
+/// Names by code, starting at 0 (RFC 9000 §20.1; the last one is RFC 9368 §10.2).
 const NAMES: [&str; 18] = [
     "NO_ERROR",
     "INTERNAL_ERROR",
@@ -41,37 +41,38 @@ const CRYPTO_ERROR: u32 = 0x0100;
 impl TransportError {
     /// The connection is closed without an error.
     pub const NO_ERROR: Self = Self::of(0x00);
-    /// The endpoint cannot go on.
+    /// The endpoint encountered an internal error and cannot continue with the connection.
     pub const INTERNAL_ERROR: Self = Self::of(0x01);
-    /// The server takes no new connection.
+    /// The server refused to accept a new connection.
     pub const CONNECTION_REFUSED: Self = Self::of(0x02);
-    /// More data than was allowed.
+    /// The peer sent more data than the flow control limits permit.
     pub const FLOW_CONTROL_ERROR: Self = Self::of(0x03);
-    /// A stream beyond the limit.
+    /// The peer opened a stream beyond the stream limit.
     pub const STREAM_LIMIT_ERROR: Self = Self::of(0x04);
-    /// A frame for a stream that may not have it in its state.
+    /// The peer sent a frame for a stream in a state that does not permit it.
     pub const STREAM_STATE_ERROR: Self = Self::of(0x05);
-    /// A final size that changed, or that lies below data received.
+    /// The final size of a stream changed, or is below the data already received.
     pub const FINAL_SIZE_ERROR: Self = Self::of(0x06);
-    /// A malformed frame.
+    /// A frame is malformed.
     pub const FRAME_ENCODING_ERROR: Self = Self::of(0x07);
-    /// Malformed, invalid, missing or forbidden transport parameters.
+    /// The transport parameters are malformed, contain an invalid value, or omit or include a parameter in violation of
+    /// the protocol.
     pub const TRANSPORT_PARAMETER_ERROR: Self = Self::of(0x08);
-    /// More connection IDs than were allowed.
+    /// The peer issued more connection IDs than `active_connection_id_limit` permits.
     pub const CONNECTION_ID_LIMIT_ERROR: Self = Self::of(0x09);
-    /// A violation that no other code names.
+    /// A protocol violation not covered by a more specific code.
     pub const PROTOCOL_VIOLATION: Self = Self::of(0x0a);
-    /// A client's Initial with an invalid Retry token.
+    /// The Retry token in a client's Initial packet is invalid.
     pub const INVALID_TOKEN: Self = Self::of(0x0b);
-    /// The application closed the connection, and may not say so yet.
+    /// The application closed the connection before its own error code could be sent.
     pub const APPLICATION_ERROR: Self = Self::of(0x0c);
-    /// More CRYPTO data than can be buffered.
+    /// The peer sent more CRYPTO data than the endpoint can buffer.
     pub const CRYPTO_BUFFER_EXCEEDED: Self = Self::of(0x0d);
-    /// An error in updating keys.
+    /// A key update failed or violated the protocol.
     pub const KEY_UPDATE_ERROR: Self = Self::of(0x0e);
-    /// The AEAD may not be used any more with these keys.
+    /// The confidentiality or integrity limit of the AEAD has been reached for these keys.
     pub const AEAD_LIMIT_REACHED: Self = Self::of(0x0f);
-    /// No path can carry the connection.
+    /// No network path can carry the connection.
     pub const NO_VIABLE_PATH: Self = Self::of(0x10);
     /// Version negotiation failed or was tampered with (RFC 9368 §10.2).
     pub const VERSION_NEGOTIATION_ERROR: Self = Self::of(0x11);
@@ -80,13 +81,13 @@ impl TransportError {
         Self(VarInt::from_u32(code))
     }
 
-    /// The code that carries a TLS alert (RFC 9001 §4.8).
+    /// The `CRYPTO_ERROR` code for a TLS alert (RFC 9001 §4.8).
     #[must_use]
     pub const fn from_tls_alert(alert: u8) -> Self {
         Self::of(CRYPTO_ERROR | alert as u32)
     }
 
-    /// The TLS alert in it, if it carries one.
+    /// The TLS alert, if this is a `CRYPTO_ERROR` code.
     #[must_use]
     pub const fn tls_alert(self) -> Option<u8> {
         if self.0.get() >> 8 == 1 {
@@ -96,7 +97,7 @@ impl TransportError {
         }
     }
 
-    /// The name the RFC gives it, if it has one.
+    /// The RFC's name for the code, if it has one.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         if self.tls_alert().is_some() {
@@ -105,7 +106,7 @@ impl TransportError {
         NAMES.get(usize::try_from(self.0.get()).ok()?).copied()
     }
 
-    /// The code.
+    /// The code as it is encoded.
     #[must_use]
     pub const fn code(self) -> VarInt {
         self.0

@@ -5,7 +5,7 @@ use core::fmt;
 #[cfg(test)]
 mod tests;
 
-/// An integer of 0 to 2^62 − 1, the range a variable-length integer can carry (RFC 9000 §16).
+/// An integer from 0 to 2^62 − 1, the range of a variable-length integer (RFC 9000 §16).
 ///
 /// ```
 /// use lastbyte_wire::VarInt;
@@ -20,10 +20,10 @@ pub struct VarInt(u64);
 impl VarInt {
     /// 0.
     pub const ZERO: Self = Self(0);
-    /// 2^62 − 1, the largest value there is.
+    /// The largest value, 2^62 − 1.
     pub const MAX: Self = Self((1 << 62) - 1);
 
-    /// The value, if it is at most [`VarInt::MAX`].
+    /// Creates a `VarInt`, or returns `None` if `value` exceeds [`VarInt::MAX`].
     #[must_use]
     pub const fn new(value: u64) -> Option<Self> {
         if value <= Self::MAX.0 {
@@ -33,13 +33,13 @@ impl VarInt {
         }
     }
 
-    /// A value that always fits.
+    /// Creates a `VarInt` from a value that is always in range.
     #[must_use]
     pub const fn from_u32(value: u32) -> Self {
         Self(value as u64)
     }
 
-    /// The value, or [`VarInt::MAX`] where it is larger.
+    /// Creates a `VarInt`, clamped to [`VarInt::MAX`].
     #[must_use]
     pub const fn saturating(value: u64) -> Self {
         if value <= Self::MAX.0 {
@@ -49,24 +49,24 @@ impl VarInt {
         }
     }
 
-    /// The value without the two bits that tell the length of its encoding.
+    /// Masks off the two most significant bits, which encode the length.
     pub(crate) const fn from_low_bits(value: u64) -> Self {
         Self(value & Self::MAX.0)
     }
 
-    /// The value.
+    /// The value as an integer.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// How many bytes the shortest encoding takes: 1, 2, 4 or 8.
+    /// The length of the shortest encoding in bytes: 1, 2, 4 or 8.
     #[must_use]
     pub const fn encoded_len(self) -> usize {
         encoded_len(self.0)
     }
 
-    /// The sum, if it is in range.
+    /// The sum, or `None` if it exceeds [`VarInt::MAX`].
     #[must_use]
     pub const fn checked_add(self, other: u64) -> Option<Self> {
         match self.0.checked_add(other) {
@@ -76,7 +76,7 @@ impl VarInt {
     }
 }
 
-/// How many bytes the shortest encoding of `value` takes. Values out of range count as the largest.
+/// The length in bytes of the shortest encoding of `value`. Values out of range count as 8 bytes.
 pub(crate) const fn encoded_len(value: u64) -> usize {
     if value < 1 << 6 {
         1
@@ -89,7 +89,7 @@ pub(crate) const fn encoded_len(value: u64) -> usize {
     }
 }
 
-/// [`encoded_len`] of a length in memory.
+/// [`encoded_len`] for a `usize`.
 pub(crate) const fn encoded_len_usize(value: usize) -> usize {
     encoded_len(value as u64)
 }
@@ -130,13 +130,13 @@ impl From<VarInt> for u64 {
     }
 }
 
-/// A value above 2^62 − 1 cannot be written as a variable-length integer (RFC 9000 §16).
+/// The value exceeds 2^62 − 1 and cannot be encoded as a variable-length integer (RFC 9000 §16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VarIntOutOfRange;
 
 impl fmt::Display for VarIntOutOfRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("value above 2^62 - 1")
+        f.write_str("value exceeds 2^62 - 1")
     }
 }
 

@@ -1,4 +1,4 @@
-//! A cursor over the buffer of a packet that is being built.
+//! A cursor over the buffer of a packet under construction.
 
 use core::fmt;
 
@@ -7,35 +7,35 @@ use crate::VarInt;
 #[cfg(test)]
 mod tests;
 
-/// The buffer has too little room left.
+/// The buffer has too little space left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferFull;
 
 impl fmt::Display for BufferFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the buffer has too little room left")
+        f.write_str("the buffer has too little space left")
     }
 }
 
 impl core::error::Error for BufferFull {}
 
-/// What can be put on the wire.
+/// A value that can be encoded.
 pub trait Encode {
-    /// How many bytes [`Encode::encode`] writes, exactly.
+    /// The exact number of bytes that [`Encode::encode`] writes.
     fn encoded_len(&self) -> usize;
 
-    /// Writes all of it, or nothing.
+    /// Writes the complete encoding, or nothing.
     ///
     /// # Errors
     ///
-    /// Fewer than [`Encode::encoded_len`] bytes are left.
+    /// Returns [`BufferFull`] if fewer than [`Encode::encoded_len`] bytes are left.
     fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull>;
 }
 
-/// Writes fields one behind the other into a buffer that the caller owns. It never grows, and never panics: a write that
-/// does not fit is an error and changes nothing.
+/// Writes consecutive fields into a caller-owned buffer. It never grows and never panics: a write that does not fit
+/// returns an error and changes nothing.
 ///
-/// To keep a packet within a datagram, hand in a slice of that size.
+/// To limit a packet to the size of a datagram, pass a slice of that size.
 #[derive(Debug)]
 pub struct Writer<'a> {
     buffer: &'a mut [u8],
@@ -44,7 +44,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer at the start of the buffer.
+    /// Creates a writer positioned at the start of the buffer.
     #[must_use]
     pub const fn new(buffer: &'a mut [u8]) -> Self {
         Self {
@@ -53,39 +53,40 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// How many bytes have been written.
+    /// The number of bytes written so far.
     #[must_use]
     pub const fn position(&self) -> usize {
         self.position
     }
 
-    /// How many bytes there is room for.
+    /// The number of bytes that still fit.
     #[must_use]
     pub const fn remaining(&self) -> usize {
         self.buffer.len() - self.position
     }
 
-    /// What has been written.
+    /// The bytes written so far.
     #[must_use]
     pub fn written(&self) -> &[u8] {
         self.buffer.get(..self.position).unwrap_or_default()
     }
 
-    /// What has been written, to be changed in place: sealing and header protection do.
+    /// The bytes written so far, mutable for in-place encryption and header protection.
     pub fn written_mut(&mut self) -> &mut [u8] {
         self.buffer.get_mut(..self.position).unwrap_or_default()
     }
 
-    /// Goes back to an earlier [`Writer::position`], forgetting what was written since. Never goes forward.
+    /// Returns to an earlier [`Writer::position`] and discards everything written since. Has no effect if `position` is
+    /// ahead.
     pub fn rewind(&mut self, position: usize) {
         self.position = self.position.min(position);
     }
 
-    /// Runs `write`. If it fails, the writer is where it was before.
+    /// Runs `write`, and restores the position if it fails.
     ///
     /// # Errors
     ///
-    /// Those of `write`.
+    /// Returns the error of `write`.
     #[inline]
     pub fn atomically<T, E>(
         &mut self,
@@ -99,11 +100,11 @@ impl<'a> Writer<'a> {
         result
     }
 
-    /// Takes the next `len` bytes of the buffer, with whatever they hold, for the caller to fill.
+    /// Advances by `len` bytes and returns them for the caller to fill. Their contents are unspecified.
     ///
     /// # Errors
     ///
-    /// Fewer are left.
+    /// Returns [`BufferFull`] if fewer bytes are left.
     #[inline]
     pub fn reserve(&mut self, len: usize) -> Result<&mut [u8], BufferFull> {
         let end = self.position.checked_add(len).ok_or(BufferFull)?;
@@ -116,7 +117,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// They do not fit.
+    /// Returns [`BufferFull`] if they do not fit.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), BufferFull> {
         self.reserve(bytes.len())?.copy_from_slice(bytes);
@@ -127,7 +128,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// They do not fit.
+    /// Returns [`BufferFull`] if they do not fit.
     pub fn zeros(&mut self, len: usize) -> Result<(), BufferFull> {
         self.reserve(len)?.fill(0);
         Ok(())
@@ -137,27 +138,27 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// It does not fit.
+    /// Returns [`BufferFull`] if it does not fit.
     #[inline]
     pub fn u8(&mut self, value: u8) -> Result<(), BufferFull> {
         self.array([value])
     }
 
-    /// Writes two bytes, most significant first.
+    /// Writes two bytes in network byte order.
     ///
     /// # Errors
     ///
-    /// They do not fit.
+    /// Returns [`BufferFull`] if they do not fit.
     #[inline]
     pub fn u16(&mut self, value: u16) -> Result<(), BufferFull> {
         self.array(value.to_be_bytes())
     }
 
-    /// Writes four bytes, most significant first.
+    /// Writes four bytes in network byte order.
     ///
     /// # Errors
     ///
-    /// They do not fit.
+    /// Returns [`BufferFull`] if they do not fit.
     #[inline]
     pub fn u32(&mut self, value: u32) -> Result<(), BufferFull> {
         self.array(value.to_be_bytes())
@@ -167,7 +168,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// It does not fit.
+    /// Returns [`BufferFull`] if it does not fit.
     #[inline]
     pub fn varint(&mut self, value: VarInt) -> Result<(), BufferFull> {
         let value = value.get();
@@ -183,7 +184,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     ///
-    /// They do not fit.
+    /// Returns [`BufferFull`] if they do not fit.
     #[inline]
     pub fn varint_prefixed(&mut self, bytes: &[u8]) -> Result<(), BufferFull> {
         let len = VarInt::try_from(bytes.len()).map_err(|_| BufferFull)?;
@@ -204,7 +205,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Replaces bytes written before.
+    /// Overwrites bytes that have already been written.
     pub(crate) fn overwrite(&mut self, position: usize, bytes: &[u8]) -> Result<(), BufferFull> {
         let end = position.checked_add(bytes.len()).ok_or(BufferFull)?;
         self.written_mut()

@@ -11,29 +11,29 @@ mod tests;
 
 pub use report::AckReport;
 
-/// Which packets the peer received (RFC 9000 §19.3), as it came off the wire.
+/// A received ACK frame (RFC 9000 §19.3).
 ///
-/// The ranges stay encoded; they have been checked, and [`Ack::ranges`] reads them as it goes. To send an acknowledgment,
-/// use [`AckReport`].
+/// The ranges are validated but stay encoded; [`Ack::ranges`] decodes them lazily. To send an acknowledgment, use
+/// [`AckReport`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'a> {
     largest: PacketNumber,
     delay: VarInt,
     range_count: VarInt,
     first_range: VarInt,
-    /// Pairs of gap and length, as many as the range count says, none of which goes below packet number 0.
+    /// `range_count` encoded pairs of Gap and ACK Range Length, none of which extends below packet number 0.
     ranges: &'a [u8],
     ecn: Option<EcnCounts>,
 }
 
-/// How many packets of one packet number space arrived with each ECN codepoint (RFC 9000 §19.3.2).
+/// The number of packets received in a packet number space with each ECN codepoint (RFC 9000 §19.3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EcnCounts {
-    /// Marked ECT(0).
+    /// Packets marked ECT(0).
     pub ect0: VarInt,
-    /// Marked ECT(1).
+    /// Packets marked ECT(1).
     pub ect1: VarInt,
-    /// Marked ECN-CE.
+    /// Packets marked ECN-CE.
     pub ce: VarInt,
 }
 
@@ -44,20 +44,20 @@ impl<'a> Ack<'a> {
         self.largest
     }
 
-    /// How long the peer held the acknowledgment of the largest packet back, in units of 2^`ack_delay_exponent`
-    /// microseconds. Without meaning in Initial and Handshake packets.
+    /// ACK Delay: how long the peer delayed the acknowledgment of the largest packet, in units of
+    /// 2^`ack_delay_exponent` microseconds. Meaningless in Initial and Handshake packets.
     #[must_use]
     pub const fn delay(&self) -> VarInt {
         self.delay
     }
 
-    /// The packet's ECN counts, if the frame has them.
+    /// The ECN counts, if this is an `ACK_ECN` frame.
     #[must_use]
     pub const fn ecn(&self) -> Option<EcnCounts> {
         self.ecn
     }
 
-    /// The ranges of packet numbers acknowledged, the largest first. They neither overlap nor touch.
+    /// The ranges of acknowledged packet numbers in descending order. They neither overlap nor touch.
     #[must_use]
     pub fn ranges(&self) -> AckRanges<'a> {
         let smallest = self.largest.get().saturating_sub(self.first_range.get());
@@ -105,7 +105,7 @@ impl<'a> Ack<'a> {
     }
 }
 
-/// `number` − `distance`, which may not be negative (RFC 9000 §19.3.1).
+/// `number` − `distance`, which must not be negative (RFC 9000 §19.3.1).
 fn below(number: u64, distance: u64) -> Result<u64, FrameFault> {
     number
         .checked_sub(distance)
@@ -141,7 +141,7 @@ impl EcnCounts {
 
 impl Encode for Ack<'_> {
     fn encoded_len(&self) -> usize {
-        // Of the ranges the bytes are kept; the rest is written anew, in its shortest form.
+        // The ranges keep their original encoding; the other fields are encoded in their shortest form.
         self.frame_type().encoded_len()
             + VarInt::from(self.largest).encoded_len()
             + self.delay.encoded_len()
@@ -164,12 +164,12 @@ impl Encode for Ack<'_> {
     }
 }
 
-/// The ranges of an [`Ack`], the largest packet numbers first.
+/// An iterator over the ranges of an [`Ack`] in descending order.
 #[derive(Clone, Debug)]
 pub struct AckRanges<'a> {
-    /// The largest number of the first range, until that has been handed out.
+    /// The largest number of the first range, until that range has been returned.
     first: Option<PacketNumber>,
-    /// The smallest number of the range handed out last, or of the first.
+    /// The smallest number of the range returned last, or of the first range.
     smallest: u64,
     encoded: Reader<'a>,
 }

@@ -3,23 +3,24 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
-/// Asks the peer to acknowledge more or less often (draft-ietf-quic-ack-frequency §4). Only for peers that sent
+/// Asks the peer to change how often it acknowledges (draft-ietf-quic-ack-frequency §4). Send only to peers that sent
 /// `min_ack_delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckFrequency {
-    /// Increases with each frame sent, so that older ones that come late are ignored.
+    /// Increases with each frame sent, so that the receiver can ignore reordered older frames.
     pub sequence: VarInt,
-    /// How many ack-eliciting packets may come without being acknowledged: one more is to be answered. 1 is the default
-    /// of RFC 9000, 0 asks for an answer to each.
+    /// The number of ack-eliciting packets the receiver may receive without sending an acknowledgment; the next one
+    /// triggers one. 1 is the default of RFC 9000, 0 acknowledges every packet immediately.
     pub ack_eliciting_threshold: VarInt,
-    /// How long an acknowledgment may be delayed, in microseconds. Below 2^14 milliseconds; also not below the peer's
-    /// `min_ack_delay`, which is the receiver's to check.
+    /// The maximum acknowledgment delay in microseconds, below 2^14 ms. That it is at least the receiver's own
+    /// `min_ack_delay` is for the receiver to check.
     pub max_ack_delay_us: VarInt,
-    /// How much reordering is to be answered at once. 1 is the default of RFC 9000, 0 means none.
+    /// The reordering, in packets, that triggers an immediate acknowledgment. 1 is the default of RFC 9000; 0 means
+    /// that reordering triggers none.
     pub reordering_threshold: VarInt,
 }
 
-/// `max_ack_delay` has to be less than 2^14 milliseconds (RFC 9000 §18.2).
+/// Exclusive upper bound of the delay: `max_ack_delay` must be less than 2^14 ms (RFC 9000 §18.2).
 const MAX_ACK_DELAY_US_END: u64 = (1 << 14) * 1000;
 
 impl AckFrequency {

@@ -8,29 +8,29 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// Why the connection is closed, and by whom.
+/// The error code of a `CONNECTION_CLOSE` frame, by the layer that signals it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseCause {
-    /// The transport closes it (type 0x1c).
+    /// Signaled by QUIC (type 0x1c).
     Transport {
-        /// Why.
+        /// The error code.
         error: TransportError,
-        /// The type of the frame that is to blame; 0, as PADDING, when none is known to be.
+        /// The type of the frame that triggered the error, or 0 (PADDING) if unknown.
         frame_type: FrameType,
     },
-    /// The application closes it (type 0x1d).
+    /// Signaled by the application (type 0x1d).
     Application {
-        /// Its own reason (§20.2).
+        /// The application error code (§20.2).
         error_code: VarInt,
     },
 }
 
-/// The sender closes the connection (RFC 9000 §19.19).
+/// A `CONNECTION_CLOSE` frame (RFC 9000 §19.19).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionClose<'a> {
-    /// Why.
+    /// The error code and its layer.
     pub cause: CloseCause,
-    /// More for people to read. It should be UTF-8, but may be anything.
+    /// The reason phrase. It should be UTF-8, but a peer may send any bytes.
     pub reason: &'a [u8],
 }
 
@@ -61,8 +61,8 @@ impl<'a> ConnectionClose<'a> {
         }
     }
 
-    /// The same frame with the reason cut, between characters, so that it takes no more than `space` bytes; `None` if it
-    /// does not even fit without a reason.
+    /// Truncates the reason phrase, at a character boundary, so that the frame takes at most `space` bytes. Returns
+    /// `None` if the frame does not fit even with an empty reason phrase.
     #[must_use]
     pub fn fit(self, space: usize) -> Option<Self> {
         let space = space.checked_sub(self.cause_len())?;
@@ -70,7 +70,7 @@ impl<'a> ConnectionClose<'a> {
         let Some(cut) = self.reason.get(..len_max) else {
             return Some(self);
         };
-        // A continuation byte right behind the cut means that the cut is inside a character.
+        // A UTF-8 continuation byte after the cut means that the cut is inside a character.
         let is_inside = |len: &usize| self.reason.get(*len).is_some_and(|byte| byte >> 6 == 0b10);
         let len = (len_max.saturating_sub(3)..=len_max)
             .rev()
@@ -82,7 +82,7 @@ impl<'a> ConnectionClose<'a> {
         })
     }
 
-    /// The frame up to the reason's length.
+    /// Length in bytes of the fields before Reason Phrase Length.
     fn cause_len(&self) -> usize {
         let cause_len = match self.cause {
             CloseCause::Transport { error, frame_type } => {

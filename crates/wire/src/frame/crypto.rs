@@ -6,19 +6,19 @@ use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 #[cfg(test)]
 mod tests;
 
-/// A piece of the TLS handshake of one packet number space (RFC 9000 §19.6).
+/// A CRYPTO frame: TLS handshake data at one encryption level (RFC 9000 §19.6).
 ///
-/// The end of the data, `offset` + length, is at most 2^62 − 1.
+/// The data ends at offset 2^62 − 1 or below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crypto<'a> {
-    /// Where in the handshake data of the space the data begins.
+    /// The offset of the data in the handshake data of the encryption level, in bytes.
     pub offset: VarInt,
     /// The data.
     pub data: &'a [u8],
 }
 
 impl<'a> Crypto<'a> {
-    /// The most data that a frame of `space` bytes can hold; `None` if none fits.
+    /// The maximum length of data in a frame of `space` bytes, or `None` if no data fits.
     #[must_use]
     pub fn data_len_max(offset: VarInt, space: usize) -> Option<usize> {
         let fields_len = FrameType::CRYPTO.encoded_len() + offset.encoded_len();
@@ -48,7 +48,7 @@ impl Encode for Crypto<'_> {
     fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
         debug_assert!(
             self.offset.checked_add(self.data.len() as u64).is_some(),
-            "no handshake is longer than 2^62 - 1 bytes"
+            "handshake data must end at offset 2^62 - 1 or below"
         );
         writer.atomically(|writer| {
             FrameType::CRYPTO.encode(writer)?;

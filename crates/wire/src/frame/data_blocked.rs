@@ -3,10 +3,10 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
-/// The sender has more to send than `MAX_DATA` allows (RFC 9000 §19.12).
+/// The sender has data to send, but is blocked by connection-level flow control (RFC 9000 §19.12).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataBlocked {
-    /// The limit it came up against, in bytes.
+    /// The connection-level limit at which blocking occurred, in bytes.
     pub limit: VarInt,
 }
 

@@ -3,8 +3,8 @@
 use super::{FrameFault, FrameType, LengthField};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
-/// Application data that is not sent again (RFC 9221 §4). Only for peers whose `max_datagram_frame_size` is not below
-/// the frame's size.
+/// A DATAGRAM frame: application data that is not retransmitted (RFC 9221 §4). Send only to peers whose
+/// `max_datagram_frame_size` is at least the frame's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
     /// The data.
@@ -12,18 +12,19 @@ pub struct Datagram<'a> {
 }
 
 impl<'a> Datagram<'a> {
-    /// The most data that a frame of `space` bytes can hold; `None` if not even its type and length fit.
+    /// The maximum length of data in a frame of `space` bytes, or `None` if not even the type and length fit.
     #[must_use]
     pub fn data_len_max(space: usize, length: LengthField) -> Option<usize> {
         let fields_len = Self::frame_type(length).encoded_len();
         length.data_len_max(space.checked_sub(fields_len)?)
     }
 
-    /// Writes everything but the data, and hands out the place of the data to be filled. All or nothing.
+    /// Writes the type and length, and returns the slice of the packet to which the caller must copy the data. Writes
+    /// nothing if the frame does not fit.
     ///
     /// # Errors
     ///
-    /// Type, length and data do not fit.
+    /// Returns [`BufferFull`] if type, length and data do not fit.
     pub fn begin<'w>(
         writer: &'w mut Writer<'_>,
         data_len: usize,

@@ -1,4 +1,4 @@
-//! Frames that are nothing but their type and variable-length integers: most of them.
+//! Encoding of frames that consist only of a type and variable-length integers.
 
 use super::FrameType;
 use crate::{BufferFull, VarInt, Writer};

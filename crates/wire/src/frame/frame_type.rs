@@ -1,4 +1,4 @@
-//! What is known of a frame by its type alone (RFC 9000 §12.4, Table 3).
+//! Frame types and their properties (RFC 9000 §12.4, Table 3).
 
 use core::fmt;
 
@@ -10,16 +10,16 @@ mod tests;
 
 /// The type of a frame (RFC 9000 §12.4).
 ///
-/// Any value may be carried, in a `CONNECTION_CLOSE` frame for one; questions are answered for the types this crate
-/// decodes, and with no for others.
+/// Every value can be represented, since a `CONNECTION_CLOSE` frame may carry any type. For types that this crate does
+/// not decode, all `is_*` methods return `false`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameType(VarInt);
 
-/// One row of the table.
+/// A row of [`TABLE`].
 #[derive(Clone, Copy)]
 struct Row {
     name: &'static str,
-    /// One bit for each packet type, see [`packet_bit`].
+    /// The packet types that permit the frame, one bit each: see [`packet_bit`].
     packets: u8,
     ack_eliciting: bool,
     counts_in_flight: bool,
@@ -28,8 +28,9 @@ struct Row {
     server_only: bool,
 }
 
-/// RFC 9000 Table 3, as it is printed there: packet types as `IH01`, and marks `N` (not ack-eliciting), `C` (does not
-/// count in flight), `P` (probing), `F` (flow controlled). `S` is ours: only a server may send it (§19.7, §19.20).
+/// RFC 9000 Table 3 in its own notation: packet types as `IH01`, and the specifications `N` (not ack-eliciting), `C`
+/// (does not count in flight), `P` (probing), `F` (flow controlled). `S` is an addition: only a server may send the
+/// frame (§19.7, §19.20).
 static TABLE: [Row; 0x20] = [
     row("PADDING", "IH01", "NP"),
     row("PING", "IH01", ""),
@@ -59,15 +60,16 @@ static TABLE: [Row; 0x20] = [
     row("RETIRE_CONNECTION_ID", "__01", ""),
     row("PATH_CHALLENGE", "__01", "P"),
     row("PATH_RESPONSE", "___1", "P"),
-    // The letters ih of the RFC: of the two, only the transport's close may be in Initial and Handshake packets (§12.5).
+    // `ih` in the RFC: Initial and Handshake packets permit only the close of type 0x1c (§12.5).
     row("CONNECTION_CLOSE", "IH01", "N"),
     row("APPLICATION_CLOSE", "__01", "N"),
     row("HANDSHAKE_DONE", "___1", "S"),
-    // draft-ietf-quic-ack-frequency §3: min_ack_delay is not remembered, hence nothing in 0-RTT.
+    // draft-ietf-quic-ack-frequency §3: min_ack_delay is not remembered for 0-RTT, so 0-RTT packets do not permit the
+    // frame.
     row("IMMEDIATE_ACK", "___1", ""),
 ];
 
-/// RFC 9221 §4 and §5: the default row, in 0-RTT and 1-RTT packets.
+/// RFC 9221 §4, §5: permitted in 0-RTT and 1-RTT packets.
 static DATAGRAM: Row = row("DATAGRAM", "__01", "");
 /// draft-ietf-quic-ack-frequency §3 and §4.
 static ACK_FREQUENCY: Row = row("ACK_FREQUENCY", "___1", "");
@@ -118,7 +120,7 @@ const fn packet_bit(packet_type: PacketType) -> u8 {
 }
 
 impl FrameType {
-    /// RFC 9000 §19.1. Also what a `CONNECTION_CLOSE` frame says when no frame is to blame (§19.19).
+    /// RFC 9000 §19.1. In a `CONNECTION_CLOSE` frame, 0 also stands for an unknown frame type (§19.19).
     pub const PADDING: Self = Self::of(0x00);
     /// RFC 9000 §19.2.
     pub const PING: Self = Self::of(0x01);
@@ -134,7 +136,7 @@ impl FrameType {
     pub const CRYPTO: Self = Self::of(0x06);
     /// RFC 9000 §19.7.
     pub const NEW_TOKEN: Self = Self::of(0x07);
-    /// RFC 9000 §19.8: the first of eight, with none of the bits OFF, LEN and FIN.
+    /// RFC 9000 §19.8: the first of eight types, with the OFF, LEN and FIN bits clear.
     pub const STREAM: Self = Self::of(0x08);
     /// RFC 9000 §19.9.
     pub const MAX_DATA: Self = Self::of(0x10);
@@ -160,9 +162,9 @@ impl FrameType {
     pub const PATH_CHALLENGE: Self = Self::of(0x1a);
     /// RFC 9000 §19.18.
     pub const PATH_RESPONSE: Self = Self::of(0x1b);
-    /// RFC 9000 §19.19, by the transport.
+    /// RFC 9000 §19.19, signaled by QUIC.
     pub const CONNECTION_CLOSE: Self = Self::of(0x1c);
-    /// RFC 9000 §19.19, by the application.
+    /// RFC 9000 §19.19, signaled by the application.
     pub const APPLICATION_CLOSE: Self = Self::of(0x1d);
     /// RFC 9000 §19.20.
     pub const HANDSHAKE_DONE: Self = Self::of(0x1e);
@@ -179,65 +181,68 @@ impl FrameType {
         Self(VarInt::from_u32(code))
     }
 
-    /// The type as a number.
+    /// The type as an integer.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
-    /// The name the RFC gives it, if this crate decodes it.
+    /// The RFC's name, if this crate decodes the frame.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         self.row().map(|row| row.name)
     }
 
-    /// Whether this crate decodes it. An extension's frame may be sent only to a peer that asked for it by transport
-    /// parameter; that is the caller's to check.
+    /// Whether this crate decodes the frame. Extension frames may be sent only to a peer that negotiated them by
+    /// transport parameter, which the caller must check.
     #[must_use]
     pub fn is_known(self) -> bool {
         self.row().is_some()
     }
 
-    /// Whether packets of this type may carry it (RFC 9000 §12.4, Table 3, and §12.5).
+    /// Whether packets of this type may contain the frame (RFC 9000 §12.4, Table 3, and §12.5).
     #[must_use]
     pub fn is_permitted_in(self, packet_type: PacketType) -> bool {
         self.row()
             .is_some_and(|row| row.packets & packet_bit(packet_type) != 0)
     }
 
-    /// Whether this end may send it: `NEW_TOKEN` and `HANDSHAKE_DONE` are the server's (RFC 9000 §19.7, §19.20).
+    /// Whether `sender` may send the frame: only a server may send `NEW_TOKEN` and `HANDSHAKE_DONE` (RFC 9000 §19.7,
+    /// §19.20).
     #[must_use]
     pub fn is_permitted_from(self, sender: Side) -> bool {
         self.row()
             .is_some_and(|row| sender == Side::Server || !row.server_only)
     }
 
-    /// Whether the peer has to acknowledge a packet that holds one (RFC 9000 §13.2, mark N of Table 3).
+    /// Whether a packet that contains the frame is ack-eliciting (RFC 9000 §13.2, `N` in Table 3).
     #[must_use]
     pub fn is_ack_eliciting(self) -> bool {
         self.row().is_some_and(|row| row.ack_eliciting)
     }
 
-    /// Whether a packet that holds one counts as in flight for congestion control (RFC 9000 Table 3, mark C). By the
-    /// table a `CONNECTION_CLOSE` does; by RFC 9002 §2 it does not. It makes no difference to a connection that ends.
+    /// Whether a packet that contains the frame counts toward bytes in flight (RFC 9000 Table 3, `C`).
+    /// `CONNECTION_CLOSE` counts according to the table, but not according to RFC 9002 §2; a closing connection is not
+    /// affected by the difference.
     #[must_use]
     pub fn counts_in_flight(self) -> bool {
         self.row().is_some_and(|row| row.counts_in_flight)
     }
 
-    /// Whether a packet of such frames alone probes a path without moving to it (RFC 9000 §9.1, mark P of Table 3).
+    /// Whether the frame is a probing frame: a packet that contains only such frames does not migrate the connection
+    /// (RFC 9000 §9.1, `P` in Table 3).
     #[must_use]
     pub fn is_probing(self) -> bool {
         self.row().is_some_and(|row| row.probing)
     }
 
-    /// Whether its data counts against flow control (RFC 9000 §4, mark F of Table 3).
+    /// Whether the frame's data counts toward flow control (RFC 9000 §4, `F` in Table 3).
     #[must_use]
     pub fn is_flow_controlled(self) -> bool {
         self.row().is_some_and(|row| row.flow_controlled)
     }
 
-    /// Whether a packet of this type from this end may hold it: all questions of that kind in one look at the table.
+    /// Checks that a packet of this type from `sender` may contain the frame, in a single table lookup.
     pub(super) fn check(self, packet_type: PacketType, sender: Side) -> Result<(), FrameFault> {
         let row = self.row().ok_or(FrameFault::UnknownType)?;
         if row.packets & packet_bit(packet_type) == 0 {
@@ -249,7 +254,7 @@ impl FrameType {
         }
     }
 
-    /// How many bytes it takes: the shortest encoding, always (RFC 9000 §12.4).
+    /// The encoded length in bytes; frame types use the shortest encoding (RFC 9000 §12.4).
     #[must_use]
     pub const fn encoded_len(self) -> usize {
         self.0.encoded_len()

@@ -1,4 +1,4 @@
-//! The frames of a packet (RFC 9000 §12.4).
+//! Iteration over the frames of a packet (RFC 9000 §12.4).
 
 use super::{Frame, FrameError, FrameFault, decode_type};
 use crate::{Reader, Side, packet::PacketType};
@@ -6,8 +6,8 @@ use crate::{Reader, Side, packet::PacketType};
 #[cfg(test)]
 mod tests;
 
-/// The frames of a packet's payload, one after the other. Ends after the first error: what follows a malformed frame
-/// cannot be told.
+/// An iterator over the frames of a packet's payload. It ends after the first error, because the end of a malformed
+/// frame is unknown.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     reader: Reader<'a>,
@@ -16,11 +16,12 @@ pub struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// The frames of a packet of this type, sent by this end. Those that may not be in it are errors.
+    /// Iterates over the frames in the payload of a packet of this type sent by `sender`. Frames that are not permitted
+    /// there yield an error.
     ///
     /// # Errors
     ///
-    /// The payload is empty, which is a `PROTOCOL_VIOLATION` (RFC 9000 §12.4).
+    /// Returns [`FrameFault::NoFrames`] if the payload is empty, which is a `PROTOCOL_VIOLATION` (RFC 9000 §12.4).
     pub const fn new(
         payload: &'a [u8],
         packet_type: PacketType,
@@ -40,7 +41,7 @@ impl<'a> Frames<'a> {
         })
     }
 
-    /// How far into the payload the frames read so far go.
+    /// The offset of the next frame in the payload, in bytes.
     #[must_use]
     pub const fn position(&self) -> usize {
         self.reader.position()

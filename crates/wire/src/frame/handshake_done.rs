@@ -3,7 +3,7 @@
 use super::{FrameType, fields};
 use crate::{BufferFull, Encode, Writer};
 
-/// The server confirms the handshake to the client (RFC 9000 §19.20).
+/// Confirms the handshake; sent only by servers (RFC 9000 §19.20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeDone;
 

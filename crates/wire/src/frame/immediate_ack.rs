@@ -3,7 +3,8 @@
 use super::{FrameType, fields};
 use crate::{BufferFull, Encode, Writer};
 
-/// Asks for an acknowledgment at once (draft-ietf-quic-ack-frequency §5). Only for peers that sent `min_ack_delay`.
+/// Asks the peer for an immediate acknowledgment (draft-ietf-quic-ack-frequency §5). Send only to peers that sent
+/// `min_ack_delay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImmediateAck;
 

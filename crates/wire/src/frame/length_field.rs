@@ -1,19 +1,20 @@
-//! The optional length of a frame's data (RFC 9000 §19.8, RFC 9221 §4).
+//! The optional Length field of STREAM and DATAGRAM frames (RFC 9000 §19.8, RFC 9221 §4).
 
 #[cfg(test)]
 mod tests;
 
-/// Whether a STREAM or DATAGRAM frame says how long its data is.
+/// Whether a STREAM or DATAGRAM frame has a Length field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LengthField {
-    /// It does, and other frames may follow.
+    /// The frame has a Length field, and other frames may follow it.
     Present,
-    /// It does not: the data runs to the end of the packet. Saves one to eight bytes in the last frame.
+    /// The frame has no Length field, and its data extends to the end of the packet. Saves one to eight bytes in the
+    /// last frame.
     Absent,
 }
 
 impl LengthField {
-    /// The most data that fits into `space` bytes, the length field included.
+    /// The maximum length of data that fits into `space` bytes together with the Length field.
     pub(super) fn data_len_max(self, space: usize) -> Option<usize> {
         const ENCODINGS: [(usize, u64); 4] = [
             (1, (1 << 6) - 1),
@@ -33,7 +34,7 @@ impl LengthField {
         }
     }
 
-    /// How many bytes the field takes for so much data.
+    /// The length in bytes of the Length field for `data_len` bytes of data.
     pub(super) const fn encoded_len(self, data_len: usize) -> usize {
         match self {
             Self::Present => crate::varint::encoded_len_usize(data_len),

@@ -3,10 +3,10 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
-/// How much may be sent on all streams together (RFC 9000 §19.9).
+/// Sets the connection-level flow control limit (RFC 9000 §19.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxData {
-    /// In bytes, since the connection began.
+    /// The maximum number of bytes on all streams over the lifetime of the connection.
     pub maximum: VarInt,
 }
 

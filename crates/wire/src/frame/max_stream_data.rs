@@ -3,12 +3,12 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
-/// How much may be sent on a stream (RFC 9000 §19.10).
+/// Sets the flow control limit of a stream (RFC 9000 §19.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxStreamData {
-    /// The stream.
+    /// The affected stream.
     pub stream_id: StreamId,
-    /// In bytes, since the stream began.
+    /// The maximum number of bytes on the stream over its lifetime.
     pub maximum: VarInt,
 }
 

@@ -3,12 +3,12 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Direction, Encode, Reader, StreamCount, Writer};
 
-/// How many streams of a kind the receiver of the frame may open (RFC 9000 §19.11).
+/// Sets the number of streams of one type that the receiver of the frame may open (RFC 9000 §19.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaxStreams {
-    /// Which kind of streams.
+    /// The type of streams.
     pub direction: Direction,
-    /// How many, since the connection began.
+    /// The cumulative number of streams over the lifetime of the connection.
     pub maximum: StreamCount,
 }
 

@@ -1,11 +1,11 @@
-//! Frames (RFC 9000 §12.4, §19; RFC 9221; draft-ietf-quic-ack-frequency): one file a frame.
+//! Frames (RFC 9000 §12.4, §19; RFC 9221; draft-ietf-quic-ack-frequency), one file per frame.
 //!
-//! [`Frames`] goes through the payload of a packet, [`Frame::decode`] reads a single frame; both borrow from the payload
-//! and allocate nothing. What they return keeps every rule that can be checked by looking at the frame alone. Whether a
-//! stream exists, or an extension was agreed on, is the transport's to know.
+//! [`Frames`] iterates over the payload of a packet, and [`Frame::decode`] decodes a single frame. Both borrow from the
+//! payload and do not allocate. Decoded frames satisfy every rule that can be checked on the frame alone. Whether a
+//! stream exists or an extension was negotiated is checked by the transport.
 //!
-//! To send, build the frame's own type and [`Encode`] it, or write large data in place: see
-//! [`StreamHeader`], [`Datagram::begin`] and [`AckReport`].
+//! To send, create the frame's type and [`Encode`] it. Bulk data can be written in place: see [`StreamHeader`],
+//! [`Datagram::begin`] and [`AckReport`].
 
 mod ack;
 mod ack_frequency;
@@ -68,7 +68,7 @@ pub use crate::error::{FrameError, FrameFault};
 
 use crate::{BufferFull, Direction, Encode, Reader, Writer};
 
-/// Any frame.
+/// A frame of any type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -101,11 +101,11 @@ pub enum Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads one frame. A run of PADDING counts as one.
+    /// Decodes one frame. Consecutive PADDING frames are decoded as one.
     ///
     /// # Errors
     ///
-    /// The frame is malformed. The reader is then somewhere inside it.
+    /// Returns a [`FrameError`] if the frame is malformed. The position of the reader is then unspecified.
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, FrameError> {
         let start = reader.position();
         let frame_type = decode_type(reader).map_err(|fault| FrameError {
@@ -120,7 +120,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Reads a frame whose type has been read.
+    /// Decodes the fields of a frame after its type.
     #[inline]
     fn decode_fields(reader: &mut Reader<'a>, frame_type: FrameType) -> Result<Self, FrameFault> {
         use Direction::{Bidirectional, Unidirectional};
@@ -155,7 +155,8 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// The frame's type. Of the types of a STREAM or DATAGRAM frame, which differ in what fields are there, the first.
+    /// The frame's type. For STREAM and DATAGRAM frames, whose types also encode which fields are present, the first of
+    /// their types.
     #[must_use]
     pub const fn frame_type(&self) -> FrameType {
         match self {
@@ -185,19 +186,19 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// [`FrameType::is_ack_eliciting`].
+    /// See [`FrameType::is_ack_eliciting`].
     #[must_use]
     pub fn is_ack_eliciting(&self) -> bool {
         self.frame_type().is_ack_eliciting()
     }
 
-    /// [`FrameType::counts_in_flight`].
+    /// See [`FrameType::counts_in_flight`].
     #[must_use]
     pub fn counts_in_flight(&self) -> bool {
         self.frame_type().counts_in_flight()
     }
 
-    /// [`FrameType::is_probing`].
+    /// See [`FrameType::is_probing`].
     #[must_use]
     pub fn is_probing(&self) -> bool {
         self.frame_type().is_probing()
@@ -242,7 +243,7 @@ impl Encode for Frame<'_> {
     }
 }
 
-/// Reads a type: a variable-length integer, but in its shortest encoding (RFC 9000 §12.4).
+/// Decodes a frame type, which must use the shortest encoding (RFC 9000 §12.4).
 #[inline]
 fn decode_type(reader: &mut Reader<'_>) -> Result<FrameType, FrameFault> {
     let start = reader.position();

@@ -3,9 +3,9 @@
 use super::{FrameFault, FrameType};
 use crate::{BufferFull, ConnectionId, Encode, Reader, StatelessResetToken, VarInt, Writer};
 
-/// One more connection ID for the peer to use (RFC 9000 §19.15).
+/// Issues an additional connection ID to the peer (RFC 9000 §19.15).
 ///
-/// The connection ID has 1 to 20 bytes, and `retire_prior_to` is at most `sequence`.
+/// The connection ID is 1 to 20 bytes long, and `retire_prior_to` is at most `sequence`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewConnectionId {
     sequence: VarInt,
@@ -15,7 +15,7 @@ pub struct NewConnectionId {
 }
 
 impl NewConnectionId {
-    /// A frame, unless the connection ID is empty or `retire_prior_to` above `sequence`.
+    /// Creates a frame, or returns `None` if the connection ID is empty or `retire_prior_to` exceeds `sequence`.
     #[must_use]
     pub fn new(
         sequence: VarInt,
@@ -31,13 +31,13 @@ impl NewConnectionId {
         })
     }
 
-    /// The sequence number its issuer gave it (§5.1.1).
+    /// The sequence number assigned to the connection ID by its issuer (§5.1.1).
     #[must_use]
     pub const fn sequence(&self) -> VarInt {
         self.sequence
     }
 
-    /// All connection IDs with a lower sequence number are to be retired (§5.1.2).
+    /// The receiver must retire all connection IDs with a sequence number below this one (§5.1.2).
     #[must_use]
     pub const fn retire_prior_to(&self) -> VarInt {
         self.retire_prior_to
@@ -49,7 +49,7 @@ impl NewConnectionId {
         self.connection_id
     }
 
-    /// The token by which a stateless reset for this connection ID is known (§10.3).
+    /// The stateless reset token associated with the connection ID (§10.3).
     #[must_use]
     pub const fn reset_token(&self) -> StatelessResetToken {
         self.reset_token

@@ -3,14 +3,15 @@
 use super::{FrameFault, FrameType};
 use crate::{BufferFull, Encode, Reader, Writer, varint::encoded_len_usize};
 
-/// A token for the client's next connection to this server (RFC 9000 §19.7, §8.1.3). Never empty.
+/// Provides a client with a token for a future connection to this server (RFC 9000 §19.7, §8.1.3). The token is never
+/// empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewToken<'a> {
     token: &'a [u8],
 }
 
 impl<'a> NewToken<'a> {
-    /// A frame with this token, unless it is empty.
+    /// Creates a frame, or returns `None` if the token is empty.
     #[must_use]
     pub const fn new(token: &'a [u8]) -> Option<Self> {
         if token.is_empty() {

@@ -7,19 +7,18 @@ use crate::{BufferFull, Encode, Reader, Writer};
 #[cfg(test)]
 mod tests;
 
-/// A run of PADDING frames (RFC 9000 §19.1). Each is a single zero byte; taken one by one they would be slow and of no
-/// use.
+/// Consecutive PADDING frames (RFC 9000 §19.1). Each is a single zero byte; decoding them one by one would be slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Padding {
-    /// How many frames, and as many bytes.
+    /// The number of frames, which is also their length in bytes.
     pub len: NonZeroUsize,
 }
 
 impl Padding {
-    /// The first frame of the run has been read; takes the others.
+    /// Decodes the remaining frames after the first.
     pub(super) fn decode(reader: &mut Reader<'_>) -> Self {
         let len = leading_zeros(reader.rest());
-        // As many are left, since they were just counted.
+        // Cannot fail: `len` bytes have just been counted in the rest.
         let len = reader.bytes(len).map_or(0, <[u8]>::len);
         Self {
             len: NonZeroUsize::MIN.saturating_add(len),
@@ -27,7 +26,7 @@ impl Padding {
     }
 }
 
-/// How many zero bytes come first. Eight at a time: a client's first datagram is mostly these.
+/// The number of leading zero bytes. Compares eight at a time, because most of a client's first datagram is PADDING.
 fn leading_zeros(bytes: &[u8]) -> usize {
     let words = bytes
         .chunks_exact(8)

@@ -3,10 +3,10 @@
 use super::{FrameFault, FrameType};
 use crate::{BufferFull, Encode, Reader, Writer};
 
-/// Asks whether the peer can be reached on a path (RFC 9000 §19.17, §8.2.1).
+/// Checks that the peer is reachable on a path (RFC 9000 §19.17, §8.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathChallenge {
-    /// Bytes nobody can guess, different in each frame.
+    /// Unpredictable bytes, different in each frame.
     pub data: [u8; 8],
 }
 

@@ -3,10 +3,10 @@
 use super::{FrameFault, FrameType};
 use crate::{BufferFull, Encode, Reader, Writer};
 
-/// Answers a `PATH_CHALLENGE` (RFC 9000 §19.18, §8.2.2).
+/// Responds to a `PATH_CHALLENGE` (RFC 9000 §19.18, §8.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathResponse {
-    /// The bytes of the challenge.
+    /// The data of the `PATH_CHALLENGE`.
     pub data: [u8; 8],
 }
 

@@ -3,7 +3,7 @@
 use super::{FrameType, fields};
 use crate::{BufferFull, Encode, Writer};
 
-/// Asks for an acknowledgment, and for nothing else (RFC 9000 §19.2).
+/// Elicits an acknowledgment and carries no data (RFC 9000 §19.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ping;
 

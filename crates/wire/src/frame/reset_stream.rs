@@ -3,14 +3,14 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
-/// The sender gives up its part of a stream (RFC 9000 §19.4).
+/// Abruptly terminates the sending part of a stream (RFC 9000 §19.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResetStream {
-    /// The stream.
+    /// The stream being terminated.
     pub stream_id: StreamId,
-    /// The application's reason (§20.2).
+    /// The application error code (§20.2).
     pub error_code: VarInt,
-    /// How many bytes the sender sent on it, in the unit of stream offsets (§4.5).
+    /// The final size of the stream in bytes (§4.5).
     pub final_size: VarInt,
 }
 

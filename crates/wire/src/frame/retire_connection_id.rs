@@ -3,10 +3,10 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
-/// One of the receiver's connection IDs will not be used any more (RFC 9000 §19.16).
+/// The sender no longer uses one of the connection IDs issued by the receiver (RFC 9000 §19.16).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetireConnectionId {
-    /// Its sequence number (§5.1.1).
+    /// The sequence number of the retired connection ID (§5.1.1).
     pub sequence: VarInt,
 }
 

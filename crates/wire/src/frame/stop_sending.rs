@@ -3,12 +3,12 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
-/// The receiver wants no more of a stream (RFC 9000 §19.5).
+/// Asks the peer to stop sending on a stream (RFC 9000 §19.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StopSending {
-    /// The stream.
+    /// The stream that is no longer read.
     pub stream_id: StreamId,
-    /// The application's reason (§20.2).
+    /// The application error code (§20.2).
     pub error_code: VarInt,
 }
 

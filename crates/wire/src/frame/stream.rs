@@ -6,29 +6,29 @@ use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 #[cfg(test)]
 mod tests;
 
-/// The OFF bit of the type: the frame has an offset.
+/// The OFF bit of the type: the frame has an Offset field.
 const OFF: u64 = 0x04;
-/// The LEN bit of the type: the frame has a length.
+/// The LEN bit of the type: the frame has a Length field.
 const LEN: u64 = 0x02;
 /// The FIN bit of the type: the stream ends with this frame.
 const FIN: u64 = 0x01;
 
-/// A piece of a stream (RFC 9000 §19.8).
+/// A STREAM frame with its data (RFC 9000 §19.8).
 ///
-/// The end of the data, `offset` + length, is at most 2^62 − 1. [`Encode`] writes a length field; to write none, or the
-/// data in place, use [`StreamHeader`].
+/// The data ends at offset 2^62 − 1 or below. [`Encode`] writes a Length field; to omit it, or to write the data in
+/// place, use [`StreamHeader`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream<'a> {
-    /// Which stream, where in it, and whether it ends here.
+    /// The stream, the offset and the FIN bit.
     pub header: StreamHeader,
     /// The data.
     pub data: &'a [u8],
 }
 
-/// A STREAM frame without its data.
+/// The header of a STREAM frame.
 ///
-/// To send from a source that can be read again, ask how much data fits, write the header, and read the data right into
-/// the packet:
+/// To send data without an extra copy, determine how much fits, write the header, and copy the data directly into the
+/// packet:
 ///
 /// ```
 /// use lastbyte_wire::{StreamId, VarInt, Writer, frame::{LengthField, StreamHeader}};
@@ -38,7 +38,7 @@ pub struct Stream<'a> {
 /// let mut writer = Writer::new(&mut packet);
 ///
 /// let mut header = StreamHeader { id: StreamId::from(VarInt::from_u32(4)), offset: VarInt::ZERO, fin: false };
-/// let fits = header.data_len_max(writer.remaining(), LengthField::Absent).expect("room for a header");
+/// let fits = header.data_len_max(writer.remaining(), LengthField::Absent).expect("the header fits");
 /// let len = fits.min(source.len());
 /// header.fin = len == source.len();
 /// header.begin(&mut writer, len, LengthField::Absent)?.copy_from_slice(&source[..len]);
@@ -47,17 +47,17 @@ pub struct Stream<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHeader {
-    /// Which stream.
+    /// The stream.
     pub id: StreamId,
-    /// Where in the stream the data begins.
+    /// The offset of the data in the stream, in bytes.
     pub offset: VarInt,
-    /// Whether the stream ends with this data.
+    /// The FIN bit: whether the stream ends with this frame.
     pub fin: bool,
 }
 
 impl StreamHeader {
-    /// The most data that a frame of `space` bytes can hold; `None` if not even the header fits. A frame of no data is of
-    /// use with `fin` alone.
+    /// The maximum length of data in a frame of `space` bytes, or `None` if not even the header fits. A frame without
+    /// data is useful only with `fin`.
     #[must_use]
     pub fn data_len_max(&self, space: usize, length: LengthField) -> Option<usize> {
         let room = length.data_len_max(space.checked_sub(self.fields_len())?)?;
@@ -65,17 +65,18 @@ impl StreamHeader {
         Some(usize::try_from(stream_room).map_or(room, |stream_room| room.min(stream_room)))
     }
 
-    /// How many bytes a frame with so much data takes, the data included.
+    /// The length in bytes of a frame with `data_len` bytes of data.
     #[must_use]
     pub fn encoded_len(&self, data_len: usize, length: LengthField) -> usize {
         self.fields_len() + length.encoded_len(data_len) + data_len
     }
 
-    /// Writes everything but the data, and hands out the place of the data to be filled. All or nothing.
+    /// Writes the header, and returns the slice of the packet to which the caller must copy the data. Writes nothing if
+    /// the frame does not fit.
     ///
     /// # Errors
     ///
-    /// Header and data do not fit.
+    /// Returns [`BufferFull`] if header and data do not fit.
     #[inline]
     pub fn begin<'w>(
         &self,
@@ -85,7 +86,7 @@ impl StreamHeader {
     ) -> Result<&'w mut [u8], BufferFull> {
         debug_assert!(
             self.offset.checked_add(data_len as u64).is_some(),
-            "no stream is longer than 2^62 - 1 bytes"
+            "stream data must end at offset 2^62 - 1 or below"
         );
         writer.atomically(|writer| {
             writer.u8(self.type_byte(length))?;
@@ -104,7 +105,7 @@ impl StreamHeader {
         writer.reserve(data_len)
     }
 
-    /// Type, stream and offset.
+    /// Length in bytes of the Type, Stream ID and Offset fields.
     fn fields_len(&self) -> usize {
         let offset_len = match self.offset {
             VarInt::ZERO => 0,
@@ -113,7 +114,7 @@ impl StreamHeader {
         1 + VarInt::from(self.id).encoded_len() + offset_len
     }
 
-    /// The eight types are 0x08 to 0x0f.
+    /// The frame type with its flag bits, 0x08 to 0x0f.
     fn type_byte(&self, length: LengthField) -> u8 {
         let mut byte = FrameType::STREAM.get();
         if self.offset != VarInt::ZERO {

@@ -3,12 +3,12 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
-/// The sender has more to send on a stream than `MAX_STREAM_DATA` allows (RFC 9000 §19.13).
+/// The sender has data to send, but is blocked by stream-level flow control (RFC 9000 §19.13).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamDataBlocked {
-    /// The stream.
+    /// The blocked stream.
     pub stream_id: StreamId,
-    /// The limit it came up against, in bytes.
+    /// The stream-level limit at which blocking occurred, in bytes.
     pub limit: VarInt,
 }
 

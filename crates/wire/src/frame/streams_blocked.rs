@@ -3,12 +3,12 @@
 use super::{FrameFault, FrameType, fields};
 use crate::{BufferFull, Direction, Encode, Reader, StreamCount, Writer};
 
-/// The sender would open more streams of a kind than `MAX_STREAMS` allows (RFC 9000 §19.14).
+/// The sender wishes to open a stream, but has reached the limit set by `MAX_STREAMS` (RFC 9000 §19.14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamsBlocked {
-    /// Which kind of streams.
+    /// The type of streams.
     pub direction: Direction,
-    /// The limit it came up against.
+    /// The stream limit at which blocking occurred.
     pub limit: StreamCount,
 }
 

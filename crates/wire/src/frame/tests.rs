@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::{ConnectionId, StatelessResetToken, StreamCount, TransportError, VarInt};
 
-/// How many kinds of frame [`build`] can build: all but ACK, which has tests of its own.
+/// The number of frame types that [`build`] can build: all but ACK, which has its own tests.
 const KINDS: usize = 23;
 
-/// What a frame is built of.
+/// Random field values for a frame.
 #[derive(Clone, Debug)]
 struct Parts {
     kind: usize,
@@ -24,7 +24,7 @@ impl Parts {
             .map(|value| VarInt::new(value).expect("in range"))
     }
 
-    /// One that leaves room for the data.
+    /// An offset that leaves space for the data.
     fn offset(&self) -> VarInt {
         VarInt::saturating(self.integers[1].min(VarInt::MAX.get() - 1000))
     }
@@ -98,7 +98,7 @@ fn build_further(kind: usize, parts: &Parts) -> Frame<'_> {
     };
     let data = parts.bytes.as_slice();
     let [challenge, _] = parts.array.as_chunks().0 else {
-        unreachable!("sixteen bytes are twice eight")
+        unreachable!("16 bytes split into two halves of 8")
     };
     match kind {
         9 => Frame::MaxStreams(MaxStreams {
@@ -179,7 +179,7 @@ proptest! {
         let bytes = encode(&frame);
         for cut in 0..bytes.len() {
             match (frame, decode(&bytes[..cut])) {
-                // Fewer PADDING frames are fewer PADDING frames.
+                // A truncated run of PADDING frames is a shorter run.
                 (Frame::Padding(_), Ok(Frame::Padding(run))) => prop_assert_eq!(run.len.get(), cut),
                 (_, result) => {
                     let error = result.expect_err("is cut short");
@@ -205,7 +205,7 @@ proptest! {
     fn any_bytes_decode_or_fail(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut reader = Reader::new(&bytes);
         match Frame::decode(&mut reader) {
-            // What decodes can be sent, and says the same again.
+            // A decoded frame can be encoded, and decodes to the same value.
             Ok(frame) => {
                 let again = encode(&frame);
                 prop_assert_eq!(decode(&again), Ok(frame));
@@ -214,7 +214,7 @@ proptest! {
         }
     }
 
-    /// Known types in front, so that the fields are reached.
+    /// Starts with a known type, so that decoding reaches the fields.
     #[test]
     fn any_fields_decode_or_fail(
         frame_type in 0_u8..0x34,
@@ -249,7 +249,7 @@ fn rfc9000_12_4_frame_type_must_be_shortest_varint() {
         assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
     }
     assert!(decode(&[0x40, 0xaf, 0, 0, 0, 0]).is_ok());
-    // Other fields may be longer than need be.
+    // Other fields may use longer encodings.
     assert_eq!(
         decode(&[0x10, 0x40, 0x07]),
         Ok(Frame::MaxData(MaxData {

@@ -1,4 +1,4 @@
-//! The packets of a datagram (RFC 9000 §12.2).
+//! Splitting a datagram into coalesced packets (RFC 9000 §12.2).
 
 use core::mem;
 
@@ -14,17 +14,19 @@ use crate::ConnectionId;
 #[cfg(test)]
 mod tests;
 
-/// What the receiver of a datagram has to know to split it.
+/// The receiver's configuration that is needed to parse packet headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// How many bytes the connection IDs have that we issue, 0 to 20. Short headers do not say.
+    /// The length in bytes, 0 to 20, of the connection IDs issued by the local endpoint. Short headers do not contain
+    /// it.
     pub connection_id_len: usize,
-    /// Whether we sent the transport parameter `grease_quic_bit`, so that the fixed bit may be 0 (RFC 9287 §3).
+    /// Whether the local endpoint sent the transport parameter `grease_quic_bit`, which permits a fixed bit of 0 (RFC
+    /// 9287 §3).
     pub grease_quic_bit: bool,
 }
 
 impl Rules {
-    /// The fixed bit has to be 1, unless we said otherwise (RFC 9000 §17.2, §17.3.1).
+    /// Checks that the fixed bit is 1, unless `grease_quic_bit` was sent (RFC 9000 §17.2, §17.3.1).
     pub(super) const fn check_fixed_bit(&self, first_byte: u8) -> Result<(), PacketFault> {
         if first_byte & FIXED_BIT == 0 && !self.grease_quic_bit {
             return Err(PacketFault::FixedBit);
@@ -36,39 +38,40 @@ impl Rules {
 /// A packet of a datagram.
 #[derive(Debug)]
 pub enum Packet<'a> {
-    /// The server knows other versions only.
+    /// The server does not support the client's version.
     VersionNegotiation(VersionNegotiation<'a>),
-    /// The server wants a token first.
+    /// The server requires address validation with a token.
     Retry(Retry<'a>),
-    /// A packet with frames, under protection.
+    /// A packet with frames, under header and packet protection.
     Protected(Protected<'a>),
 }
 
-/// What can be told of a packet without keys.
+/// The parts of a packet that can be parsed without keys.
 pub(super) enum Outline {
     VersionNegotiation,
     Retry,
     Protected {
         header: Header,
         number_offset: usize,
-        /// Where the packet ends.
+        /// The end of the packet in the datagram.
         end: usize,
     },
 }
 
-/// The packets of a datagram, one after the other (RFC 9000 §12.2). Each borrows its own bytes, to be opened in place.
+/// An iterator over the packets of a datagram (RFC 9000 §12.2). Each packet borrows its own bytes mutably, so that it
+/// can be decrypted in place.
 ///
-/// Packets in error are to be discarded. After one whose end cannot be told nothing more comes.
+/// Discard packets that yield an error. Iteration stops after a packet whose end is unknown.
 #[derive(Debug)]
 pub struct Packets<'a> {
     rest: &'a mut [u8],
     rules: Rules,
-    /// The destination connection ID of the first packet, if others follow it.
+    /// The destination connection ID of the first packet, if other packets follow it.
     first_destination: Option<ConnectionId>,
 }
 
 impl<'a> Packets<'a> {
-    /// The packets of this datagram.
+    /// Iterates over the packets of `datagram`.
     #[must_use]
     pub const fn new(datagram: &'a mut [u8], rules: Rules) -> Self {
         Self {
@@ -95,7 +98,7 @@ impl<'a> Packets<'a> {
             .split_at_mut_checked(end)
             .ok_or(fault(PacketFault::Truncated, number_offset))?;
         self.rest = rest;
-        // Only packets that have company are compared.
+        // Compare connection IDs only in datagrams with several packets.
         if !self.rest.is_empty() || self.first_destination.is_some() {
             let destination = header.destination(bytes);
             if *self.first_destination.get_or_insert(destination) != destination {

@@ -1,4 +1,4 @@
-//! What a packet says in any version (RFC 8999 §5).
+//! The version-independent properties of packets (RFC 8999 §5).
 
 use super::{PacketError, PacketFault, VersionNumber, first_byte::HEADER_FORM};
 use crate::{Reader, UnexpectedEnd};
@@ -6,8 +6,8 @@ use crate::{Reader, UnexpectedEnd};
 #[cfg(test)]
 mod tests;
 
-/// The version-independent part of the first packet of a datagram (RFC 8999 §5): enough to tell which connection the
-/// datagram belongs to, and whether to answer with a Version Negotiation packet.
+/// The version-independent header of the first packet in a datagram (RFC 8999 §5). It suffices to find the connection,
+/// and to decide whether to send a Version Negotiation packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Invariant<'a> {
     /// RFC 8999 §5.1.
@@ -16,10 +16,10 @@ pub enum Invariant<'a> {
     Short(ShortInvariant<'a>),
 }
 
-/// The version-independent part of a long header (RFC 8999 §5.1). Connection IDs may have up to 255 bytes here.
+/// The version-independent fields of a long header (RFC 8999 §5.1). Connection IDs may be up to 255 bytes long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongInvariant<'a> {
-    /// The first byte, of which but the highest bit depends on the version.
+    /// The first byte. All bits but the most significant are version-specific.
     pub first_byte: u8,
     /// The version.
     pub version: VersionNumber,
@@ -29,21 +29,21 @@ pub struct LongInvariant<'a> {
     pub source: &'a [u8],
 }
 
-/// The version-independent part of a short header (RFC 8999 §5.2).
+/// The version-independent fields of a short header (RFC 8999 §5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortInvariant<'a> {
-    /// The first byte, of which but the highest bit depends on the version.
+    /// The first byte. All bits but the most significant are version-specific.
     pub first_byte: u8,
-    /// The destination connection ID and all that follows it.
+    /// The destination connection ID and the rest of the datagram.
     pub rest: &'a [u8],
 }
 
 impl<'a> Invariant<'a> {
-    /// Reads the invariant part of a datagram's first packet.
+    /// Parses the version-independent header of the first packet in a datagram.
     ///
     /// # Errors
     ///
-    /// The datagram is too short.
+    /// Returns [`PacketFault::Truncated`] if the datagram ends inside the header.
     pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(datagram);
         Self::decode_from(&mut reader).map_err(|UnexpectedEnd| PacketError {
@@ -64,7 +64,8 @@ impl<'a> Invariant<'a> {
         })
     }
 
-    /// The destination connection ID, which in a short header is as long as we make ours; `None` if fewer bytes are left.
+    /// The destination connection ID. In a short header it has the length of the connection IDs that the local endpoint
+    /// issues. Returns `None` if the datagram is shorter than that.
     #[must_use]
     pub fn destination(&self, connection_id_len: usize) -> Option<&'a [u8]> {
         match self {
@@ -75,7 +76,7 @@ impl<'a> Invariant<'a> {
 }
 
 impl<'a> LongInvariant<'a> {
-    /// Reads what follows the first byte.
+    /// Parses the fields after the first byte.
     pub(super) fn decode(reader: &mut Reader<'a>, first_byte: u8) -> Result<Self, UnexpectedEnd> {
         let version = VersionNumber::new(reader.u32()?);
         let destination_len = reader.u8()?;

@@ -10,20 +10,20 @@ use super::{
 };
 use crate::{BufferFull, ConnectionId, Reader, UnexpectedEnd, Writer, varint::encoded_len_usize};
 
-/// The header of an Initial, 0-RTT or Handshake packet to be sent (RFC 9000 §17.2).
+/// The header of an outgoing Initial, 0-RTT or Handshake packet (RFC 9000 §17.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongHeader<'a> {
-    /// The type.
+    /// The packet type.
     pub kind: LongKind<'a>,
     /// The version.
     pub version: Version,
-    /// The peer's connection ID, or the client's first guess at one.
+    /// The peer's connection ID. In a client's first packets, the random connection ID that the client chose.
     pub destination: ConnectionId,
-    /// The connection ID the peer is to use.
+    /// The connection ID that the peer must use as destination.
     pub source: ConnectionId,
     /// The packet number.
     pub number: TruncatedPacketNumber,
-    /// The fixed bit: true, unless the peer sent `grease_quic_bit` (RFC 9287 §3.1).
+    /// The fixed bit: `true` unless the peer sent `grease_quic_bit` (RFC 9287 §3.1).
     pub fixed_bit: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct LongHeader<'a> {
 pub enum LongKind<'a> {
     /// RFC 9000 §17.2.2.
     Initial {
-        /// A client's token from a Retry packet or a `NEW_TOKEN` frame; empty otherwise.
+        /// The token that a client received in a Retry packet or `NEW_TOKEN` frame; otherwise empty.
         token: &'a [u8],
     },
     /// RFC 9000 §17.2.3.
@@ -41,11 +41,11 @@ pub enum LongKind<'a> {
     Handshake,
 }
 
-/// The length field is written in two bytes, whatever the length turns out to be.
+/// The Length field always takes two bytes, so that it can be filled in later.
 const LENGTH_LEN: usize = 2;
 
 impl LongHeader<'_> {
-    /// How many bytes it takes.
+    /// The encoded length in bytes.
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
         let token_len = match self.kind {
@@ -56,11 +56,11 @@ impl LongHeader<'_> {
         1 + 4 + connection_ids_len + token_len + LENGTH_LEN + self.number.len().bytes()
     }
 
-    /// Writes the header, and leaves the length open. Frames come next, then [`OpenPacket::finish`].
+    /// Writes the header with a placeholder for the length. Write the frames next, then call [`OpenPacket::finish`].
     ///
     /// # Errors
     ///
-    /// It does not fit, and nothing is written.
+    /// Returns [`BufferFull`] if the header does not fit. Nothing is written.
     pub fn begin(&self, writer: &mut Writer<'_>) -> Result<OpenPacket, BufferFull> {
         let long_type = match self.kind {
             LongKind::Initial { .. } => LongType::Initial,
@@ -83,7 +83,7 @@ impl LongHeader<'_> {
     }
 }
 
-/// The first byte, less its four lowest bits.
+/// The first byte with its four least significant bits clear.
 pub(super) fn first_byte(version: Version, long_type: LongType, fixed_bit: bool) -> u8 {
     let fixed_bit = if fixed_bit { FIXED_BIT } else { 0 };
     HEADER_FORM | fixed_bit | version.long_type_bits(long_type)
@@ -103,7 +103,7 @@ pub(super) fn encode_version_and_ids(
     Ok(())
 }
 
-/// What long headers of versions 1 and 2 have in common.
+/// The fields common to all long headers of versions 1 and 2.
 pub(super) struct Prefix {
     pub(super) version: Version,
     pub(super) long_type: LongType,
@@ -112,7 +112,7 @@ pub(super) struct Prefix {
 }
 
 impl Prefix {
-    /// `None` for a Version Negotiation packet.
+    /// Returns `None` for a Version Negotiation packet.
     pub(super) fn decode(
         reader: &mut Reader<'_>,
         rules: Rules,
@@ -162,7 +162,7 @@ fn decode(reader: &mut Reader<'_>, rules: Rules) -> Result<Outline, PacketFault>
     let length = reader.varint()?;
     let number_offset = reader.position();
     reader.bytes(usize::try_from(length.get()).map_err(|_| UnexpectedEnd)?)?;
-    // Each connection ID comes behind its length of one byte (RFC 9000 §17.2).
+    // Each connection ID is preceded by its length in one byte (RFC 9000 §17.2).
     let destination = DESTINATION_OFFSET..DESTINATION_OFFSET + prefix.destination.len();
     let source = destination.end + 1..destination.end + 1 + prefix.source.len();
     Ok(Outline::Protected {
@@ -180,7 +180,7 @@ fn decode(reader: &mut Reader<'_>, rules: Rules) -> Result<Outline, PacketFault>
     })
 }
 
-/// Behind the first byte, the version and the length.
+/// The first byte, the version and the connection ID length come before it.
 const DESTINATION_OFFSET: usize = 1 + 4 + 1;
 
 impl From<UnexpectedEnd> for PacketFault {

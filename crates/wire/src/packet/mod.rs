@@ -1,18 +1,19 @@
 //! Packets (RFC 9000 §12, §17; RFC 8999; RFC 9369).
 //!
-//! Receiving goes by steps, each a type of its own:
+//! Receiving takes four steps, each with a type of its own:
 //!
-//! 1. [`Invariant::decode`]: what a datagram says in any version, to find the connection, or to answer with a
-//!    [`VersionNegotiation`] packet.
-//! 2. [`Packets`] splits the datagram; each [`Packet`] that carries frames is still [`Protected`].
-//! 3. [`Protected::sample`] goes to the header protection key, and the mask it gives to [`Protected::unmask`].
-//! 4. [`Unmasked`] has the truncated packet number, the associated data, and the payload to be opened in place. After
-//!    that, and not before, [`Unmasked::check_reserved_bits`].
+//! 1. [`Invariant::decode`] parses the version-independent header, by which the caller finds the connection or answers
+//!    with a [`VersionNegotiation`] packet.
+//! 2. [`Packets`] splits the datagram. Each [`Packet`] that carries frames is still [`Protected`].
+//! 3. The caller derives a mask from [`Protected::sample`] with the header protection key and passes it to
+//!    [`Protected::unmask`].
+//! 4. [`Unmasked`] has the truncated packet number, the associated data, and the payload to be decrypted in place. Only
+//!    after the packet has been authenticated may the caller call [`Unmasked::check_reserved_bits`].
 //!
-//! Sending goes the other way: [`LongHeader::begin`] or [`ShortHeader::begin`], frames, [`OpenPacket::finish`], the AEAD
-//! in place, [`FinishedPacket::mask`].
+//! Sending takes the reverse order: [`LongHeader::begin`] or [`ShortHeader::begin`], frames, [`OpenPacket::finish`],
+//! AEAD encryption in place, [`FinishedPacket::mask`].
 //!
-//! Keys, and what is done with them, live elsewhere.
+//! This module handles no keys.
 
 mod coalesced;
 mod first_byte;
@@ -43,7 +44,7 @@ pub use version_negotiation::{VersionNegotiation, Versions};
 
 pub use crate::error::{PacketError, PacketFault};
 
-/// The packets that carry frames (RFC 9000 §12.1).
+/// The types of packets that carry frames (RFC 9000 §12.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketType {
     /// RFC 9000 §17.2.2.

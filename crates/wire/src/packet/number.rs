@@ -1,4 +1,4 @@
-//! Packet numbers, whole and truncated (RFC 9000 §12.3, §17.1).
+//! Packet numbers, full and truncated (RFC 9000 §12.3, §17.1).
 
 use core::fmt;
 
@@ -7,13 +7,13 @@ use crate::{BufferFull, VarInt, Writer};
 #[cfg(test)]
 mod tests;
 
-/// A packet number: 0 to 2^62 − 1 (RFC 9000 §12.3).
+/// A packet number from 0 to 2^62 − 1 (RFC 9000 §12.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct PacketNumber(VarInt);
 
-/// How many bytes of a packet number are sent (RFC 9000 §17.1).
+/// The number of bytes that encode a packet number (RFC 9000 §17.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the numbers speak for themselves")]
+#[expect(missing_docs, reason = "the variant names are the lengths")]
 pub enum PacketNumberLen {
     One = 1,
     Two = 2,
@@ -21,21 +21,21 @@ pub enum PacketNumberLen {
     Four = 4,
 }
 
-/// The lowest bytes of a packet number, as they are sent (RFC 9000 §17.1).
+/// A packet number truncated to its least significant bytes (RFC 9000 §17.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TruncatedPacketNumber {
-    /// Within the length.
+    /// At most `len` bytes.
     value: u32,
     len: PacketNumberLen,
 }
 
 impl PacketNumber {
-    /// 0, the first of each packet number space.
+    /// 0, the first packet number of each packet number space.
     pub const ZERO: Self = Self(VarInt::ZERO);
-    /// 2^62 − 1, after which a connection can send no more.
+    /// 2^62 − 1, the last packet number that a connection can use.
     pub const MAX: Self = Self(VarInt::MAX);
 
-    /// The packet number, if it is at most 2^62 − 1.
+    /// Creates a packet number, or returns `None` if it exceeds 2^62 − 1.
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
         match VarInt::new(number) {
@@ -44,28 +44,28 @@ impl PacketNumber {
         }
     }
 
-    /// As a number.
+    /// The packet number as an integer.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
-    /// The next packet number; `None` after the last, when the connection has to be closed (RFC 9000 §12.3).
+    /// The next packet number, or `None` after the last one, when the connection must be closed (RFC 9000 §12.3).
     #[must_use]
     pub const fn next(self) -> Option<Self> {
         Self::new(self.get() + 1)
     }
 
-    /// The fewest bytes the peer can tell the number from, given the largest packet number of the space that it
-    /// acknowledged (RFC 9000 §17.1, Appendix A.2). At 2^31 or more unacknowledged packets no length is enough, and
-    /// four bytes is what there is.
+    /// Truncates the packet number to the fewest bytes from which the peer can recover it, given the largest packet
+    /// number that the peer acknowledged in the packet number space (RFC 9000 §17.1, Appendix A.2). With 2^31 or more
+    /// unacknowledged packets no length suffices, and four bytes are used.
     #[must_use]
     pub const fn truncate(self, largest_acknowledged: Option<Self>) -> TruncatedPacketNumber {
         let unacknowledged = match largest_acknowledged {
             Some(largest) => self.get().saturating_sub(largest.get()),
             None => self.get() + 1,
         };
-        // The range has to be more than twice as large as what is unacknowledged.
+        // The encoding must represent more than twice the range of unacknowledged packets.
         self.truncate_to(match unacknowledged {
             0..0x80 => PacketNumberLen::One,
             0x80..0x8000 => PacketNumberLen::Two,
@@ -74,7 +74,7 @@ impl PacketNumber {
         })
     }
 
-    /// The lowest bytes of the number.
+    /// Truncates the packet number to its `len` least significant bytes.
     #[must_use]
     pub const fn truncate_to(self, len: PacketNumberLen) -> TruncatedPacketNumber {
         TruncatedPacketNumber::new(self.get() as u32, len)
@@ -82,7 +82,7 @@ impl PacketNumber {
 }
 
 impl TruncatedPacketNumber {
-    /// The lowest bytes of `value`.
+    /// Keeps the `len` least significant bytes of `value`.
     pub(super) const fn new(value: u32, len: PacketNumberLen) -> Self {
         Self {
             value: value & (u32::MAX >> (32 - len.bits())),
@@ -90,20 +90,20 @@ impl TruncatedPacketNumber {
         }
     }
 
-    /// How many bytes it takes.
+    /// The encoded length.
     #[must_use]
     pub const fn len(self) -> PacketNumberLen {
         self.len
     }
 
-    /// What the bytes say.
+    /// The truncated value.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.value
     }
 
-    /// The packet number nearest to the one expected, the successor of the largest that was received in the space
-    /// (RFC 9000 §17.1, Appendix A.3).
+    /// Recovers the full packet number: the one closest to the successor of the largest packet number received in the
+    /// packet number space (RFC 9000 §17.1, Appendix A.3).
     #[must_use]
     pub const fn expand(self, largest_received: Option<PacketNumber>) -> PacketNumber {
         let expected = match largest_received {
@@ -121,7 +121,8 @@ impl TruncatedPacketNumber {
         } else {
             candidate
         };
-        // At most 2^62 − 1: `expected` is, and setting its low bits or adding a window below the limit keeps it so.
+        // In range, because `expected` is, and neither replacing its low bits nor adding a window below the limit
+        // exceeds 2^62 − 1.
         PacketNumber(VarInt::from_low_bits(number))
     }
 
@@ -140,7 +141,7 @@ impl TruncatedPacketNumber {
 }
 
 impl PacketNumberLen {
-    /// In bytes.
+    /// The length in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         self as usize
@@ -150,12 +151,12 @@ impl PacketNumberLen {
         self as u32 * 8
     }
 
-    /// The two bits of a header's first byte that tell it.
+    /// The Packet Number Length bits in the first byte of a header.
     pub(super) const fn to_bits(self) -> u8 {
         self as u8 - 1
     }
 
-    /// The inverse, which looks at the two lowest bits only.
+    /// The inverse of `to_bits`. Ignores all but the two least significant bits.
     pub(super) const fn from_bits(bits: u8) -> Self {
         match bits & 0x03 {
             0 => Self::One,

@@ -1,4 +1,4 @@
-//! Packets on their way out, from the header to the mask.
+//! Construction of outgoing packets, from the header to header protection.
 
 use super::{
     HeaderMask, SAMPLE_LEN, TruncatedPacketNumber,
@@ -9,40 +9,40 @@ use crate::{BufferFull, Writer};
 #[cfg(test)]
 mod tests;
 
-/// A packet whose header is written and whose frames are being written. All offsets are those of the writer.
+/// A packet whose header has been written and whose frames are being written. All offsets are positions of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a packet has to be finished"]
+#[must_use = "call `finish` to complete the packet"]
 pub struct OpenPacket {
     start: usize,
-    /// Of a long header.
+    /// The offset of the Length field, in long headers.
     length_offset: Option<usize>,
     number_offset: usize,
     payload_offset: usize,
 }
 
-/// A packet with all its parts at their place, to be sealed and then masked. All offsets are those of the writer.
+/// A complete packet, ready for AEAD encryption and header protection. All offsets are positions of the writer.
 ///
 /// The AEAD authenticates `start..payload_offset`, encrypts `payload_offset..tag_offset` in place, and puts its tag at
 /// `tag_offset..end` (RFC 9001 §5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FinishedPacket {
-    /// Where the header begins.
+    /// The start of the header.
     pub start: usize,
-    /// Where in the header the packet number begins.
+    /// The start of the packet number in the header.
     pub number_offset: usize,
-    /// Where the header ends and the payload begins.
+    /// The end of the header and start of the payload.
     pub payload_offset: usize,
-    /// Where the payload ends and the tag begins.
+    /// The end of the payload and start of the AEAD tag.
     pub tag_offset: usize,
-    /// Where the packet ends.
+    /// The end of the packet.
     pub end: usize,
 }
 
-/// What two bytes of variable-length integer can say (RFC 9000 §16).
+/// The largest variable-length integer that fits in two bytes (RFC 9000 §16).
 const TWO_BYTES_MAX: usize = (1 << 14) - 1;
 
 impl OpenPacket {
-    /// Everything but the packet number has been written.
+    /// Writes the packet number after the other fields of the header.
     pub(super) fn begin(
         writer: &mut Writer<'_>,
         start: usize,
@@ -59,25 +59,25 @@ impl OpenPacket {
         })
     }
 
-    /// Where the packet begins: [`Writer::rewind`] to it gives the packet up.
+    /// The start of the packet. [`Writer::rewind`] to it to discard the packet.
     #[must_use]
     pub const fn start(&self) -> usize {
         self.start
     }
 
-    /// Where the first frame begins. A packet that has none yet must not be sent (RFC 9000 §12.4).
+    /// The start of the first frame. A packet without frames must not be sent (RFC 9000 §12.4).
     #[must_use]
     pub const fn payload_offset(&self) -> usize {
         self.payload_offset
     }
 
-    /// Ends the packet with what has been written: pads the payload where it is too short for a sample (RFC 9001
-    /// §5.4.2), makes room for the AEAD's tag, and fills the length in.
+    /// Completes the packet: pads the payload if it is too short for a header protection sample (RFC 9001 §5.4.2),
+    /// reserves space for the AEAD tag, and fills in the Length field.
     ///
     /// # Errors
     ///
-    /// Padding and tag do not fit, or a long header's length does not fit its two bytes, being above 16383. The writer
-    /// is where it was.
+    /// Returns [`BufferFull`] if padding and tag do not fit, or if the length of a long header packet exceeds 16383,
+    /// the maximum for its two-byte field. The position of the writer does not change.
     #[inline]
     pub fn finish(
         self,
@@ -109,14 +109,14 @@ impl OpenPacket {
 }
 
 impl FinishedPacket {
-    /// What the header protection key makes the mask of (RFC 9001 §5.4.2), once the payload in `written` is sealed;
-    /// `None` if that is not what the packet was written to.
+    /// The header protection sample (RFC 9001 §5.4.2), after the payload in `written` has been encrypted. Returns
+    /// `None` if the packet is not within `written`.
     #[must_use]
     pub fn sample(&self, written: &[u8]) -> Option<[u8; SAMPLE_LEN]> {
         sample(written.get(..self.end)?, self.number_offset)
     }
 
-    /// Puts the header protection on (RFC 9001 §5.4.1); `None` if `written` is not what the packet was written to.
+    /// Applies header protection (RFC 9001 §5.4.1). Returns `None` if the packet is not within `written`.
     #[inline]
     pub fn mask(&self, written: &mut [u8], header_mask: HeaderMask) -> Option<()> {
         let packet = written.get_mut(self.start..self.end)?;

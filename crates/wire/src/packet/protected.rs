@@ -1,4 +1,4 @@
-//! Packets under header protection, and without it (RFC 9001 §5.4).
+//! Received packets before and after header protection is removed (RFC 9001 §5.4).
 
 use core::ops::Range;
 
@@ -13,50 +13,50 @@ use crate::ConnectionId;
 #[cfg(test)]
 mod tests;
 
-/// How many bytes of ciphertext the mask is made of (RFC 9001 §5.4.2).
+/// The length in bytes of the ciphertext sample for header protection (RFC 9001 §5.4.2).
 pub const SAMPLE_LEN: usize = 16;
 
 /// A header protection mask: one byte for the first byte, four for the packet number (RFC 9001 §5.4.1).
 pub type HeaderMask = [u8; 5];
 
-/// The sample is taken as if the packet number had four bytes (RFC 9001 §5.4.2).
+/// Offset of the sample from the packet number, which is assumed to take four bytes (RFC 9001 §5.4.2).
 const SAMPLE_OFFSET: usize = 4;
 
-/// What a header says in the clear, and where in the packet.
+/// The unprotected fields of a header, as ranges of the packet.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     pub(super) packet_type: PacketType,
-    /// 20 bytes at most.
+    /// At most 20 bytes.
     pub(super) destination: Range<usize>,
-    /// Of a long header.
+    /// Present in long headers.
     pub(super) long: Option<LongFields>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct LongFields {
     pub(super) version: Version,
-    /// 20 bytes at most.
+    /// At most 20 bytes.
     pub(super) source: Range<usize>,
-    /// Empty but in Initial packets.
+    /// Empty except in Initial packets.
     pub(super) token: Range<usize>,
 }
 
-/// A packet under header protection: an Initial, 0-RTT, Handshake or 1-RTT packet as it came.
+/// A received Initial, 0-RTT, Handshake or 1-RTT packet under header protection.
 #[derive(Debug)]
 pub struct Protected<'a> {
     bytes: &'a mut [u8],
     header: Header,
-    /// The sample behind it is known to be there.
+    /// The packet is known to be long enough for a sample at this offset.
     number_offset: usize,
     sample: [u8; SAMPLE_LEN],
 }
 
-/// A packet without header protection, whose payload is still sealed.
+/// A packet after header protection has been removed. Its payload is still encrypted.
 #[derive(Debug)]
 pub struct Unmasked<'a> {
     /// The header, which the AEAD authenticates (RFC 9001 §5.3).
     pub associated_data: &'a [u8],
-    /// The ciphertext with the AEAD's tag, to be opened in place.
+    /// The ciphertext and AEAD tag, to be decrypted in place.
     pub payload: &'a mut [u8],
     header: Header,
     first_byte: u8,
@@ -64,7 +64,7 @@ pub struct Unmasked<'a> {
 }
 
 impl<'a> Protected<'a> {
-    /// `None` if the packet is too short for a sample (RFC 9001 §5.4.2).
+    /// Returns `None` if the packet is too short for a sample (RFC 9001 §5.4.2).
     pub(super) fn new(bytes: &'a mut [u8], header: Header, number_offset: usize) -> Option<Self> {
         let sample = sample(bytes, number_offset)?;
         Some(Self {
@@ -75,7 +75,7 @@ impl<'a> Protected<'a> {
         })
     }
 
-    /// The type.
+    /// The packet type.
     #[must_use]
     pub const fn packet_type(&self) -> PacketType {
         self.header.packet_type
@@ -87,37 +87,37 @@ impl<'a> Protected<'a> {
         self.header.destination(self.bytes)
     }
 
-    /// The version, which long headers have.
+    /// The version, if this is a long header.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         self.header.version()
     }
 
-    /// The source connection ID, which long headers have.
+    /// The source connection ID, if this is a long header.
     #[must_use]
     pub fn source(&self) -> Option<ConnectionId> {
         self.header.source(self.bytes)
     }
 
-    /// The token of an Initial packet; empty in others. One sent by a server has to be empty (RFC 9000 §17.2.2).
+    /// The token of an Initial packet; empty in other packets. A token from a server must be empty (RFC 9000 §17.2.2).
     #[must_use]
     pub fn token(&self) -> &[u8] {
         self.header.token(self.bytes)
     }
 
-    /// The whole packet as it came, to be kept until there are keys for it, for one.
+    /// The complete packet as received, for example to buffer it until its keys are available.
     #[must_use]
     pub const fn bytes(&self) -> &[u8] {
         self.bytes
     }
 
-    /// What the header protection key makes the mask of.
+    /// The sample from which the header protection key derives the mask.
     #[must_use]
     pub const fn sample(&self) -> &[u8; SAMPLE_LEN] {
         &self.sample
     }
 
-    /// Takes the header protection off.
+    /// Removes header protection.
     #[must_use]
     #[inline]
     pub fn unmask(self, mask: HeaderMask) -> Unmasked<'a> {
@@ -130,7 +130,8 @@ impl<'a> Protected<'a> {
             None => 0,
         };
         let len = PacketNumberLen::from_bits(first_byte);
-        // The sample is there, and before it four bytes from the packet number on: neither default is ever taken.
+        // Neither default is ever used: four bytes from the packet number on, and the sample after them, are known to
+        // be present.
         let value = mask_number(self.bytes, self.number_offset, len, number_mask);
         let (header, payload) = self
             .bytes
@@ -147,7 +148,7 @@ impl<'a> Protected<'a> {
 }
 
 impl<'a> Unmasked<'a> {
-    /// The type.
+    /// The packet type.
     #[must_use]
     pub const fn packet_type(&self) -> PacketType {
         self.header.packet_type
@@ -159,25 +160,25 @@ impl<'a> Unmasked<'a> {
         self.header.destination(self.associated_data)
     }
 
-    /// The version, which long headers have.
+    /// The version, if this is a long header.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         self.header.version()
     }
 
-    /// The source connection ID, which long headers have.
+    /// The source connection ID, if this is a long header.
     #[must_use]
     pub fn source(&self) -> Option<ConnectionId> {
         self.header.source(self.associated_data)
     }
 
-    /// The token of an Initial packet; empty in others. One sent by a server has to be empty (RFC 9000 §17.2.2).
+    /// The token of an Initial packet; empty in other packets. A token from a server must be empty (RFC 9000 §17.2.2).
     #[must_use]
     pub fn token(&self) -> &'a [u8] {
         self.header.token(self.associated_data)
     }
 
-    /// The packet number, as it was sent.
+    /// The truncated packet number.
     #[must_use]
     pub const fn number(&self) -> TruncatedPacketNumber {
         self.number
@@ -195,12 +196,13 @@ impl<'a> Unmasked<'a> {
         self.is_short() && self.first_byte & KEY_PHASE != 0
     }
 
-    /// To be asked after the packet has been found authentic, and not before: an attacker can set these bits, or learn
-    /// from the answer (RFC 9001 §9.5).
+    /// Checks that the reserved bits are 0. Call this only after the packet has been authenticated: an attacker can set
+    /// these bits, or learn about the header protection key from the reaction (RFC 9001 §9.5).
     ///
     /// # Errors
     ///
-    /// The reserved bits are not 0, which is a `PROTOCOL_VIOLATION` (RFC 9000 §17.2, §17.3.1).
+    /// Returns [`PacketFault::ReservedBits`] if they are not 0, which is a `PROTOCOL_VIOLATION` (RFC 9000 §17.2,
+    /// §17.3.1).
     pub const fn check_reserved_bits(&self) -> Result<(), PacketError> {
         let reserved = if self.is_short() {
             SHORT_RESERVED
@@ -244,7 +246,7 @@ impl Header {
     }
 }
 
-/// The range has been checked when the header was read: the default is never taken.
+/// The default is never used: the range was checked when the header was parsed.
 fn connection_id(bytes: &[u8], range: &Range<usize>) -> ConnectionId {
     bytes
         .get(range.clone())
@@ -252,7 +254,7 @@ fn connection_id(bytes: &[u8], range: &Range<usize>) -> ConnectionId {
         .unwrap_or_default()
 }
 
-/// The sample of a packet whose number is at this offset (RFC 9001 §5.4.2).
+/// The sample of a packet whose packet number starts at this offset (RFC 9001 §5.4.2).
 pub(super) fn sample(packet: &[u8], number_offset: usize) -> Option<[u8; SAMPLE_LEN]> {
     packet
         .get(number_offset.checked_add(SAMPLE_OFFSET)?..)?
@@ -260,8 +262,7 @@ pub(super) fn sample(packet: &[u8], number_offset: usize) -> Option<[u8; SAMPLE_
         .copied()
 }
 
-/// Puts the header protection on, which taking it off inverts (RFC 9001 §5.4.1). `None` if the packet is too short to
-/// have a sample.
+/// Applies header protection (RFC 9001 §5.4.1). Returns `None` if the packet is too short for a sample.
 pub(super) fn mask(packet: &mut [u8], number_offset: usize, mask: HeaderMask) -> Option<()> {
     let [first_mask, number_mask @ ..] = mask;
     let first_byte = *packet.first()?;
@@ -271,7 +272,7 @@ pub(super) fn mask(packet: &mut [u8], number_offset: usize, mask: HeaderMask) ->
     Some(())
 }
 
-/// Applies the mask to the packet number, and returns what it is then. `None` if not four bytes are there.
+/// Applies the mask to the packet number and returns the result. Returns `None` if fewer than four bytes follow.
 #[inline]
 fn mask_number(
     packet: &mut [u8],
@@ -280,7 +281,7 @@ fn mask_number(
     mask: [u8; 4],
 ) -> Option<u32> {
     let bytes = packet.get_mut(number_offset..)?.first_chunk_mut()?;
-    // What follows a shorter number is payload, and left alone.
+    // Bytes after a shorter packet number are payload and must not change.
     let payload_bits = u32::BITS - len.bits();
     let number_mask = u32::from_be_bytes(mask) >> payload_bits << payload_bits;
     let masked = u32::from_be_bytes(*bytes) ^ number_mask;
@@ -288,7 +289,7 @@ fn mask_number(
     Some(masked >> payload_bits)
 }
 
-/// Which bits of the first byte are under protection (RFC 9001 §5.4.1).
+/// The bits of the first byte under header protection (RFC 9001 §5.4.1).
 const fn masked_bits(first_byte: u8) -> u8 {
     if first_byte & HEADER_FORM == 0 {
         SHORT_MASKED
@@ -297,5 +298,5 @@ const fn masked_bits(first_byte: u8) -> u8 {
     }
 }
 
-/// The fewest bytes that packet number, payload and tag may have together, for a sample to be there.
+/// The minimum length in bytes of packet number, payload and tag together, so that a sample can be taken.
 pub(super) const SEALED_LEN_MIN: usize = SAMPLE_OFFSET + SAMPLE_LEN;

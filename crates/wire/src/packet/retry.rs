@@ -10,25 +10,25 @@ use crate::{BufferFull, ConnectionId, Encode, Reader, Writer};
 #[cfg(test)]
 mod tests;
 
-/// How many bytes the Retry Integrity Tag has (RFC 9001 §5.8).
+/// The length in bytes of the Retry Integrity Tag (RFC 9001 §5.8).
 const TAG_LEN: usize = 16;
 
-/// A Retry packet without its integrity tag (RFC 9000 §17.2.5), for servers to send.
+/// An outgoing Retry packet without its integrity tag (RFC 9000 §17.2.5).
 ///
-/// The tag is computed over what [`encode_retry_pseudo_packet`] writes, and comes behind.
+/// The tag is computed over the output of [`encode_retry_pseudo_packet`] and appended to the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryHeader<'a> {
     /// The version of the client's packet.
     pub version: Version,
     /// The client's connection ID.
     pub destination: ConnectionId,
-    /// The connection ID the client is to send its next Initial packet to.
+    /// The connection ID to which the client must send its next Initial packet.
     pub source: ConnectionId,
-    /// The token, opaque to the client, and not empty.
+    /// The token, opaque to the client. Must not be empty.
     pub token: &'a [u8],
-    /// The four lowest bits of the first byte: any.
+    /// The four least significant bits of the first byte, which may have any value.
     pub unused_bits: u8,
-    /// The fixed bit: true, unless the client is known to tolerate 0 (RFC 9287 §3.1).
+    /// The fixed bit: `true` unless the client is known to accept 0 (RFC 9287 §3.1).
     pub fixed_bit: bool,
 }
 
@@ -47,7 +47,7 @@ impl Encode for RetryHeader<'_> {
     }
 }
 
-/// A Retry packet that a client received (RFC 9000 §17.2.5). Authentic only if the tag is right.
+/// A received Retry packet (RFC 9000 §17.2.5). It is authentic only if the integrity tag is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry<'a> {
     /// The version.
@@ -56,11 +56,11 @@ pub struct Retry<'a> {
     pub destination: ConnectionId,
     /// The connection ID to send to from now on.
     pub source: ConnectionId,
-    /// The token to send in all Initial packets from now on. Not empty.
+    /// The token to include in all subsequent Initial packets. Not empty.
     pub token: &'a [u8],
-    /// The packet up to the tag, for [`encode_retry_pseudo_packet`].
+    /// The packet without the tag, for [`encode_retry_pseudo_packet`].
     pub without_tag: &'a [u8],
-    /// The tag that came with it.
+    /// The received Retry Integrity Tag.
     pub integrity_tag: [u8; TAG_LEN],
 }
 
@@ -88,12 +88,12 @@ impl<'a> Retry<'a> {
     }
 }
 
-/// Writes the Retry Pseudo-Packet, which the integrity tag authenticates (RFC 9001 §5.8): the destination connection ID
-/// of the client's first Initial packet, and the Retry packet up to the tag.
+/// Writes the Retry Pseudo-Packet, over which the integrity tag is computed (RFC 9001 §5.8): the destination connection
+/// ID of the client's first Initial packet, and the Retry packet without the tag.
 ///
 /// # Errors
 ///
-/// It does not fit.
+/// Returns [`BufferFull`] if it does not fit.
 pub fn encode_retry_pseudo_packet(
     original_destination: &ConnectionId,
     without_tag: &[u8],

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{BufferFull, ConnectionId, Writer};
 
-/// The header of a 1-RTT packet to be sent (RFC 9000 §17.3.1).
+/// The header of an outgoing 1-RTT packet (RFC 9000 §17.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShortHeader {
     /// The peer's connection ID.
@@ -19,22 +19,22 @@ pub struct ShortHeader {
     pub spin_bit: bool,
     /// The key phase (RFC 9001 §6).
     pub key_phase: bool,
-    /// The fixed bit: true, unless the peer sent `grease_quic_bit` (RFC 9287 §3.1).
+    /// The fixed bit: `true` unless the peer sent `grease_quic_bit` (RFC 9287 §3.1).
     pub fixed_bit: bool,
 }
 
 impl ShortHeader {
-    /// How many bytes it takes.
+    /// The encoded length in bytes.
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
         1 + self.destination.len() + self.number.len().bytes()
     }
 
-    /// Writes the header. Frames come next, then [`OpenPacket::finish`].
+    /// Writes the header. Write the frames next, then call [`OpenPacket::finish`].
     ///
     /// # Errors
     ///
-    /// It does not fit, and nothing is written.
+    /// Returns [`BufferFull`] if the header does not fit. Nothing is written.
     #[inline]
     pub fn begin(&self, writer: &mut Writer<'_>) -> Result<OpenPacket, BufferFull> {
         let mut first_byte = self.number.len().to_bits();
@@ -56,7 +56,7 @@ impl ShortHeader {
     }
 }
 
-/// A 1-RTT packet goes to the end of the datagram.
+/// Parses a short header. A 1-RTT packet extends to the end of the datagram.
 #[inline]
 pub(super) fn outline(bytes: &[u8], rules: Rules) -> Result<Outline, PacketError> {
     let at = |fault, offset| PacketError { fault, offset };

@@ -6,19 +6,21 @@ use crate::StatelessResetToken;
 #[cfg(test)]
 mod tests;
 
-/// The shortest stateless reset: 5 bytes that look like a short header, and the token (RFC 9000 §10.3).
+/// The minimum length in bytes of a stateless reset: 5 bytes that look like a short header, and the token (RFC 9000
+/// §10.3).
 pub const STATELESS_RESET_LEN_MIN: usize = 5 + StatelessResetToken::LEN;
 
-/// A datagram by which an endpoint that lost its state ends a connection (RFC 9000 §10.3).
+/// A datagram by which an endpoint without connection state terminates a connection (RFC 9000 §10.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatelessReset {
-    /// What tells it from a packet.
+    /// The token that distinguishes it from other packets.
     pub token: StatelessResetToken,
 }
 
 impl StatelessReset {
-    /// What the datagram would be, if it were a stateless reset: the token is to be compared with those that the peer
-    /// gave. `None` if it is too short. Long headers may be stateless resets too (RFC 9000 §10.3.1).
+    /// Interprets the datagram as a stateless reset. The caller must compare the token with those received from the
+    /// peer. Returns `None` if the datagram is too short. Datagrams that start with a long header can be stateless
+    /// resets too (RFC 9000 §10.3.1).
     #[must_use]
     pub fn decode(datagram: &[u8]) -> Option<Self> {
         if datagram.len() < STATELESS_RESET_LEN_MIN {
@@ -29,8 +31,8 @@ impl StatelessReset {
         })
     }
 
-    /// Makes a stateless reset of a datagram of random bytes; `None` if it is too short. The caller chooses the length:
-    /// less than that of the packet that it answers (RFC 9000 §10.3.3).
+    /// Turns a datagram of random bytes into a stateless reset. Returns `None` if it is too short. The datagram must be
+    /// shorter than the packet that triggered it (RFC 9000 §10.3.3).
     #[must_use]
     pub fn encode(&self, random: &mut [u8]) -> Option<()> {
         if random.len() < STATELESS_RESET_LEN_MIN {

@@ -1,4 +1,4 @@
-//! The headers of RFC 9001 Appendix A and RFC 9369 Appendix A, both ways.
+//! Encodes and decodes the headers of RFC 9001 Appendix A and RFC 9369 Appendix A.
 
 use super::*;
 use crate::{ConnectionId, Writer};
@@ -30,7 +30,7 @@ fn array<const N: usize>(digits: &str) -> [u8; N] {
     hex(digits).try_into().expect("has the right length")
 }
 
-/// Starts a packet, fills it with a payload of this length, and puts the sample where the ciphertext would have it.
+/// Builds a packet with a zero payload of this length, and writes the sample where the ciphertext would have it.
 fn build(
     payload_len: usize,
     sample: &str,
@@ -50,7 +50,7 @@ fn build(
     (buffer, packet)
 }
 
-/// One of the appendices' long header packets.
+/// A long header packet from one of the appendices.
 struct LongVector {
     header: LongHeader<'static>,
     number: u64,
@@ -172,7 +172,7 @@ fn rfc9369_a_3_server_initial() {
     });
 }
 
-/// The packets of RFC 9001 A.5 and RFC 9369 A.5 differ in all but the plain header.
+/// Checks the packets of RFC 9001 A.5 and RFC 9369 A.5, which have the same plaintext header.
 fn check_short(packet: &str, mask: &str) {
     let number = PacketNumber::from(654_360_564);
     let header = ShortHeader {
@@ -189,7 +189,7 @@ fn check_short(packet: &str, mask: &str) {
     writer.u8(1).expect("fits");
     let finished = open.finish(&mut writer, TAG_LEN).expect("fits");
     assert_eq!(buffer[..4], hex("4200bff4"));
-    // The AEAD would do this.
+    // The AEAD would encrypt the payload.
     buffer[4..].copy_from_slice(&hex(packet)[4..]);
     let mask = array(mask);
     finished.mask(&mut buffer, mask).expect("is all there");

@@ -1,44 +1,44 @@
-//! Versions, and what differs between them (RFC 8999 §5.1, RFC 9000 §15, RFC 9001 §5, RFC 9369 §3).
+//! Versions and their constants (RFC 8999 §5.1, RFC 9000 §15, RFC 9001 §5, RFC 9369 §3).
 
 use core::fmt;
 
 #[cfg(test)]
 mod tests;
 
-/// A version as it stands on the wire (RFC 8999 §5.1): any 32 bits.
+/// The 32-bit Version field (RFC 8999 §5.1). It may hold any value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VersionNumber(u32);
 
 impl VersionNumber {
-    /// 0, which marks a Version Negotiation packet (RFC 8999 §6).
+    /// 0, the version of a Version Negotiation packet (RFC 8999 §6).
     pub const NEGOTIATION: Self = Self(0);
 
-    /// A version of this number.
+    /// Creates a version number.
     #[must_use]
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// A version of the pattern 0x?a?a?a?a, kept free so that peers learn to pass over versions they do not know
-    /// (RFC 9000 §15). The other bits are those of `random`.
+    /// A reserved version 0x?a?a?a?a, which exercises version negotiation (RFC 9000 §15). The unconstrained bits are
+    /// taken from `random`.
     #[must_use]
     pub const fn reserved(random: u32) -> Self {
         Self(random & 0xf0f0_f0f0 | 0x0a0a_0a0a)
     }
 
-    /// Whether it is of the pattern 0x?a?a?a?a (RFC 9000 §15).
+    /// Whether this is a reserved version 0x?a?a?a?a (RFC 9000 §15).
     #[must_use]
     pub const fn is_reserved(self) -> bool {
         self.0 & 0x0f0f_0f0f == 0x0a0a_0a0a
     }
 
-    /// As a number.
+    /// The version number as an integer.
     #[must_use]
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The version, if it is one this crate knows.
+    /// The version, if this crate supports it.
     #[must_use]
     pub const fn known(self) -> Option<Version> {
         match self {
@@ -64,7 +64,7 @@ impl fmt::Debug for VersionNumber {
 const V1: u32 = 0x0000_0001;
 const V2: u32 = 0x6b33_43cf;
 
-/// A version this crate knows.
+/// A supported version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Version {
     /// RFC 9000.
@@ -73,8 +73,8 @@ pub enum Version {
     V2,
 }
 
-/// The labels by which packet protection keys are derived with HKDF-Expand-Label (RFC 9001 §5.1, §5.4, §6.1). TLS puts
-/// its own "tls13 " in front of them.
+/// The HKDF-Expand-Label labels for packet protection keys (RFC 9001 §5.1, §5.4, §6.1), without the "tls13 " prefix
+/// that TLS adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Labels {
     /// For the AEAD key.
@@ -87,18 +87,19 @@ pub struct Labels {
     pub ku: &'static [u8],
 }
 
-/// What differs between versions, as data.
+/// The constants of a version.
 struct Profile {
     number: VersionNumber,
     initial_salt: [u8; 20],
     labels: Labels,
     retry_key: [u8; 16],
     retry_nonce: [u8; 12],
-    /// By the two type bits of a long header.
+    /// Indexed by the two type bits of a long header.
     long_types: [LongType; 4],
 }
 
-/// The types of long header packets, less Version Negotiation, which is told by its version (RFC 9000 §17.2, Table 5).
+/// The types of long header packets (RFC 9000 §17.2, Table 5). Version Negotiation packets have no type; they are
+/// recognized by their version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LongType {
     Initial,
@@ -171,19 +172,19 @@ impl Version {
         }
     }
 
-    /// The number on the wire.
+    /// The version number.
     #[must_use]
     pub const fn number(self) -> VersionNumber {
         self.profile().number
     }
 
-    /// The salt of Initial secrets (RFC 9001 §5.2, RFC 9369 §3.3.1).
+    /// The salt from which Initial secrets are derived (RFC 9001 §5.2, RFC 9369 §3.3.1).
     #[must_use]
     pub const fn initial_salt(self) -> &'static [u8; 20] {
         &self.profile().initial_salt
     }
 
-    /// The labels of key derivation (RFC 9001 §5.1, RFC 9369 §3.3.2).
+    /// The labels for key derivation (RFC 9001 §5.1, RFC 9369 §3.3.2).
     #[must_use]
     pub const fn labels(self) -> &'static Labels {
         &self.profile().labels
@@ -201,7 +202,7 @@ impl Version {
         &self.profile().retry_nonce
     }
 
-    /// The type of a long header by its first byte.
+    /// The type of a long header packet, from its first byte.
     pub(super) const fn long_type(self, first_byte: u8) -> LongType {
         let [zero, one, two, three] = self.profile().long_types;
         match first_byte >> 4 & 0x03 {
@@ -212,7 +213,7 @@ impl Version {
         }
     }
 
-    /// The type bits of a long header, at their place in the first byte.
+    /// The type bits of a long header, in their position in the first byte.
     pub(super) fn long_type_bits(self, long_type: LongType) -> u8 {
         let types = self.profile().long_types;
         let bits = (0..).zip(types).find(|(_, other)| *other == long_type);

@@ -9,35 +9,36 @@ use crate::{BufferFull, Reader, Writer};
 #[cfg(test)]
 mod tests;
 
-/// The server tells which versions it knows (RFC 8999 §6). Connection IDs may have up to 255 bytes.
+/// A received Version Negotiation packet, which lists the versions that the server supports (RFC 8999 §6). Connection
+/// IDs may be up to 255 bytes long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionNegotiation<'a> {
     destination: &'a [u8],
     source: &'a [u8],
-    /// Four bytes each, and at least one.
+    /// Four bytes per version, at least one version.
     versions: &'a [u8],
 }
 
-/// The versions of a [`VersionNegotiation`] packet.
+/// An iterator over the versions of a [`VersionNegotiation`] packet.
 #[derive(Clone, Debug)]
 pub struct Versions<'a> {
     encoded: Reader<'a>,
 }
 
 impl<'a> VersionNegotiation<'a> {
-    /// The destination connection ID: what the client sent as its source.
+    /// The destination connection ID, which is the source connection ID of the client's packet.
     #[must_use]
     pub const fn destination(&self) -> &'a [u8] {
         self.destination
     }
 
-    /// The source connection ID: what the client sent as its destination.
+    /// The source connection ID, which is the destination connection ID of the client's packet.
     #[must_use]
     pub const fn source(&self) -> &'a [u8] {
         self.source
     }
 
-    /// The versions, reserved ones too (RFC 9000 §6.3).
+    /// The supported versions, including reserved ones (RFC 9000 §6.3).
     #[must_use]
     pub const fn versions(&self) -> Versions<'a> {
         Versions {
@@ -45,7 +46,7 @@ impl<'a> VersionNegotiation<'a> {
         }
     }
 
-    /// How many bytes [`VersionNegotiation::encode`] writes.
+    /// The number of bytes that [`VersionNegotiation::encode`] writes.
     #[must_use]
     pub const fn encoded_len(
         destination: &[u8],
@@ -55,13 +56,14 @@ impl<'a> VersionNegotiation<'a> {
         1 + 4 + 1 + destination.len() + 1 + source.len() + 4 * versions.len()
     }
 
-    /// Writes a Version Negotiation packet, all or nothing. The connection IDs are those of the client's packet, in turn;
-    /// the seven lowest bits of `random` fill those that mean nothing, but for the fixed bit, which is set so that others
-    /// do not take the packet for another protocol (RFC 9000 §17.2.1).
+    /// Writes a Version Negotiation packet, or nothing if it does not fit. `destination` and `source` are the source
+    /// and destination connection IDs of the client's packet. `random` fills the seven unused bits of the first byte,
+    /// except that the fixed bit is set so that the packet can be distinguished from other protocols (RFC 9000
+    /// §17.2.1).
     ///
     /// # Errors
     ///
-    /// It does not fit, or a connection ID has more than 255 bytes.
+    /// Returns [`BufferFull`] if the packet does not fit, or if a connection ID is longer than 255 bytes.
     pub fn encode(
         writer: &mut Writer<'_>,
         random: u8,

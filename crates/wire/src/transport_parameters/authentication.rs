@@ -1,25 +1,27 @@
-//! Connection IDs that the handshake authenticates (RFC 9000 §7.3).
+//! Authentication of the connection IDs used in the handshake (RFC 9000 §7.3).
 
 use super::{ParameterId, TransportParameterError, TransportParameterFault, TransportParameters};
 use crate::ConnectionId;
 
-/// The connection IDs an endpoint saw in the handshake, which its peer has to confirm (RFC 9000 §7.3).
+/// The connection IDs that an endpoint observed during the handshake, and that its peer must confirm (RFC 9000 §7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeConnectionIds {
     /// The source connection ID of the peer's first Initial packet.
     pub initial_source: ConnectionId,
-    /// For a client: the destination connection ID of its own first Initial packet.
+    /// On a client: the destination connection ID of its own first Initial packet.
     pub original_destination: Option<ConnectionId>,
-    /// For a client: the source connection ID of the Retry packet, if it got one.
+    /// On a client: the source connection ID of the Retry packet, if it received one.
     pub retry_source: Option<ConnectionId>,
 }
 
 impl TransportParameters {
-    /// Compares the peer's parameters with the connection IDs of the handshake.
+    /// Checks the peer's parameters against the connection IDs of the handshake.
     ///
     /// # Errors
     ///
-    /// One is missing, or there and should not be, or another: somebody meddled with the handshake.
+    /// Returns [`TransportParameterFault::Missing`] if a parameter is absent, and
+    /// [`TransportParameterFault::ConnectionIdMismatch`] if it is different or unexpected. An attacker has then
+    /// modified the handshake.
     pub fn authenticate(
         &self,
         expected: &HandshakeConnectionIds,

@@ -1,4 +1,4 @@
-//! Transport parameters off the wire (RFC 9000 §18).
+//! Decoding of transport parameters (RFC 9000 §18).
 
 use super::{
     ParameterId, PreferredAddress, TransportParameterError, TransportParameterFault,
@@ -7,12 +7,12 @@ use super::{
 use crate::{ConnectionId, Reader, Side, StatelessResetToken, StreamCount, UnexpectedEnd};
 
 impl TransportParameters {
-    /// Reads the parameters that this end sent. Unknown ones are ignored (RFC 9000 §7.4.2).
+    /// Decodes the parameters sent by `sender`. Unknown parameters are ignored (RFC 9000 §7.4.2).
     ///
     /// # Errors
     ///
-    /// Something is malformed, out of range, not this end's to send, or there twice: always a
-    /// `TRANSPORT_PARAMETER_ERROR`.
+    /// Returns a [`TransportParameterError`] if a parameter is malformed, out of range, duplicated, or not permitted
+    /// from `sender`. The code is always `TRANSPORT_PARAMETER_ERROR`.
     pub fn decode(bytes: &[u8], sender: Side) -> Result<Self, TransportParameterError> {
         let mut reader = Reader::new(bytes);
         let mut parameters = Self::default();
@@ -134,17 +134,17 @@ fn small_integer(value: &mut Reader<'_>) -> Result<u8, TransportParameterFault> 
     u8::try_from(value.varint()?.get()).map_err(|_| TransportParameterFault::OutOfRange)
 }
 
-/// Which parameters have been read. Those without a name are watched up to a number, so that a peer that sends very many
-/// does not cost more than it sends; RFC 9000 §7.4 but recommends to look for duplicates.
+/// The parameters decoded so far. RFC 9000 §7.4 only recommends the check for duplicates, so at most 32 unknown
+/// parameters are tracked to bound the cost of a peer that sends many.
 #[derive(Default)]
 struct Seen {
-    /// A bit for each row of the table.
+    /// One bit per row of the table of known parameters.
     known: u32,
     unknown: [Option<ParameterId>; 32],
 }
 
 impl Seen {
-    /// False if it was there before.
+    /// Returns `false` if the parameter is a duplicate.
     fn insert(&mut self, id: ParameterId) -> bool {
         if let Some(index) = id.index() {
             let bit = 1 << index;

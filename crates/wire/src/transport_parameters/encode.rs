@@ -1,4 +1,4 @@
-//! Transport parameters onto the wire (RFC 9000 §18).
+//! Encoding of transport parameters (RFC 9000 §18).
 
 use alloc::{vec, vec::Vec};
 use core::convert::Infallible;
@@ -9,7 +9,7 @@ use crate::{BufferFull, Encode, VarInt, Writer, varint::encoded_len_usize};
 /// A parameter's value.
 #[derive(Clone, Copy)]
 enum Value<'a> {
-    /// It says all by being there.
+    /// Zero-length: the presence of the parameter is the value.
     Flag,
     Integer(VarInt),
     Bytes(&'a [u8]),
@@ -40,12 +40,12 @@ impl Encode for Value<'_> {
 }
 
 impl TransportParameters {
-    /// The parameters as bytes, for TLS.
+    /// The encoded parameters, for the TLS extension.
     #[must_use]
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.encoded_len()];
         let result = self.encode(&mut Writer::new(&mut bytes));
-        debug_assert_eq!(result, Ok(()), "the length is exact");
+        debug_assert_eq!(result, Ok(()), "`encoded_len` is exact");
         bytes
     }
 
@@ -158,7 +158,11 @@ impl Encode for TransportParameters {
     }
 
     fn encode(&self, writer: &mut Writer<'_>) -> Result<(), BufferFull> {
-        debug_assert_eq!(self.check_ranges(), Ok(()), "our own parameters are legal");
+        debug_assert_eq!(
+            self.check_ranges(),
+            Ok(()),
+            "local parameters must be in range"
+        );
         writer.atomically(|writer| {
             self.each(|id, value| {
                 writer.varint(id.into())?;

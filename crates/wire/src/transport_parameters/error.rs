@@ -1,49 +1,48 @@
-//! What can be wrong with transport parameters.
+//! Errors in transport parameters.
 
 use core::fmt;
 
 use super::ParameterId;
 use crate::{TransportError, UnexpectedEnd};
 
-/// Transport parameters that a peer may not send. The connection is to be closed with
-/// [`TransportParameterError::transport_error`].
+/// Invalid transport parameters. Close the connection with [`TransportParameterError::transport_error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportParameterError {
     /// What is wrong.
     pub fault: TransportParameterFault,
-    /// With which parameter, if that could be read.
+    /// The affected parameter, if its ID could be decoded.
     pub id: Option<ParameterId>,
 }
 
 /// What is wrong with a transport parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransportParameterFault {
-    /// The parameters end inside it.
+    /// The input ends inside the parameter.
     Truncated,
-    /// It comes more than once (RFC 9000 §7.4).
+    /// The parameter appears more than once (RFC 9000 §7.4).
     Duplicate,
-    /// A client sent what only servers send (RFC 9000 §18.2).
+    /// A client sent a parameter that only a server may send (RFC 9000 §18.2).
     NotPermittedFromClient,
-    /// The value is shorter or longer than a value of it can be.
+    /// The value has an invalid length.
     Length,
-    /// The value is a number out of range (RFC 9000 §18.2).
+    /// The value is out of range (RFC 9000 §18.2).
     OutOfRange,
-    /// `min_ack_delay` above `max_ack_delay` (draft-ietf-quic-ack-frequency §3).
+    /// `min_ack_delay` exceeds `max_ack_delay` (draft-ietf-quic-ack-frequency §3).
     AboveMaxAckDelay,
-    /// A version of 0 (RFC 9368 §4).
+    /// A version is 0 (RFC 9368 §4).
     VersionZero,
-    /// A client's chosen version is not among its available ones (RFC 9368 §4).
+    /// A client's Chosen Version is not among its Available Versions (RFC 9368 §4).
     ChosenVersionNotAvailable,
-    /// It has to be there, and is not (RFC 9000 §7.3).
+    /// A mandatory parameter is missing (RFC 9000 §7.3).
     Missing,
-    /// Not the connection ID that was used in the handshake (RFC 9000 §7.3).
+    /// The value differs from the connection ID used in the handshake (RFC 9000 §7.3).
     ConnectionIdMismatch,
-    /// A server accepted 0-RTT, and lowers what it promised before (RFC 9000 §7.4.1, RFC 9221 §3).
+    /// A server accepted 0-RTT, but reduced a limit that the client remembered (RFC 9000 §7.4.1, RFC 9221 §3).
     Reduced,
 }
 
 impl TransportParameterError {
-    /// The code to close the connection with.
+    /// The error code with which to close the connection.
     #[must_use]
     pub const fn transport_error(&self) -> TransportError {
         match self.fault {
@@ -61,27 +60,29 @@ impl TransportParameterError {
 }
 
 impl TransportParameterFault {
-    /// What is wrong, for the reason phrase of a `CONNECTION_CLOSE` frame.
+    /// A description of the error, suitable as the reason phrase of a `CONNECTION_CLOSE` frame.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
-            Self::Truncated => "the parameters end inside it",
-            Self::Duplicate => "comes more than once",
-            Self::NotPermittedFromClient => "only servers send it",
-            Self::Length => "the value has a wrong length",
+            Self::Truncated => "the input ends inside the parameter",
+            Self::Duplicate => "appears more than once",
+            Self::NotPermittedFromClient => "not permitted from a client",
+            Self::Length => "the value has an invalid length",
             Self::OutOfRange => "the value is out of range",
-            Self::AboveMaxAckDelay => "the value is above max_ack_delay",
+            Self::AboveMaxAckDelay => "the value exceeds max_ack_delay",
             Self::VersionZero => "a version is 0",
-            Self::ChosenVersionNotAvailable => "the chosen version is not among the available",
-            Self::Missing => "is missing",
-            Self::ConnectionIdMismatch => "is not the connection ID of the handshake",
-            Self::Reduced => "is lower than what 0-RTT was promised",
+            Self::ChosenVersionNotAvailable => {
+                "the chosen version is not among the available versions"
+            }
+            Self::Missing => "missing",
+            Self::ConnectionIdMismatch => "differs from the connection ID of the handshake",
+            Self::Reduced => "lower than the value remembered for 0-RTT",
         }
     }
 }
 
 impl From<UnexpectedEnd> for TransportParameterFault {
-    /// The value ends inside a field: the parameters as a whole do not.
+    /// The value, not the whole input, ends inside a field.
     fn from(_: UnexpectedEnd) -> Self {
         Self::Length
     }

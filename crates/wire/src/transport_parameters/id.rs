@@ -1,14 +1,14 @@
-//! The parameters there are (RFC 9000 §18.2 and extensions).
+//! Transport parameter IDs (RFC 9000 §18.2 and extensions).
 
 use core::fmt;
 
 use crate::VarInt;
 
-/// Which transport parameter. Any number may come; those without a name are ignored (RFC 9000 §7.4.2).
+/// A transport parameter ID. Every value can be represented; unknown parameters are ignored (RFC 9000 §7.4.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParameterId(VarInt);
 
-/// One row of the table.
+/// A row of [`TABLE`].
 struct Row {
     id: ParameterId,
     name: &'static str,
@@ -136,13 +136,13 @@ impl ParameterId {
         Self(VarInt::from_u32(id))
     }
 
-    /// As a number.
+    /// The ID as an integer.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
 
-    /// The name the RFC gives it, if this crate knows it.
+    /// The RFC's name, if this crate supports the parameter.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         self.index()
@@ -150,20 +150,20 @@ impl ParameterId {
             .map(|row| row.name)
     }
 
-    /// Whether only servers may send it (RFC 9000 §18.2).
+    /// Whether only servers may send the parameter (RFC 9000 §18.2).
     #[must_use]
     pub fn is_server_only(self) -> bool {
         TABLE.iter().any(|row| row.id == self && row.server_only)
     }
 
-    /// Whether it is one of those that mean nothing, 31 × N + 27, sent so that peers learn to ignore what they do not
-    /// know (RFC 9000 §18.1).
+    /// Whether this is a reserved ID of the form 31 × N + 27, which exercises the requirement that unknown parameters
+    /// are ignored (RFC 9000 §18.1).
     #[must_use]
     pub const fn is_reserved(self) -> bool {
         self.get() % 31 == 27
     }
 
-    /// Where it is in the table of those this crate knows.
+    /// The index in [`TABLE`], if this crate supports the parameter.
     pub(super) fn index(self) -> Option<usize> {
         TABLE.iter().position(|row| row.id == self)
     }

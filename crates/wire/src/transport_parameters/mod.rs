@@ -1,8 +1,9 @@
 //! Transport parameters (RFC 9000 §7.4, §18; RFC 9221 §3; RFC 9287 §3; RFC 9368 §3; draft-ietf-quic-ack-frequency §3).
 //!
-//! They travel once in each direction, within the TLS handshake. [`TransportParameters::decode`] checks all that one
-//! side's parameters tell by themselves; [`TransportParameters::authenticate`] compares them with the handshake's
-//! connection IDs, and [`TransportParameters::check_not_reduced`] with what was remembered for 0-RTT.
+//! Each endpoint sends its parameters once, in the TLS handshake. [`TransportParameters::decode`] checks everything
+//! that can be checked on one endpoint's parameters alone. [`TransportParameters::authenticate`] compares them with the
+//! connection IDs of the handshake, and [`TransportParameters::check_not_reduced`] with the values remembered for
+//! 0-RTT.
 
 mod authentication;
 mod decode;
@@ -25,55 +26,62 @@ pub use version_information::VersionInformation;
 
 use crate::{ConnectionId, StatelessResetToken, StreamCount, VarInt};
 
-/// What one end of a connection tells the other about itself (RFC 9000 §18.2).
+/// The transport parameters of one endpoint (RFC 9000 §18.2).
 ///
-/// The default is what holds for parameters that are not sent.
+/// `Default` has the values that apply when parameters are absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportParameters {
-    /// The destination connection ID of the client's first Initial packet. Servers send it, clients may not.
+    /// The destination connection ID of the client's first Initial packet. Mandatory for servers, prohibited for
+    /// clients.
     pub original_destination_connection_id: Option<ConnectionId>,
-    /// After how many milliseconds of silence the sender gives the connection up. Default 0: never.
+    /// The sender's idle timeout in milliseconds. Default 0: no timeout.
     pub max_idle_timeout_ms: VarInt,
-    /// The token of the stateless reset for the connection ID of the handshake. Servers may send it, clients may not.
+    /// The stateless reset token for the connection ID of the handshake. Optional for servers, prohibited for clients.
     pub stateless_reset_token: Option<StatelessResetToken>,
-    /// The largest UDP payload the sender takes, in bytes. Default 65527, at least 1200; above 65527 it means nothing.
+    /// The largest UDP payload that the sender accepts, in bytes. Default 65527, minimum 1200; values above 65527 have
+    /// no additional effect.
     pub max_udp_payload_size: VarInt,
-    /// How many bytes may be sent on all streams together, to begin with. Default 0.
+    /// The initial connection-level flow control limit in bytes. Default 0.
     pub initial_max_data: VarInt,
-    /// How many bytes may be sent on each bidirectional stream that the sender of the parameter opens. Default 0.
+    /// The initial flow control limit in bytes of bidirectional streams opened by the sender of the parameter. Default
+    /// 0.
     pub initial_max_stream_data_bidi_local: VarInt,
-    /// How many bytes may be sent on each bidirectional stream that its receiver opens. Default 0.
+    /// The initial flow control limit in bytes of bidirectional streams opened by the receiver of the parameter.
+    /// Default 0.
     pub initial_max_stream_data_bidi_remote: VarInt,
-    /// How many bytes may be sent on each unidirectional stream that its receiver opens. Default 0.
+    /// The initial flow control limit in bytes of unidirectional streams opened by the receiver of the parameter.
+    /// Default 0.
     pub initial_max_stream_data_uni: VarInt,
-    /// How many bidirectional streams its receiver may open. Default 0.
+    /// The number of bidirectional streams that the receiver of the parameter may open. Default 0.
     pub initial_max_streams_bidi: StreamCount,
-    /// How many unidirectional streams its receiver may open. Default 0.
+    /// The number of unidirectional streams that the receiver of the parameter may open. Default 0.
     pub initial_max_streams_uni: StreamCount,
-    /// The power of two, in microseconds, in which the sender's ACK frames tell delays. Default 3, at most 20.
+    /// The exponent by which the ACK Delay of the sender's ACK frames is scaled: the unit is 2^exponent microseconds.
+    /// Default 3, maximum 20.
     pub ack_delay_exponent: u8,
-    /// By how many milliseconds the sender may delay an acknowledgment. Default 25, below 2^14.
+    /// The maximum time in milliseconds by which the sender delays acknowledgments. Default 25, below 2^14.
     pub max_ack_delay_ms: VarInt,
-    /// Whether the sender wants the peer to stay on the address of the handshake. Default false.
+    /// Whether the peer must not migrate away from the address of the handshake. Default `false`.
     pub disable_active_migration: bool,
-    /// Where the server would rather be spoken to. Servers may send it, clients may not.
+    /// The server's preferred address. Optional for servers, prohibited for clients.
     pub preferred_address: Option<PreferredAddress>,
-    /// How many of the peer's connection IDs the sender keeps. Default 2, and not less.
+    /// The number of the peer's connection IDs that the sender stores. Default and minimum 2.
     pub active_connection_id_limit: VarInt,
-    /// The source connection ID of the sender's first Initial packet. Both have to send it.
+    /// The source connection ID of the sender's first Initial packet. Mandatory for both endpoints.
     pub initial_source_connection_id: Option<ConnectionId>,
-    /// The source connection ID of the Retry packet. Servers that sent one have to send it, others may not.
+    /// The source connection ID of the Retry packet. Mandatory for servers that sent one, otherwise prohibited.
     pub retry_source_connection_id: Option<ConnectionId>,
-    /// Which version is in use and which could be (RFC 9368 §3).
+    /// The chosen and available versions (RFC 9368 §3).
     pub version_information: Option<VersionInformation>,
-    /// The largest DATAGRAM frame the sender takes, in bytes, type and length included. Default 0: none (RFC 9221 §3).
+    /// The largest DATAGRAM frame that the sender accepts, in bytes, including type and length. Default 0: DATAGRAM
+    /// frames are not supported (RFC 9221 §3).
     pub max_datagram_frame_size: VarInt,
-    /// Whether the fixed bit of packets to the sender may be 0 (RFC 9287 §3). Default false.
+    /// Whether packets to the sender may have a fixed bit of 0 (RFC 9287 §3). Default `false`.
     pub grease_quic_bit: bool,
-    /// The shortest delay, in microseconds, that the sender may be asked for by `ACK_FREQUENCY` frames. Without it none
-    /// may be sent, nor `IMMEDIATE_ACK` (draft-ietf-quic-ack-frequency §3).
+    /// The minimum delay in microseconds by which the sender can delay acknowledgments. If absent, the peer must send
+    /// neither `ACK_FREQUENCY` nor `IMMEDIATE_ACK` frames (draft-ietf-quic-ack-frequency §3).
     pub min_ack_delay_us: Option<VarInt>,
-    /// A parameter without meaning, to be sent along. None is ever received: they are ignored.
+    /// A reserved parameter to send. Always `None` after decoding, because received reserved parameters are ignored.
     pub reserved: Option<ReservedParameter>,
 }
 
@@ -82,12 +90,12 @@ impl TransportParameters {
     pub const MAX_UDP_PAYLOAD_SIZE_MIN: u64 = 1200;
     /// The largest value of `ack_delay_exponent` (RFC 9000 §18.2).
     pub const ACK_DELAY_EXPONENT_MAX: u8 = 20;
-    /// The first value of `max_ack_delay`, in milliseconds, that is too large (RFC 9000 §18.2).
+    /// The exclusive upper bound of `max_ack_delay` in milliseconds (RFC 9000 §18.2).
     pub const MAX_ACK_DELAY_MS_END: u64 = 1 << 14;
     /// The smallest value of `active_connection_id_limit` (RFC 9000 §18.2).
     pub const ACTIVE_CONNECTION_ID_LIMIT_MIN: u64 = 2;
 
-    /// Whether the numbers are in range.
+    /// Checks that the numeric values are in range.
     fn check_ranges(&self) -> Result<(), TransportParameterError> {
         use TransportParameterFault::{AboveMaxAckDelay, OutOfRange};
         let max_ack_delay_us = self.max_ack_delay_ms.get().saturating_mul(1000);

@@ -5,14 +5,14 @@ use core::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use super::TransportParameterFault;
 use crate::{BufferFull, ConnectionId, Encode, Reader, StatelessResetToken, Writer};
 
-/// Where a server would rather be spoken to (RFC 9000 §9.6).
+/// A server's preferred address (RFC 9000 §9.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PreferredAddress {
-    /// By IPv4, if at all.
+    /// The IPv4 address and port, if any.
     pub ipv4: Option<SocketAddrV4>,
-    /// By IPv6, if at all. Flow information and scope are not sent.
+    /// The IPv6 address and port, if any. Flow information and scope ID are not sent.
     pub ipv6: Option<SocketAddrV6>,
-    /// The connection ID to use there, of sequence number 1. Not empty.
+    /// The connection ID to use with the address. Its sequence number is 1. Not empty.
     pub connection_id: ConnectionId,
     /// The stateless reset token of that connection ID.
     pub reset_token: StatelessResetToken,
@@ -20,7 +20,7 @@ pub struct PreferredAddress {
 
 impl PreferredAddress {
     pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, TransportParameterFault> {
-        // All zero means none of that family.
+        // An all-zero address and port means that there is none of that family.
         let ipv4 = SocketAddrV4::new(Ipv4Addr::from(reader.array::<4>()?), reader.u16()?);
         let ipv4 = Some(ipv4).filter(|ipv4| !ipv4.ip().is_unspecified() || ipv4.port() != 0);
         let ipv6 = SocketAddrV6::new(Ipv6Addr::from(reader.array::<16>()?), reader.u16()?, 0, 0);

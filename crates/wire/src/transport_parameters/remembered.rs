@@ -1,11 +1,12 @@
-//! What is remembered for 0-RTT (RFC 9000 §7.4.1).
+//! The transport parameters remembered for 0-RTT (RFC 9000 §7.4.1).
 
 use super::{ParameterId, TransportParameterError, TransportParameterFault, TransportParameters};
 use crate::VarInt;
 
 impl TransportParameters {
-    /// What of a server's parameters a client keeps with its session ticket, to send 0-RTT by (RFC 9000 §7.4.1, RFC 9221
-    /// §3, RFC 9287 §3). The others are as if they had not been sent. A server can keep the same in the ticket.
+    /// The subset of a server's parameters that a client stores with its session ticket and applies to 0-RTT (RFC 9000
+    /// §7.4.1, RFC 9221 §3, RFC 9287 §3). All other parameters have their default values. A server can store the same
+    /// subset in the ticket.
     #[must_use]
     pub fn remembered(&self) -> Self {
         Self {
@@ -25,13 +26,13 @@ impl TransportParameters {
         }
     }
 
-    /// Whether a server may accept 0-RTT that was sent by the remembered parameters, and then send `new` ones; a client
-    /// asks it of the server's once 0-RTT was accepted.
+    /// Checks that `new` reduces none of the remembered limits. A server may accept 0-RTT only if this succeeds. A
+    /// client checks the server's parameters after 0-RTT was accepted.
     ///
     /// # Errors
     ///
-    /// A limit is lower than it was, which the data sent by it may violate: a `PROTOCOL_VIOLATION` (RFC 9000 §7.4.1,
-    /// RFC 9221 §3).
+    /// Returns [`TransportParameterFault::Reduced`] if a limit is lower than the remembered one, because 0-RTT data may
+    /// already exceed it. The code is `PROTOCOL_VIOLATION` (RFC 9000 §7.4.1, RFC 9221 §3).
     pub fn check_not_reduced(&self, new: &Self) -> Result<(), TransportParameterError> {
         let reduced = self
             .limits()

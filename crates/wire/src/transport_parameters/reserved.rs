@@ -1,10 +1,10 @@
-//! Transport parameters that mean nothing (RFC 9000 §18.1).
+//! Reserved transport parameters (RFC 9000 §18.1).
 
 use super::ParameterId;
 use crate::VarInt;
 
-/// A parameter of the form 31 × N + 27, which peers have to ignore (RFC 9000 §18.1). Sending one now and then keeps them
-/// able to.
+/// A reserved parameter with an ID of the form 31 × N + 27 and no meaning (RFC 9000 §18.1). Sending one exercises the
+/// requirement that peers ignore unknown parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedParameter {
     id: ParameterId,
@@ -13,13 +13,13 @@ pub struct ReservedParameter {
 }
 
 impl ReservedParameter {
-    /// The longest value that can be sent; the RFC has no limit.
+    /// The maximum length of the value in bytes. The RFC sets no limit.
     pub const VALUE_LEN_MAX: usize = 16;
 
-    /// A parameter whose identifier is made of a random number. Of a longer value the first 16 bytes are taken.
+    /// Creates a parameter with an ID derived from `random`. A `value` longer than 16 bytes is truncated.
     #[must_use]
     pub fn new(random: u64, value: &[u8]) -> Self {
-        // The largest N for which 31 × N + 27 is a variable-length integer.
+        // The largest N for which 31 × N + 27 fits in a variable-length integer.
         const N_MAX: u64 = (VarInt::MAX.get() - 27) / 31;
         let mut bytes = [0; Self::VALUE_LEN_MAX];
         let len = bytes
@@ -34,7 +34,7 @@ impl ReservedParameter {
         }
     }
 
-    /// The identifier.
+    /// The parameter ID.
     #[must_use]
     pub const fn id(&self) -> ParameterId {
         self.id

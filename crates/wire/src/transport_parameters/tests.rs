@@ -11,7 +11,7 @@ fn id(bytes: &[u8]) -> ConnectionId {
     ConnectionId::new(bytes).expect("20 bytes at most")
 }
 
-/// Parameters out of pairs of identifier and value.
+/// Encodes parameters from pairs of ID and value.
 fn bytes(parameters: &[(u64, &[u8])]) -> Vec<u8> {
     let mut buffer = vec![0; 2000];
     let mut writer = Writer::new(&mut buffer);
@@ -84,7 +84,7 @@ fn rfc9000_7_4_duplicates_are_errors() {
         fault(&[(0x04, &[1]), (0x04, &[1])], Side::Client),
         Fault::Duplicate
     );
-    // Unknown ones too.
+    // This also applies to unknown parameters.
     assert_eq!(
         fault(&[(0x77, &[]), (0x04, &[1]), (0x77, &[])], Side::Client),
         Fault::Duplicate
@@ -186,7 +186,7 @@ fn rfc9000_18_2_a_preferred_address_has_a_connection_id() {
         Some(SocketAddrV4::new([10, 0, 0, 1].into(), 443))
     );
     assert_eq!(address_of.ipv6, None);
-    // Only address and port together mean none.
+    // The address is absent only if both the IP address and the port are zero.
     let mut port_only = address(&[7]);
     port_only[..4].fill(0);
     let legal = TransportParameters::decode(&bytes(&[(0x0d, &port_only)]), Side::Server);
@@ -294,7 +294,7 @@ fn rfc9000_7_3_connection_ids_are_authenticated() {
         ..sent.clone()
     };
     assert_eq!(check(&other), Err(Fault::ConnectionIdMismatch));
-    // A Retry that we never saw, even with an empty connection ID.
+    // A retry_source_connection_id without a Retry packet, even if empty.
     let retried = TransportParameters {
         retry_source_connection_id: Some(ConnectionId::EMPTY),
         ..sent.clone()
@@ -312,6 +312,6 @@ fn an_error_names_its_parameter() {
     let error = TransportParameters::decode(&[0x40], Side::Client);
     assert_eq!(
         error.expect_err("is cut short").to_string(),
-        "transport parameters: the parameters end inside it"
+        "transport parameters: the input ends inside the parameter"
     );
 }

@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 use super::TransportParameterFault;
 use crate::{BufferFull, Encode, Reader, Side, Writer, packet::VersionNumber};
 
-/// Which version an endpoint uses, and which it could use (RFC 9368 §3).
+/// The versions that an endpoint uses and supports (RFC 9368 §3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionInformation {
-    /// The version in use, as far as the sender knows.
+    /// Chosen Version: the version in use.
     pub chosen: VersionNumber,
-    /// From a client: the versions it could go on with, the one it likes best first, the chosen one among them. From a
-    /// server: the versions all its deployment knows.
+    /// Available Versions. From a client: the versions that are compatible with the first packet, in descending order
+    /// of preference, including the chosen one. From a server: the versions that its deployment supports.
     pub available: Vec<VersionNumber>,
 }
 

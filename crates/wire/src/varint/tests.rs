@@ -32,7 +32,7 @@ fn rfc9000_a_1_vectors() {
         assert_eq!(decode(bytes), Ok((value, bytes.len())));
         assert_eq!(encode(VarInt::new(value).expect("in range")), bytes);
     }
-    // The same 37, in two bytes: longer than need be, and right.
+    // 37 again, in a valid encoding of two bytes.
     assert_eq!(decode(&[0x40, 0x25]), Ok((37, 2)));
 }
 

@@ -1,5 +1,5 @@
-//! Any bytes for a datagram, a payload, transport parameters: what decodes can be encoded again, and nothing panics.
-//! Shared by the replay of the corpus and the fuzz target.
+//! Decodes arbitrary bytes as a datagram, payload or transport parameters. Decoding must not panic, and decoded values
+//! must encode again. Shared by the corpus replay and the fuzz target.
 
 use lastbyte_wire::{
     Encode, Side, Writer,
@@ -8,7 +8,7 @@ use lastbyte_wire::{
     transport_parameters::TransportParameters,
 };
 
-/// The first byte says what the others are.
+/// The first byte selects the decoder for the rest.
 pub(crate) fn play(bytes: &[u8]) {
     let Some((choice, rest)) = bytes.split_first() else {
         return;
@@ -55,7 +55,7 @@ fn payload(bytes: &[u8], side: Side, choice: u8) {
         let mut writer = Writer::new(&mut buffer);
         frame
             .encode(&mut writer)
-            .expect("there is as much room as it says it takes");
+            .expect("the buffer has the encoded length");
         assert_eq!(writer.written().len(), frame.encoded_len());
     }
 }

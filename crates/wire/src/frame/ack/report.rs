@@ -1,4 +1,4 @@
-//! What is to be acknowledged, on its way to the wire.
+//! Encoding of ACK frames from an iterator over ranges.
 
 use core::ops::RangeInclusive;
 
@@ -7,8 +7,8 @@ use crate::{BufferFull, VarInt, Writer, packet::PacketNumber};
 
 /// An acknowledgment to be sent (RFC 9000 §19.3).
 ///
-/// `ranges` yields ranges of packet numbers received, the largest first, with a gap of at least one number between any
-/// two. It is gone through twice: once to see how many fit, once to write them.
+/// `ranges` yields the received packet numbers as ranges in descending order, with a gap of at least one number between
+/// any two. It is iterated twice: once to determine how many ranges fit, once to write them.
 ///
 /// ```
 /// use lastbyte_wire::{VarInt, Writer, frame::AckReport, packet::PacketNumber};
@@ -24,36 +24,38 @@ use crate::{BufferFull, VarInt, Writer, packet::PacketNumber};
 /// ```
 #[derive(Clone, Debug)]
 pub struct AckReport<I> {
-    /// The ranges, the largest first.
+    /// The ranges in descending order.
     pub ranges: I,
-    /// How long the acknowledgment of the largest packet was held back, in units of 2^`ack_delay_exponent` microseconds.
+    /// The delay between receiving the largest packet and sending this acknowledgment, in units of
+    /// 2^`ack_delay_exponent` microseconds.
     pub delay: VarInt,
-    /// The ECN counts of the packet number space, where they are known.
+    /// The ECN counts of the packet number space, if available.
     pub ecn: Option<EcnCounts>,
 }
 
-/// How much of a report goes into the frame.
+/// The size of the encoded frame.
 #[derive(Clone, Copy)]
 struct Extent {
-    /// How many ranges beside the first.
+    /// ACK Range Count: the number of ranges after the first.
     range_count: usize,
     len: usize,
 }
 
 impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
-    /// How many bytes the frame takes with all its ranges; 0 if there are none.
+    /// The length in bytes of a frame with all ranges, or 0 if there are none.
     #[must_use]
     pub fn encoded_len(&self) -> usize {
         self.extent(usize::MAX, usize::MAX)
             .map_or(0, |extent| extent.len)
     }
 
-    /// Writes an ACK frame of at most `bytes_max` bytes and at most `ranges_max` ranges: the largest go first, and those
-    /// that do not fit are left out. Returns how many ranges were written; without ranges, nothing is written.
+    /// Writes an ACK frame of at most `bytes_max` bytes and at most `ranges_max` ranges. The ranges with the smallest
+    /// packet numbers are omitted if not all fit. Returns the number of ranges written. If there are no ranges, nothing
+    /// is written.
     ///
     /// # Errors
     ///
-    /// Not even the first range fits.
+    /// Returns [`BufferFull`] if not even the first range fits.
     pub fn encode(
         &self,
         writer: &mut Writer<'_>,
@@ -83,7 +85,7 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
         Ok(extent.range_count + 1)
     }
 
-    /// The most ranges within both limits; `None` if that is none.
+    /// The largest frame within both limits, or `None` if not even one range fits.
     fn extent(&self, bytes_max: usize, ranges_max: usize) -> Option<Extent> {
         let first = self.ranges.clone().next()?;
         let fixed_len = frame_type(self.ecn).encoded_len()
@@ -110,7 +112,8 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
         Some(best)
     }
 
-    /// Gap and length of all ranges but the first (RFC 9000 §19.3.1). Ends where the ranges break their contract.
+    /// Gap and ACK Range Length of all ranges but the first (RFC 9000 §19.3.1). Stops at the first range that violates
+    /// the ordering.
     fn pairs(&self) -> impl Iterator<Item = (VarInt, VarInt)> {
         let mut ranges = self.ranges.clone();
         let mut smallest = ranges.next().map_or(0, |first| first.start().get());
@@ -120,7 +123,7 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
                 .and_then(|distance| distance.checked_sub(2));
             debug_assert!(
                 gap.is_some() && range.start() <= range.end(),
-                "ranges are to come the largest first, with gaps between them"
+                "ranges must be in descending order with gaps between them"
             );
             smallest = range.start().get();
             Some((VarInt::new(gap?)?, len_of(&range)))
@@ -128,7 +131,7 @@ impl<I: Iterator<Item = RangeInclusive<PacketNumber>> + Clone> AckReport<I> {
     }
 }
 
-/// How many numbers precede the largest of a range, in it.
+/// ACK Range Length: the number of packet numbers in the range before the largest.
 fn len_of(range: &RangeInclusive<PacketNumber>) -> VarInt {
     VarInt::saturating(range.end().get().saturating_sub(range.start().get()))
 }

@@ -20,7 +20,7 @@ fn fault(bytes: &[u8]) -> FrameFault {
 
 #[test]
 fn rfc9000_19_3_1_ranges_count_down_from_the_largest() {
-    // Packets 0..=1, 4, 6..=9: gaps of two (2, 3) and one (5), each one less on the wire.
+    // Packets 0..=1, 4, 6..=9. The gaps of two (2, 3) and one (5) are encoded as one less.
     let ack = decode(&[0x02, 9, 0x40, 0x64, 2, 3, 0, 0, 1, 1]).expect("is valid");
     assert_eq!(ack.largest().get(), 9);
     assert_eq!(ack.delay().get(), 100);
@@ -43,7 +43,7 @@ fn rfc9000_19_3_2_ecn_counts_follow_the_ranges() {
 
 #[test]
 fn rfc9000_19_3_1_a_range_below_packet_number_0_is_a_frame_encoding_error() {
-    // First range, gap, and length in turn one too long.
+    // The first range, the gap and the length are one too long in turn.
     for bytes in [
         &[0x02, 9, 0, 0, 10][..],
         &[0x02, 9, 0, 1, 3, 5, 0],
@@ -98,7 +98,7 @@ fn ranges_that_do_not_fit_are_left_out_smallest_first() {
             assert!(writer.position() <= bytes_max && count <= ranges_max);
             let decoded: Vec<_> = decode(writer.written()).expect("valid").ranges().collect();
             assert_eq!(decoded, ranges[..count]);
-            // One more would not have fitted: a pair takes two bytes, the 64th a longer count too.
+            // One more range would not fit: a pair takes two bytes, and the 64th pair also needs a longer range count.
             let more = 2 + usize::from(count == 64);
             let is_full = writer.position() + more > bytes_max;
             assert!(is_full || count == ranges_max || count == ranges.len());
@@ -107,7 +107,7 @@ fn ranges_that_do_not_fit_are_left_out_smallest_first() {
     assert_eq!(report.encoded_len(), 1 + 2 + 1 + 2 + 1 + 2 * 99 + 3);
 }
 
-/// Ranges with gaps between them, the largest first, out of random steps upwards.
+/// Ranges in descending order with gaps between them, built from random steps upwards.
 fn ranges_from(steps: &[(u64, u64)]) -> Vec<RangeInclusive<PacketNumber>> {
     let mut next = 0;
     let mut ranges = Vec::new();
@@ -126,7 +126,7 @@ fn step() -> impl Strategy<Value = (u64, u64)> {
 }
 
 proptest! {
-    /// The iterator against the naive model: the list that was written.
+    /// Compares the iterator with the list that was encoded.
     #[test]
     fn ranges_come_back_as_they_were_written(
         steps in prop::collection::vec(step(), 1..80),
@@ -157,7 +157,7 @@ proptest! {
         }
     }
 
-    /// Any ranges that decode are what a naive reading of RFC 9000 §19.3.1 says, set by set.
+    /// Compares decoded ranges with a naive implementation of RFC 9000 §19.3.1 on sets.
     #[test]
     fn small_frames_acknowledge_what_the_naive_model_does(
         largest in 0_u8..64,

@@ -12,7 +12,7 @@ fn the_reason_is_cut_to_the_space_and_between_characters() {
         cause: CAUSE,
         reason,
     };
-    // Type, code, frame type and length take four bytes.
+    // Type, error code, frame type and length take one byte each.
     let cut = |space| close.fit(space).map(|close| close.reason.len());
     assert_eq!(cut(3), None);
     assert_eq!(cut(4), Some(0));

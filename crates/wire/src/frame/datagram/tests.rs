@@ -12,7 +12,7 @@ fn rfc9221_4_without_a_length_the_data_runs_to_the_end_of_the_packet() {
     assert_eq!(buffer, *b"\x30hello");
     let frame = Frame::decode(&mut Reader::new(&buffer));
     assert_eq!(frame, Ok(Frame::Datagram(Datagram { data: b"hello" })));
-    // Empty is legal.
+    // Empty data is valid.
     let empty = Frame::decode(&mut Reader::new(&[0x30]));
     assert_eq!(empty, Ok(Frame::Datagram(Datagram { data: b"" })));
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// RFC 9000 Table 3 once more, by hand and in another form: type, name, (Initial, Handshake, 0-RTT, 1-RTT),
+/// RFC 9000 Table 3, transcribed independently in another form: type, name, (Initial, Handshake, 0-RTT, 1-RTT),
 /// (ack-eliciting, in flight, probing, flow controlled).
 type Expected = (u32, &'static str, [u8; 4], [u8; 4]);
 

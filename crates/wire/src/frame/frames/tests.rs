@@ -26,7 +26,7 @@ fn rfc9000_12_5_frames_where_they_may_not_be_are_protocol_violations() {
     assert_eq!(error.offset, 1);
     assert_eq!(error.frame_type, Some(FrameType::MAX_DATA));
     assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
-    // The application's close is not for Initial packets, the transport's is.
+    // Initial packets permit only the close of type 0x1c.
     assert!(collect(&[0x1d, 0, 0], PacketType::Initial, Side::Client).is_err());
     assert!(collect(&[0x1c, 0, 0, 0], PacketType::Initial, Side::Client).is_ok());
 }

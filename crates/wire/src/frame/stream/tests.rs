@@ -48,7 +48,7 @@ fn rfc9000_19_8_the_end_of_the_data_is_at_most_2_to_the_62_minus_1() {
     let last = VarInt::MAX.get();
     let encoded = encode(header(0, last - 1, false), b"x", LengthField::Present);
     assert!(Frame::decode(&mut Reader::new(&encoded)).is_ok());
-    // The same bytes one further.
+    // The same data at the next offset.
     let mut beyond = encoded;
     beyond[9] += 1;
     let error = Frame::decode(&mut Reader::new(&beyond)).expect_err("beyond the limit");

@@ -16,7 +16,7 @@ fn faults(datagram: &mut [u8], rules: Rules) -> Vec<Option<PacketFault>> {
         .collect()
 }
 
-/// A Handshake packet of version 1 with a connection ID of one byte, and 20 bytes behind the length.
+/// A version 1 Handshake packet with one-byte connection IDs and 20 bytes after the Length field.
 fn handshake(destination: u8) -> Vec<u8> {
     let mut packet = vec![0xe0, 0, 0, 0, 1, 1, destination, 0, 20];
     packet.extend([0; 20]);
@@ -30,7 +30,7 @@ fn rfc9000_12_2_packets_for_another_connection_id_are_passed_over() {
         faults(&mut datagram, RULES),
         [None, Some(PacketFault::ForeignConnectionId), None]
     );
-    // The last one too.
+    // This also applies to the last packet.
     let mut datagram = [handshake(1), handshake(2)].concat();
     assert_eq!(
         faults(&mut datagram, RULES),
@@ -109,7 +109,7 @@ fn an_empty_datagram_holds_no_packet() {
     assert_eq!(faults(&mut [], RULES), []);
 }
 
-/// The parts of a packet to be sent.
+/// Random parts of an outgoing packet.
 #[derive(Clone, Debug)]
 struct Parts {
     kind: u8,
@@ -209,7 +209,8 @@ proptest! {
         mut parts in prop::collection::vec(parts(), 1..4),
         mask in any::<[u8; 5]>(),
     ) {
-        // A short header goes to the end of the datagram, and all packets to one connection.
+        // The 1-RTT packet comes last, because it extends to the end of the datagram. All packets share a connection
+        // ID.
         let destination = parts[0].destination;
         let last = parts.len() - 1;
         for (index, part) in parts.iter_mut().enumerate() {
@@ -234,7 +235,8 @@ proptest! {
         prop_assert!(packets.next().is_none());
     }
 
-    /// A long header packet says where it ends, and is an error when cut before; a short one becomes a shorter one.
+    /// A truncated long header packet is an error, because its Length field says where it ends. A truncated short
+    /// header packet is a shorter packet.
     #[test]
     fn a_packet_cut_short_is_an_error(parts in parts(), mask in any::<[u8; 5]>()) {
         let mut buffer = vec![0; 1000];
@@ -269,7 +271,7 @@ proptest! {
         grease_quic_bit in any::<bool>(),
         mask in any::<[u8; 5]>(),
     ) {
-        // Known versions, or nothing comes of it.
+        // Use mostly known versions, since packets of other versions are not parsed.
         let versions = [0, 1, 0x6b33_43cf, 0x1a2a_3a4a_u32];
         if let Some(bytes) = datagram.get_mut(1..5) {
             bytes.copy_from_slice(&versions[version].to_be_bytes());

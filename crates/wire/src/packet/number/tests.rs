@@ -29,7 +29,7 @@ fn rfc9000_a_3_decoding_vector() {
 
 #[test]
 fn rfc9000_17_1_the_range_is_more_than_twice_what_is_unacknowledged() {
-    // With 127 unacknowledged 8 bits are more than twice as much, with 128 they are not.
+    // 8 bits represent more than twice 127 unacknowledged packets, but not more than twice 128.
     assert_eq!(number(126).truncate(None).len(), PacketNumberLen::One);
     assert_eq!(number(127).truncate(None).len(), PacketNumberLen::Two);
     let acknowledged = Some(number(1000));
@@ -52,7 +52,7 @@ fn the_ends_of_the_range() {
     assert_eq!(PacketNumber::new(1 << 62), None);
     assert_eq!(PacketNumber::MAX.next(), None);
     assert_eq!(PacketNumber::ZERO.next(), Some(number(1)));
-    // Nothing expands beyond the last number, nor below 0.
+    // No expansion exceeds the last packet number or goes below 0.
     let high = TruncatedPacketNumber::new(0, PacketNumberLen::One);
     assert_eq!(high.expand(Some(PacketNumber::MAX)).get(), (1 << 62) - 256);
     let low = TruncatedPacketNumber::new(0xffff_ffff, PacketNumberLen::Four);
@@ -62,16 +62,16 @@ fn the_ends_of_the_range() {
 #[test]
 fn rfc9000_a_3_of_two_numbers_as_near_the_larger_is_taken() {
     let truncated = |value| TruncatedPacketNumber::new(value, PacketNumberLen::One);
-    // 128 is expected: 0 and 256 are both 128 away.
+    // Expected 128: 0 and 256 are both 128 away.
     assert_eq!(truncated(0).expand(Some(number(127))).get(), 256);
     assert_eq!(truncated(1).expand(Some(number(127))).get(), 1);
-    // 256 is expected: 128 and 384 are both 128 away.
+    // Expected 256: 128 and 384 are both 128 away.
     assert_eq!(truncated(128).expand(Some(number(255))).get(), 384);
     assert_eq!(truncated(129).expand(Some(number(255))).get(), 129);
 }
 
-/// All numbers with these low bits near the expected one, and the nearest of them: RFC 9000 Appendix A.3, naively. At a
-/// tie the larger.
+/// A naive RFC 9000 Appendix A.3: of all numbers with these low bits near the expected one, the nearest, or the larger
+/// of two equally near ones.
 fn nearest(truncated: TruncatedPacketNumber, expected: u64) -> u64 {
     let window = 1_i128 << (truncated.len().bytes() * 8);
     let base = i128::from(expected) / window * window + i128::from(truncated.get());
@@ -105,7 +105,7 @@ proptest! {
         sent in 1_u64..(1 << 31),
         received in 0_u64..(1 << 31),
     ) {
-        // The peer received something from what it acknowledged up to what is being sent.
+        // The largest packet received lies between the largest acknowledged and the one being sent.
         let packet = number(acknowledged + sent);
         let largest_received = number(acknowledged + received % sent);
         let truncated = packet.truncate(Some(number(acknowledged)));

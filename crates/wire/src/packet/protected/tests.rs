@@ -4,7 +4,7 @@ use crate::{
     packet::{Packet, Packets, tests::RULES},
 };
 
-/// Takes the mask off a short or long header packet whose first byte becomes this.
+/// Removes header protection from a packet such that its first byte becomes `first_byte`, and checks its reserved bits.
 fn reserved_bits(first_byte: u8, is_long: bool) -> Result<(), PacketError> {
     let mut datagram = vec![first_byte];
     if is_long {
@@ -23,7 +23,7 @@ fn rfc9000_17_2_reserved_bits_of_an_authentic_packet_are_a_protocol_violation() 
         assert_eq!(reserved_bits(0x40 | bits, false).is_ok(), bits & 0x18 == 0);
     }
     for bits in 0..=0x0f {
-        // 0-RTT, whose header has no token.
+        // 0-RTT, because its header has no token.
         assert_eq!(reserved_bits(0xd0 | bits, true).is_ok(), bits & 0x0c == 0);
     }
     let error = reserved_bits(0x48, false).expect_err("is reserved");
@@ -41,7 +41,7 @@ fn masking_inverts_unmasking_for_every_first_byte() {
         packet[0] = first_byte;
         let plain = packet;
         mask(&mut packet, 10, header_mask).expect("is all there");
-        // Form and fixed bit, and the type bits of long headers, stay in the clear.
+        // The header form and fixed bits, and the type bits of long headers, are not protected.
         let clear = if first_byte & 0x80 == 0 { 0xe0 } else { 0xf0 };
         assert_eq!((packet[0] ^ first_byte) & clear, 0);
         let header = Header {

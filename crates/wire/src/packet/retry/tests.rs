@@ -64,7 +64,7 @@ fn rfc9000_17_2_5_2_a_retry_without_a_token_is_discarded() {
     let error = error.expect("one packet").expect_err("no token");
     assert_eq!(error.fault, PacketFault::EmptyRetryToken);
     assert_eq!(error.transport_error(), None);
-    // Cut short, it cannot be told from one with another tag, but for the last bytes.
+    // The tag is the end of the packet, so most truncated packets look like valid packets with another tag.
     for cut in 0..datagram.len() {
         assert!(Retry::decode(&datagram[..cut], RULES).is_err(), "{cut}");
     }

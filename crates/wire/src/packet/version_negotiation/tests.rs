@@ -31,7 +31,7 @@ fn rfc8999_6_layout() {
 fn rfc8999_6_an_empty_or_truncated_list_is_ignored() {
     let mut datagram = [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2];
     for len in [8, 9, 10, 12, 13, 14] {
-        // Of 7 bytes header, 4 bytes a version.
+        // The header takes 7 bytes and each version 4.
         let fault = decode(&mut datagram[..len]).expect_err("is cut short");
         assert_eq!(fault, PacketFault::VersionList, "{len}");
     }
@@ -71,7 +71,7 @@ proptest! {
         for cut in 1..len {
             let mut datagram = buffer[..cut].to_vec();
             if let Ok(packet) = decode(&mut datagram) {
-                // Cut between versions, fewer are left.
+                // A packet truncated between versions lists fewer versions.
                 prop_assert_eq!((len - cut) % 4, 0);
                 prop_assert!(packet.versions().eq(versions[..packet.versions().count()].iter().copied()));
             }

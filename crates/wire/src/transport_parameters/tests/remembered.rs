@@ -1,4 +1,4 @@
-//! 0-RTT: what is kept, and what may not be lowered.
+//! 0-RTT: the remembered parameters, and the limits that must not be reduced.
 
 use super::{super::*, Fault, id};
 use crate::TransportError;

@@ -1,4 +1,4 @@
-//! Whatever is encoded decodes to the same, and whatever comes is an error or legal.
+//! Property tests: encoded parameters decode to the same value, and arbitrary input never panics.
 
 use core::net::{SocketAddrV4, SocketAddrV6};
 
@@ -90,14 +90,14 @@ proptest! {
         prop_assert_eq!(&parameters.to_vec(), &buffer);
         let decoded = TransportParameters::decode(&buffer, Side::Server);
         prop_assert_eq!(decoded.as_ref(), Ok(&parameters));
-        // What a client stores and reads again is what it remembered.
+        // The remembered subset survives encoding and decoding.
         let remembered = parameters.remembered();
         let restored = TransportParameters::decode(&remembered.to_vec(), Side::Client);
         prop_assert_eq!(restored.as_ref(), Ok(&remembered));
         prop_assert_eq!(remembered.check_not_reduced(&parameters), Ok(()));
     }
 
-    /// Cut between parameters, some are missing; cut anywhere else, it is an error. No other value ever comes of it.
+    /// Input truncated between parameters decodes to fewer parameters; truncated anywhere else, it is an error.
     #[test]
     fn parameters_cut_short(parameters in parameters()) {
         let bytes = parameters.to_vec();
