@@ -10,8 +10,8 @@ use lastbyte_quic::crypto::{Keys, TAG_LEN, initial, plain};
 use lastbyte_wire::{
     ConnectionId, Side, Writer,
     packet::{
-        FinishedPacket, LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen, Packets,
-        Rules, Version,
+        DecodeConfig, FinishedPacket, LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen,
+        Packets, Version,
     },
 };
 
@@ -67,11 +67,11 @@ fn protect_and_unprotect(criterion: &mut Criterion, name: &str, keys: fn(Side) -
             bencher.iter_batched_ref(
                 || sealed.clone(),
                 |datagram| {
-                    let rules = Rules {
+                    let config = DecodeConfig {
                         connection_id_len: 8,
                         grease_quic_bit: false,
                     };
-                    let Some(Ok(Packet::Protected(packet))) = Packets::new(datagram, rules).next()
+                    let Some(Ok(Packet::Protected(packet))) = Packets::new(datagram, config).next()
                     else {
                         panic!("it is a packet");
                     };

@@ -7,8 +7,8 @@ use lastbyte_wire::{
     ConnectionId, Encode, Reader, Side, VarInt, Writer,
     frame::{AckReport, Crypto, Frame, Frames, LengthField, MaxData, StreamHeader},
     packet::{
-        Invariant, OpenPacket, Packet, PacketNumber, PacketNumberLen, PacketType, Packets, Rules,
-        ShortHeader,
+        DecodeConfig, Invariant, Packet, PacketBuilder, PacketNumber, PacketNumberLen, PacketType,
+        Packets, ShortHeader,
     },
 };
 
@@ -72,7 +72,7 @@ fn sending(c: &mut Criterion) {
     c.bench_function("encode short header, finish and mask", |b| {
         b.iter(|| {
             let mut writer = Writer::new(black_box(&mut buffer));
-            let open: Option<OpenPacket> = black_box(&short_header).begin(&mut writer).ok();
+            let open: Option<PacketBuilder> = black_box(&short_header).begin(&mut writer).ok();
             let reserved = writer.reserve(1000).is_ok();
             let finished = open.and_then(|open| open.finish(&mut writer, TAG_LEN).ok());
             let masked = finished.and_then(|packet| {
@@ -148,13 +148,13 @@ fn receiving_packets(c: &mut Criterion) {
             .begin(&mut Writer::new(&mut datagram))
             .is_ok()
     );
-    let rules = Rules {
+    let config = DecodeConfig {
         connection_id_len: 8,
         grease_quic_bit: true,
     };
     c.bench_function("parse and unmask short header", |b| {
         b.iter(|| {
-            let packet = Packets::new(black_box(&mut datagram), rules).next();
+            let packet = Packets::new(black_box(&mut datagram), config).next();
             let Some(Ok(Packet::Protected(protected))) = packet else {
                 return None;
             };

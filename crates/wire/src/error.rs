@@ -16,7 +16,7 @@ mod tests;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameError {
     /// What is wrong.
-    pub fault: FrameFault,
+    pub kind: FrameErrorKind,
     /// Offset into the payload, in bytes, at which decoding stopped.
     pub offset: usize,
     /// The frame's type, if it could be decoded.
@@ -25,7 +25,7 @@ pub struct FrameError {
 
 /// What is wrong with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameFault {
+pub enum FrameErrorKind {
     /// The payload ends inside the frame.
     Truncated,
     /// The frame type is not encoded in the minimum number of bytes (RFC 9000 §12.4).
@@ -58,11 +58,11 @@ impl FrameError {
     /// The error code with which to close the connection.
     #[must_use]
     pub const fn transport_error(&self) -> TransportError {
-        self.fault.transport_error()
+        self.kind.transport_error()
     }
 }
 
-impl FrameFault {
+impl FrameErrorKind {
     /// The error code with which to close the connection.
     #[must_use]
     pub const fn transport_error(self) -> TransportError {
@@ -109,13 +109,13 @@ impl FrameFault {
     }
 }
 
-impl From<UnexpectedEnd> for FrameFault {
+impl From<UnexpectedEnd> for FrameErrorKind {
     fn from(_: UnexpectedEnd) -> Self {
         Self::Truncated
     }
 }
 
-impl fmt::Display for FrameFault {
+impl fmt::Display for FrameErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.reason())
     }
@@ -124,13 +124,13 @@ impl fmt::Display for FrameFault {
 impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.frame_type {
-            Some(frame_type) => write!(f, "{frame_type} at byte {}: {}", self.offset, self.fault),
-            None => write!(f, "frame at byte {}: {}", self.offset, self.fault),
+            Some(frame_type) => write!(f, "{frame_type} at byte {}: {}", self.offset, self.kind),
+            None => write!(f, "frame at byte {}: {}", self.offset, self.kind),
         }
     }
 }
 
-impl core::error::Error for FrameFault {}
+impl core::error::Error for FrameErrorKind {}
 impl core::error::Error for FrameError {}
 
 /// A packet that cannot be decoded. Discard it and keep the connection, unless [`PacketError::transport_error`] returns
@@ -138,14 +138,14 @@ impl core::error::Error for FrameError {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketError {
     /// What is wrong.
-    pub fault: PacketFault,
+    pub kind: PacketErrorKind,
     /// Offset into the packet, in bytes, at which decoding stopped.
     pub offset: usize,
 }
 
 /// What is wrong with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketFault {
+pub enum PacketErrorKind {
     /// The datagram ends inside the packet.
     Truncated,
     /// The version is unknown, so neither the rest of the packet nor its end can be parsed.
@@ -157,7 +157,7 @@ pub enum PacketFault {
     /// The packet is too short for a header protection sample (RFC 9001 §5.4.2).
     TooShort,
     /// The destination connection ID differs from that of the first packet in the datagram (RFC 9000 §12.2).
-    ForeignConnectionId,
+    ConnectionIdMismatch,
     /// The token of a Retry packet is empty (RFC 9000 §17.2.5.2).
     EmptyRetryToken,
     /// The version list of a Version Negotiation packet is empty, or not a multiple of four bytes long (RFC 8999 §6).
@@ -170,14 +170,14 @@ impl PacketError {
     /// The error code with which to close the connection, or `None` if the packet is to be discarded.
     #[must_use]
     pub const fn transport_error(&self) -> Option<TransportError> {
-        match self.fault {
-            PacketFault::ReservedBits => Some(TransportError::PROTOCOL_VIOLATION),
+        match self.kind {
+            PacketErrorKind::ReservedBits => Some(TransportError::PROTOCOL_VIOLATION),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for PacketFault {
+impl fmt::Display for PacketErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Truncated => f.write_str("the datagram ends inside the packet"),
@@ -185,7 +185,7 @@ impl fmt::Display for PacketFault {
             Self::ConnectionIdTooLong => f.write_str("a connection ID is longer than 20 bytes"),
             Self::FixedBit => f.write_str("the fixed bit is 0"),
             Self::TooShort => f.write_str("too short for a header protection sample"),
-            Self::ForeignConnectionId => {
+            Self::ConnectionIdMismatch => {
                 f.write_str("the connection ID differs from the first packet in the datagram")
             }
             Self::EmptyRetryToken => f.write_str("the Retry token is empty"),
@@ -197,9 +197,9 @@ impl fmt::Display for PacketFault {
 
 impl fmt::Display for PacketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "packet at byte {}: {}", self.offset, self.fault)
+        write!(f, "packet at byte {}: {}", self.offset, self.kind)
     }
 }
 
-impl core::error::Error for PacketFault {}
+impl core::error::Error for PacketErrorKind {}
 impl core::error::Error for PacketError {}

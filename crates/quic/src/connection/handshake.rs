@@ -86,7 +86,7 @@ impl Connection {
             return Ok(());
         };
         let remembered = TransportParameters::decode(encoded, Side::Server)
-            .map_err(|error| Fatal::new(error.transport_error(), error.fault.reason()))?
+            .map_err(|error| Fatal::new(error.transport_error(), error.kind.reason()))?
             .remembered();
         self.rooms.streams.on_peer_parameters(&remembered);
         self.rooms
@@ -136,13 +136,13 @@ impl Connection {
         };
         let refused = |reason| Fatal::new(TransportError::TRANSPORT_PARAMETER_ERROR, reason);
         let peer = TransportParameters::decode(encoded, peer_side)
-            .map_err(|error| Fatal::new(error.transport_error(), error.fault.reason()))?;
+            .map_err(|error| Fatal::new(error.transport_error(), error.kind.reason()))?;
         let opening = self.opening.as_deref();
         let expected = opening
             .and_then(Opening::expected_ids)
             .ok_or_else(|| refused("transport parameters before an Initial packet"))?;
         peer.authenticate(&expected)
-            .map_err(|error| refused(error.fault.reason()))?;
+            .map_err(|error| refused(error.kind.reason()))?;
         let remembered = opening.and_then(|opening| opening.remembered.as_ref());
         if let Some(remembered) = remembered
             && remembered.check_not_reduced(&peer).is_err()

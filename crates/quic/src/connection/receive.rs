@@ -4,7 +4,7 @@ use lastbyte_congestion::Time;
 use lastbyte_wire::{
     ConnectionId, Side, TransportError,
     frame::{Frame, Frames},
-    packet::{Packet, PacketNumber, PacketType, Packets, Protected, Rules},
+    packet::{DecodeConfig, Packet, PacketNumber, PacketType, Packets, Protected},
 };
 
 use super::{
@@ -100,12 +100,12 @@ impl Connection {
         datagram: &mut [u8],
         sink: &mut dyn StreamSink,
     ) {
-        let rules = Rules {
+        let config = DecodeConfig {
             connection_id_len: usize::from(self.local_id_len),
             grease_quic_bit: self.config.grease,
         };
         let len = datagram.len();
-        for packet in Packets::new(datagram, rules) {
+        for packet in Packets::new(datagram, config) {
             match packet {
                 Ok(Packet::Protected(packet)) => {
                     if let Err(fatal) = self.handle_packet(now, packet, arrival, sink) {
@@ -256,7 +256,7 @@ impl Connection {
             Side::Server => Side::Client,
         };
         let invalid = |error: lastbyte_wire::frame::FrameError| {
-            Fatal::new(error.transport_error(), error.fault.reason())
+            Fatal::new(error.transport_error(), error.kind.reason())
         };
         let mut nature = Nature {
             is_probing: true,

@@ -8,7 +8,7 @@ use lastbyte_congestion::Time;
 use lastbyte_wire::{
     Encode, Side, Writer,
     frame::{HandshakeDone, PathChallenge, PathResponse, Ping},
-    packet::{LongHeader, LongKind, OpenPacket, PacketNumber, PacketType, ShortHeader},
+    packet::{LongHeader, LongKind, PacketBuilder, PacketNumber, PacketType, ShortHeader},
 };
 
 use super::{Connection, Fatal, Stage, Transmit, handshake::ByRef};
@@ -286,7 +286,7 @@ impl Connection {
         number: PacketNumber,
         lent: Option<u64>,
         writer: &mut Writer<'_>,
-    ) -> Option<OpenPacket> {
+    ) -> Option<PacketBuilder> {
         let acknowledged = self
             .recovery
             .sent(space)
@@ -433,7 +433,7 @@ impl Connection {
         now: Time,
         space: Space,
         number: PacketNumber,
-        packet: OpenPacket,
+        packet: PacketBuilder,
         payload: core::ops::Range<usize>,
         manner: Manner,
         room: &mut [u8],
@@ -489,7 +489,7 @@ impl Connection {
         now: Time,
         space: Space,
         number: PacketNumber,
-        packet: OpenPacket,
+        packet: PacketBuilder,
         end: usize,
         room: &mut [u8],
     ) -> Option<usize> {

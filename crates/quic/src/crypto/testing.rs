@@ -8,8 +8,8 @@ use lastbyte_congestion::Time;
 use lastbyte_wire::{
     ConnectionId, Writer,
     packet::{
-        LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen, Packets, Protected, Rules,
-        ShortHeader, Version,
+        DecodeConfig, LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen, Packets,
+        Protected, ShortHeader, Version,
     },
 };
 
@@ -112,11 +112,11 @@ pub(crate) fn connection_id() -> ConnectionId {
 
 /// The first packet of a datagram.
 pub(crate) fn first(datagram: &mut [u8], connection_id_len: usize) -> Option<Protected<'_>> {
-    let rules = Rules {
+    let config = DecodeConfig {
         connection_id_len,
         grease_quic_bit: true,
     };
-    match Packets::new(datagram, rules).next() {
+    match Packets::new(datagram, config).next() {
         Some(Ok(Packet::Protected(packet))) => Some(packet),
         _ => None,
     }

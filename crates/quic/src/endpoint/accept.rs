@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
     ConnectionId, Side, TransportError,
-    packet::{Packet, PacketType, Packets, Rules, Version},
+    packet::{DecodeConfig, Packet, PacketType, Packets, Version},
 };
 
 use super::{
@@ -130,8 +130,8 @@ impl Endpoint {
     /// The header of the datagram's first packet. Leaves a copy of the packet in `scratch`. A datagram of 0-RTT packets is
     /// kept for the Initial packet that it overtook.
     fn read_initial(&mut self, path: &NetworkPath, datagram: &mut [u8]) -> Result<Initial, Route> {
-        let rules = self.rules();
-        let packet = match Packets::new(datagram, rules).next() {
+        let config = self.decode_config();
+        let packet = match Packets::new(datagram, config).next() {
             Some(Ok(Packet::Protected(packet))) => packet,
             Some(Ok(_)) => return Err(DropReason::NotInitial.into()),
             _ => return Err(DropReason::Malformed.into()),
@@ -184,8 +184,8 @@ impl Endpoint {
         }
     }
 
-    fn rules(&self) -> Rules {
-        Rules {
+    fn decode_config(&self) -> DecodeConfig {
+        DecodeConfig {
             connection_id_len: self.ids.id_len(),
             grease_quic_bit: self
                 .server
@@ -196,8 +196,8 @@ impl Endpoint {
 
     /// Whether the packet in `scratch` opens.
     fn is_authentic(&mut self, keys: &Keys) -> bool {
-        let rules = self.rules();
-        match Packets::new(&mut self.scratch, rules).next() {
+        let config = self.decode_config();
+        match Packets::new(&mut self.scratch, config).next() {
             Some(Ok(Packet::Protected(packet))) => keys.open.unprotect(packet, None).is_ok(),
             _ => false,
         }

@@ -1,6 +1,6 @@
 #![expect(
     clippy::disallowed_types,
-    reason = "what is tested is that a map finds an ID by its bytes"
+    reason = "the test looks up an ID by its bytes in a map"
 )]
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ fn rfc9000_17_2_connection_ids_are_at_most_20_bytes() {
 }
 
 #[test]
-fn lengths_are_told_apart() {
+fn ids_of_different_lengths_differ() {
     let short = ConnectionId::new(&[1, 0]).expect("short");
     let long = ConnectionId::new(&[1, 0, 0]).expect("short");
     assert_ne!(short, long);
@@ -25,7 +25,7 @@ fn lengths_are_told_apart() {
 }
 
 #[test]
-fn a_map_can_be_asked_with_a_slice() {
+fn a_map_can_be_looked_up_with_a_slice() {
     let id = ConnectionId::new(&[0x83, 0x94, 0xc8]).expect("short");
     let map = HashMap::from([(id, 7)]);
     assert_eq!(map.get(&[0x83, 0x94, 0xc8][..]), Some(&7));
@@ -33,7 +33,7 @@ fn a_map_can_be_asked_with_a_slice() {
 }
 
 #[test]
-fn shown_as_hex() {
+fn displays_as_hex() {
     let id = ConnectionId::new(&[0x83, 0x04]).expect("short");
     assert_eq!(format!("{id} {id:?}"), "8304 ConnectionId(8304)");
 }

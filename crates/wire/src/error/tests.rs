@@ -1,9 +1,9 @@
 use super::*;
 
 #[test]
-fn errors_name_the_guilty() {
+fn errors_name_the_frame_and_the_offset() {
     let error = FrameError {
-        fault: FrameFault::EmptyToken,
+        kind: FrameErrorKind::EmptyToken,
         offset: 17,
         frame_type: Some(FrameType::NEW_TOKEN),
     };
@@ -12,7 +12,7 @@ fn errors_name_the_guilty() {
         "NEW_TOKEN at byte 17: the token is empty"
     );
     let error = FrameError {
-        fault: FrameFault::NotPermittedIn(PacketType::Initial),
+        kind: FrameErrorKind::NotPermittedIn(PacketType::Initial),
         offset: 0,
         frame_type: Some(FrameType::STREAM),
     };
@@ -21,7 +21,7 @@ fn errors_name_the_guilty() {
         "STREAM at byte 0: not permitted in an Initial packet"
     );
     let error = PacketError {
-        fault: PacketFault::UnknownVersion(VersionNumber::new(0x1a2a_3a4a)),
+        kind: PacketErrorKind::UnknownVersion(VersionNumber::new(0x1a2a_3a4a)),
         offset: 5,
     };
     assert_eq!(
@@ -31,11 +31,11 @@ fn errors_name_the_guilty() {
 }
 
 #[test]
-fn only_authentic_packets_can_close_a_connection() {
-    let error = |fault| PacketError { fault, offset: 0 };
+fn only_errors_of_authenticated_packets_close_the_connection() {
+    let error = |kind| PacketError { kind, offset: 0 };
     assert_eq!(
-        error(PacketFault::ReservedBits).transport_error(),
+        error(PacketErrorKind::ReservedBits).transport_error(),
         Some(TransportError::PROTOCOL_VIOLATION)
     );
-    assert_eq!(error(PacketFault::FixedBit).transport_error(), None);
+    assert_eq!(error(PacketErrorKind::FixedBit).transport_error(), None);
 }

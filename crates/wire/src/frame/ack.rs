@@ -2,7 +2,7 @@
 
 use core::ops::RangeInclusive;
 
-use super::{FrameFault, FrameType};
+use super::{FrameErrorKind, FrameType};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer, packet::PacketNumber};
 
 mod report;
@@ -71,7 +71,7 @@ impl<'a> Ack<'a> {
     pub(super) fn decode(
         reader: &mut Reader<'a>,
         frame_type: FrameType,
-    ) -> Result<Self, FrameFault> {
+    ) -> Result<Self, FrameErrorKind> {
         let largest = reader.varint()?;
         let delay = reader.varint()?;
         let range_count = reader.varint()?;
@@ -106,10 +106,10 @@ impl<'a> Ack<'a> {
 }
 
 /// `number` − `distance`, which must not be negative (RFC 9000 §19.3.1).
-fn below(number: u64, distance: u64) -> Result<u64, FrameFault> {
+fn below(number: u64, distance: u64) -> Result<u64, FrameErrorKind> {
     number
         .checked_sub(distance)
-        .ok_or(FrameFault::AckRangeBelowZero)
+        .ok_or(FrameErrorKind::AckRangeBelowZero)
 }
 
 const fn frame_type(ecn: Option<EcnCounts>) -> FrameType {
@@ -120,7 +120,7 @@ const fn frame_type(ecn: Option<EcnCounts>) -> FrameType {
 }
 
 impl EcnCounts {
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             ect0: reader.varint()?,
             ect1: reader.varint()?,

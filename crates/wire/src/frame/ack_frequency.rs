@@ -1,6 +1,6 @@
 //! `ACK_FREQUENCY` frames (draft-ietf-quic-ack-frequency §4).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
 /// Asks the peer to change how often it acknowledges (draft-ietf-quic-ack-frequency §4). Send only to peers that sent
@@ -24,7 +24,7 @@ pub struct AckFrequency {
 const MAX_ACK_DELAY_US_END: u64 = (1 << 14) * 1000;
 
 impl AckFrequency {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         let frame = Self {
             sequence: reader.varint()?,
             ack_eliciting_threshold: reader.varint()?,
@@ -32,7 +32,7 @@ impl AckFrequency {
             reordering_threshold: reader.varint()?,
         };
         if frame.max_ack_delay_us.get() >= MAX_ACK_DELAY_US_END {
-            return Err(FrameFault::MaxAckDelayAboveLimit);
+            return Err(FrameErrorKind::MaxAckDelayAboveLimit);
         }
         Ok(frame)
     }

@@ -1,6 +1,6 @@
 //! `CONNECTION_CLOSE` frames (RFC 9000 §19.19).
 
-use super::{FrameFault, FrameType};
+use super::{FrameErrorKind, FrameType};
 use crate::{
     BufferFull, Encode, Reader, TransportError, VarInt, Writer, varint::encoded_len_usize,
 };
@@ -38,7 +38,7 @@ impl<'a> ConnectionClose<'a> {
     pub(super) fn decode(
         reader: &mut Reader<'a>,
         frame_type: FrameType,
-    ) -> Result<Self, FrameFault> {
+    ) -> Result<Self, FrameErrorKind> {
         let code = reader.varint()?;
         let cause = if frame_type == FrameType::CONNECTION_CLOSE {
             CloseCause::Transport {

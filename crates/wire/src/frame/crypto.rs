@@ -1,6 +1,6 @@
 //! CRYPTO frames (RFC 9000 §19.6).
 
-use super::{FrameFault, FrameType, LengthField};
+use super::{FrameErrorKind, FrameType, LengthField};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
 #[cfg(test)]
@@ -27,11 +27,11 @@ impl<'a> Crypto<'a> {
         Some(room.min(stream_room)).filter(|len| *len > 0)
     }
 
-    pub(super) fn decode(reader: &mut Reader<'a>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'a>) -> Result<Self, FrameErrorKind> {
         let offset = reader.varint()?;
         let data = reader.varint_prefixed()?;
         if offset.checked_add(data.len() as u64).is_none() {
-            return Err(FrameFault::OffsetAboveLimit);
+            return Err(FrameErrorKind::OffsetAboveLimit);
         }
         Ok(Self { offset, data })
     }

@@ -1,6 +1,6 @@
 //! `DATA_BLOCKED` frames (RFC 9000 §19.12).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
 /// The sender has data to send, but is blocked by connection-level flow control (RFC 9000 §19.12).
@@ -11,7 +11,7 @@ pub struct DataBlocked {
 }
 
 impl DataBlocked {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             limit: reader.varint()?,
         })

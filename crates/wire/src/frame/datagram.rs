@@ -1,6 +1,6 @@
 //! DATAGRAM frames (RFC 9221 §4).
 
-use super::{FrameFault, FrameType, LengthField};
+use super::{FrameErrorKind, FrameType, LengthField};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
 /// A DATAGRAM frame: application data that is not retransmitted (RFC 9221 §4). Send only to peers whose
@@ -43,7 +43,10 @@ impl<'a> Datagram<'a> {
         writer.reserve(data_len)
     }
 
-    pub(super) fn decode(reader: &mut Reader<'a>, length: LengthField) -> Result<Self, FrameFault> {
+    pub(super) fn decode(
+        reader: &mut Reader<'a>,
+        length: LengthField,
+    ) -> Result<Self, FrameErrorKind> {
         let data = match length {
             LengthField::Present => reader.varint_prefixed()?,
             LengthField::Absent => reader.take_rest(),

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::FrameFault;
+use super::FrameErrorKind;
 use crate::{BufferFull, Side, VarInt, Writer, packet::PacketType};
 
 #[cfg(test)]
@@ -243,12 +243,12 @@ impl FrameType {
     }
 
     /// Checks that a packet of this type from `sender` may contain the frame, in a single table lookup.
-    pub(super) fn check(self, packet_type: PacketType, sender: Side) -> Result<(), FrameFault> {
-        let row = self.row().ok_or(FrameFault::UnknownType)?;
+    pub(super) fn check(self, packet_type: PacketType, sender: Side) -> Result<(), FrameErrorKind> {
+        let row = self.row().ok_or(FrameErrorKind::UnknownType)?;
         if row.packets & packet_bit(packet_type) == 0 {
-            Err(FrameFault::NotPermittedIn(packet_type))
+            Err(FrameErrorKind::NotPermittedIn(packet_type))
         } else if row.server_only && sender == Side::Client {
-            Err(FrameFault::NotPermittedFromClient)
+            Err(FrameErrorKind::NotPermittedFromClient)
         } else {
             Ok(())
         }

@@ -1,6 +1,6 @@
 //! Iteration over the frames of a packet (RFC 9000 §12.4).
 
-use super::{Frame, FrameError, FrameFault, decode_type};
+use super::{Frame, FrameError, FrameErrorKind, decode_type};
 use crate::{Reader, Side, packet::PacketType};
 
 #[cfg(test)]
@@ -21,7 +21,7 @@ impl<'a> Frames<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`FrameFault::NoFrames`] if the payload is empty, which is a `PROTOCOL_VIOLATION` (RFC 9000 §12.4).
+    /// Returns [`FrameErrorKind::NoFrames`] if the payload is empty, which is a `PROTOCOL_VIOLATION` (RFC 9000 §12.4).
     pub const fn new(
         payload: &'a [u8],
         packet_type: PacketType,
@@ -29,7 +29,7 @@ impl<'a> Frames<'a> {
     ) -> Result<Self, FrameError> {
         if payload.is_empty() {
             return Err(FrameError {
-                fault: FrameFault::NoFrames,
+                kind: FrameErrorKind::NoFrames,
                 offset: 0,
                 frame_type: None,
             });
@@ -50,17 +50,17 @@ impl<'a> Frames<'a> {
     #[inline]
     fn decode_next(&mut self) -> Result<Frame<'a>, FrameError> {
         let start = self.reader.position();
-        let at_start = |fault, frame_type| FrameError {
-            fault,
+        let at_start = |kind, frame_type| FrameError {
+            kind,
             offset: start,
             frame_type,
         };
-        let frame_type = decode_type(&mut self.reader).map_err(|fault| at_start(fault, None))?;
+        let frame_type = decode_type(&mut self.reader).map_err(|kind| at_start(kind, None))?;
         frame_type
             .check(self.packet_type, self.sender)
-            .map_err(|fault| at_start(fault, Some(frame_type)))?;
-        Frame::decode_fields(&mut self.reader, frame_type).map_err(|fault| FrameError {
-            fault,
+            .map_err(|kind| at_start(kind, Some(frame_type)))?;
+        Frame::decode_fields(&mut self.reader, frame_type).map_err(|kind| FrameError {
+            kind,
             offset: self.reader.position(),
             frame_type: Some(frame_type),
         })

@@ -1,6 +1,6 @@
 //! `MAX_DATA` frames (RFC 9000 §19.9).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
 /// Sets the connection-level flow control limit (RFC 9000 §19.9).
@@ -11,7 +11,7 @@ pub struct MaxData {
 }
 
 impl MaxData {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             maximum: reader.varint()?,
         })

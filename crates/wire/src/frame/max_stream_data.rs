@@ -1,6 +1,6 @@
 //! `MAX_STREAM_DATA` frames (RFC 9000 §19.10).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
 /// Sets the flow control limit of a stream (RFC 9000 §19.10).
@@ -13,7 +13,7 @@ pub struct MaxStreamData {
 }
 
 impl MaxStreamData {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             stream_id: reader.varint()?.into(),
             maximum: reader.varint()?,

@@ -1,6 +1,6 @@
 //! `MAX_STREAMS` frames (RFC 9000 §19.11).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Direction, Encode, Reader, StreamCount, Writer};
 
 /// Sets the number of streams of one type that the receiver of the frame may open (RFC 9000 §19.11).
@@ -16,9 +16,9 @@ impl MaxStreams {
     pub(super) fn decode(
         reader: &mut Reader<'_>,
         direction: Direction,
-    ) -> Result<Self, FrameFault> {
-        let maximum =
-            StreamCount::new(reader.varint()?.get()).ok_or(FrameFault::StreamCountAboveLimit)?;
+    ) -> Result<Self, FrameErrorKind> {
+        let maximum = StreamCount::new(reader.varint()?.get())
+            .ok_or(FrameErrorKind::StreamCountAboveLimit)?;
         Ok(Self { direction, maximum })
     }
 

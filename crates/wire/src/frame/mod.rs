@@ -64,7 +64,7 @@ pub use stream::{Stream, StreamHeader};
 pub use stream_data_blocked::StreamDataBlocked;
 pub use streams_blocked::StreamsBlocked;
 
-pub use crate::error::{FrameError, FrameFault};
+pub use crate::error::{FrameError, FrameErrorKind};
 
 use crate::{BufferFull, Direction, Encode, Reader, Writer};
 
@@ -108,13 +108,13 @@ impl<'a> Frame<'a> {
     /// Returns a [`FrameError`] if the frame is malformed. The position of the reader is then unspecified.
     pub fn decode(reader: &mut Reader<'a>) -> Result<Self, FrameError> {
         let start = reader.position();
-        let frame_type = decode_type(reader).map_err(|fault| FrameError {
-            fault,
+        let frame_type = decode_type(reader).map_err(|kind| FrameError {
+            kind,
             offset: start,
             frame_type: None,
         })?;
-        Self::decode_fields(reader, frame_type).map_err(|fault| FrameError {
-            fault,
+        Self::decode_fields(reader, frame_type).map_err(|kind| FrameError {
+            kind,
             offset: reader.position(),
             frame_type: Some(frame_type),
         })
@@ -122,7 +122,10 @@ impl<'a> Frame<'a> {
 
     /// Decodes the fields of a frame after its type.
     #[inline]
-    fn decode_fields(reader: &mut Reader<'a>, frame_type: FrameType) -> Result<Self, FrameFault> {
+    fn decode_fields(
+        reader: &mut Reader<'a>,
+        frame_type: FrameType,
+    ) -> Result<Self, FrameErrorKind> {
         use Direction::{Bidirectional, Unidirectional};
         Ok(match frame_type.get() {
             0x00 => Self::Padding(Padding::decode(reader)),
@@ -151,7 +154,7 @@ impl<'a> Frame<'a> {
             0x30 => Self::Datagram(Datagram::decode(reader, LengthField::Absent)?),
             0x31 => Self::Datagram(Datagram::decode(reader, LengthField::Present)?),
             0xaf => Self::AckFrequency(AckFrequency::decode(reader)?),
-            _ => return Err(FrameFault::UnknownType),
+            _ => return Err(FrameErrorKind::UnknownType),
         })
     }
 
@@ -245,12 +248,12 @@ impl Encode for Frame<'_> {
 
 /// Decodes a frame type, which must use the shortest encoding (RFC 9000 §12.4).
 #[inline]
-fn decode_type(reader: &mut Reader<'_>) -> Result<FrameType, FrameFault> {
+fn decode_type(reader: &mut Reader<'_>) -> Result<FrameType, FrameErrorKind> {
     let start = reader.position();
     let frame_type = FrameType::from(reader.varint()?);
     if reader.position() - start == frame_type.encoded_len() {
         Ok(frame_type)
     } else {
-        Err(FrameFault::TypeNotShortest)
+        Err(FrameErrorKind::TypeNotShortest)
     }
 }

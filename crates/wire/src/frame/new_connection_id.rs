@@ -1,6 +1,6 @@
 //! `NEW_CONNECTION_ID` frames (RFC 9000 §19.15).
 
-use super::{FrameFault, FrameType};
+use super::{FrameErrorKind, FrameType};
 use crate::{BufferFull, ConnectionId, Encode, Reader, StatelessResetToken, VarInt, Writer};
 
 /// Issues an additional connection ID to the peer (RFC 9000 §19.15).
@@ -55,21 +55,21 @@ impl NewConnectionId {
         self.reset_token
     }
 
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         let sequence = reader.varint()?;
         let retire_prior_to = reader.varint()?;
         if retire_prior_to > sequence {
-            return Err(FrameFault::RetirePriorToAboveSequence);
+            return Err(FrameErrorKind::RetirePriorToAboveSequence);
         }
         let len = usize::from(reader.u8()?);
         if len == 0 || len > ConnectionId::MAX_LEN {
-            return Err(FrameFault::ConnectionIdLength);
+            return Err(FrameErrorKind::ConnectionIdLength);
         }
         Ok(Self {
             sequence,
             retire_prior_to,
             connection_id: ConnectionId::new(reader.bytes(len)?)
-                .ok_or(FrameFault::ConnectionIdLength)?,
+                .ok_or(FrameErrorKind::ConnectionIdLength)?,
             reset_token: StatelessResetToken::new(reader.array()?),
         })
     }

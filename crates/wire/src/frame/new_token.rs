@@ -1,6 +1,6 @@
 //! `NEW_TOKEN` frames (RFC 9000 §19.7).
 
-use super::{FrameFault, FrameType};
+use super::{FrameErrorKind, FrameType};
 use crate::{BufferFull, Encode, Reader, Writer, varint::encoded_len_usize};
 
 /// Provides a client with a token for a future connection to this server (RFC 9000 §19.7, §8.1.3). The token is never
@@ -27,8 +27,8 @@ impl<'a> NewToken<'a> {
         self.token
     }
 
-    pub(super) fn decode(reader: &mut Reader<'a>) -> Result<Self, FrameFault> {
-        Self::new(reader.varint_prefixed()?).ok_or(FrameFault::EmptyToken)
+    pub(super) fn decode(reader: &mut Reader<'a>) -> Result<Self, FrameErrorKind> {
+        Self::new(reader.varint_prefixed()?).ok_or(FrameErrorKind::EmptyToken)
     }
 }
 

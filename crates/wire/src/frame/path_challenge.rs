@@ -1,6 +1,6 @@
 //! `PATH_CHALLENGE` frames (RFC 9000 §19.17).
 
-use super::{FrameFault, FrameType};
+use super::{FrameErrorKind, FrameType};
 use crate::{BufferFull, Encode, Reader, Writer};
 
 /// Checks that the peer is reachable on a path (RFC 9000 §19.17, §8.2.1).
@@ -11,7 +11,7 @@ pub struct PathChallenge {
 }
 
 impl PathChallenge {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             data: reader.array()?,
         })

@@ -1,6 +1,6 @@
 //! `PATH_RESPONSE` frames (RFC 9000 §19.18).
 
-use super::{FrameFault, FrameType};
+use super::{FrameErrorKind, FrameType};
 use crate::{BufferFull, Encode, Reader, Writer};
 
 /// Responds to a `PATH_CHALLENGE` (RFC 9000 §19.18, §8.2.2).
@@ -11,7 +11,7 @@ pub struct PathResponse {
 }
 
 impl PathResponse {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             data: reader.array()?,
         })

@@ -1,6 +1,6 @@
 //! `RESET_STREAM` frames (RFC 9000 §19.4).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
 /// Abruptly terminates the sending part of a stream (RFC 9000 §19.4).
@@ -15,7 +15,7 @@ pub struct ResetStream {
 }
 
 impl ResetStream {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             stream_id: reader.varint()?.into(),
             error_code: reader.varint()?,

@@ -1,6 +1,6 @@
 //! `RETIRE_CONNECTION_ID` frames (RFC 9000 §19.16).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, VarInt, Writer};
 
 /// The sender no longer uses one of the connection IDs issued by the receiver (RFC 9000 §19.16).
@@ -11,7 +11,7 @@ pub struct RetireConnectionId {
 }
 
 impl RetireConnectionId {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             sequence: reader.varint()?,
         })

@@ -1,6 +1,6 @@
 //! `STOP_SENDING` frames (RFC 9000 §19.5).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
 /// Asks the peer to stop sending on a stream (RFC 9000 §19.5).
@@ -13,7 +13,7 @@ pub struct StopSending {
 }
 
 impl StopSending {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             stream_id: reader.varint()?.into(),
             error_code: reader.varint()?,

@@ -1,6 +1,6 @@
 //! STREAM frames (RFC 9000 §19.8).
 
-use super::{FrameFault, FrameType, LengthField};
+use super::{FrameErrorKind, FrameType, LengthField};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ impl<'a> Stream<'a> {
     pub(super) fn decode(
         reader: &mut Reader<'a>,
         frame_type: FrameType,
-    ) -> Result<Self, FrameFault> {
+    ) -> Result<Self, FrameErrorKind> {
         let bits = frame_type.get();
         let id = reader.varint()?.into();
         let offset = match bits & OFF {
@@ -147,7 +147,7 @@ impl<'a> Stream<'a> {
             _ => reader.varint_prefixed()?,
         };
         if offset.checked_add(data.len() as u64).is_none() {
-            return Err(FrameFault::OffsetAboveLimit);
+            return Err(FrameErrorKind::OffsetAboveLimit);
         }
         Ok(Self {
             header: StreamHeader {

@@ -1,6 +1,6 @@
 //! `STREAM_DATA_BLOCKED` frames (RFC 9000 §19.13).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Encode, Reader, StreamId, VarInt, Writer};
 
 /// The sender has data to send, but is blocked by stream-level flow control (RFC 9000 §19.13).
@@ -13,7 +13,7 @@ pub struct StreamDataBlocked {
 }
 
 impl StreamDataBlocked {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, FrameErrorKind> {
         Ok(Self {
             stream_id: reader.varint()?.into(),
             limit: reader.varint()?,

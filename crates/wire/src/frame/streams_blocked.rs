@@ -1,6 +1,6 @@
 //! `STREAMS_BLOCKED` frames (RFC 9000 §19.14).
 
-use super::{FrameFault, FrameType, fields};
+use super::{FrameErrorKind, FrameType, fields};
 use crate::{BufferFull, Direction, Encode, Reader, StreamCount, Writer};
 
 /// The sender wishes to open a stream, but has reached the limit set by `MAX_STREAMS` (RFC 9000 §19.14).
@@ -16,9 +16,9 @@ impl StreamsBlocked {
     pub(super) fn decode(
         reader: &mut Reader<'_>,
         direction: Direction,
-    ) -> Result<Self, FrameFault> {
-        let limit =
-            StreamCount::new(reader.varint()?.get()).ok_or(FrameFault::StreamCountAboveLimit)?;
+    ) -> Result<Self, FrameErrorKind> {
+        let limit = StreamCount::new(reader.varint()?.get())
+            .ok_or(FrameErrorKind::StreamCountAboveLimit)?;
         Ok(Self { direction, limit })
     }
 

@@ -84,11 +84,11 @@ fn build(parts: &Parts) -> Frame<'_> {
             stream_id: a.into(),
             maximum: b,
         }),
-        kind => build_further(kind, parts),
+        kind => build_remaining(kind, parts),
     }
 }
 
-fn build_further(kind: usize, parts: &Parts) -> Frame<'_> {
+fn build_remaining(kind: usize, parts: &Parts) -> Frame<'_> {
     let [a, b, c, d] = parts.varints();
     let count = StreamCount::new(a.get() >> 2).expect("in range");
     let direction = if parts.flag {
@@ -158,8 +158,8 @@ fn decode(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     Frame::decode(&mut Reader::new(bytes))
 }
 
-fn fault(bytes: &[u8]) -> FrameFault {
-    decode(bytes).expect_err("is faulty").fault
+fn error_kind(bytes: &[u8]) -> FrameErrorKind {
+    decode(bytes).expect_err("is invalid").kind
 }
 
 proptest! {
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn a_frame_cut_short_is_an_error_and_never_another_frame(parts in parts()) {
+    fn a_truncated_frame_is_an_error_and_never_another_frame(parts in parts()) {
         let frame = build(&parts);
         let bytes = encode(&frame);
         for cut in 0..bytes.len() {
@@ -182,8 +182,8 @@ proptest! {
                 // A truncated run of PADDING frames is a shorter run.
                 (Frame::Padding(_), Ok(Frame::Padding(run))) => prop_assert_eq!(run.len.get(), cut),
                 (_, result) => {
-                    let error = result.expect_err("is cut short");
-                    prop_assert_eq!(error.fault, FrameFault::Truncated);
+                    let error = result.expect_err("is truncated");
+                    prop_assert_eq!(error.kind, FrameErrorKind::Truncated);
                     prop_assert!(error.offset <= cut);
                 }
             }
@@ -245,7 +245,7 @@ fn rfc9000_12_4_frame_type_must_be_shortest_varint() {
         &[0x80, 0, 0, 0xaf, 0, 0, 0, 0],
     ] {
         let error = decode(bytes).expect_err("is not the shortest");
-        assert_eq!(error.fault, FrameFault::TypeNotShortest);
+        assert_eq!(error.kind, FrameErrorKind::TypeNotShortest);
         assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
     }
     assert!(decode(&[0x40, 0xaf, 0, 0, 0, 0]).is_ok());
@@ -262,7 +262,7 @@ fn rfc9000_12_4_frame_type_must_be_shortest_varint() {
 fn rfc9000_12_4_unknown_frame_types_are_frame_encoding_errors() {
     for bytes in [&[0x20][..], &[0x32], &[0x40, 0x40], &[0xff; 8]] {
         let error = decode(bytes).expect_err("is unknown");
-        assert_eq!(error.fault, FrameFault::UnknownType);
+        assert_eq!(error.kind, FrameErrorKind::UnknownType);
         assert_eq!(
             error.transport_error(),
             TransportError::FRAME_ENCODING_ERROR
@@ -272,7 +272,7 @@ fn rfc9000_12_4_unknown_frame_types_are_frame_encoding_errors() {
 
 #[test]
 fn rfc9000_19_7_an_empty_token_is_a_frame_encoding_error() {
-    assert_eq!(fault(&[0x07, 0]), FrameFault::EmptyToken);
+    assert_eq!(error_kind(&[0x07, 0]), FrameErrorKind::EmptyToken);
     assert_eq!(NewToken::new(&[]), None);
 }
 
@@ -282,25 +282,28 @@ fn rfc9000_19_11_and_19_14_stream_counts_are_at_most_2_to_the_60() {
         let mut bytes = [frame_type, 0xd0, 0, 0, 0, 0, 0, 0, 0];
         assert!(decode(&bytes).is_ok());
         bytes[8] = 1;
-        assert_eq!(fault(&bytes), FrameFault::StreamCountAboveLimit);
+        assert_eq!(error_kind(&bytes), FrameErrorKind::StreamCountAboveLimit);
     }
 }
 
 #[test]
 fn rfc9000_19_15_connection_ids_have_1_to_20_bytes() {
     let frame = |len: u8| [&[0x18, 3, 3, len][..], &vec![7; usize::from(len) + 16]].concat();
-    assert_eq!(fault(&frame(0)), FrameFault::ConnectionIdLength);
+    assert_eq!(error_kind(&frame(0)), FrameErrorKind::ConnectionIdLength);
     assert!(decode(&frame(1)).is_ok());
     assert!(decode(&frame(20)).is_ok());
-    assert_eq!(fault(&frame(21)), FrameFault::ConnectionIdLength);
-    assert_eq!(fault(&frame(255)), FrameFault::ConnectionIdLength);
+    assert_eq!(error_kind(&frame(21)), FrameErrorKind::ConnectionIdLength);
+    assert_eq!(error_kind(&frame(255)), FrameErrorKind::ConnectionIdLength);
 }
 
 #[test]
 fn rfc9000_19_15_retire_prior_to_is_at_most_the_sequence_number() {
     let frame = |retire_prior_to| [&[0x18, 3, retire_prior_to, 1][..], &[7; 17]].concat();
     assert!(decode(&frame(3)).is_ok());
-    assert_eq!(fault(&frame(4)), FrameFault::RetirePriorToAboveSequence);
+    assert_eq!(
+        error_kind(&frame(4)),
+        FrameErrorKind::RetirePriorToAboveSequence
+    );
 
     let [id, empty] = [&[1][..], &[]].map(|id| ConnectionId::new(id).expect("short"));
     let token = StatelessResetToken::new([0; 16]);
@@ -321,7 +324,7 @@ fn ack_frequency_4_a_requested_delay_of_2_to_the_14_ms_is_a_protocol_violation()
     assert!(decode(&frame(16_383_999)).is_ok());
     let bytes = frame(16_384_000);
     let error = decode(&bytes).expect_err("is too long");
-    assert_eq!(error.fault, FrameFault::MaxAckDelayAboveLimit);
+    assert_eq!(error.kind, FrameErrorKind::MaxAckDelayAboveLimit);
     assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
 }
 
@@ -339,10 +342,10 @@ fn ack_frequency_4_layout() {
 }
 
 #[test]
-fn an_error_tells_where_and_in_which_frame() {
-    let error = decode(&[0x04, 1, 2]).expect_err("is cut short");
+fn an_error_has_the_offset_and_the_frame_type() {
+    let error = decode(&[0x04, 1, 2]).expect_err("is truncated");
     assert_eq!(error.frame_type, Some(FrameType::RESET_STREAM));
     assert_eq!(error.offset, 3);
-    let error = decode(&[0x40]).expect_err("is cut short");
+    let error = decode(&[0x40]).expect_err("is truncated");
     assert_eq!((error.frame_type, error.offset), (None, 0));
 }

@@ -3,7 +3,7 @@
 use core::mem;
 
 use super::{
-    PacketError, PacketFault, Protected, Retry, VersionNegotiation,
+    PacketError, PacketErrorKind, Protected, Retry, VersionNegotiation,
     first_byte::{FIXED_BIT, HEADER_FORM},
     long,
     protected::Header,
@@ -16,7 +16,7 @@ mod tests;
 
 /// The receiver's configuration that is needed to parse packet headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct DecodeConfig {
     /// The length in bytes, 0 to 20, of the connection IDs issued by the local endpoint. Short headers do not contain
     /// it.
     pub connection_id_len: usize,
@@ -25,11 +25,11 @@ pub struct Rules {
     pub grease_quic_bit: bool,
 }
 
-impl Rules {
+impl DecodeConfig {
     /// Checks that the fixed bit is 1, unless `grease_quic_bit` was sent (RFC 9000 §17.2, §17.3.1).
-    pub(super) const fn check_fixed_bit(&self, first_byte: u8) -> Result<(), PacketFault> {
+    pub(super) const fn check_fixed_bit(&self, first_byte: u8) -> Result<(), PacketErrorKind> {
         if first_byte & FIXED_BIT == 0 && !self.grease_quic_bit {
-            return Err(PacketFault::FixedBit);
+            return Err(PacketErrorKind::FixedBit);
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ pub enum Packet<'a> {
 }
 
 /// The parts of a packet that can be parsed without keys.
-pub(super) enum Outline {
+pub(super) enum PacketLayout {
     VersionNegotiation,
     Retry,
     Protected {
@@ -65,7 +65,7 @@ pub(super) enum Outline {
 #[derive(Debug)]
 pub struct Packets<'a> {
     rest: &'a mut [u8],
-    rules: Rules,
+    config: DecodeConfig,
     /// The destination connection ID of the first packet, if other packets follow it.
     first_destination: Option<ConnectionId>,
 }
@@ -73,41 +73,41 @@ pub struct Packets<'a> {
 impl<'a> Packets<'a> {
     /// Iterates over the packets of `datagram`.
     #[must_use]
-    pub const fn new(datagram: &'a mut [u8], rules: Rules) -> Self {
+    pub const fn new(datagram: &'a mut [u8], config: DecodeConfig) -> Self {
         Self {
             rest: datagram,
-            rules,
+            config,
             first_destination: None,
         }
     }
 
     fn decode(&mut self, bytes: &'a mut [u8]) -> Result<Packet<'a>, PacketError> {
-        let (header, number_offset, end) = match outline(bytes, self.rules)? {
-            Outline::VersionNegotiation => {
+        let (header, number_offset, end) = match parse(bytes, self.config)? {
+            PacketLayout::VersionNegotiation => {
                 return VersionNegotiation::decode(bytes).map(Packet::VersionNegotiation);
             }
-            Outline::Retry => return Retry::decode(bytes, self.rules).map(Packet::Retry),
-            Outline::Protected {
+            PacketLayout::Retry => return Retry::decode(bytes, self.config).map(Packet::Retry),
+            PacketLayout::Protected {
                 header,
                 number_offset,
                 end,
             } => (header, number_offset, end),
         };
-        let fault = |fault, offset| PacketError { fault, offset };
+        let error = |kind, offset| PacketError { kind, offset };
         let (bytes, rest) = bytes
             .split_at_mut_checked(end)
-            .ok_or(fault(PacketFault::Truncated, number_offset))?;
+            .ok_or(error(PacketErrorKind::Truncated, number_offset))?;
         self.rest = rest;
         // Compare connection IDs only in datagrams with several packets.
         if !self.rest.is_empty() || self.first_destination.is_some() {
             let destination = header.destination(bytes);
             if *self.first_destination.get_or_insert(destination) != destination {
-                return Err(fault(PacketFault::ForeignConnectionId, 0));
+                return Err(error(PacketErrorKind::ConnectionIdMismatch, 0));
             }
         }
         Protected::new(bytes, header, number_offset)
             .map(Packet::Protected)
-            .ok_or(fault(PacketFault::TooShort, end))
+            .ok_or(error(PacketErrorKind::TooShort, end))
     }
 }
 
@@ -127,9 +127,9 @@ impl<'a> Iterator for Packets<'a> {
 impl core::iter::FusedIterator for Packets<'_> {}
 
 #[inline]
-fn outline(bytes: &[u8], rules: Rules) -> Result<Outline, PacketError> {
+fn parse(bytes: &[u8], config: DecodeConfig) -> Result<PacketLayout, PacketError> {
     match bytes.first() {
-        Some(first_byte) if first_byte & HEADER_FORM == 0 => short::outline(bytes, rules),
-        _ => long::outline(bytes, rules),
+        Some(first_byte) if first_byte & HEADER_FORM == 0 => short::parse(bytes, config),
+        _ => long::parse(bytes, config),
     }
 }

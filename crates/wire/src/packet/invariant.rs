@@ -1,6 +1,6 @@
 //! The version-independent properties of packets (RFC 8999 §5).
 
-use super::{PacketError, PacketFault, VersionNumber, first_byte::HEADER_FORM};
+use super::{PacketError, PacketErrorKind, VersionNumber, first_byte::HEADER_FORM};
 use crate::{Reader, UnexpectedEnd};
 
 #[cfg(test)]
@@ -43,11 +43,11 @@ impl<'a> Invariant<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`PacketFault::Truncated`] if the datagram ends inside the header.
+    /// Returns [`PacketErrorKind::Truncated`] if the datagram ends inside the header.
     pub fn decode(datagram: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(datagram);
         Self::decode_from(&mut reader).map_err(|UnexpectedEnd| PacketError {
-            fault: PacketFault::Truncated,
+            kind: PacketErrorKind::Truncated,
             offset: reader.position(),
         })
     }

@@ -1,9 +1,9 @@
 //! Long headers: Initial, 0-RTT and Handshake packets (RFC 9000 §17.2).
 
 use super::{
-    LongInvariant, OpenPacket, PacketError, PacketFault, PacketType, Rules, TruncatedPacketNumber,
-    Version, VersionNumber,
-    coalesced::Outline,
+    DecodeConfig, LongInvariant, PacketBuilder, PacketError, PacketErrorKind, PacketType,
+    TruncatedPacketNumber, Version, VersionNumber,
+    coalesced::PacketLayout,
     first_byte::{FIXED_BIT, HEADER_FORM},
     protected::{Header, LongFields},
     version::LongType,
@@ -56,12 +56,12 @@ impl LongHeader<'_> {
         1 + 4 + connection_ids_len + token_len + LENGTH_LEN + self.number.len().bytes()
     }
 
-    /// Writes the header with a placeholder for the length. Write the frames next, then call [`OpenPacket::finish`].
+    /// Writes the header with a placeholder for the length. Write the frames next, then call [`PacketBuilder::finish`].
     ///
     /// # Errors
     ///
     /// Returns [`BufferFull`] if the header does not fit. Nothing is written.
-    pub fn begin(&self, writer: &mut Writer<'_>) -> Result<OpenPacket, BufferFull> {
+    pub fn begin(&self, writer: &mut Writer<'_>) -> Result<PacketBuilder, BufferFull> {
         let long_type = match self.kind {
             LongKind::Initial { .. } => LongType::Initial,
             LongKind::ZeroRtt => LongType::ZeroRtt,
@@ -78,7 +78,7 @@ impl LongHeader<'_> {
             }
             let length_offset = writer.position();
             writer.zeros(LENGTH_LEN)?;
-            OpenPacket::begin(writer, start, Some(length_offset), self.number)
+            PacketBuilder::begin(writer, start, Some(length_offset), self.number)
         })
     }
 }
@@ -115,17 +115,17 @@ impl Prefix {
     /// Returns `None` for a Version Negotiation packet.
     pub(super) fn decode(
         reader: &mut Reader<'_>,
-        rules: Rules,
-    ) -> Result<Option<Self>, PacketFault> {
+        config: DecodeConfig,
+    ) -> Result<Option<Self>, PacketErrorKind> {
         let first_byte = reader.u8()?;
         let invariant = LongInvariant::decode(reader, first_byte)?;
         if invariant.version == VersionNumber::NEGOTIATION {
             return Ok(None);
         }
-        let unknown = PacketFault::UnknownVersion(invariant.version);
+        let unknown = PacketErrorKind::UnknownVersion(invariant.version);
         let version = invariant.version.known().ok_or(unknown)?;
-        rules.check_fixed_bit(first_byte)?;
-        let id = |id| ConnectionId::new(id).ok_or(PacketFault::ConnectionIdTooLong);
+        config.check_fixed_bit(first_byte)?;
+        let id = |id| ConnectionId::new(id).ok_or(PacketErrorKind::ConnectionIdTooLong);
         Ok(Some(Self {
             version,
             long_type: version.long_type(first_byte),
@@ -135,23 +135,23 @@ impl Prefix {
     }
 }
 
-pub(super) fn outline(bytes: &[u8], rules: Rules) -> Result<Outline, PacketError> {
+pub(super) fn parse(bytes: &[u8], config: DecodeConfig) -> Result<PacketLayout, PacketError> {
     let mut reader = Reader::new(bytes);
-    decode(&mut reader, rules).map_err(|fault| PacketError {
-        fault,
+    decode(&mut reader, config).map_err(|kind| PacketError {
+        kind,
         offset: reader.position(),
     })
 }
 
-fn decode(reader: &mut Reader<'_>, rules: Rules) -> Result<Outline, PacketFault> {
-    let Some(prefix) = Prefix::decode(reader, rules)? else {
-        return Ok(Outline::VersionNegotiation);
+fn decode(reader: &mut Reader<'_>, config: DecodeConfig) -> Result<PacketLayout, PacketErrorKind> {
+    let Some(prefix) = Prefix::decode(reader, config)? else {
+        return Ok(PacketLayout::VersionNegotiation);
     };
     let packet_type = match prefix.long_type {
         LongType::Initial => PacketType::Initial,
         LongType::ZeroRtt => PacketType::ZeroRtt,
         LongType::Handshake => PacketType::Handshake,
-        LongType::Retry => return Ok(Outline::Retry),
+        LongType::Retry => return Ok(PacketLayout::Retry),
     };
     let token = if packet_type == PacketType::Initial {
         let token = reader.varint_prefixed()?;
@@ -165,7 +165,7 @@ fn decode(reader: &mut Reader<'_>, rules: Rules) -> Result<Outline, PacketFault>
     // Each connection ID is preceded by its length in one byte (RFC 9000 §17.2).
     let destination = DESTINATION_OFFSET..DESTINATION_OFFSET + prefix.destination.len();
     let source = destination.end + 1..destination.end + 1 + prefix.source.len();
-    Ok(Outline::Protected {
+    Ok(PacketLayout::Protected {
         header: Header {
             packet_type,
             destination,
@@ -183,7 +183,7 @@ fn decode(reader: &mut Reader<'_>, rules: Rules) -> Result<Outline, PacketFault>
 /// The first byte, the version and the connection ID length come before it.
 const DESTINATION_OFFSET: usize = 1 + 4 + 1;
 
-impl From<UnexpectedEnd> for PacketFault {
+impl From<UnexpectedEnd> for PacketErrorKind {
     fn from(_: UnexpectedEnd) -> Self {
         Self::Truncated
     }

@@ -10,7 +10,7 @@
 //! 4. [`Unmasked`] has the truncated packet number, the associated data, and the payload to be decrypted in place. Only
 //!    after the packet has been authenticated may the caller call [`Unmasked::check_reserved_bits`].
 //!
-//! Sending takes the reverse order: [`LongHeader::begin`] or [`ShortHeader::begin`], frames, [`OpenPacket::finish`],
+//! Sending takes the reverse order: [`LongHeader::begin`] or [`ShortHeader::begin`], frames, [`PacketBuilder::finish`],
 //! AEAD encryption in place, [`FinishedPacket::mask`].
 //!
 //! This module handles no keys.
@@ -30,19 +30,19 @@ mod tests;
 mod version;
 mod version_negotiation;
 
-pub use coalesced::{Packet, Packets, Rules};
+pub use coalesced::{DecodeConfig, Packet, Packets};
 pub use invariant::{Invariant, LongInvariant, ShortInvariant};
 pub use long::{LongHeader, LongKind};
 pub use number::{PacketNumber, PacketNumberLen, TruncatedPacketNumber};
-pub use outgoing::{FinishedPacket, OpenPacket};
+pub use outgoing::{FinishedPacket, PacketBuilder};
 pub use protected::{HeaderMask, Protected, SAMPLE_LEN, Unmasked};
 pub use retry::{Retry, RetryHeader, encode_retry_pseudo_packet};
 pub use short::ShortHeader;
 pub use stateless_reset::{STATELESS_RESET_LEN_MIN, StatelessReset};
-pub use version::{Labels, Version, VersionNumber};
+pub use version::{HkdfLabels, Version, VersionNumber};
 pub use version_negotiation::{VersionNegotiation, Versions};
 
-pub use crate::error::{PacketError, PacketFault};
+pub use crate::error::{PacketError, PacketErrorKind};
 
 /// The types of packets that carry frames (RFC 9000 §12.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ mod tests;
 /// A packet whose header has been written and whose frames are being written. All offsets are positions of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "call `finish` to complete the packet"]
-pub struct OpenPacket {
+pub struct PacketBuilder {
     start: usize,
     /// The offset of the Length field, in long headers.
     length_offset: Option<usize>,
@@ -41,7 +41,7 @@ pub struct FinishedPacket {
 /// The largest variable-length integer that fits in two bytes (RFC 9000 §16).
 const TWO_BYTES_MAX: usize = (1 << 14) - 1;
 
-impl OpenPacket {
+impl PacketBuilder {
     /// Writes the packet number after the other fields of the header.
     pub(super) fn begin(
         writer: &mut Writer<'_>,

@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use super::{
-    PacketError, PacketFault, PacketNumberLen, PacketType, TruncatedPacketNumber, Version,
+    PacketError, PacketErrorKind, PacketNumberLen, PacketType, TruncatedPacketNumber, Version,
     first_byte::{
         HEADER_FORM, KEY_PHASE, LONG_MASKED, LONG_RESERVED, SHORT_MASKED, SHORT_RESERVED, SPIN_BIT,
     },
@@ -201,7 +201,7 @@ impl<'a> Unmasked<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`PacketFault::ReservedBits`] if they are not 0, which is a `PROTOCOL_VIOLATION` (RFC 9000 §17.2,
+    /// Returns [`PacketErrorKind::ReservedBits`] if they are not 0, which is a `PROTOCOL_VIOLATION` (RFC 9000 §17.2,
     /// §17.3.1).
     pub const fn check_reserved_bits(&self) -> Result<(), PacketError> {
         let reserved = if self.is_short() {
@@ -213,7 +213,7 @@ impl<'a> Unmasked<'a> {
             Ok(())
         } else {
             Err(PacketError {
-                fault: PacketFault::ReservedBits,
+                kind: PacketErrorKind::ReservedBits,
                 offset: 0,
             })
         }

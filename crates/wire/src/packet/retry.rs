@@ -1,7 +1,7 @@
 //! Retry packets (RFC 9000 §17.2.5, RFC 9001 §5.8).
 
 use super::{
-    PacketError, PacketFault, Rules, Version,
+    DecodeConfig, PacketError, PacketErrorKind, Version,
     long::{Prefix, encode_version_and_ids, first_byte},
     version::LongType,
 };
@@ -65,17 +65,17 @@ pub struct Retry<'a> {
 }
 
 impl<'a> Retry<'a> {
-    pub(super) fn decode(bytes: &'a [u8], rules: Rules) -> Result<Self, PacketError> {
-        let at = |fault, offset| PacketError { fault, offset };
+    pub(super) fn decode(bytes: &'a [u8], config: DecodeConfig) -> Result<Self, PacketError> {
+        let at = |kind, offset| PacketError { kind, offset };
         let Some((without_tag, integrity_tag)) = bytes.split_last_chunk() else {
-            return Err(at(PacketFault::Truncated, bytes.len()));
+            return Err(at(PacketErrorKind::Truncated, bytes.len()));
         };
         let mut reader = Reader::new(without_tag);
-        let prefix = Prefix::decode(&mut reader, rules)
-            .and_then(|prefix| prefix.ok_or(PacketFault::Truncated))
-            .map_err(|fault| at(fault, reader.position()))?;
+        let prefix = Prefix::decode(&mut reader, config)
+            .and_then(|prefix| prefix.ok_or(PacketErrorKind::Truncated))
+            .map_err(|kind| at(kind, reader.position()))?;
         if reader.is_empty() {
-            return Err(at(PacketFault::EmptyRetryToken, reader.position()));
+            return Err(at(PacketErrorKind::EmptyRetryToken, reader.position()));
         }
         Ok(Self {
             version: prefix.version,

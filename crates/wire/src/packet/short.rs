@@ -1,8 +1,8 @@
 //! Short headers: 1-RTT packets (RFC 9000 §17.3.1).
 
 use super::{
-    OpenPacket, PacketError, PacketFault, PacketType, Rules, TruncatedPacketNumber,
-    coalesced::Outline,
+    DecodeConfig, PacketBuilder, PacketError, PacketErrorKind, PacketType, TruncatedPacketNumber,
+    coalesced::PacketLayout,
     first_byte::{FIXED_BIT, KEY_PHASE, SPIN_BIT},
     protected::Header,
 };
@@ -30,13 +30,13 @@ impl ShortHeader {
         1 + self.destination.len() + self.number.len().bytes()
     }
 
-    /// Writes the header. Write the frames next, then call [`OpenPacket::finish`].
+    /// Writes the header. Write the frames next, then call [`PacketBuilder::finish`].
     ///
     /// # Errors
     ///
     /// Returns [`BufferFull`] if the header does not fit. Nothing is written.
     #[inline]
-    pub fn begin(&self, writer: &mut Writer<'_>) -> Result<OpenPacket, BufferFull> {
+    pub fn begin(&self, writer: &mut Writer<'_>) -> Result<PacketBuilder, BufferFull> {
         let mut first_byte = self.number.len().to_bits();
         if self.fixed_bit {
             first_byte |= FIXED_BIT;
@@ -51,27 +51,27 @@ impl ShortHeader {
             let start = writer.position();
             writer.u8(first_byte)?;
             writer.bytes(self.destination.as_slice())?;
-            OpenPacket::begin(writer, start, None, self.number)
+            PacketBuilder::begin(writer, start, None, self.number)
         })
     }
 }
 
 /// Parses a short header. A 1-RTT packet extends to the end of the datagram.
 #[inline]
-pub(super) fn outline(bytes: &[u8], rules: Rules) -> Result<Outline, PacketError> {
-    let at = |fault, offset| PacketError { fault, offset };
-    let first_byte = *bytes.first().ok_or(at(PacketFault::Truncated, 0))?;
-    rules
+pub(super) fn parse(bytes: &[u8], config: DecodeConfig) -> Result<PacketLayout, PacketError> {
+    let at = |kind, offset| PacketError { kind, offset };
+    let first_byte = *bytes.first().ok_or(at(PacketErrorKind::Truncated, 0))?;
+    config
         .check_fixed_bit(first_byte)
-        .map_err(|fault| at(fault, 0))?;
-    if rules.connection_id_len > ConnectionId::MAX_LEN {
-        return Err(at(PacketFault::ConnectionIdTooLong, 1));
+        .map_err(|kind| at(kind, 0))?;
+    if config.connection_id_len > ConnectionId::MAX_LEN {
+        return Err(at(PacketErrorKind::ConnectionIdTooLong, 1));
     }
-    let number_offset = 1 + rules.connection_id_len;
+    let number_offset = 1 + config.connection_id_len;
     if bytes.len() < number_offset {
-        return Err(at(PacketFault::Truncated, 1));
+        return Err(at(PacketErrorKind::Truncated, 1));
     }
-    Ok(Outline::Protected {
+    Ok(PacketLayout::Protected {
         header: Header {
             packet_type: PacketType::OneRtt,
             destination: 1..number_offset,

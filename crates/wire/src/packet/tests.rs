@@ -5,7 +5,7 @@ use crate::{ConnectionId, Writer};
 
 pub(super) const TAG_LEN: usize = 16;
 
-pub(super) const RULES: Rules = Rules {
+pub(super) const CONFIG: DecodeConfig = DecodeConfig {
     connection_id_len: 0,
     grease_quic_bit: false,
 };
@@ -34,7 +34,7 @@ fn array<const N: usize>(digits: &str) -> [u8; N] {
 fn build(
     payload_len: usize,
     sample: &str,
-    begin: impl FnOnce(&mut Writer<'_>) -> OpenPacket,
+    begin: impl FnOnce(&mut Writer<'_>) -> PacketBuilder,
 ) -> (Vec<u8>, FinishedPacket) {
     let mut buffer = vec![0; 1500];
     let mut writer = Writer::new(&mut buffer);
@@ -93,16 +93,16 @@ fn check_long(vector: &LongVector) {
     let plain = datagram.clone();
 
     let mask = array(vector.mask);
-    packet.mask(&mut datagram, mask).expect("is all there");
+    packet.mask(&mut datagram, mask).expect("is complete");
     assert_eq!(datagram[..packet.payload_offset], hex(vector.masked));
     assert_eq!(
         datagram[packet.payload_offset..],
         plain[packet.payload_offset..]
     );
 
-    let mut packets = Packets::new(&mut datagram, RULES);
+    let mut packets = Packets::new(&mut datagram, CONFIG);
     let Some(Ok(Packet::Protected(protected))) = packets.next() else {
-        panic!("is a protected packet");
+        panic!("expected a protected packet");
     };
     assert!(packets.next().is_none());
     assert_eq!(protected.packet_type(), PacketType::Initial);
@@ -192,11 +192,11 @@ fn check_short(packet: &str, mask: &str) {
     // The AEAD would encrypt the payload.
     buffer[4..].copy_from_slice(&hex(packet)[4..]);
     let mask = array(mask);
-    finished.mask(&mut buffer, mask).expect("is all there");
+    finished.mask(&mut buffer, mask).expect("is complete");
     assert_eq!(buffer, *hex(packet));
 
-    let Some(Ok(Packet::Protected(protected))) = Packets::new(&mut buffer, RULES).next() else {
-        panic!("is a protected packet");
+    let Some(Ok(Packet::Protected(protected))) = Packets::new(&mut buffer, CONFIG).next() else {
+        panic!("expected a protected packet");
     };
     assert_eq!(protected.packet_type(), PacketType::OneRtt);
     assert_eq!((protected.version(), protected.source()), (None, None));

@@ -76,7 +76,7 @@ pub enum Version {
 /// The HKDF-Expand-Label labels for packet protection keys (RFC 9001 §5.1, §5.4, §6.1), without the "tls13 " prefix
 /// that TLS adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Labels {
+pub struct HkdfLabels {
     /// For the AEAD key.
     pub key: &'static [u8],
     /// For the AEAD's initialization vector.
@@ -91,7 +91,7 @@ pub struct Labels {
 struct Profile {
     number: VersionNumber,
     initial_salt: [u8; 20],
-    labels: Labels,
+    labels: HkdfLabels,
     retry_key: [u8; 16],
     retry_nonce: [u8; 12],
     /// Indexed by the two type bits of a long header.
@@ -115,7 +115,7 @@ static PROFILE_V1: Profile = Profile {
         0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17, 0x9a, 0xe6, 0xa4, 0xc8, 0x0c,
         0xad, 0xcc, 0xbb, 0x7f, 0x0a,
     ],
-    labels: Labels {
+    labels: HkdfLabels {
         key: b"quic key",
         iv: b"quic iv",
         hp: b"quic hp",
@@ -143,7 +143,7 @@ static PROFILE_V2: Profile = Profile {
         0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93, 0x81, 0xbe, 0x6e, 0x26, 0x9d,
         0xcb, 0xf9, 0xbd, 0x2e, 0xd9,
     ],
-    labels: Labels {
+    labels: HkdfLabels {
         key: b"quicv2 key",
         iv: b"quicv2 iv",
         hp: b"quicv2 hp",
@@ -186,7 +186,7 @@ impl Version {
 
     /// The labels for key derivation (RFC 9001 §5.1, RFC 9369 §3.3.2).
     #[must_use]
-    pub const fn labels(self) -> &'static Labels {
+    pub const fn labels(self) -> &'static HkdfLabels {
         &self.profile().labels
     }
 

@@ -1,7 +1,7 @@
 //! Version Negotiation packets (RFC 8999 §6, RFC 9000 §17.2.1).
 
 use super::{
-    LongInvariant, PacketError, PacketFault, VersionNumber,
+    LongInvariant, PacketError, PacketErrorKind, VersionNumber,
     first_byte::{FIXED_BIT, HEADER_FORM},
 };
 use crate::{BufferFull, Reader, Writer};
@@ -86,17 +86,17 @@ impl<'a> VersionNegotiation<'a> {
 
     pub(super) fn decode(bytes: &'a [u8]) -> Result<Self, PacketError> {
         let mut reader = Reader::new(bytes);
-        Self::decode_from(&mut reader).map_err(|fault| PacketError {
-            fault,
+        Self::decode_from(&mut reader).map_err(|kind| PacketError {
+            kind,
             offset: reader.position(),
         })
     }
 
-    fn decode_from(reader: &mut Reader<'a>) -> Result<Self, PacketFault> {
+    fn decode_from(reader: &mut Reader<'a>) -> Result<Self, PacketErrorKind> {
         let first_byte = reader.u8()?;
         let invariant = LongInvariant::decode(reader, first_byte)?;
         if reader.is_empty() || !reader.remaining().is_multiple_of(4) {
-            return Err(PacketFault::VersionList);
+            return Err(PacketErrorKind::VersionList);
         }
         Ok(Self {
             destination: invariant.destination,

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_byte_counts_in_the_comparison() {
+fn comparison_covers_every_byte() {
     let token = StatelessResetToken::new([7; 16]);
     assert_eq!(token, StatelessResetToken::new([7; 16]));
     for index in 0..16 {
@@ -12,7 +12,7 @@ fn every_byte_counts_in_the_comparison() {
 }
 
 #[test]
-fn the_token_is_not_shown() {
+fn debug_does_not_print_the_token() {
     let token = StatelessResetToken::new([0xab; 16]);
     assert_eq!(format!("{token:?}"), "StatelessResetToken(..)");
 }

@@ -76,7 +76,7 @@ fn rfc9000_20_1_codes_and_names() {
 }
 
 #[test]
-fn rfc9001_4_8_tls_alerts_travel_in_the_crypto_error_range() {
+fn rfc9001_4_8_tls_alerts_map_to_the_crypto_error_range() {
     let handshake_failure = TransportError::from_tls_alert(40);
     assert_eq!(handshake_failure.code().get(), 0x128);
     assert_eq!(handshake_failure.tls_alert(), Some(40));
@@ -88,7 +88,7 @@ fn rfc9001_4_8_tls_alerts_travel_in_the_crypto_error_range() {
 }
 
 #[test]
-fn unknown_codes_are_shown_as_numbers() {
+fn unknown_codes_are_displayed_as_numbers() {
     let unknown = TransportError::from(VarInt::from_u32(0x12));
     assert_eq!(unknown.to_string(), "error 0x12");
     assert_eq!(TransportError::from(VarInt::MAX).name(), None);

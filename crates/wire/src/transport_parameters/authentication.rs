@@ -1,6 +1,8 @@
 //! Authentication of the connection IDs used in the handshake (RFC 9000 §7.3).
 
-use super::{ParameterId, TransportParameterError, TransportParameterFault, TransportParameters};
+use super::{
+    ParameterId, TransportParameterError, TransportParameterErrorKind, TransportParameters,
+};
 use crate::ConnectionId;
 
 /// The connection IDs that an endpoint observed during the handshake, and that its peer must confirm (RFC 9000 §7.3).
@@ -19,8 +21,8 @@ impl TransportParameters {
     ///
     /// # Errors
     ///
-    /// Returns [`TransportParameterFault::Missing`] if a parameter is absent, and
-    /// [`TransportParameterFault::ConnectionIdMismatch`] if it is different or unexpected. An attacker has then
+    /// Returns [`TransportParameterErrorKind::Missing`] if a parameter is absent, and
+    /// [`TransportParameterErrorKind::ConnectionIdMismatch`] if it is different or unexpected. An attacker has then
     /// modified the handshake.
     pub fn authenticate(
         &self,
@@ -33,11 +35,11 @@ impl TransportParameters {
         ];
         for ((id, sent), expected) in self.connection_ids().into_iter().zip(expected) {
             if sent != expected {
-                let fault = match sent {
-                    None => TransportParameterFault::Missing,
-                    Some(_) => TransportParameterFault::ConnectionIdMismatch,
+                let kind = match sent {
+                    None => TransportParameterErrorKind::Missing,
+                    Some(_) => TransportParameterErrorKind::ConnectionIdMismatch,
                 };
-                return Err(TransportParameterError::new(fault, id));
+                return Err(TransportParameterError::new(kind, id));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Decoding of transport parameters (RFC 9000 §18).
 
 use super::{
-    ParameterId, PreferredAddress, TransportParameterError, TransportParameterFault,
+    ParameterId, PreferredAddress, TransportParameterError, TransportParameterErrorKind,
     TransportParameters, VersionInformation,
 };
 use crate::{ConnectionId, Reader, Side, StatelessResetToken, StreamCount, UnexpectedEnd};
@@ -19,7 +19,7 @@ impl TransportParameters {
         let mut seen = Seen::default();
         while !reader.is_empty() {
             let truncated = |id| TransportParameterError {
-                fault: TransportParameterFault::Truncated,
+                kind: TransportParameterErrorKind::Truncated,
                 id,
             };
             let id = match reader.varint() {
@@ -29,14 +29,14 @@ impl TransportParameters {
             let value = reader
                 .varint_prefixed()
                 .map_err(|UnexpectedEnd| truncated(Some(id)))?;
-            let fault = if !seen.insert(id) {
-                Err(TransportParameterFault::Duplicate)
+            let result = if !seen.insert(id) {
+                Err(TransportParameterErrorKind::Duplicate)
             } else if sender == Side::Client && id.is_server_only() {
-                Err(TransportParameterFault::NotPermittedFromClient)
+                Err(TransportParameterErrorKind::NotPermittedFromClient)
             } else {
                 parameters.set(id, &mut Reader::new(value), sender)
             };
-            fault.map_err(|fault| TransportParameterError::new(fault, id))?;
+            result.map_err(|kind| TransportParameterError::new(kind, id))?;
         }
         parameters.check_ranges()?;
         Ok(parameters)
@@ -47,7 +47,7 @@ impl TransportParameters {
         id: ParameterId,
         value: &mut Reader<'_>,
         sender: Side,
-    ) -> Result<(), TransportParameterFault> {
+    ) -> Result<(), TransportParameterErrorKind> {
         match id {
             ParameterId::ORIGINAL_DESTINATION_CONNECTION_ID => {
                 self.original_destination_connection_id = Some(connection_id(value)?);
@@ -82,17 +82,17 @@ impl TransportParameters {
             ParameterId::ACTIVE_CONNECTION_ID_LIMIT => {
                 self.active_connection_id_limit = value.varint()?;
             }
-            _ => return self.set_further(id, value, sender),
+            _ => return self.set_remaining(id, value, sender),
         }
         all_read(value)
     }
 
-    fn set_further(
+    fn set_remaining(
         &mut self,
         id: ParameterId,
         value: &mut Reader<'_>,
         sender: Side,
-    ) -> Result<(), TransportParameterFault> {
+    ) -> Result<(), TransportParameterErrorKind> {
         match id {
             ParameterId::INITIAL_SOURCE_CONNECTION_ID => {
                 self.initial_source_connection_id = Some(connection_id(value)?);
@@ -114,24 +114,24 @@ impl TransportParameters {
     }
 }
 
-fn all_read(value: &Reader<'_>) -> Result<(), TransportParameterFault> {
+fn all_read(value: &Reader<'_>) -> Result<(), TransportParameterErrorKind> {
     if value.is_empty() {
         Ok(())
     } else {
-        Err(TransportParameterFault::Length)
+        Err(TransportParameterErrorKind::Length)
     }
 }
 
-fn connection_id(value: &mut Reader<'_>) -> Result<ConnectionId, TransportParameterFault> {
-    ConnectionId::new(value.take_rest()).ok_or(TransportParameterFault::Length)
+fn connection_id(value: &mut Reader<'_>) -> Result<ConnectionId, TransportParameterErrorKind> {
+    ConnectionId::new(value.take_rest()).ok_or(TransportParameterErrorKind::Length)
 }
 
-fn stream_count(value: &mut Reader<'_>) -> Result<StreamCount, TransportParameterFault> {
-    StreamCount::new(value.varint()?.get()).ok_or(TransportParameterFault::OutOfRange)
+fn stream_count(value: &mut Reader<'_>) -> Result<StreamCount, TransportParameterErrorKind> {
+    StreamCount::new(value.varint()?.get()).ok_or(TransportParameterErrorKind::OutOfRange)
 }
 
-fn small_integer(value: &mut Reader<'_>) -> Result<u8, TransportParameterFault> {
-    u8::try_from(value.varint()?.get()).map_err(|_| TransportParameterFault::OutOfRange)
+fn small_integer(value: &mut Reader<'_>) -> Result<u8, TransportParameterErrorKind> {
+    u8::try_from(value.varint()?.get()).map_err(|_| TransportParameterErrorKind::OutOfRange)
 }
 
 /// The parameters decoded so far. RFC 9000 §7.4 only recommends the check for duplicates, so at most 32 unknown

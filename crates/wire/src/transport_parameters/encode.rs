@@ -50,7 +50,7 @@ impl TransportParameters {
     }
 
     /// Calls `put` with each parameter that differs from its default.
-    fn each<E>(
+    fn try_for_each<E>(
         &self,
         mut put: impl FnMut(ParameterId, Value<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -147,7 +147,7 @@ impl TransportParameters {
 impl Encode for TransportParameters {
     fn encoded_len(&self) -> usize {
         let mut len = 0;
-        let counted = self.each(|id, value| {
+        let counted = self.try_for_each(|id, value| {
             let value_len = value.encoded_len();
             len += VarInt::from(id).encoded_len() + encoded_len_usize(value_len) + value_len;
             Ok::<(), Infallible>(())
@@ -164,7 +164,7 @@ impl Encode for TransportParameters {
             "local parameters must be in range"
         );
         writer.atomically(|writer| {
-            self.each(|id, value| {
+            self.try_for_each(|id, value| {
                 writer.varint(id.into())?;
                 let value_len = VarInt::try_from(value.encoded_len()).map_err(|_| BufferFull)?;
                 writer.varint(value_len)?;

@@ -9,14 +9,14 @@ use crate::{TransportError, UnexpectedEnd};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportParameterError {
     /// What is wrong.
-    pub fault: TransportParameterFault,
+    pub kind: TransportParameterErrorKind,
     /// The affected parameter, if its ID could be decoded.
     pub id: Option<ParameterId>,
 }
 
 /// What is wrong with a transport parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TransportParameterFault {
+pub enum TransportParameterErrorKind {
     /// The input ends inside the parameter.
     Truncated,
     /// The parameter appears more than once (RFC 9000 §7.4).
@@ -45,21 +45,18 @@ impl TransportParameterError {
     /// The error code with which to close the connection.
     #[must_use]
     pub const fn transport_error(&self) -> TransportError {
-        match self.fault {
-            TransportParameterFault::Reduced => TransportError::PROTOCOL_VIOLATION,
+        match self.kind {
+            TransportParameterErrorKind::Reduced => TransportError::PROTOCOL_VIOLATION,
             _ => TransportError::TRANSPORT_PARAMETER_ERROR,
         }
     }
 
-    pub(super) const fn new(fault: TransportParameterFault, id: ParameterId) -> Self {
-        Self {
-            fault,
-            id: Some(id),
-        }
+    pub(super) const fn new(kind: TransportParameterErrorKind, id: ParameterId) -> Self {
+        Self { kind, id: Some(id) }
     }
 }
 
-impl TransportParameterFault {
+impl TransportParameterErrorKind {
     /// A description of the error, suitable as the reason phrase of a `CONNECTION_CLOSE` frame.
     #[must_use]
     pub const fn reason(self) -> &'static str {
@@ -81,14 +78,14 @@ impl TransportParameterFault {
     }
 }
 
-impl From<UnexpectedEnd> for TransportParameterFault {
+impl From<UnexpectedEnd> for TransportParameterErrorKind {
     /// The value, not the whole input, ends inside a field.
     fn from(_: UnexpectedEnd) -> Self {
         Self::Length
     }
 }
 
-impl fmt::Display for TransportParameterFault {
+impl fmt::Display for TransportParameterErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.reason())
     }
@@ -97,11 +94,11 @@ impl fmt::Display for TransportParameterFault {
 impl fmt::Display for TransportParameterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.id {
-            Some(id) => write!(f, "{id}: {}", self.fault),
-            None => write!(f, "transport parameters: {}", self.fault),
+            Some(id) => write!(f, "{id}: {}", self.kind),
+            None => write!(f, "transport parameters: {}", self.kind),
         }
     }
 }
 
-impl core::error::Error for TransportParameterFault {}
+impl core::error::Error for TransportParameterErrorKind {}
 impl core::error::Error for TransportParameterError {}

@@ -18,7 +18,7 @@ mod tests;
 mod version_information;
 
 pub use authentication::HandshakeConnectionIds;
-pub use error::{TransportParameterError, TransportParameterFault};
+pub use error::{TransportParameterError, TransportParameterErrorKind};
 pub use id::ParameterId;
 pub use preferred_address::PreferredAddress;
 pub use reserved::ReservedParameter;
@@ -97,9 +97,9 @@ impl TransportParameters {
 
     /// Checks that the numeric values are in range.
     fn check_ranges(&self) -> Result<(), TransportParameterError> {
-        use TransportParameterFault::{AboveMaxAckDelay, OutOfRange};
+        use TransportParameterErrorKind::{AboveMaxAckDelay, OutOfRange};
         let max_ack_delay_us = self.max_ack_delay_ms.get().saturating_mul(1000);
-        let rules = [
+        let checks = [
             (
                 self.max_udp_payload_size.get() >= Self::MAX_UDP_PAYLOAD_SIZE_MIN,
                 OutOfRange,
@@ -127,8 +127,8 @@ impl TransportParameters {
                 ParameterId::MIN_ACK_DELAY,
             ),
         ];
-        match rules.into_iter().find(|(is_kept, ..)| !is_kept) {
-            Some((_, fault, id)) => Err(TransportParameterError::new(fault, id)),
+        match checks.into_iter().find(|(is_ok, ..)| !is_ok) {
+            Some((_, kind, id)) => Err(TransportParameterError::new(kind, id)),
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
-use super::TransportParameterFault;
+use super::TransportParameterErrorKind;
 use crate::{BufferFull, ConnectionId, Encode, Reader, StatelessResetToken, Writer};
 
 /// A server's preferred address (RFC 9000 §9.6).
@@ -19,7 +19,7 @@ pub struct PreferredAddress {
 }
 
 impl PreferredAddress {
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, TransportParameterFault> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, TransportParameterErrorKind> {
         // An all-zero address and port means that there is none of that family.
         let ipv4 = SocketAddrV4::new(Ipv4Addr::from(reader.array::<4>()?), reader.u16()?);
         let ipv4 = Some(ipv4).filter(|ipv4| !ipv4.ip().is_unspecified() || ipv4.port() != 0);
@@ -28,7 +28,7 @@ impl PreferredAddress {
         let len = reader.u8()?.into();
         let connection_id = ConnectionId::new(reader.bytes(len)?)
             .filter(|id| !id.is_empty())
-            .ok_or(TransportParameterFault::OutOfRange)?;
+            .ok_or(TransportParameterErrorKind::OutOfRange)?;
         Ok(Self {
             ipv4,
             ipv6,

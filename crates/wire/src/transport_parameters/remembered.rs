@@ -1,6 +1,8 @@
 //! The transport parameters remembered for 0-RTT (RFC 9000 §7.4.1).
 
-use super::{ParameterId, TransportParameterError, TransportParameterFault, TransportParameters};
+use super::{
+    ParameterId, TransportParameterError, TransportParameterErrorKind, TransportParameters,
+};
 use crate::VarInt;
 
 impl TransportParameters {
@@ -31,7 +33,7 @@ impl TransportParameters {
     ///
     /// # Errors
     ///
-    /// Returns [`TransportParameterFault::Reduced`] if a limit is lower than the remembered one, because 0-RTT data may
+    /// Returns [`TransportParameterErrorKind::Reduced`] if a limit is lower than the remembered one, because 0-RTT data may
     /// already exceed it. The code is `PROTOCOL_VIOLATION` (RFC 9000 §7.4.1, RFC 9221 §3).
     pub fn check_not_reduced(&self, new: &Self) -> Result<(), TransportParameterError> {
         let reduced = self
@@ -41,7 +43,7 @@ impl TransportParameters {
             .find(|((_, remembered), (_, new))| new < remembered);
         match reduced {
             Some(((id, _), _)) => Err(TransportParameterError::new(
-                TransportParameterFault::Reduced,
+                TransportParameterErrorKind::Reduced,
                 id,
             )),
             None => Ok(()),

@@ -2,7 +2,7 @@ use core::net::SocketAddrV4;
 
 use super::*;
 use crate::{Encode, Side, TransportError, Writer};
-use TransportParameterFault as Fault;
+use TransportParameterErrorKind as Kind;
 
 mod remembered;
 mod round_trip;
@@ -24,8 +24,8 @@ fn bytes(parameters: &[(u64, &[u8])]) -> Vec<u8> {
     writer.written().to_vec()
 }
 
-fn fault(parameters: &[(u64, &[u8])], sender: Side) -> Fault {
-    let error = TransportParameters::decode(&bytes(parameters), sender).expect_err("is faulty");
+fn error_kind(parameters: &[(u64, &[u8])], sender: Side) -> Kind {
+    let error = TransportParameters::decode(&bytes(parameters), sender).expect_err("is invalid");
     assert_eq!(
         error.transport_error(),
         TransportError::TRANSPORT_PARAMETER_ERROR
@@ -34,7 +34,7 @@ fn fault(parameters: &[(u64, &[u8])], sender: Side) -> Fault {
         error.id.map(ParameterId::get),
         parameters.last().map(|last| last.0)
     );
-    error.fault
+    error.kind
 }
 
 fn accepts(parameters: &[(u64, &[u8])], sender: Side) -> bool {
@@ -81,13 +81,13 @@ fn rfc9000_18_2_defaults_are_not_sent() {
 #[test]
 fn rfc9000_7_4_duplicates_are_errors() {
     assert_eq!(
-        fault(&[(0x04, &[1]), (0x04, &[1])], Side::Client),
-        Fault::Duplicate
+        error_kind(&[(0x04, &[1]), (0x04, &[1])], Side::Client),
+        Kind::Duplicate
     );
     // This also applies to unknown parameters.
     assert_eq!(
-        fault(&[(0x77, &[]), (0x04, &[1]), (0x77, &[])], Side::Client),
-        Fault::Duplicate
+        error_kind(&[(0x77, &[]), (0x04, &[1]), (0x77, &[])], Side::Client),
+        Kind::Duplicate
     );
 }
 
@@ -99,7 +99,7 @@ fn rfc9000_7_4_2_unknown_and_reserved_parameters_are_ignored() {
 }
 
 #[test]
-fn rfc9000_18_2_four_parameters_are_the_server_s() {
+fn rfc9000_18_2_four_parameters_are_server_only() {
     let address = [&[127, 0, 0, 1, 0, 80][..], &[0; 18], &[1, 7], &[0; 16]].concat();
     let server_only: [(u64, &[u8]); 4] = [
         (0x00, &[1]),
@@ -110,8 +110,8 @@ fn rfc9000_18_2_four_parameters_are_the_server_s() {
     for parameter in server_only {
         assert!(accepts(&[parameter], Side::Server));
         assert_eq!(
-            fault(&[parameter], Side::Client),
-            Fault::NotPermittedFromClient
+            error_kind(&[parameter], Side::Client),
+            Kind::NotPermittedFromClient
         );
         assert!(ParameterId::from(VarInt::saturating(parameter.0)).is_server_only());
     }
@@ -138,16 +138,16 @@ fn rfc9000_18_2_numbers_out_of_range() {
     ];
     for (id, good, bad) in cases {
         assert!(accepts(&[(id, good)], Side::Client), "{id:#x}");
-        assert_eq!(fault(&[(id, bad)], Side::Client), Fault::OutOfRange);
+        assert_eq!(error_kind(&[(id, bad)], Side::Client), Kind::OutOfRange);
     }
     assert_eq!(
-        fault(&[(0x0a, &[0xff; 8])], Side::Client),
-        Fault::OutOfRange
+        error_kind(&[(0x0a, &[0xff; 8])], Side::Client),
+        Kind::OutOfRange
     );
 }
 
 #[test]
-fn values_of_a_wrong_length() {
+fn values_of_invalid_length() {
     let cases: [(u64, &[u8]); 9] = [
         (0x00, &[0; 21]),
         (0x02, &[0; 15]),
@@ -163,8 +163,8 @@ fn values_of_a_wrong_length() {
     ];
     for (id, value) in cases {
         assert_eq!(
-            fault(&[(id, value)], Side::Server),
-            Fault::Length,
+            error_kind(&[(id, value)], Side::Server),
+            Kind::Length,
             "{id:#x}"
         );
     }
@@ -197,14 +197,14 @@ fn rfc9000_18_2_a_preferred_address_has_a_connection_id() {
     assert_eq!(address_of.ipv4, Some(SocketAddrV4::new([0; 4].into(), 443)));
     for id in [&[][..], &[0; 21]] {
         assert_eq!(
-            fault(&[(0x0d, &address(id))], Side::Server),
-            Fault::OutOfRange
+            error_kind(&[(0x0d, &address(id))], Side::Server),
+            Kind::OutOfRange
         );
     }
 }
 
 #[test]
-fn rfc9368_4_version_information_that_does_not_parse() {
+fn rfc9368_4_invalid_version_information() {
     let versions = |versions: &[u32]| -> Vec<u8> {
         versions
             .iter()
@@ -215,18 +215,18 @@ fn rfc9368_4_version_information_that_does_not_parse() {
         let value = versions(list);
         TransportParameters::decode(&bytes(&[(0x11, &value)]), sender)
             .map(|_| ())
-            .map_err(|error| error.fault)
+            .map_err(|error| error.kind)
     };
     assert_eq!(check(&[1, 0x6b33_43cf, 1], Side::Client), Ok(()));
-    assert_eq!(check(&[0, 1], Side::Client), Err(Fault::VersionZero));
-    assert_eq!(check(&[1, 1, 0], Side::Server), Err(Fault::VersionZero));
+    assert_eq!(check(&[0, 1], Side::Client), Err(Kind::VersionZero));
+    assert_eq!(check(&[1, 1, 0], Side::Server), Err(Kind::VersionZero));
     assert_eq!(
         check(&[1, 2], Side::Client),
-        Err(Fault::ChosenVersionNotAvailable)
+        Err(Kind::ChosenVersionNotAvailable)
     );
     assert_eq!(check(&[1, 2], Side::Server), Ok(()));
     assert_eq!(check(&[1], Side::Server), Ok(()));
-    assert_eq!(check(&[], Side::Server), Err(Fault::Length));
+    assert_eq!(check(&[], Side::Server), Err(Kind::Length));
 }
 
 #[test]
@@ -238,16 +238,16 @@ fn ack_frequency_3_min_ack_delay_is_at_most_max_ack_delay() {
         Side::Client
     ));
     assert_eq!(
-        fault(&[(MIN_ACK_DELAY, &[0x80, 0, 0x61, 0xa9])], Side::Client),
-        Fault::AboveMaxAckDelay
+        error_kind(&[(MIN_ACK_DELAY, &[0x80, 0, 0x61, 0xa9])], Side::Client),
+        Kind::AboveMaxAckDelay
     );
     // The order does not matter.
     assert_eq!(
-        fault(
+        error_kind(
             &[(0x0b, &[1]), (MIN_ACK_DELAY, &[0x43, 0xe9])],
             Side::Client
         ),
-        Fault::AboveMaxAckDelay
+        Kind::AboveMaxAckDelay
     );
 }
 
@@ -282,24 +282,24 @@ fn rfc9000_7_3_connection_ids_are_authenticated() {
         original_destination_connection_id: Some(id(&[2])),
         ..TransportParameters::default()
     };
-    let check = |sent: &TransportParameters| sent.authenticate(&expected).map_err(|e| e.fault);
+    let check = |sent: &TransportParameters| sent.authenticate(&expected).map_err(|e| e.kind);
     assert_eq!(check(&sent), Ok(()));
     let missing = TransportParameters {
         initial_source_connection_id: None,
         ..sent.clone()
     };
-    assert_eq!(check(&missing), Err(Fault::Missing));
+    assert_eq!(check(&missing), Err(Kind::Missing));
     let other = TransportParameters {
         original_destination_connection_id: Some(id(&[3])),
         ..sent.clone()
     };
-    assert_eq!(check(&other), Err(Fault::ConnectionIdMismatch));
+    assert_eq!(check(&other), Err(Kind::ConnectionIdMismatch));
     // A retry_source_connection_id without a Retry packet, even if empty.
     let retried = TransportParameters {
         retry_source_connection_id: Some(ConnectionId::EMPTY),
         ..sent.clone()
     };
-    assert_eq!(check(&retried), Err(Fault::ConnectionIdMismatch));
+    assert_eq!(check(&retried), Err(Kind::ConnectionIdMismatch));
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn an_error_names_its_parameter() {
     );
     let error = TransportParameters::decode(&[0x40], Side::Client);
     assert_eq!(
-        error.expect_err("is cut short").to_string(),
+        error.expect_err("is truncated").to_string(),
         "transport parameters: the input ends inside the parameter"
     );
 }

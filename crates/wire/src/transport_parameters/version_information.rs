@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::TransportParameterFault;
+use super::TransportParameterErrorKind;
 use crate::{BufferFull, Encode, Reader, Side, Writer, packet::VersionNumber};
 
 /// The versions that an endpoint uses and supports (RFC 9368 §3).
@@ -19,17 +19,17 @@ impl VersionInformation {
     pub(super) fn decode(
         reader: &mut Reader<'_>,
         sender: Side,
-    ) -> Result<Self, TransportParameterFault> {
+    ) -> Result<Self, TransportParameterErrorKind> {
         let chosen = VersionNumber::new(reader.u32()?);
         let mut available = Vec::with_capacity(reader.remaining() / 4);
         while !reader.is_empty() {
             available.push(VersionNumber::new(reader.u32()?));
         }
         if chosen == VersionNumber::NEGOTIATION || available.contains(&VersionNumber::NEGOTIATION) {
-            return Err(TransportParameterFault::VersionZero);
+            return Err(TransportParameterErrorKind::VersionZero);
         }
         if sender == Side::Client && !available.contains(&chosen) {
-            return Err(TransportParameterFault::ChosenVersionNotAvailable);
+            return Err(TransportParameterErrorKind::ChosenVersionNotAvailable);
         }
         Ok(Self { chosen, available })
     }

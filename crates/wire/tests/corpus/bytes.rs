@@ -4,7 +4,7 @@
 use lastbyte_wire::{
     Encode, Side, Writer,
     frame::Frames,
-    packet::{Packet, PacketType, Packets, Rules},
+    packet::{DecodeConfig, Packet, PacketType, Packets},
     transport_parameters::TransportParameters,
 };
 
@@ -27,11 +27,11 @@ pub(crate) fn play(bytes: &[u8]) {
 
 fn datagram(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
-    let rules = Rules {
+    let config = DecodeConfig {
         connection_id_len: 8,
         grease_quic_bit: true,
     };
-    for packet in Packets::new(&mut bytes, rules) {
+    for packet in Packets::new(&mut bytes, config) {
         if let Ok(Packet::Protected(packet)) = packet {
             let unmasked = packet.unmask([0x5a; 5]);
             let _ = unmasked.number().expand(None);

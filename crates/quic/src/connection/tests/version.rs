@@ -1,7 +1,7 @@
 //! Compatible version negotiation (RFC 9368 §2.3, RFC 9369 §4.1).
 
 use lastbyte_wire::{
-    packet::{Packet, PacketType, Packets, Rules},
+    packet::{DecodeConfig, Packet, PacketType, Packets},
     transport_parameters::VersionInformation,
 };
 
@@ -141,7 +141,7 @@ fn rfc9369_4_1_0_rtt_packets_sent_after_the_change_are_of_the_first_version() {
     pair.transmit();
     let mut answer = pair.flying.pop().expect("the server's flight").0;
     pair.flying.clear();
-    let initial = Packets::new(&mut answer.bytes, RULES).next();
+    let initial = Packets::new(&mut answer.bytes, CONFIG).next();
     let Some(Ok(Packet::Protected(initial))) = initial else {
         panic!("{initial:?}");
     };
@@ -166,7 +166,7 @@ fn rfc9369_4_1_0_rtt_packets_sent_after_the_change_are_of_the_first_version() {
     assert_eq!(versions.len(), 2, "{versions:?}");
 }
 
-const RULES: Rules = Rules {
+const CONFIG: DecodeConfig = DecodeConfig {
     connection_id_len: 8,
     grease_quic_bit: true,
 };
@@ -175,7 +175,7 @@ const RULES: Rules = Rules {
 fn versions_in(datagram: &[u8]) -> Vec<(Version, PacketType)> {
     let mut bytes = datagram.to_vec();
     let mut all = Vec::new();
-    for packet in Packets::new(&mut bytes, RULES).flatten() {
+    for packet in Packets::new(&mut bytes, CONFIG).flatten() {
         if let Packet::Protected(packet) = packet
             && let Some(version) = packet.version()
         {

@@ -1,17 +1,17 @@
 //! RFC 9001 Appendix A.4, and the same of RFC 9369.
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
-use lastbyte_wire::packet::{Packet, Packets, Rules};
+use lastbyte_wire::packet::{DecodeConfig, Packet, Packets};
 
 use super::*;
 use crate::crypto::vectors::{DESTINATION, V1, V2, hex};
 
 fn is_accepted(mut bytes: Vec<u8>, destination: &ConnectionId) -> bool {
-    let rules = Rules {
+    let config = DecodeConfig {
         connection_id_len: 0,
         grease_quic_bit: false,
     };
-    match Packets::new(&mut bytes, rules).next() {
+    match Packets::new(&mut bytes, config).next() {
         Some(Ok(Packet::Retry(retry))) => is_authentic(&retry, destination),
         _ => false,
     }

@@ -2,13 +2,13 @@
 
 use lastbyte_wire::{
     TransportError,
-    packet::{Packet, Packets, Rules, Version, VersionNumber},
+    packet::{DecodeConfig, Packet, Packets, Version, VersionNumber},
 };
 
 use super::*;
 use crate::crypto::retry;
 
-const RULES: Rules = Rules {
+const CONFIG: DecodeConfig = DecodeConfig {
     connection_id_len: 8,
     grease_quic_bit: false,
 };
@@ -37,7 +37,7 @@ fn retry_of(server: &mut Endpoint, index: usize, version: Version) -> (Vec<u8>, 
     assert_eq!(route, Route::Answered(Answer::Retry));
     let mut datagram = answer(server, START, &path);
     assert!(datagram.len() < 300);
-    let Some(Ok(Packet::Retry(packet))) = Packets::new(&mut datagram, RULES).next() else {
+    let Some(Ok(Packet::Retry(packet))) = Packets::new(&mut datagram, CONFIG).next() else {
         panic!("a Retry");
     };
     assert_eq!(
@@ -224,7 +224,7 @@ fn rfc9000_6_1_unknown_versions_are_told_ours_and_a_reserved_one() {
         assert_eq!(route, Route::Answered(Answer::VersionNegotiation));
         let mut datagram = answer(&mut server, START, &path);
         let Some(Ok(Packet::VersionNegotiation(packet))) =
-            Packets::new(&mut datagram, RULES).next()
+            Packets::new(&mut datagram, CONFIG).next()
         else {
             panic!("a Version Negotiation packet");
         };

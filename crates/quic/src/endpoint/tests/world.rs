@@ -9,8 +9,8 @@ use lastbyte_wire::{
     Direction, StatelessResetToken, StreamId, Writer,
     frame::{Frame, Frames},
     packet::{
-        LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen, PacketType, Packets, Rules,
-        Version,
+        DecodeConfig, LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen, PacketType,
+        Packets, Version,
     },
 };
 
@@ -158,11 +158,11 @@ pub(super) fn close_code(
     destination: &ConnectionId,
 ) -> Option<lastbyte_wire::TransportError> {
     let mut datagram = datagram.to_vec();
-    let rules = Rules {
+    let config = DecodeConfig {
         connection_id_len: 6,
         grease_quic_bit: false,
     };
-    let Some(Ok(Packet::Protected(packet))) = Packets::new(&mut datagram, rules).next() else {
+    let Some(Ok(Packet::Protected(packet))) = Packets::new(&mut datagram, config).next() else {
         return None;
     };
     let keys = client_crypto(0).initial_keys(version, destination);

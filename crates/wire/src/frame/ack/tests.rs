@@ -14,8 +14,8 @@ fn decode(bytes: &[u8]) -> Result<Ack<'_>, FrameError> {
     }
 }
 
-fn fault(bytes: &[u8]) -> FrameFault {
-    decode(bytes).expect_err("is faulty").fault
+fn error_kind(bytes: &[u8]) -> FrameErrorKind {
+    decode(bytes).expect_err("is invalid").kind
 }
 
 #[test]
@@ -52,18 +52,22 @@ fn rfc9000_19_3_1_a_range_below_packet_number_0_is_a_frame_encoding_error() {
             0x02, 9, 0, 1, 3, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0,
         ],
     ] {
-        assert_eq!(fault(bytes), FrameFault::AckRangeBelowZero, "{bytes:?}");
+        assert_eq!(
+            error_kind(bytes),
+            FrameErrorKind::AckRangeBelowZero,
+            "{bytes:?}"
+        );
     }
     assert!(decode(&[0x02, 9, 0, 1, 3, 4, 0]).is_ok());
     assert!(decode(&[0x02, 9, 0, 1, 3, 1, 3]).is_ok());
 }
 
 #[test]
-fn a_range_count_beyond_the_payload_ends_with_the_payload() {
+fn a_range_count_beyond_the_payload_is_truncated() {
     let endless = [
         0x02, 9, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0,
     ];
-    assert_eq!(fault(&endless), FrameFault::Truncated);
+    assert_eq!(error_kind(&endless), FrameErrorKind::Truncated);
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn a_report_without_ranges_writes_nothing() {
 }
 
 #[test]
-fn ranges_that_do_not_fit_are_left_out_smallest_first() {
+fn ranges_that_do_not_fit_are_omitted_smallest_first() {
     let ranges: Vec<_> = (0..100).rev().map(|i| range(i * 3, i * 3 + 1)).collect();
     let report = AckReport {
         ranges: ranges.iter().cloned(),
@@ -153,7 +157,7 @@ proptest! {
         prop_assert_eq!(&again, &buffer);
 
         for cut in 0..buffer.len() {
-            prop_assert_eq!(decode(&buffer[..cut]).expect_err("is cut short").fault, FrameFault::Truncated);
+            prop_assert_eq!(decode(&buffer[..cut]).expect_err("is truncated").kind, FrameErrorKind::Truncated);
         }
     }
 

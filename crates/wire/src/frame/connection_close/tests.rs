@@ -6,7 +6,7 @@ const CAUSE: CloseCause = CloseCause::Transport {
 };
 
 #[test]
-fn the_reason_is_cut_to_the_space_and_between_characters() {
+fn the_reason_is_truncated_at_a_character_boundary() {
     let reason = "größer".as_bytes();
     let close = ConnectionClose {
         cause: CAUSE,
@@ -26,7 +26,7 @@ fn the_reason_is_cut_to_the_space_and_between_characters() {
 }
 
 #[test]
-fn a_reason_that_is_no_text_is_cut_anywhere() {
+fn a_reason_that_is_not_utf8_is_truncated_at_any_byte() {
     let close = ConnectionClose {
         cause: CloseCause::Application {
             error_code: VarInt::ZERO,

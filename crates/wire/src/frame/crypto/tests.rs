@@ -30,5 +30,5 @@ fn rfc9000_19_6_the_end_of_the_data_is_at_most_2_to_the_62_minus_1() {
     assert!(Frame::decode(&mut Reader::new(&bytes)).is_ok());
     bytes[8] = 0xff;
     let error = Frame::decode(&mut Reader::new(&bytes)).expect_err("beyond the limit");
-    assert_eq!(error.fault, FrameFault::OffsetAboveLimit);
+    assert_eq!(error.kind, FrameErrorKind::OffsetAboveLimit);
 }

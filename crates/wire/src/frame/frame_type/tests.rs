@@ -73,7 +73,7 @@ fn rfc9000_12_4_table_3_in_full() {
 }
 
 #[test]
-fn rfc9000_19_7_and_19_20_two_frames_are_the_server_s() {
+fn rfc9000_19_7_and_19_20_two_frames_are_server_only() {
     for (code, ..) in EXPECTED {
         let frame_type = FrameType::from(VarInt::from_u32(code));
         assert!(frame_type.is_permitted_from(Side::Server));

@@ -10,18 +10,18 @@ fn collect(payload: &[u8], packet_type: PacketType, sender: Side) -> Result<usiz
 #[test]
 fn rfc9000_12_4_a_packet_without_frames_is_a_protocol_violation() {
     let error = collect(&[], PacketType::OneRtt, Side::Client).expect_err("is empty");
-    assert_eq!(error.fault, FrameFault::NoFrames);
+    assert_eq!(error.kind, FrameErrorKind::NoFrames);
     assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
 }
 
 #[test]
-fn rfc9000_12_5_frames_where_they_may_not_be_are_protocol_violations() {
+fn rfc9000_12_5_forbidden_frames_are_protocol_violations() {
     let max_data = [0x01, 0x10, 7];
     assert_eq!(collect(&max_data, PacketType::ZeroRtt, Side::Client), Ok(2));
-    let error = collect(&max_data, PacketType::Handshake, Side::Client).expect_err("misplaced");
+    let error = collect(&max_data, PacketType::Handshake, Side::Client).expect_err("is forbidden");
     assert_eq!(
-        error.fault,
-        FrameFault::NotPermittedIn(PacketType::Handshake)
+        error.kind,
+        FrameErrorKind::NotPermittedIn(PacketType::Handshake)
     );
     assert_eq!(error.offset, 1);
     assert_eq!(error.frame_type, Some(FrameType::MAX_DATA));
@@ -34,15 +34,15 @@ fn rfc9000_12_5_frames_where_they_may_not_be_are_protocol_violations() {
 #[test]
 fn rfc9000_19_20_handshake_done_from_a_client_is_a_protocol_violation() {
     assert_eq!(collect(&[0x1e], PacketType::OneRtt, Side::Server), Ok(1));
-    let error = collect(&[0x1e], PacketType::OneRtt, Side::Client).expect_err("misplaced");
-    assert_eq!(error.fault, FrameFault::NotPermittedFromClient);
+    let error = collect(&[0x1e], PacketType::OneRtt, Side::Client).expect_err("is forbidden");
+    assert_eq!(error.kind, FrameErrorKind::NotPermittedFromClient);
     assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
 }
 
 #[test]
-fn unknown_types_are_called_unknown_rather_than_misplaced() {
+fn unknown_types_are_reported_as_unknown_not_as_forbidden() {
     let error = collect(&[0x21], PacketType::Initial, Side::Client).expect_err("is unknown");
-    assert_eq!(error.fault, FrameFault::UnknownType);
+    assert_eq!(error.kind, FrameErrorKind::UnknownType);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_run_of_padding_is_one_frame() {
 
 proptest! {
     #[test]
-    fn any_payload_ends(payload in prop::collection::vec(prop_oneof![0_u8..0x32, any::<u8>()], 0..300)) {
+    fn any_payload_terminates(payload in prop::collection::vec(prop_oneof![0_u8..0x32, any::<u8>()], 0..300)) {
         for packet_type in [PacketType::Initial, PacketType::ZeroRtt, PacketType::Handshake, PacketType::OneRtt] {
             if let Ok(frames) = Frames::new(&payload, packet_type, Side::Client) {
                 let count = frames.count();

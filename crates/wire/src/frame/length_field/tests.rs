@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_most_data_that_fits_is_the_naive_search_s_answer() {
+fn data_len_max_matches_a_naive_search() {
     for space in (0..200).chain(16_370..16_400) {
         let naive = (0..=space)
             .rev()
@@ -12,7 +12,7 @@ fn the_most_data_that_fits_is_the_naive_search_s_answer() {
 }
 
 #[test]
-fn huge_spaces_are_no_trouble() {
+fn huge_spaces_do_not_overflow() {
     assert_eq!(
         LengthField::Present.data_len_max((1 << 30) + 3),
         Some((1 << 30) - 1)

@@ -52,7 +52,7 @@ fn rfc9000_19_8_the_end_of_the_data_is_at_most_2_to_the_62_minus_1() {
     let mut beyond = encoded;
     beyond[9] += 1;
     let error = Frame::decode(&mut Reader::new(&beyond)).expect_err("beyond the limit");
-    assert_eq!(error.fault, FrameFault::OffsetAboveLimit);
+    assert_eq!(error.kind, FrameErrorKind::OffsetAboveLimit);
     assert_eq!(
         header(0, last, true).data_len_max(100, LengthField::Absent),
         Some(0)

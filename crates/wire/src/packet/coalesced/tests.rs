@@ -6,13 +6,13 @@ use crate::{
     packet::{
         LongHeader, LongKind, PacketNumber, PacketNumberLen, PacketType, SAMPLE_LEN, ShortHeader,
         Unmasked, Version, VersionNumber,
-        tests::{RULES, TAG_LEN, hex},
+        tests::{CONFIG, TAG_LEN, hex},
     },
 };
 
-fn faults(datagram: &mut [u8], rules: Rules) -> Vec<Option<PacketFault>> {
-    Packets::new(datagram, rules)
-        .map(|packet| packet.err().map(|error| error.fault))
+fn error_kinds(datagram: &mut [u8], config: DecodeConfig) -> Vec<Option<PacketErrorKind>> {
+    Packets::new(datagram, config)
+        .map(|packet| packet.err().map(|error| error.kind))
         .collect()
 }
 
@@ -24,17 +24,17 @@ fn handshake(destination: u8) -> Vec<u8> {
 }
 
 #[test]
-fn rfc9000_12_2_packets_for_another_connection_id_are_passed_over() {
+fn rfc9000_12_2_packets_for_another_connection_id_are_discarded() {
     let mut datagram = [handshake(1), handshake(2), handshake(1)].concat();
     assert_eq!(
-        faults(&mut datagram, RULES),
-        [None, Some(PacketFault::ForeignConnectionId), None]
+        error_kinds(&mut datagram, CONFIG),
+        [None, Some(PacketErrorKind::ConnectionIdMismatch), None]
     );
     // This also applies to the last packet.
     let mut datagram = [handshake(1), handshake(2)].concat();
     assert_eq!(
-        faults(&mut datagram, RULES),
-        [None, Some(PacketFault::ForeignConnectionId)]
+        error_kinds(&mut datagram, CONFIG),
+        [None, Some(PacketErrorKind::ConnectionIdMismatch)]
     );
 }
 
@@ -45,27 +45,30 @@ fn rfc9001_5_4_2_packets_too_short_for_a_sample_are_discarded() {
     short.pop();
     let mut datagram = [short, handshake(1)].concat();
     assert_eq!(
-        faults(&mut datagram, RULES),
-        [Some(PacketFault::TooShort), None]
+        error_kinds(&mut datagram, CONFIG),
+        [Some(PacketErrorKind::TooShort), None]
     );
     assert_eq!(
-        faults(&mut [0x40; 20], RULES),
-        [Some(PacketFault::TooShort)]
+        error_kinds(&mut [0x40; 20], CONFIG),
+        [Some(PacketErrorKind::TooShort)]
     );
-    assert_eq!(faults(&mut [0x40; 21], RULES), [None]);
+    assert_eq!(error_kinds(&mut [0x40; 21], CONFIG), [None]);
 }
 
 #[test]
-fn rfc9000_17_2_the_fixed_bit_is_1_unless_rfc9287_was_agreed_on() {
+fn rfc9000_17_2_the_fixed_bit_is_1_unless_rfc9287_was_negotiated() {
     let mut long = handshake(1);
     long[0] = 0xa0;
-    let greased = Rules {
+    let greased = DecodeConfig {
         grease_quic_bit: true,
-        ..RULES
+        ..CONFIG
     };
     for datagram in [&mut long[..], &mut [0x00; 30]] {
-        assert_eq!(faults(datagram, RULES), [Some(PacketFault::FixedBit)]);
-        assert_eq!(faults(datagram, greased), [None]);
+        assert_eq!(
+            error_kinds(datagram, CONFIG),
+            [Some(PacketErrorKind::FixedBit)]
+        );
+        assert_eq!(error_kinds(datagram, greased), [None]);
     }
 }
 
@@ -81,15 +84,15 @@ fn rfc9000_17_2_connection_ids_of_known_versions_have_at_most_20_bytes() {
         datagram.extend([0; 20]);
         datagram
     };
-    let too_long = [Some(PacketFault::ConnectionIdTooLong)];
-    assert_eq!(faults(&mut header(20, 20), RULES), [None]);
-    assert_eq!(faults(&mut header(21, 0), RULES), too_long);
-    assert_eq!(faults(&mut header(0, 21), RULES), too_long);
-    let rules = Rules {
+    let too_long = [Some(PacketErrorKind::ConnectionIdTooLong)];
+    assert_eq!(error_kinds(&mut header(20, 20), CONFIG), [None]);
+    assert_eq!(error_kinds(&mut header(21, 0), CONFIG), too_long);
+    assert_eq!(error_kinds(&mut header(0, 21), CONFIG), too_long);
+    let config = DecodeConfig {
         connection_id_len: 21,
-        ..RULES
+        ..CONFIG
     };
-    assert_eq!(faults(&mut [0x40; 60], rules), too_long);
+    assert_eq!(error_kinds(&mut [0x40; 60], config), too_long);
 }
 
 #[test]
@@ -97,8 +100,8 @@ fn a_packet_of_an_unknown_version_ends_the_datagram() {
     let unknown = hex("c01a2a3a4a00000014").into_iter().chain([0; 20]);
     let mut datagram: Vec<u8> = unknown.chain(handshake(1)).collect();
     assert_eq!(
-        faults(&mut datagram, RULES),
-        [Some(PacketFault::UnknownVersion(VersionNumber::new(
+        error_kinds(&mut datagram, CONFIG),
+        [Some(PacketErrorKind::UnknownVersion(VersionNumber::new(
             0x1a2a_3a4a
         )))]
     );
@@ -106,7 +109,7 @@ fn a_packet_of_an_unknown_version_ends_the_datagram() {
 
 #[test]
 fn an_empty_datagram_holds_no_packet() {
-    assert_eq!(faults(&mut [], RULES), []);
+    assert_eq!(error_kinds(&mut [], CONFIG), []);
 }
 
 /// Random parts of an outgoing packet.
@@ -175,7 +178,9 @@ impl Parts {
         let open = open.expect("fits");
         writer.bytes(&self.payload).expect("fits");
         let packet = open.finish(writer, TAG_LEN).expect("fits");
-        packet.mask(writer.written_mut(), mask).expect("all there");
+        packet
+            .mask(writer.written_mut(), mask)
+            .expect("is complete");
     }
 
     fn check(&self, unmasked: &Unmasked<'_>) {
@@ -224,11 +229,11 @@ proptest! {
         for part in &parts {
             part.write(&mut writer, mask);
         }
-        let rules = Rules { connection_id_len: destination.len(), ..RULES };
-        let mut packets = Packets::new(writer.written_mut(), rules);
+        let config = DecodeConfig { connection_id_len: destination.len(), ..CONFIG };
+        let mut packets = Packets::new(writer.written_mut(), config);
         for part in &parts {
             let Some(Ok(Packet::Protected(protected))) = packets.next() else {
-                panic!("is a protected packet");
+                panic!("expected a protected packet");
             };
             part.check(&protected.unmask(mask));
         }
@@ -238,33 +243,33 @@ proptest! {
     /// A truncated long header packet is an error, because its Length field says where it ends. A truncated short
     /// header packet is a shorter packet.
     #[test]
-    fn a_packet_cut_short_is_an_error(parts in parts(), mask in any::<[u8; 5]>()) {
+    fn a_truncated_packet_is_an_error(parts in parts(), mask in any::<[u8; 5]>()) {
         let mut buffer = vec![0; 1000];
         let mut writer = Writer::new(&mut buffer);
         parts.write(&mut writer, mask);
-        let rules = Rules { connection_id_len: parts.destination.len(), ..RULES };
+        let config = DecodeConfig { connection_id_len: parts.destination.len(), ..CONFIG };
         let len = writer.position();
         for cut in 1..len {
             let mut datagram = buffer[..cut].to_vec();
-            let Some(packet) = Packets::new(&mut datagram, rules).next() else {
-                panic!("is something");
+            let Some(packet) = Packets::new(&mut datagram, config).next() else {
+                panic!("expected a packet");
             };
             match packet {
                 Err(error) => {
-                    prop_assert!(matches!(error.fault, PacketFault::Truncated | PacketFault::TooShort));
+                    prop_assert!(matches!(error.kind, PacketErrorKind::Truncated | PacketErrorKind::TooShort));
                     prop_assert!(error.offset <= cut);
                 }
                 Ok(Packet::Protected(protected)) => {
                     prop_assert_eq!(protected.packet_type(), PacketType::OneRtt);
                     prop_assert_eq!(protected.bytes().len(), cut);
                 }
-                Ok(other) => panic!("is another packet: {other:?}"),
+                Ok(other) => panic!("unexpected packet: {other:?}"),
             }
         }
     }
 
     #[test]
-    fn any_datagram_ends(
+    fn any_datagram_terminates(
         mut datagram in prop::collection::vec(any::<u8>(), 0..300),
         version in 0_usize..4,
         connection_id_len in 0_usize..22,
@@ -277,9 +282,9 @@ proptest! {
             bytes.copy_from_slice(&versions[version].to_be_bytes());
         }
         let len = datagram.len();
-        let rules = Rules { connection_id_len, grease_quic_bit };
+        let config = DecodeConfig { connection_id_len, grease_quic_bit };
         let mut seen = 0;
-        for packet in Packets::new(&mut datagram, rules) {
+        for packet in Packets::new(&mut datagram, config) {
             match packet {
                 Ok(Packet::Protected(protected)) => {
                     seen += protected.bytes().len();

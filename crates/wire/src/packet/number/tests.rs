@@ -48,7 +48,7 @@ fn rfc9000_17_1_the_range_is_more_than_twice_what_is_unacknowledged() {
 }
 
 #[test]
-fn the_ends_of_the_range() {
+fn expansion_stays_in_range() {
     assert_eq!(PacketNumber::new(1 << 62), None);
     assert_eq!(PacketNumber::MAX.next(), None);
     assert_eq!(PacketNumber::ZERO.next(), Some(number(1)));
@@ -60,7 +60,7 @@ fn the_ends_of_the_range() {
 }
 
 #[test]
-fn rfc9000_a_3_of_two_numbers_as_near_the_larger_is_taken() {
+fn rfc9000_a_3_of_two_equally_near_numbers_the_larger_is_chosen() {
     let truncated = |value| TruncatedPacketNumber::new(value, PacketNumberLen::One);
     // Expected 128: 0 and 256 are both 128 away.
     assert_eq!(truncated(0).expand(Some(number(127))).get(), 256);

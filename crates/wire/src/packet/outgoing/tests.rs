@@ -3,7 +3,7 @@ use crate::{
     ConnectionId,
     packet::{
         LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen, Packets, ShortHeader, Version,
-        tests::{RULES, TAG_LEN, id},
+        tests::{CONFIG, TAG_LEN, id},
     },
 };
 
@@ -58,7 +58,7 @@ fn rfc9001_5_4_2_short_payloads_are_padded_so_that_a_sample_is_there() {
 }
 
 #[test]
-fn what_does_not_fit_leaves_the_writer_where_it_was() {
+fn a_packet_that_does_not_fit_does_not_move_the_writer() {
     let header = short(PacketNumberLen::One);
     for space in 0..4 + 3 + TAG_LEN {
         let mut buffer = vec![0; space];
@@ -94,7 +94,7 @@ fn rfc9000_17_2_the_length_counts_packet_number_payload_and_tag() {
 }
 
 #[test]
-fn packets_are_coalesced_by_writing_one_behind_the_other() {
+fn packets_are_coalesced_by_writing_them_one_after_the_other() {
     let mut buffer = [0; 200];
     let mut writer = Writer::new(&mut buffer);
     let mask = [0xff; 5];
@@ -104,7 +104,7 @@ fn packets_are_coalesced_by_writing_one_behind_the_other() {
         let packet = open.finish(&mut writer, TAG_LEN).expect("fits");
         packet
             .mask(writer.written_mut(), mask)
-            .expect("is all there");
+            .expect("is complete");
     }
     let header = ShortHeader {
         destination: ConnectionId::EMPTY,
@@ -113,13 +113,15 @@ fn packets_are_coalesced_by_writing_one_behind_the_other() {
     let open = header.begin(&mut writer).expect("fits");
     writer.u8(1).expect("fits");
     let packet = open.finish(&mut writer, TAG_LEN).expect("fits");
-    packet.mask(writer.written_mut(), mask).expect("all there");
+    packet
+        .mask(writer.written_mut(), mask)
+        .expect("is complete");
 
-    let packets: Vec<_> = Packets::new(writer.written_mut(), RULES).collect();
+    let packets: Vec<_> = Packets::new(writer.written_mut(), CONFIG).collect();
     assert_eq!(packets.len(), 3);
     for packet in packets {
         let Ok(Packet::Protected(protected)) = packet else {
-            panic!("is a protected packet");
+            panic!("expected a protected packet");
         };
         let unmasked = protected.unmask(mask);
         assert_eq!(unmasked.check_reserved_bits(), Ok(()));
@@ -130,7 +132,7 @@ fn packets_are_coalesced_by_writing_one_behind_the_other() {
 }
 
 #[test]
-fn a_buffer_that_is_not_the_packet_s_is_refused() {
+fn a_buffer_without_the_packet_is_rejected() {
     let mut buffer = [0; 64];
     let mut writer = Writer::new(&mut buffer);
     let open = handshake().begin(&mut writer).expect("fits");

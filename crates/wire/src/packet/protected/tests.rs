@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     TransportError,
-    packet::{Packet, Packets, tests::RULES},
+    packet::{Packet, Packets, tests::CONFIG},
 };
 
 /// Removes header protection from a packet such that its first byte becomes `first_byte`, and checks its reserved bits.
@@ -11,8 +11,8 @@ fn reserved_bits(first_byte: u8, is_long: bool) -> Result<(), PacketError> {
         datagram.extend([0, 0, 0, 1, 0, 0, 30]);
     }
     datagram.extend([0; 30]);
-    let Some(Ok(Packet::Protected(protected))) = Packets::new(&mut datagram, RULES).next() else {
-        panic!("is a protected packet");
+    let Some(Ok(Packet::Protected(protected))) = Packets::new(&mut datagram, CONFIG).next() else {
+        panic!("expected a protected packet");
     };
     protected.unmask([0; 5]).check_reserved_bits()
 }
@@ -40,7 +40,7 @@ fn masking_inverts_unmasking_for_every_first_byte() {
         let mut packet = [0x55; 40];
         packet[0] = first_byte;
         let plain = packet;
-        mask(&mut packet, 10, header_mask).expect("is all there");
+        mask(&mut packet, 10, header_mask).expect("is complete");
         // The header form and fixed bits, and the type bits of long headers, are not protected.
         let clear = if first_byte & 0x80 == 0 { 0xe0 } else { 0xf0 };
         assert_eq!((packet[0] ^ first_byte) & clear, 0);

@@ -1,14 +1,14 @@
 use super::*;
 use crate::packet::{
     Packet, Packets,
-    tests::{RULES, hex, id},
+    tests::{CONFIG, hex, id},
 };
 
 fn check(packet: &str, version: Version) {
     let packet = hex(packet);
     let mut datagram = packet.clone();
-    let Some(Ok(Packet::Retry(retry))) = Packets::new(&mut datagram, RULES).next() else {
-        panic!("is a Retry packet");
+    let Some(Ok(Packet::Retry(retry))) = Packets::new(&mut datagram, CONFIG).next() else {
+        panic!("expected a Retry packet");
     };
     let header = RetryHeader {
         version,
@@ -60,12 +60,12 @@ fn rfc9369_a_4_retry() {
 #[test]
 fn rfc9000_17_2_5_2_a_retry_without_a_token_is_discarded() {
     let mut datagram = hex("ff000000010008f067a5502a4262b504a265ba2eff4d829058fb3f0f2496ba");
-    let error = Packets::new(&mut datagram, RULES).next();
+    let error = Packets::new(&mut datagram, CONFIG).next();
     let error = error.expect("one packet").expect_err("no token");
-    assert_eq!(error.fault, PacketFault::EmptyRetryToken);
+    assert_eq!(error.kind, PacketErrorKind::EmptyRetryToken);
     assert_eq!(error.transport_error(), None);
     // The tag is the end of the packet, so most truncated packets look like valid packets with another tag.
     for cut in 0..datagram.len() {
-        assert!(Retry::decode(&datagram[..cut], RULES).is_err(), "{cut}");
+        assert!(Retry::decode(&datagram[..cut], CONFIG).is_err(), "{cut}");
     }
 }

@@ -15,7 +15,7 @@ fn rfc9000_10_3_layout() {
 }
 
 #[test]
-fn rfc9000_10_3_shorter_than_21_bytes_is_none() {
+fn rfc9000_10_3_datagrams_below_21_bytes_are_not_stateless_resets() {
     let token = StatelessResetToken::new([1; 16]);
     assert_eq!(StatelessReset { token }.encode(&mut [0; 20]), None);
     assert_eq!(StatelessReset::decode(&[0; 20]), None);

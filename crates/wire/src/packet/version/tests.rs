@@ -12,7 +12,7 @@ fn rfc9000_15_reserved_versions() {
 }
 
 #[test]
-fn known_versions_are_known_by_their_numbers() {
+fn version_numbers_map_to_known_versions() {
     for version in [Version::V1, Version::V2] {
         assert_eq!(version.number().known(), Some(version));
     }

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::packet::{Packet, Packets, Version, tests::RULES};
+use crate::packet::{Packet, Packets, Version, tests::CONFIG};
 
-fn decode(datagram: &mut [u8]) -> Result<VersionNegotiation<'_>, PacketFault> {
-    match Packets::new(datagram, RULES).next() {
+fn decode(datagram: &mut [u8]) -> Result<VersionNegotiation<'_>, PacketErrorKind> {
+    match Packets::new(datagram, CONFIG).next() {
         Some(Ok(Packet::VersionNegotiation(packet))) => Ok(packet),
-        Some(Err(error)) => Err(error.fault),
-        other => panic!("no Version Negotiation packet: {other:?}"),
+        Some(Err(error)) => Err(error.kind),
+        other => panic!("not a Version Negotiation packet: {other:?}"),
     }
 }
 
@@ -32,12 +32,12 @@ fn rfc8999_6_an_empty_or_truncated_list_is_ignored() {
     let mut datagram = [0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2];
     for len in [8, 9, 10, 12, 13, 14] {
         // The header takes 7 bytes and each version 4.
-        let fault = decode(&mut datagram[..len]).expect_err("is cut short");
-        assert_eq!(fault, PacketFault::VersionList, "{len}");
+        let kind = decode(&mut datagram[..len]).expect_err("is truncated");
+        assert_eq!(kind, PacketErrorKind::VersionList, "{len}");
     }
     assert_eq!(
         decode(&mut datagram[..7]).expect_err("is empty"),
-        PacketFault::VersionList
+        PacketErrorKind::VersionList
     );
     assert_eq!(
         decode(&mut datagram).expect("is whole").versions().count(),

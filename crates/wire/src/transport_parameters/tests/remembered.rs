@@ -1,10 +1,10 @@
 //! 0-RTT: the remembered parameters, and the limits that must not be reduced.
 
-use super::{super::*, Fault, id};
+use super::{super::*, Kind, id};
 use crate::TransportError;
 
 #[test]
-fn rfc9000_7_4_1_what_is_remembered_for_0_rtt() {
+fn rfc9000_7_4_1_parameters_remembered_for_0_rtt() {
     let remembered = TransportParameters {
         max_idle_timeout_ms: VarInt::from_u32(1),
         max_udp_payload_size: VarInt::from_u32(1400),
@@ -33,7 +33,7 @@ fn rfc9000_7_4_1_what_is_remembered_for_0_rtt() {
 }
 
 #[test]
-fn rfc9000_7_4_1_reduced_limits_violate_the_protocol() {
+fn rfc9000_7_4_1_reduced_limits_are_protocol_violations() {
     type Reduce = fn(&mut TransportParameters);
     let many = StreamCount::new(10).expect("in range");
     let old = TransportParameters {
@@ -81,7 +81,7 @@ fn rfc9000_7_4_1_reduced_limits_violate_the_protocol() {
             .remembered()
             .check_not_reduced(&new)
             .expect_err("is reduced");
-        assert_eq!((error.fault, error.id), (Fault::Reduced, Some(id)));
+        assert_eq!((error.kind, error.id), (Kind::Reduced, Some(id)));
         assert_eq!(error.transport_error(), TransportError::PROTOCOL_VIOLATION);
         assert_eq!(new.check_not_reduced(&old), Ok(()));
     }

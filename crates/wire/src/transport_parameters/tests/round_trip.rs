@@ -4,7 +4,7 @@ use core::net::{SocketAddrV4, SocketAddrV6};
 
 use proptest::prelude::*;
 
-use super::{super::*, Fault, id};
+use super::{super::*, Kind, id};
 use crate::{BufferFull, Encode, Side, Writer, packet::VersionNumber};
 
 fn integer() -> impl Strategy<Value = VarInt> {
@@ -99,14 +99,14 @@ proptest! {
 
     /// Input truncated between parameters decodes to fewer parameters; truncated anywhere else, it is an error.
     #[test]
-    fn parameters_cut_short(parameters in parameters()) {
+    fn truncated_parameters_are_fewer_or_an_error(parameters in parameters()) {
         let bytes = parameters.to_vec();
         for cut in 0..bytes.len() {
             let space = &mut vec![0; cut];
             prop_assert_eq!(parameters.encode(&mut Writer::new(space)), Err(BufferFull));
             match TransportParameters::decode(&bytes[..cut], Side::Server) {
                 Ok(fewer) => prop_assert_eq!(fewer.to_vec(), &bytes[..cut]),
-                Err(error) => prop_assert_eq!(error.fault, Fault::Truncated),
+                Err(error) => prop_assert_eq!(error.kind, Kind::Truncated),
             }
         }
     }
