@@ -10,8 +10,11 @@ use crate::vm::Vm;
 use num_bigint::BigInt;
 use num_traits::{Signed, Zero};
 
-/// The widest field anyone may ask for.
-const WIDTH_MAX: usize = 1 << 20;
+/// The widest field, and the most digits, in characters.
+const WIDTH_MAX: usize = 1 << 28;
+
+/// No Float has more digits after its point, and all of what follows is zeros: 2^-1074 has as many.
+const PLACES_MAX: usize = 1074;
 
 #[derive(Default)]
 struct Spec {
@@ -147,7 +150,7 @@ pub(crate) fn format(vm: &mut Vm, pattern: &str, args: &[Value]) -> Eval<String>
 fn digits(first: char, chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> usize {
     let mut number = first.to_digit(10).unwrap_or(0) as usize;
     while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
-        number = (number * 10 + digit as usize).min(WIDTH_MAX);
+        number = number.saturating_mul(10).saturating_add(digit as usize);
         chars.next();
     }
     number
@@ -237,13 +240,13 @@ fn number(out: &mut String, negative: bool, prefix: &str, digits: &str, spec: &S
     let sign = sign(negative, spec);
     let mut digits = digits.to_owned();
     if let Some(precision) = spec.precision {
-        check_width(precision)?;
-        digits = format!("{digits:0>precision$}");
+        check("precision", precision)?;
+        digits = filled(&digits, '0', precision);
     } else if spec.zero && !spec.minus {
         let taken = sign.len() + prefix.len();
         let width = spec.width.unwrap_or(0).saturating_sub(taken);
-        check_width(width)?;
-        digits = format!("{digits:0>width$}");
+        check("width", width)?;
+        digits = filled(&digits, '0', width);
     }
     pad(
         out,
@@ -301,16 +304,16 @@ fn radix(out: &mut String, conversion: char, it: &BigInt, spec: &Spec) -> Eval<(
     digits.insert(0, top);
     let shown = match (spec.precision, spec.zero && !spec.minus) {
         (Some(precision), _) => {
-            check_width(precision)?;
-            format!("{digits:>precision$}").replace(' ', &top.to_string())
+            check("precision", precision)?;
+            filled(&digits, top, precision)
         }
         (None, true) => {
             let width = spec.width.unwrap_or(0).saturating_sub(prefix.len());
-            check_width(width)?;
+            check("width", width)?;
             if digits.len() >= width {
                 format!("..{digits}")
             } else {
-                format!("{digits:>width$}").replace(' ', &top.to_string())
+                filled(&digits, top, width)
             }
         }
         _ => format!("..{digits}"),
@@ -344,9 +347,9 @@ fn float(out: &mut String, conversion: char, it: f64, spec: &Spec) -> Eval<()> {
     }
     let magnitude = it.abs();
     let precision = spec.precision.unwrap_or(6);
-    check_width(precision)?;
+    check("precision", precision)?;
     let mut text = match conversion {
-        'f' => format!("{magnitude:.precision$}"),
+        'f' => fixed(magnitude, precision),
         'e' | 'E' => scientific(magnitude, precision),
         'g' | 'G' => general(magnitude, precision.max(1), spec.sharp),
         _ => {
@@ -377,19 +380,27 @@ fn float(out: &mut String, conversion: char, it: f64, spec: &Spec) -> Eval<()> {
     )
 }
 
+/// With so many digits after the point, whatever their number is.
+fn fixed(magnitude: f64, precision: usize) -> String {
+    let places = precision.min(PLACES_MAX);
+    format!("{magnitude:.places$}") + &"0".repeat(precision - places)
+}
+
 fn scientific(magnitude: f64, precision: usize) -> String {
-    let text = format!("{magnitude:.precision$e}");
+    let places = precision.min(PLACES_MAX);
+    let zeros = "0".repeat(precision - places);
+    let text = format!("{magnitude:.places$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.abs())
+    format!("{mantissa}{zeros}e{sign}{:02}", exponent.abs())
 }
 
 fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
     let exponent: i32 = if magnitude == 0.0 {
         0
     } else {
-        let text = format!("{magnitude:.*e}", precision - 1);
+        let text = format!("{magnitude:.*e}", (precision - 1).min(PLACES_MAX));
         text.split_once('e')
             .and_then(|(_, exponent)| exponent.parse().ok())
             .unwrap_or(0)
@@ -400,25 +411,35 @@ fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
         }
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
-    if exponent < -4 || exponent >= precision as i32 {
+    if exponent < -4 || i64::from(exponent) >= precision as i64 {
         let text = scientific(magnitude, precision - 1);
         let (mantissa, power) = text.split_once('e').unwrap_or((&text, "+00"));
         return format!("{}e{power}", trim(mantissa.to_owned()));
     }
-    let places = (precision as i32 - 1 - exponent).max(0) as usize;
-    trim(format!("{magnitude:.places$}"))
+    let places = (precision as i64 - 1 - i64::from(exponent)).max(0) as usize;
+    trim(fixed(magnitude, places))
 }
 
-fn check_width(width: usize) -> Eval<()> {
-    if width > WIDTH_MAX {
-        return Err(argument_error("width too big"));
+fn check(what: &str, count: usize) -> Eval<()> {
+    if count > WIDTH_MAX {
+        return Err(argument_error(format!(
+            "{what} too big: {count} (expected at most {WIDTH_MAX})"
+        )));
     }
     Ok(())
 }
 
+/// With this character before it, up to a width.
+fn filled(text: &str, with: char, width: usize) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    let mut out: String = std::iter::repeat_n(with, missing).collect();
+    out.push_str(text);
+    out
+}
+
 fn pad(out: &mut String, text: &str, spec: &Spec) -> Eval<()> {
     let width = spec.width.unwrap_or(0);
-    check_width(width)?;
+    check("width", width)?;
     let missing = width.saturating_sub(text.chars().count());
     if !spec.minus {
         out.extend(std::iter::repeat_n(' ', missing));

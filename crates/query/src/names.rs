@@ -8,6 +8,9 @@ macro_rules! names {
         pub(crate) enum M { $($variant,)* }
 
         const ALL: &[(&str, M)] = &[$(($name, M::$variant),)*];
+
+        /// How many there are.
+        pub(crate) const COUNT: usize = ALL.len();
     };
 }
 
@@ -381,7 +384,6 @@ names! {
     Eager "eager",
     Rewind "rewind",
     Peek "peek",
-    TallyBy "tally_by",
     EachWithEntry "each_with_entry",
     ToSet "to_set",
     Fetch "fetch",

@@ -338,7 +338,13 @@ impl Walk<'_> {
                 let takes_row = match call.builtin {
                     Builtin::Select | Builtin::Flat | Builtin::Sort => true,
                     Builtin::Reduce => second_parameter(call.block.as_ref()).is_none(),
-                    Builtin::Map | Builtin::MapValues | Builtin::Apply | Builtin::Group => bare,
+                    // They work on the row when their argument is nil.
+                    Builtin::Map | Builtin::MapValues => {
+                        call.arguments.splat
+                            || call.arguments.list.first().is_none_or(|it| !never_nil(it))
+                    }
+                    // It takes an Array only, and a row that is one is read whole.
+                    Builtin::Apply | Builtin::Group => bare || call.arguments.splat,
                     Builtin::GroupBy => call.block.is_none(),
                     _ => false,
                 };
@@ -381,7 +387,8 @@ impl Walk<'_> {
             (M::KeyQ | M::HasKeyQ | M::IncludeQ | M::MemberQ, Some(keys)) if keys.len() == 1 => {
                 keys
             }
-            (M::ValuesAt | M::Slice | M::FetchValues, Some(keys)) => keys,
+            // Without keys, what they are called on still decides whether they can be called.
+            (M::ValuesAt | M::Slice | M::FetchValues, Some(keys)) if !keys.is_empty() => keys,
             (M::Fetch, _) => match call.arguments.list.split_first() {
                 Some((Node::Str(key), rest)) => {
                     self.list(rest);
@@ -426,7 +433,8 @@ impl Walk<'_> {
 
     fn block(&mut self, block: Option<&BlockNode>, given_row: bool) {
         match block {
-            None | Some(BlockNode::Symbol(_)) => {}
+            None => {}
+            Some(BlockNode::Symbol(_)) => self.whole |= given_row,
             Some(BlockNode::Passed(node)) => {
                 self.whole |= given_row;
                 self.node(node);
@@ -499,6 +507,18 @@ impl Walk<'_> {
             self.node(&code.body);
             self.tracked = outer;
         }
+    }
+}
+
+/// Whether a node's value is never nil, whatever the row is.
+fn never_nil(node: &Node) -> bool {
+    match node {
+        Node::Array(_) | Node::ArraySplat(_) | Node::Hash(_) | Node::Str(_) | Node::Int(_) => true,
+        Node::Or(pair) => never_nil(&pair.1),
+        Node::If(parts) => never_nil(&parts.1) && never_nil(&parts.2),
+        Node::Call(call) => matches!(call.method, M::ToA | M::ToH) && !call.safe,
+        Node::Kernel(call) => matches!(call.function, Function::Array | Function::Hash),
+        _ => false,
     }
 }
 

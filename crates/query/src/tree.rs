@@ -178,6 +178,13 @@ pub(crate) struct Arguments {
     pub(crate) keywords: bool,
 }
 
+impl Arguments {
+    /// Whether each is one value, as it stands.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.splat && !self.keywords
+    }
+}
+
 /// The block of a call: written out, or passed with `&`.
 pub(crate) enum BlockNode {
     Code(Rc<Code>),
@@ -284,6 +291,15 @@ impl Parameters {
     /// Whether it is one plain parameter.
     pub(crate) fn takes_one(&self) -> bool {
         self.simple && self.required.len() == 1 && !self.trailing_comma
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.simple && self.required.is_empty()
+    }
+
+    pub(crate) fn takes_keywords(&self) -> bool {
+        !self.keywords.is_empty() || self.keyword_rest.is_some()
     }
 
     /// Whether an Array given alone is spread over them.

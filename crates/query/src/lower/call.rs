@@ -146,7 +146,7 @@ impl Lower {
         let method = self.method_name(&at, &name)?;
         let block = self.block_node(node.block())?;
         let safe = node.is_safe_navigation();
-        if arguments.list.len() == 1 && !arguments.splat && block.is_none() && !safe {
+        if arguments.list.len() == 1 && arguments.is_plain() && block.is_none() && !safe {
             return Ok(one_argument(receiver, method, arguments));
         }
         // `-1` is a literal already; `-x` is a call.

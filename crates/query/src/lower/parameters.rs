@@ -16,7 +16,6 @@ impl Lower {
             node.parameters(),
             node.body(),
             Context::Block,
-            false,
         )
     }
 
@@ -26,7 +25,6 @@ impl Lower {
             node.parameters(),
             node.body(),
             Context::Block,
-            true,
         )
     }
 
@@ -35,13 +33,7 @@ impl Lower {
         let scopes = std::mem::take(&mut self.scopes);
         let contexts = std::mem::take(&mut self.contexts);
         let parameters = node.parameters().map(|it| it.as_node());
-        let code = self.code(
-            &node.locals(),
-            parameters,
-            node.body(),
-            Context::Method,
-            true,
-        );
+        let code = self.code(&node.locals(), parameters, node.body(), Context::Method);
         self.scopes = scopes;
         self.contexts = contexts;
         code
@@ -53,14 +45,13 @@ impl Lower {
         parameters: Option<prism::Node<'_>>,
         body: Option<prism::Node<'_>>,
         context: Context,
-        lambda: bool,
     ) -> Lowered<Rc<Code>> {
         self.scopes.push(names(locals));
         self.contexts.push(context);
         let parameters = match parameters {
             Some(node) => self.parameters(&node)?,
             None => Parameters {
-                simple: lambda,
+                simple: true,
                 ..Parameters::default()
             },
         };

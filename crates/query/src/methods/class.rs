@@ -4,8 +4,9 @@ use super::{Found, hash, integer, math, random, regexp, time};
 use crate::names::M;
 use crate::value::Value;
 use crate::value::class::Class;
-use crate::value::exception::{Exception, arity, error};
+use crate::value::exception::{Exception, argument_error, arity, error};
 use crate::value::number::need_int;
+use crate::value::table::Table;
 use crate::value::{compare, inspect};
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -24,10 +25,16 @@ pub(super) fn call(
         (Class::Time, _) => time::call_class(method, args)?,
         (Class::Regexp, _) => regexp::call_class(vm, method, args)?,
         (Class::Hash, M::New) => Some(hash::new(args, block)?),
-        (Class::Hash, M::OpIndex) => {
-            arity(args, 1, 1)?;
-            Some(vm.send(&args[0], M::ToH, &[], None)?)
-        }
+        (Class::Hash, M::OpIndex) => Some(match args {
+            [one] => vm.send(one, M::ToH, &[], None)?,
+            many if many.len() % 2 == 0 => {
+                let pairs = many
+                    .chunks(2)
+                    .map(|pair| (pair[0].clone(), pair[1].clone()));
+                Value::hash(Table::from_pairs(pairs))
+            }
+            _ => return Err(argument_error("odd number of arguments for Hash")),
+        }),
         (Class::Array, M::New) => Some(new_array(vm, args, block)?),
         (Class::Array, M::OpIndex) => Some(Value::array(args.to_vec())),
         (Class::Str, M::New) => Some(Value::str(
@@ -102,6 +109,7 @@ pub(super) fn call(
                 _ => Value::Bool(false),
             }
         }
+        M::Superclass if class.is_module() => return Ok(None),
         M::Superclass => class.superclass().map_or(Value::Nil, Value::Class),
         M::Ancestors => {
             let mut list = vec![value];
@@ -130,9 +138,7 @@ fn new_array(
         None => 0,
     };
     if count > 100_000_000 {
-        return Err(crate::value::exception::argument_error(
-            "array size too big",
-        ));
+        return Err(argument_error("array size too big"));
     }
     let mut list = Vec::with_capacity(count);
     for at in 0..count {

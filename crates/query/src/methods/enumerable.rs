@@ -111,7 +111,13 @@ pub(crate) fn call(
     block: Option<&Block<'_>>,
 ) -> Found {
     let enough = || Err(Box::new(Flow::Enough));
+    let (is_enumerator, is_lazy) = match receiver {
+        Value::Enumerator(it) => (true, it.lazy),
+        _ => (false, false),
+    };
     match method {
+        M::WithIndex | M::WithObject if !is_enumerator => return Ok(None),
+        M::Force | M::Eager if !is_lazy => return Ok(None),
         M::First => {
             arity(args, 0, 1)?;
             return Ok(Some(match args.first() {
@@ -142,6 +148,11 @@ pub(crate) fn call(
             if matches!(method, M::TakeWhile | M::Find | M::Detect) && block.is_none() {
                 return Ok(Some(enumerator(receiver, method, args)));
             }
+            // What `find` is given is called when nothing is found.
+            let (args, otherwise) = match (method, args) {
+                (M::Find | M::Detect, [otherwise]) => (&[][..], otherwise.clone()),
+                _ => (args, Value::Nil),
+            };
             each(vm, receiver, &mut |vm, it| {
                 let hit = match (method, args.first(), block) {
                     (M::IncludeQ | M::MemberQ | M::FindIndex, Some(wanted), _) => {
@@ -168,7 +179,11 @@ pub(crate) fn call(
             })?;
             return Ok(Some(match method {
                 M::TakeWhile => Value::array(list),
-                M::Find | M::Detect => found.map(|(_, it)| it).unwrap_or_default(),
+                M::Find | M::Detect => match found {
+                    Some((_, it)) => it,
+                    None if otherwise.is_nil() => Value::Nil,
+                    None => vm.send(&otherwise, M::Call, &[], None)?,
+                },
                 M::FindIndex => Value::option(found.map(|(at, _)| at)),
                 M::IncludeQ | M::MemberQ | M::AnyQ => Value::Bool(found.is_some()),
                 _ => Value::Bool(found.is_none()),
@@ -295,7 +310,6 @@ const SHARED: &[M] = &[
     M::Minmax,
     M::Sort,
     M::Tally,
-    M::TallyBy,
     M::Uniq,
     M::Zip,
     M::ToH,

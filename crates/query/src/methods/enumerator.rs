@@ -102,7 +102,7 @@ pub(super) fn call(
             it.position.set(0);
             receiver.clone()
         }
-        M::Eager => Value::array(enumerable::to_vec(vm, receiver)?),
+        M::Eager if it.lazy => Value::array(enumerable::to_vec(vm, receiver)?),
         M::Map | M::Collect | M::Select | M::Filter | M::Reject | M::FilterMap | M::FlatMap
             if it.lazy =>
         {

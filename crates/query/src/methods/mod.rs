@@ -1,6 +1,7 @@
 //! The methods of the values: one file a class. A class that does not know a method passes it on: to what it includes
 //! (Comparable, Enumerable), then to every object's.
 
+mod arity;
 pub(crate) mod array;
 mod class;
 pub(crate) mod comparable;
@@ -12,7 +13,7 @@ mod hash;
 pub(crate) mod integer;
 mod math;
 mod numeric;
-mod object;
+pub(crate) mod object;
 mod proc;
 pub(crate) mod random;
 mod range;
@@ -41,6 +42,7 @@ pub(crate) fn call(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
+    arity::check(receiver, method, args)?;
     let found = match receiver {
         // No class has these of its own.
         _ if matches!(method, M::IsAQ | M::KindOfQ | M::NilQ) => None,
@@ -55,7 +57,7 @@ pub(crate) fn call(
         Value::Regexp(pattern) => regexp::call(vm, pattern, method, args)?,
         Value::Match(found) => regexp::call_match(vm, found, method, args)?,
         Value::Time(time) => time::call(time, method, args)?,
-        Value::Proc(it) => proc::call(vm, it, method, args)?,
+        Value::Proc(it) => proc::call(vm, it, method, args, block)?,
         Value::Enumerator(it) => enumerator::call(vm, receiver, it, method, args, block)?,
         Value::Exception(it) => exception::call(it, method, args)?,
         Value::Class(it) => class::call(vm, *it, method, args, block)?,

@@ -44,6 +44,7 @@ fn others(
     Ok(Some(match method {
         M::OpMinus => number::negate(receiver).unwrap_or_default(),
         M::OpPlus => receiver.clone(),
+        M::Pow if matches!(receiver, Value::Float(_)) => return Ok(None),
         M::OpPow | M::Pow => {
             arity(args, 1, 2)?;
             if let [exponent, modulus] = args {

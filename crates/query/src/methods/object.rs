@@ -5,7 +5,7 @@ use crate::names::M;
 use crate::value::class::Class;
 use crate::value::compare::{self, compare, eql, equal, hash_of};
 use crate::value::enumerator::Enumerator;
-use crate::value::exception::{arity, type_error};
+use crate::value::exception::{argument_error, arity, no_method, type_error};
 use crate::value::inspect::{inspect, to_s};
 use crate::value::text::Text;
 use crate::value::{Value, exception::Eval};
@@ -110,20 +110,32 @@ pub(super) fn call(
         }),
         M::Dup | M::Clone => duplicate(receiver),
         M::Send | M::PublicSend => {
-            let name = to_s(&args.first().cloned().unwrap_or_default());
-            match M::find(&name) {
-                Some(method) => {
-                    return super::call(vm, receiver, method, &args[1..], block).map(Some);
-                }
-                None => return Err(crate::value::exception::no_method(&name, receiver)),
-            }
+            let (method, args) = sent(receiver, args)?;
+            super::call(vm, receiver, method, args, block)?
         }
         M::Method => vm.method_value(receiver, &one(args)?)?,
-        M::EachEntry => enumerator(receiver, M::Each, &[]),
         M::InstanceVariableGet => Value::Nil,
         M::Call if matches!(receiver, Value::Main) => Value::Nil,
         _ => return Ok(None),
     }))
+}
+
+/// The method that `send` is asked for, and its arguments.
+pub(crate) fn sent<'a>(receiver: &Value, args: &'a [Value]) -> Eval<(M, &'a [Value])> {
+    let Some((name, rest)) = args.split_first() else {
+        return Err(argument_error("no method name given"));
+    };
+    if !matches!(name, Value::Str(_) | Value::Symbol(_)) {
+        return Err(type_error(format!(
+            "{} is not a symbol nor a string",
+            inspect(name)
+        )));
+    }
+    let name = to_s(name);
+    match M::find(&name) {
+        Some(method) => Ok((method, rest)),
+        None => Err(no_method(&name, receiver)),
+    }
 }
 
 fn duplicate(receiver: &Value) -> Value {

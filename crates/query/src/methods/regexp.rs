@@ -20,7 +20,9 @@ pub(super) fn call(vm: &mut Vm, pattern: &Rc<Pattern>, method: M, args: &[Value]
             let Some(text @ (Value::Str(_) | Value::Symbol(_))) = args.first() else {
                 vm.last_match = Value::Nil;
                 return match (method, args.first()) {
-                    (M::OpCaseEq | M::MatchQ, _) => Ok(Some(Value::Bool(false))),
+                    (M::OpCaseEq, _) | (M::MatchQ, Some(Value::Nil)) => {
+                        Ok(Some(Value::Bool(false)))
+                    }
                     (_, Some(Value::Nil)) => Ok(Some(Value::Nil)),
                     (_, Some(other)) => {
                         Err(crate::value::exception::no_conversion(other, "String"))
@@ -98,7 +100,17 @@ pub(super) fn call_match(vm: &mut Vm, found: &Rc<Match>, method: M, args: &[Valu
         M::Length | M::Size => Value::size(found.len()),
         M::Begin | M::End | M::Offset => {
             arity(args, 1, 1)?;
-            let span = group_of(found, &args[0])?.and_then(|group| found.span(group));
+            let group = match &args[0] {
+                Value::Str(_) | Value::Symbol(_) => group_of(found, &args[0])?,
+                place => usize::try_from(need_int(place)?).ok(),
+            };
+            let Some(group) = group.filter(|group| *group < found.len()) else {
+                return Err(error(
+                    Class::IndexError,
+                    format!("index {} out of matches", to_s(&args[0])),
+                ));
+            };
+            let span = found.span(group);
             let place = |byte: usize| Value::size(found.char_index(byte));
             match (span, method) {
                 (Some((from, _)), M::Begin) => place(from),

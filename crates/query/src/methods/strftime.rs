@@ -138,7 +138,7 @@ fn expand(time: &Time, directive: char, flags: &Flags) -> Option<String> {
             let text = match flags.colons {
                 0 => time.offset_text(""),
                 1 => time.offset_text(":"),
-                _ => time.offset_text(":") + ":00",
+                _ => time.offset_text(":") + &format!(":{:02}", time.offset().abs() % 60),
             };
             Some(text)
         }

@@ -1,13 +1,15 @@
 //! Time.
 
+mod class;
+
 use super::{Found, comparable, strftime};
 use crate::names::M;
 use crate::value::Value;
 use crate::value::class::Class;
-use crate::value::exception::{Eval, argument_error, arity, brief, error, type_error};
-use crate::value::inspect::to_s;
-use crate::value::number::{big_of, need_float, need_int};
-use crate::value::time::{Civil, Time};
+use crate::value::exception::{Eval, arity, brief, error, type_error};
+use crate::value::number::{big_of, need_int};
+use crate::value::time::{Time, Zone};
+pub(super) use class::call_class;
 use num_traits::ToPrimitive;
 use std::rc::Rc;
 
@@ -50,13 +52,20 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
         M::ToI | M::TvSec => Value::Int(time.seconds()),
         M::ToF => Value::Float(time.to_f()),
         M::Utc | M::Gmtime => {
-            time.set_utc();
+            time.set_zone(Zone::Utc);
             this()
         }
-        M::Getutc | M::Getgm => value(Time::clone(time).with_utc()),
+        M::Getutc | M::Getgm => value(Time::clone(time).with_zone(Zone::Utc)),
         M::Localtime | M::Getlocal => {
-            let offset = args.first().map_or(Ok(0), offset_of)?;
-            value(Time::clone(time).with_offset(offset))
+            let zone = match args.first() {
+                None | Some(Value::Nil) => Zone::Local,
+                Some(zone) => class::zone_of(zone)?,
+            };
+            if method == M::Localtime {
+                time.set_zone(zone);
+                return Ok(Some(this()));
+            }
+            value(Time::clone(time).with_zone(zone))
         }
         M::UtcQ | M::GmtQ => Value::Bool(time.is_utc()),
         M::UtcOffset | M::GmtOffset | M::Gmtoff => Value::Int(i64::from(time.offset())),
@@ -71,7 +80,7 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
             Value::str(time.iso8601(digits.clamp(0, 100) as usize))
         }
         M::Httpdate => Value::str(strftime::format(
-            &Time::clone(time).with_utc(),
+            &Time::clone(time).with_zone(Zone::Utc),
             "%a, %d %b %Y %H:%M:%S GMT",
         )),
         M::Rfc2822 => {
@@ -149,128 +158,4 @@ fn nanoseconds(seconds: &Value) -> Eval<i128> {
             ))),
         },
     }
-}
-
-/// `+09:00`, `UTC`, or seconds.
-fn offset_of(value: &Value) -> Eval<i32> {
-    let text = match value {
-        Value::Int(seconds) => return Ok(*seconds as i32),
-        other => to_s(other),
-    };
-    if matches!(text.as_str(), "UTC" | "Z") {
-        return Ok(0);
-    }
-    let wrong = || {
-        argument_error(format!(
-            "\"+HH:MM\", \"-HH:MM\", \"UTC\" or \"A\"..\"I\",\"K\"..\"Z\" expected for utc_offset: {text}"
-        ))
-    };
-    let sign = match text.as_bytes().first() {
-        Some(b'+') => 1,
-        Some(b'-') => -1,
-        _ => return Err(wrong()),
-    };
-    let digits: String = text[1..].chars().filter(|c| *c != ':').collect();
-    if digits.len() != 4 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong());
-    }
-    let (hours, minutes): (i32, i32) = (
-        digits[..2].parse().unwrap_or(0),
-        digits[2..].parse().unwrap_or(0),
-    );
-    Ok(sign * (hours * 3600 + minutes * 60))
-}
-
-/// `Time.at`, `Time.utc` and so on.
-pub(super) fn call_class(method: M, args: &[Value]) -> Found {
-    Ok(Some(match method {
-        M::At => {
-            let mut args = args;
-            let mut zone = None;
-            if let Some((Value::Hash(options), before)) = args.split_last() {
-                zone = options.get(&Value::symbol("in"));
-                args = before;
-            }
-            arity(args, 1, 3)?;
-            let mut time = match &args[0] {
-                Value::Time(time) => Time::clone(time),
-                Value::Float(it) => Time::from_seconds(*it).ok_or_else(|| {
-                    error(
-                        Class::FloatDomainError,
-                        crate::value::number::float_to_s(*it),
-                    )
-                })?,
-                other => Time::from_nanoseconds(nanoseconds(other)?),
-            };
-            if let Some(part) = args.get(1) {
-                let unit = match args.get(2).map(to_s).as_deref() {
-                    None | Some("microsecond" | "usec") => 1e3,
-                    Some("millisecond") => 1e6,
-                    Some("nanosecond" | "nsec") => 1.0,
-                    Some(other) => return Err(argument_error(format!("unexpected unit: {other}"))),
-                };
-                let more = match part {
-                    Value::Int(it) => i128::from(*it) * unit as i128,
-                    other => (need_float(other)? * unit).floor() as i128,
-                };
-                time = Time::from_nanoseconds(time.nanoseconds() + more);
-            }
-            if let Some(zone) = zone {
-                let utc = matches!(to_s(&zone).as_str(), "UTC" | "Z");
-                time = time.with_offset(offset_of(&zone)?);
-                if utc {
-                    time = time.with_utc();
-                }
-            }
-            value(time)
-        }
-        M::Utc | M::Gm | M::Mktime | M::Local | M::New => {
-            if args.is_empty() {
-                return Err(now_is_not_known());
-            }
-            let field = |at: usize, default: i64| match args.get(at) {
-                None | Some(Value::Nil) => Ok(default),
-                Some(text @ Value::Str(_)) => Ok(to_s(text).parse().unwrap_or(default)),
-                Some(number) => need_int(number),
-            };
-            let seconds = match args.get(5) {
-                Some(Value::Float(it)) => Some(*it),
-                _ => None,
-            };
-            let civil = Civil {
-                year: field(0, 1970)?,
-                month: field(1, 1)?,
-                day: field(2, 1)?,
-                hour: field(3, 0)?,
-                minute: field(4, 0)?,
-                second: field(5, 0)?,
-                weekday: 0,
-                yearday: 0,
-            };
-            let inside = (1..=12).contains(&civil.month)
-                && (1..=31).contains(&civil.day)
-                && (0..=24).contains(&civil.hour)
-                && (0..=59).contains(&civil.minute)
-                && (0..=60).contains(&civil.second);
-            if !inside || civil.year.abs() > 1_000_000 {
-                return Err(argument_error("argument out of range"));
-            }
-            let fraction = seconds.map_or(0, |it| ((it - it.floor()) * 1e9) as i128);
-            let time = Time::from_civil(&civil, fraction);
-            value(if matches!(method, M::Utc | M::Gm) {
-                time.with_utc()
-            } else {
-                time
-            })
-        }
-        M::Now => return Err(now_is_not_known()),
-        _ => return Ok(None),
-    }))
-}
-
-fn now_is_not_known() -> Box<crate::value::exception::Flow> {
-    error(
-        Class::NotImplementedError,
-        "Time.now is not supported: a query's result depends on its input only; use the `time` of a row",
-    )
 }

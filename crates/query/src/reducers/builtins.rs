@@ -82,7 +82,8 @@ pub(crate) fn call(
                 |_| Ok(Reducer::Reduce(first())),
                 |vm, reducer| {
                     if let Reducer::Reduce(value) = reducer {
-                        *value = vm.call_block(block, &[std::mem::take(value), target])?;
+                        // After an error in a row, its value is what the rows before made.
+                        *value = vm.call_block(block, &[value.clone(), target])?;
                     }
                     Ok(())
                 },

@@ -120,7 +120,12 @@ impl Reducer {
             } => {
                 let mut values = Vec::with_capacity(scopes.len());
                 for scope in scopes {
-                    values.push(bare(scope.finish(vm)?));
+                    // A key whose first row ended in an error has no value.
+                    values.push(if scope.template.is_none() {
+                        Value::Nil
+                    } else {
+                        bare(scope.finish(vm)?)
+                    });
                 }
                 vec![match kind {
                     Keyed::List => Value::array(values),

@@ -5,6 +5,7 @@ use super::class::Class;
 use super::enumerator::Enumerator;
 use super::number::write_float;
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 /// What is deeper than this holds itself, and is cut as Ruby cuts it.
 const DEPTH_MAX: u32 = 1000;
@@ -214,16 +215,37 @@ fn write_quoted(out: &mut String, text: &str) {
             '\u{c}' => out.push_str("\\f"),
             '\u{1b}' => out.push_str("\\e"),
             '#' if matches!(chars.peek(), Some('{' | '$' | '@')) => out.push_str("\\#"),
-            c if c.is_control() && (c as u32) < 0x80 => {
-                let _ = write!(out, "\\x{:02X}", c as u32);
-            }
-            c if c.is_control()
-                || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}') =>
-            {
+            c if is_printable(c) => out.push(c),
+            c if c <= '\u{ffff}' => {
                 let _ = write!(out, "\\u{:04X}", c as u32);
             }
-            c => out.push(c),
+            c => {
+                let _ = write!(out, "\\u{{{:X}}}", c as u32);
+            }
         }
     }
     out.push('"');
+}
+
+/// What Ruby does not escape: all but control characters, line and paragraph separators, and what Unicode leaves
+/// unassigned. U+0085 is printable to Ruby.
+fn is_printable(c: char) -> bool {
+    static HIDDEN: LazyLock<Option<fancy_regex::Regex>> =
+        LazyLock::new(|| fancy_regex::Regex::new(r"[\p{Cn}\p{Zl}\p{Zp}]").ok());
+    match c {
+        '\u{85}' => true,
+        _ if c.is_control() => false,
+        // Most texts need no table.
+        ..'\u{378}'
+        | '\u{e000}'..='\u{f8ff}'
+        | '\u{4e00}'..='\u{9ffc}'
+        | '\u{ac00}'..='\u{d7a3}' => true,
+        _ => {
+            let mut bytes = [0; 4];
+            let text: &str = c.encode_utf8(&mut bytes);
+            !HIDDEN
+                .as_ref()
+                .is_some_and(|hidden| hidden.is_match(text).unwrap_or(false))
+        }
+    }
 }

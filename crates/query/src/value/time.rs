@@ -12,8 +12,26 @@ pub(crate) struct Time {
     nanoseconds: i128,
     /// The Float it was made of, where that holds more than nanoseconds.
     exact: Option<f64>,
-    offset: Cell<i32>,
-    utc: Cell<bool>,
+    zone: Cell<Zone>,
+}
+
+/// How a moment is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Zone {
+    /// The machine's, which is taken to be UTC everywhere.
+    Local,
+    Utc,
+    /// Seconds east of UTC.
+    Fixed(i32),
+}
+
+impl Zone {
+    pub(crate) fn offset(self) -> i32 {
+        match self {
+            Zone::Local | Zone::Utc => 0,
+            Zone::Fixed(seconds) => seconds,
+        }
+    }
 }
 
 /// A moment on the calendar.
@@ -35,8 +53,7 @@ impl Time {
         Time {
             nanoseconds,
             exact: None,
-            offset: Cell::new(0),
-            utc: Cell::new(false),
+            zone: Cell::new(Zone::Local),
         }
     }
 
@@ -68,28 +85,18 @@ impl Time {
         Time::from_nanoseconds(seconds * BILLION + nanoseconds)
     }
 
-    pub(crate) fn with_utc(self) -> Time {
-        self.utc.set(true);
-        self.offset.set(0);
+    pub(crate) fn with_zone(self, zone: Zone) -> Time {
+        self.zone.set(zone);
         self
     }
 
-    pub(crate) fn set_utc(&self) {
-        self.utc.set(true);
-        self.offset.set(0);
-    }
-
-    pub(crate) fn with_offset(self, offset: i32) -> Time {
-        self.utc.set(false);
-        self.offset.set(offset);
-        self
+    pub(crate) fn set_zone(&self, zone: Zone) {
+        self.zone.set(zone);
     }
 
     /// The same way of reading, another moment.
     pub(crate) fn like(self, other: &Time) -> Time {
-        self.utc.set(other.utc.get());
-        self.offset.set(other.offset.get());
-        self
+        self.with_zone(other.zone.get())
     }
 
     pub(crate) fn nanoseconds(&self) -> i128 {
@@ -115,19 +122,19 @@ impl Time {
     }
 
     pub(crate) fn is_utc(&self) -> bool {
-        self.utc.get()
+        self.zone.get() == Zone::Utc
     }
 
     pub(crate) fn offset(&self) -> i32 {
-        self.offset.get()
+        self.zone.get().offset()
     }
 
     pub(crate) fn zone(&self) -> Option<&'static str> {
-        (self.offset.get() == 0).then_some("UTC")
+        matches!(self.zone.get(), Zone::Local | Zone::Utc).then_some("UTC")
     }
 
     pub(crate) fn civil(&self) -> Civil {
-        let seconds = self.seconds() + i64::from(self.offset.get());
+        let seconds = self.seconds() + i64::from(self.offset());
         let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         let (year, month, day) = civil_from_days(days);
         Civil {
@@ -144,7 +151,7 @@ impl Time {
 
     /// `+0900`, or with a colon `+09:00`.
     pub(crate) fn offset_text(&self, colon: &str) -> String {
-        let offset = self.offset.get();
+        let offset = self.offset();
         let (sign, size) = (if offset < 0 { '-' } else { '+' }, offset.abs());
         format!("{sign}{:02}{colon}{:02}", size / 3600, size / 60 % 60)
     }
@@ -154,7 +161,11 @@ impl Time {
         let zone = if self.is_utc() {
             "UTC".to_owned()
         } else {
-            self.offset_text("")
+            let seconds = match self.offset() % 60 {
+                0 => String::new(),
+                seconds => format!("{:02}", seconds.abs()),
+            };
+            self.offset_text("") + &seconds
         };
         format!(
             "{:04}-{:02}-{:02} {:02}:{:02}:{:02} {zone}",

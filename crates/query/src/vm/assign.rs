@@ -19,7 +19,7 @@ impl Vm {
             Target::Constant(at) => self.constants[*at] = Some(value),
             Target::Index(parts) => {
                 let receiver = self.eval(&parts.0, env)?;
-                let mut args = self.arguments(&parts.1, env)?;
+                let (mut args, _) = self.arguments(&parts.1, env)?;
                 args.push(value);
                 self.send(&receiver, M::OpIndexSet, &args, None)?;
             }
@@ -83,7 +83,7 @@ impl Vm {
             }
             Place::Index(receiver, arguments) => {
                 let receiver = self.eval(receiver, env)?;
-                let mut args = self.arguments(arguments, env)?;
+                let (mut args, _) = self.arguments(arguments, env)?;
                 let old = self.send(&receiver, M::OpIndex, &args, None)?;
                 let Some(value) = self.updated(update, &old, env)? else {
                     return Ok(old);

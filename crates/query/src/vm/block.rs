@@ -158,6 +158,16 @@ impl Vm {
     }
 
     pub(crate) fn call_block(&mut self, block: &Block<'_>, args: &[Value]) -> Eval {
+        self.call_block_with(block, args, false)
+    }
+
+    /// Calls a block; with `keywords`, the last argument is a Hash of keywords.
+    pub(crate) fn call_block_with(
+        &mut self,
+        block: &Block<'_>,
+        args: &[Value],
+        keywords: bool,
+    ) -> Eval {
         match block {
             Block::Native(run) => (run.borrow_mut())(self, args),
             Block::Proc(proc, kept) => match &proc.kind {
@@ -170,11 +180,11 @@ impl Vm {
                         }
                         _ => self.spare.block(code.locals, outer),
                     };
-                    let result = self.run_block(code, &env, args, proc.tag);
+                    let result = self.run_block(code, &env, args, keywords, None, proc.tag);
                     *kept.borrow_mut() = Some(env);
                     result
                 }
-                _ => self.call_proc(proc, args),
+                _ => self.call_proc_with(proc, args, keywords, None),
             },
         }
     }
@@ -225,7 +235,15 @@ impl Vm {
         Ok(())
     }
 
-    fn run_block(&mut self, code: &Rc<Code>, env: &Rc<Env>, args: &[Value], tag: u64) -> Eval {
+    fn run_block(
+        &mut self,
+        code: &Rc<Code>,
+        env: &Rc<Env>,
+        args: &[Value],
+        keywords: bool,
+        block: Option<Rc<Proc>>,
+        tag: u64,
+    ) -> Eval {
         if code.parameters.simple
             && code.parameters.required.len() == args.len()
             && (args.len() != 1 || !code.parameters.trailing_comma)
@@ -234,8 +252,8 @@ impl Vm {
             for (local, value) in locals.iter_mut().zip(args) {
                 *local = value.clone();
             }
-        } else {
-            self.bind_block(&code.parameters, args, env)?;
+        } else if !code.parameters.is_empty() {
+            self.bind_block(&code.parameters, args, keywords, block, env)?;
         }
         self.run_body(code, env, tag)
     }
@@ -257,6 +275,17 @@ impl Vm {
 
     /// Calls a proc or lambda as a value.
     pub(crate) fn call_proc(&mut self, proc: &Rc<Proc>, args: &[Value]) -> Eval {
+        self.call_proc_with(proc, args, false, None)
+    }
+
+    /// Calls a proc or lambda with a block; with `keywords`, the last argument is a Hash of keywords.
+    pub(crate) fn call_proc_with(
+        &mut self,
+        proc: &Rc<Proc>,
+        args: &[Value],
+        keywords: bool,
+        block: Option<Rc<Proc>>,
+    ) -> Eval {
         match &proc.kind {
             Kind::Code(code, outer) if proc.lambda => {
                 let tag = self.tag();
@@ -266,7 +295,7 @@ impl Vm {
                     tag,
                 };
                 let env = Env::new(code.locals, Some(Rc::clone(outer)), Rc::new(frame));
-                self.bind(&code.parameters, args, false, None, &env)?;
+                self.bind(&code.parameters, args, keywords, block, &env)?;
                 match self.deeper(|vm| vm.eval(&code.body, &env)) {
                     Err(flow) => match *flow {
                         Flow::Return(to, value) if to == tag => Ok(value),
@@ -278,19 +307,24 @@ impl Vm {
             }
             Kind::Code(code, outer) => {
                 let env = Env::new(code.locals, Some(Rc::clone(outer)), Rc::clone(&outer.frame));
-                self.run_block(code, &env, args, proc.tag)
+                self.run_block(code, &env, args, keywords, block, proc.tag)
             }
             Kind::Symbol(method) => {
                 let (receiver, rest) = args
                     .split_first()
                     .ok_or_else(|| argument_error("no receiver given"))?;
-                self.send(receiver, *method, rest, None)
+                let block = block.map(Block::of);
+                self.send_with(receiver, *method, rest, keywords, block.as_ref())
             }
-            Kind::Method(receiver, method) => self.send(receiver, *method, args, None),
-            Kind::Helper(helper) => self.call_helper(*helper, Value::Main, args, false, None),
+            Kind::Method(receiver, method) => {
+                let block = block.map(Block::of);
+                self.send_with(receiver, *method, args, keywords, block.as_ref())
+            }
+            Kind::Helper(helper) => self.call_helper(*helper, Value::Main, args, keywords, block),
             Kind::Lookup(table) => self.send(table, M::OpIndex, args, None),
             Kind::Chain(first, second) => {
-                let between = self.send(first, M::Call, args, None)?;
+                let block = block.map(Block::of);
+                let between = self.send_with(first, M::Call, args, keywords, block.as_ref())?;
                 self.send(second, M::Call, &[between], None)
             }
             Kind::Curry(inner, so_far, wanted) => {
@@ -310,30 +344,32 @@ impl Vm {
     }
 
     /// A block's parameters: what lacks is nil, what is too much is dropped, an Array alone is spread.
-    fn bind_block(&mut self, parameters: &Parameters, args: &[Value], env: &Rc<Env>) -> Eval<()> {
-        let spread;
+    fn bind_block(
+        &mut self,
+        parameters: &Parameters,
+        args: &[Value],
+        keywords_given: bool,
+        block: Option<Rc<Proc>>,
+        env: &Rc<Env>,
+    ) -> Eval<()> {
         let mut args = args;
+        let mut keywords = None;
+        if let Some((Value::Hash(table), before)) = args.split_last()
+            && keywords_given
+            && parameters.takes_keywords()
+        {
+            keywords = Some(Rc::clone(table));
+            args = before;
+        }
+        let spread;
         if let [Value::Array(list)] = args
+            && keywords.is_none()
             && parameters.spreads()
         {
             spread = list.borrow().clone();
             args = &spread;
         }
         let mut args = args.to_vec();
-        let keywords = if parameters.keywords.is_empty() && parameters.keyword_rest.is_none() {
-            None
-        } else {
-            match args.last() {
-                Some(Value::Hash(table))
-                    if args.len() > parameters.least() && has_symbol_keys(table) =>
-                {
-                    let table = Rc::clone(table);
-                    args.pop();
-                    Some(table)
-                }
-                _ => None,
-            }
-        };
         if let Some(most) = parameters.most() {
             args.truncate(most);
         }
@@ -343,7 +379,7 @@ impl Vm {
         self.bind_positional(parameters, &args, env)?;
         self.bind_keywords(parameters, keywords, env)?;
         if let Some(slot) = parameters.block {
-            env.set(slot, Value::Nil);
+            env.set(slot, block.map_or(Value::Nil, Value::Proc));
         }
         Ok(())
     }
@@ -371,13 +407,12 @@ impl Vm {
             }
             return Ok(());
         }
-        let takes_keywords = !parameters.keywords.is_empty() || parameters.keyword_rest.is_some();
         let mut args = args;
         let mut keywords = None;
         if let Some((Value::Hash(table), before)) = args.split_last()
             && keywords_given
         {
-            if takes_keywords {
+            if parameters.takes_keywords() {
                 keywords = Some(Rc::clone(table));
                 args = before;
             } else if table.len() == 0 {
@@ -469,11 +504,4 @@ impl Vm {
         }
         Ok(())
     }
-}
-
-fn has_symbol_keys(table: &Table) -> bool {
-    table
-        .keys()
-        .iter()
-        .all(|key| matches!(key, Value::Symbol(_)))
 }

@@ -3,6 +3,7 @@
 use super::Vm;
 use super::block::Block;
 use super::env::{Env, Frame};
+use crate::methods;
 use crate::names::M;
 use crate::tree::{Arguments, HelperCall};
 use crate::value::Value;
@@ -21,7 +22,29 @@ impl Vm {
         args: &[Value],
         block: Option<&Block<'_>>,
     ) -> Eval {
-        crate::methods::call(self, receiver, method, args, block)
+        methods::call(self, receiver, method, args, block)
+    }
+
+    /// Calls a method of a value; with `keywords`, the last argument is a Hash of keywords, which Procs hand on. To all
+    /// others it is a Hash like any other.
+    pub(crate) fn send_with(
+        &mut self,
+        receiver: &Value,
+        method: M,
+        args: &[Value],
+        keywords: bool,
+        block: Option<&Block<'_>>,
+    ) -> Eval {
+        match (receiver, method) {
+            (Value::Proc(proc), M::Call | M::Yield | M::OpIndex | M::OpCaseEq) if keywords => {
+                self.call_proc_with(proc, args, true, Vm::block_value(block))
+            }
+            (Value::Proc(_), M::Send | M::PublicSend) if keywords => {
+                let (method, args) = methods::object::sent(receiver, args)?;
+                self.send_with(receiver, method, args, true, block)
+            }
+            _ => self.send(receiver, method, args, block),
+        }
     }
 
     pub(super) fn helper_node(&mut self, call: &HelperCall, env: &Rc<Env>) -> Eval {
@@ -29,17 +52,16 @@ impl Vm {
             Some(node) => self.eval(node, env)?,
             None => env.frame.receiver.clone(),
         };
-        let keywords = call.arguments.keywords;
         // A row is mostly passed alone: no list for it.
-        if let ([one], false, None) = (
+        if let ([one], true, None) = (
             &*call.arguments.list,
-            call.arguments.splat,
+            call.arguments.is_plain(),
             call.block.as_ref(),
         ) {
             let one = self.eval(one, env)?;
-            return self.call_helper(call.method, receiver, &[one], keywords, None);
+            return self.call_helper(call.method, receiver, &[one], false, None);
         }
-        let args = self.arguments(&call.arguments, env)?;
+        let (args, keywords) = self.arguments(&call.arguments, env)?;
         self.with_block(call.block.as_ref(), env, |vm, block| {
             let block = Vm::block_value(block);
             vm.call_helper(call.method, receiver, &args, keywords, block)
@@ -81,7 +103,7 @@ impl Vm {
         let Some(block) = env.frame.block.clone() else {
             return Err(error(Class::LocalJumpError, "no block given (yield)"));
         };
-        let args = self.arguments(arguments, env)?;
-        self.call_block(&Block::of(block), &args)
+        let (args, keywords) = self.arguments(arguments, env)?;
+        self.call_block_with(&Block::of(block), &args, keywords)
     }
 }

@@ -493,7 +493,7 @@ impl Vm {
         if call.safe && receiver.is_nil() {
             return Ok(Value::Nil);
         }
-        let simple = !call.arguments.splat && call.block.is_none();
+        let simple = call.arguments.is_plain() && call.block.is_none();
         match (simple, &*call.arguments.list) {
             (true, []) => self.send(&receiver, call.method, &[], None),
             (true, [one]) => {
@@ -501,39 +501,53 @@ impl Vm {
                 self.send(&receiver, call.method, &[one], None)
             }
             _ => {
-                let args = self.arguments(&call.arguments, env)?;
+                let (args, keywords) = self.arguments(&call.arguments, env)?;
                 self.with_block(call.block.as_ref(), env, |vm, block| {
-                    vm.send(&receiver, call.method, &args, block)
+                    vm.send_with(&receiver, call.method, &args, keywords, block)
                 })
             }
         }
     }
 
-    pub(crate) fn arguments(&mut self, arguments: &Arguments, env: &Rc<Env>) -> Eval<Vec<Value>> {
-        if arguments.splat {
-            return self.spread(&arguments.list, env);
+    /// The arguments, and whether the last one is a Hash of keywords. `**` of nothing is no argument.
+    pub(crate) fn arguments(
+        &mut self,
+        arguments: &Arguments,
+        env: &Rc<Env>,
+    ) -> Eval<(Vec<Value>, bool)> {
+        let mut list = if arguments.splat {
+            self.spread(&arguments.list, env)?
+        } else {
+            let mut list = Vec::with_capacity(arguments.list.len());
+            for node in &arguments.list {
+                list.push(self.eval(node, env)?);
+            }
+            list
+        };
+        if arguments.keywords
+            && let Some(Value::Hash(table)) = list.last()
+            && table.len() == 0
+        {
+            list.pop();
+            return Ok((list, false));
         }
-        let mut list = Vec::with_capacity(arguments.list.len());
-        for node in &arguments.list {
-            list.push(self.eval(node, env)?);
-        }
-        Ok(list)
+        Ok((list, arguments.keywords))
     }
 
     fn stage_node(&mut self, call: &StageCall, env: &Rc<Env>) -> Eval {
         // These are called for each row, mostly with one value: no list for it.
-        match (call.arguments.splat, &*call.arguments.list) {
-            (false, []) => self.stage_call(call, &[], env),
-            (false, [one]) => {
+        match (call.arguments.is_plain(), &*call.arguments.list) {
+            (true, []) => self.stage_call(call, &[], env),
+            (true, [one]) => {
                 let one = self.eval(one, env)?;
                 self.stage_call(call, &[one], env)
             }
-            (false, [one, two]) => {
+            (true, [one, two]) => {
                 let both = [self.eval(one, env)?, self.eval(two, env)?];
                 self.stage_call(call, &both, env)
             }
             _ => {
-                let args = self.arguments(&call.arguments, env)?;
+                let (args, _) = self.arguments(&call.arguments, env)?;
                 self.stage_call(call, &args, env)
             }
         }

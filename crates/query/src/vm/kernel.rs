@@ -21,10 +21,9 @@ use std::rc::Rc;
 
 impl Vm {
     pub(super) fn kernel_node(&mut self, call: &KernelCall, env: &Rc<Env>) -> Eval {
-        let args = self.arguments(&call.arguments, env)?;
-        let (function, keywords) = (call.function, call.arguments.keywords);
+        let (args, keywords) = self.arguments(&call.arguments, env)?;
         self.with_block(call.block.as_ref(), env, |vm, block| {
-            vm.kernel(function, &args, keywords, block)
+            vm.kernel(call.function, &args, keywords, block)
         })
     }
 

@@ -257,6 +257,9 @@ pub(crate) fn size_argument(value: &Value, negative: &str) -> Eval<usize> {
     usize::try_from(need_int(value)?).map_err(|_| argument_error(negative))
 }
 
+/// The longest Array that `fill` and `[]=` make.
+const FILLED_MAX: usize = 1 << 28;
+
 /// A position counted from either end; `None` is before the beginning.
 fn place(at: i64, count: usize) -> Option<usize> {
     usize::try_from(if at < 0 { at + count as i64 } else { at }).ok()
@@ -389,7 +392,7 @@ fn store(list: &List, args: &[Value]) -> Eval {
             let Some(at) = self::place(given, count) else {
                 return Err(too_small(given, count));
             };
-            if at > 1 << 28 {
+            if at >= FILLED_MAX {
                 return Err(error(Class::IndexError, format!("index {at} too big")));
             }
             let mut list = list.borrow_mut();
@@ -457,12 +460,16 @@ fn fill(
             let start = self::place(need_int(start)?, count).unwrap_or(0);
             match rest.first() {
                 Some(size) if !size.is_nil() => {
-                    (start, start + need_int(size)?.clamp(0, 1 << 28) as usize)
+                    let size = usize::try_from(need_int(size)?).unwrap_or(0);
+                    (start, start.saturating_add(size))
                 }
                 _ => (start, count),
             }
         }
     };
+    if to > FILLED_MAX {
+        return Err(argument_error("argument too big"));
+    }
     for at in from..to {
         let value = match block {
             Some(block) => vm.call1(block, Value::size(at))?,

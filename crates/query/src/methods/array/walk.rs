@@ -45,6 +45,9 @@ pub(super) fn call(
     if !WITH_BLOCK.contains(&method) {
         return Ok(None);
     }
+    if !args.is_empty() && matches!(method, M::Find | M::Detect) {
+        return crate::methods::enumerable::call(vm, receiver, method, args, block);
+    }
     let takes = usize::from(matches!(
         method,
         M::EachWithObject | M::EachSlice | M::EachCons
@@ -87,7 +90,6 @@ const WITH_BLOCK: &[M] = &[
     M::ChunkWhile,
     M::SliceWhen,
     M::Chunk,
-    M::TallyBy,
 ];
 
 fn without_block(
@@ -313,14 +315,12 @@ fn with_block(
             }
             return Ok(Value::Nil);
         }
-        M::GroupBy | M::TallyBy => {
+        M::GroupBy => {
             let table = Table::default();
             each(vm, list, &mut |vm, _, it| {
                 let key = vm.call1(block, it.clone())?;
-                match (table.get(&key), method) {
-                    (Some(Value::Array(group)), _) => group.borrow_mut().push(it),
-                    (Some(Value::Int(count)), _) => table.insert(key, Value::Int(count + 1)),
-                    (_, M::TallyBy) => table.insert(key, Value::Int(1)),
+                match table.get(&key) {
+                    Some(Value::Array(group)) => group.borrow_mut().push(it),
                     _ => table.insert(key, Value::array(vec![it])),
                 }
                 Ok(true)

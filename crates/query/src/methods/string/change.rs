@@ -12,26 +12,9 @@ use std::rc::Rc;
 
 pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
     Ok(Some(Value::str(match method {
-        M::Upcase => s.to_uppercase(),
-        M::Downcase => lower(s),
-        M::Capitalize => {
-            let mut chars = s.chars();
-            match chars.next() {
-                Some(first) => title(first) + &lower(chars.as_str()),
-                None => String::new(),
-            }
+        M::Upcase | M::Downcase | M::Capitalize | M::Swapcase => {
+            super::case::call(s, method, args)?
         }
-        M::Swapcase => s
-            .chars()
-            .flat_map(|c| {
-                let swapped: Vec<char> = if c.is_uppercase() {
-                    c.to_lowercase().collect()
-                } else {
-                    c.to_uppercase().collect()
-                };
-                swapped
-            })
-            .collect(),
         M::Strip => s
             .trim_start_matches(is_blank)
             .trim_end_matches(is_blank_or_null)
@@ -82,7 +65,10 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
             if pad.is_empty() {
                 return Err(argument_error("zero width padding"));
             }
-            let width = need_int(&args[0])?.clamp(0, 1 << 28) as usize;
+            let width = usize::try_from(need_int(&args[0])?).unwrap_or(0);
+            if width > PADDED_MAX {
+                return Err(argument_error("argument too big"));
+            }
             let missing = width.saturating_sub(char_count(s));
             let left = match method {
                 M::Ljust => 0,
@@ -96,22 +82,6 @@ pub(super) fn call(s: &str, method: M, args: &[Value]) -> super::super::Found {
     })))
 }
 
-fn lower(s: &str) -> String {
-    // Ruby does not know the final sigma.
-    s.chars().flat_map(char::to_lowercase).collect()
-}
-
-fn title(c: char) -> String {
-    let upper: String = c.to_uppercase().collect();
-    if upper.chars().count() > 1 {
-        // `ß` becomes `Ss` at the beginning of a word.
-        let mut chars = upper.chars();
-        let first: String = chars.next().into_iter().collect();
-        return first + &lower(chars.as_str());
-    }
-    upper
-}
-
 fn is_blank(c: char) -> bool {
     matches!(c, ' ' | '\t'..='\r' | '\0')
 }
@@ -119,6 +89,9 @@ fn is_blank(c: char) -> bool {
 fn is_blank_or_null(c: char) -> bool {
     is_blank(c)
 }
+
+/// The widest text that padding makes, in characters.
+const PADDED_MAX: usize = 1 << 28;
 
 /// `succ`: the rightmost letter or digit counts on, and carries to its left.
 pub(super) fn successor(s: &str) -> String {

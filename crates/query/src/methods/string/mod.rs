@@ -1,5 +1,6 @@
 //! String. Positions count characters; a text that is all ASCII, as most are, is indexed by its bytes.
 
+pub(crate) mod case;
 mod change;
 pub(crate) mod number;
 mod search;
@@ -181,15 +182,10 @@ pub(super) fn call(
         M::Casecmp | M::CasecmpQ => {
             arity(args, 1, 1)?;
             let Value::Str(other) = &args[0] else {
-                return match &args[0] {
-                    Value::Nil | Value::Int(_) | Value::Symbol(_) => {
-                        Err(no_conversion(&args[0], "String"))
-                    }
-                    _ => Ok(Some(Value::Nil)),
-                };
+                return Ok(Some(Value::Nil));
             };
             if method == M::CasecmpQ {
-                Value::Bool(s.to_lowercase() == other.get().to_lowercase())
+                Value::Bool(case::fold(s) == case::fold(&other.get()))
             } else {
                 Value::Int(
                     s.to_ascii_lowercase()

@@ -1,0 +1,198 @@
+//! A query gives the same whether the reader builds whole rows or only what the plan names.
+
+use lastbyte_query::{Input, Options, Query};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// What is printed, and what is told, of these rows.
+fn answer(query: &str, rows: &str) -> (String, String) {
+    let query = Query::compile(query, &[], Options::default())
+        .unwrap_or_else(|wrong| panic!("{query}: {wrong}"));
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    query.run(
+        vec![Input::from_bytes("rows", rows.as_bytes().to_vec())],
+        &mut out,
+        &mut errors,
+    );
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (text(out), text(errors))
+}
+
+/// The same query, made to read whole rows.
+fn whole(query: &str) -> String {
+    format!("$whole = _; {query}")
+}
+
+/// What jrf prints of these, where a plan once left out fields that count.
+const ANSWERS: &[(&str, &str, &str)] = &[
+    (
+        r#"map_values(_["h"]) { |v| sum(v) }"#,
+        "{\"h\":{\"x\":1}}\n{\"i\":1,\"j\":2}\n",
+        "{\"x\":1,\"i\":1,\"j\":2}\n",
+    ),
+    (
+        r#"map(_["a"]) { |v| [v, _["j"]] }"#,
+        "{\"i\":1,\"j\":2,\"k\":3}\n",
+        "[[[\"i\",1],2],[[\"j\",2],2],[[\"k\",3],2]]\n",
+    ),
+    (r#"_["h"].slice"#, "{\"h\":{\"x\":1}}\n", "{}\n"),
+    (r#"_["h"]&.values_at"#, "{\"h\":{\"x\":1}}\n", "[]\n"),
+    (
+        r#"_["d"]["p"].fetch_values"#,
+        "{\"d\":{\"p\":{}}}\n",
+        "[]\n",
+    ),
+    (
+        r#"group_by(_["g"], &:itself)"#,
+        "{\"g\":1,\"b\":2}\n",
+        "{\"1\":{\"g\":1,\"b\":2}}\n",
+    ),
+];
+
+#[test]
+fn fields_that_count_are_read() {
+    for (query, rows, out) in ANSWERS {
+        assert_eq!(
+            answer(query, rows),
+            ((*out).to_owned(), String::new()),
+            "{query}"
+        );
+    }
+}
+
+/// A block without parameters reads what it names, as one with a parameter does.
+#[test]
+fn a_block_without_parameters_does_not_read_whole_rows() {
+    let plan = |query: &str| {
+        let options = Options {
+            verbose: true,
+            ..Options::default()
+        };
+        let query = Query::compile(query, &[], options).expect("it is a query");
+        let (mut out, mut errors) = (Vec::new(), Vec::new());
+        query.run(Vec::new(), &mut out, &mut errors);
+        let errors = String::from_utf8(errors).expect("UTF-8");
+        let plan = errors.lines().find(|line| line.starts_with("plan: "));
+        plan.expect("a plan").to_owned()
+    };
+    assert_eq!(
+        plan(r#"group_by(_["site"]) { sum(_["bytes"]) }"#),
+        r#"plan: reads _["site"], _["bytes"]"#
+    );
+    assert_eq!(
+        plan(r#"group_by(_["site"]) { [count(), percentile(_["n"]["sent"], 0.5)] }"#),
+        r#"plan: reads _["site"], _["n"]["sent"]"#
+    );
+    assert_eq!(
+        plan(r#"group_by(_["site"]) { group }"#),
+        "plan: reads whole rows"
+    );
+    assert_eq!(
+        plan(r#"map_values(_["n"] || {}) { |v| sum(v) }"#),
+        r#"plan: reads _["n"]"#
+    );
+}
+
+/// Something that is read of the row, of a block's parameter `r` or of an element `v`.
+fn read(of: &'static str) -> impl Strategy<Value = String> {
+    let field = select(vec![
+        r#"["a"]"#,
+        r#"["h"]"#,
+        r#"["h"]["x"]"#,
+        r#"["l"]"#,
+        r#".dig("h", "x")"#,
+        r#".fetch("a", 0)"#,
+        r#".fetch("h")"#,
+        r#".key?("h")"#,
+        r#".values_at("a", "h")"#,
+        r#".slice("a")"#,
+        ".slice",
+        ".values_at",
+    ]);
+    let field = prop_oneof![30 => field, 1 => Just("")];
+    let then = select(vec![
+        ".slice",
+        "&.slice",
+        ".values_at",
+        ".fetch_values",
+        r#".slice("x")"#,
+        r#".key?("x")"#,
+        r#".include?("x")"#,
+        r#"&.dig("x")"#,
+        r#".fetch("x", 3)"#,
+        ".to_s",
+        ".to_a",
+        ".nil?",
+        " || {}",
+        " || []",
+        r#".then { |q| q["x"] }"#,
+    ]);
+    let then = prop_oneof![Just(""), then];
+    (field, then).prop_map(move |(field, then)| format!("({of}{field}{then})"))
+}
+
+fn query() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![read("_"), read("_"), Just("1".to_owned())];
+    let row = leaf.prop_recursive(3, 12, 3, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("[{a}, {b}]")),
+            (inner.clone(), read("v")).prop_map(|(a, b)| format!("map({a}) {{ |v| {b} }}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("map({a}) {{ {b} }}")),
+            (inner.clone(), inner.clone())
+                .prop_map(|(a, b)| format!("map_values({a}) {{ |v| [v, {b}] }}")),
+            (inner.clone(), inner.clone())
+                .prop_map(|(a, b)| format!("apply({a}) {{ |v| [v, {b}] }}")),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a} ? {b} : nil)")),
+            inner.clone().prop_map(|a| format!("->(r) {{ {a} }}.(_)")),
+            inner.clone().prop_map(|a| format!("(x = {a}; x)")),
+            inner.prop_map(|a| format!("\"#{{{a}}}\"")),
+        ]
+    });
+    let reduced = prop_oneof![
+        row.clone().prop_map(|a| format!("group({a})")),
+        row.clone().prop_map(|a| format!("count({a})")),
+        read("r").prop_map(|a| format!("[count(), group({a})]")),
+        Just("group".to_owned()),
+    ];
+    let stage = prop_oneof![
+        row.clone(),
+        row.clone().prop_map(|a| format!("select({a})")),
+        row.clone().prop_map(|a| format!("select({a}) >> _[\"a\"]")),
+        row.clone().prop_map(|a| format!("group({a})")),
+        row.clone().prop_map(|a| format!("sort({a}.to_s)")),
+        (row.clone(), row.clone()).prop_map(|(a, b)| format!("group_by({a}) {{ group({b}) }}")),
+        (row.clone(), reduced.clone()).prop_map(|(a, b)| format!("group_by({a}) {{ |r| {b} }}")),
+        (row.clone(), select(vec!["itself", "to_s", "keys"]))
+            .prop_map(|(a, b)| format!("group_by({a}, &:{b})")),
+        (row.clone(), reduced.clone()).prop_map(|(a, b)| format!("map({a}) {{ |r| {b} }}")),
+        (row.clone(), reduced).prop_map(|(a, b)| format!("map_values({a}) {{ |r| {b} }}")),
+        read("r").prop_map(|a| format!("reduce([]) {{ |all, r| all + [{a}] }}")),
+        row.prop_map(|a| format!("reduce([]) {{ |all, r| [all.length, {a}] }}")),
+    ];
+    (stage, select(vec!["", " >> _", " >> [_, 1]"])).prop_map(|(a, b)| a + b)
+}
+
+const ROWS: &[&str] = &[
+    r#"{"a":1,"h":{"x":2,"y":3},"l":[1,{"x":5}]}"#,
+    r#"{"h":{"x":{"x":1}},"k":0}"#,
+    r#"{"a":null,"h":null,"l":null,"z":[1]}"#,
+    r#"{"z":"only","y":{"x":1}}"#,
+    r#"{"a":"x","h":"text with x","l":"x"}"#,
+    r#"{"h":["x",1],"a":[["x",2]],"b":true}"#,
+    r#"{"l":{"x":1,"q":2},"a":{}}"#,
+    r#"["x",1]"#,
+    r#""x""#,
+    "{}",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #[test]
+    fn a_plan_leaves_out_nothing_that_counts(
+        query in query(),
+        rows in prop::collection::vec(select(ROWS), 1..5),
+    ) {
+        let rows = rows.join("\n") + "\n";
+        prop_assert_eq!(answer(&query, &rows), answer(&whole(&query), &rows), "{} of {}", query, rows);
+    }
+}
