@@ -373,3 +373,63 @@ fn an_interrupted_experiment_is_reported_on_as_far_as_it_goes() {
         "lastbyte ab --connections {lines} --seed 2 --paired"
     )));
 }
+
+/// A name on the command line need not be UTF-8; the page says how it was given.
+#[cfg(unix)]
+#[test]
+fn names_that_are_not_utf8_are_names() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let folder = folder("report-bytes");
+    let name = OsStr::from_bytes(b"a'\xff b");
+    fs::write(folder.join(name), log(1000)).expect("a log");
+    let report = |name: &OsStr| {
+        Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .arg("report")
+            .arg(name)
+            .current_dir(&folder)
+            .output()
+            .expect("the binary runs")
+    };
+    let output = report(name);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(page.contains(r"lastbyte report $&#39;a\&#39;\xff b&#39;"));
+    let output = report(OsStr::from_bytes(b"\xff"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).starts_with("error: cannot read `"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+/// `serve` logs a line for each connection, small objects too; they count if they are asked for.
+#[test]
+fn small_objects_of_a_production_log_count_on_request() {
+    let folder = folder("report-small");
+    let small = log(400).replace("{\"arm\"", "{\"module\":\"lastbyte\",\"arm\"");
+    let large = small.replace("300000", "3000000");
+    fs::write(
+        folder.join("a.ndjson"),
+        small.replace("300000", "30000") + &large,
+    )
+    .expect("a log");
+    let connections = |arguments: &[&str]| {
+        let words = [&["report", "a.ndjson", "--json"], arguments].concat();
+        let output = run(&folder, &words);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        value["groups"][0]["arms"][0]["connections"].clone()
+    };
+    assert_eq!(connections(&[]), 200);
+    assert_eq!(connections(&["--min-size", "0"]), 400);
+    assert_eq!(connections(&["--min-size", "30kB"]), 400);
+    assert_eq!(connections(&["--min-size", "1MiB"]), 200);
+    let output = run(&folder, &["report", "a.ndjson", "--shares", "base=9"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("--shares: there is no arm `base`"),
+        "{}",
+        stderr(&output)
+    );
+}

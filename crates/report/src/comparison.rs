@@ -45,6 +45,11 @@ pub struct Settings {
     pub arm: Option<String>,
     /// An expression that gives a line's site. Default: the key `site`.
     pub site: Option<String>,
+    /// The size in bytes below which an object does not count. Default: 200 000 in production logs, ours or H2O's, and 0 in
+    /// those of simulations and where [`Settings::arm`] is given.
+    pub min_size: Option<u64>,
+    /// Whether `shares` may name arms that no line is of: a short log may lack one.
+    pub may_lack_arms: bool,
     /// Where the chance of resampling comes from.
     pub seed: u64,
     /// How many times is resampled. Subgroups get half.
@@ -69,6 +74,8 @@ impl Default for Settings {
             filter: None,
             arm: None,
             site: None,
+            min_size: None,
+            may_lack_arms: false,
             seed: 1,
             replicates: 2000,
             threads: 1,
@@ -171,6 +178,15 @@ pub enum Error {
         lines: u64,
         /// How many of them are H2O's, of connections that take no part in the experiment.
         not_eligible: u64,
+        /// How many of them are of `lastbyte serve`, with an object too small to count.
+        too_small: u64,
+    },
+    /// Some lines have a `ttlb` that is no time.
+    NotATime {
+        /// How many.
+        lines: u64,
+        /// The first such value, as JSON.
+        first: String,
     },
     /// There is one arm, and nothing to hold it against.
     OneArm(String),
@@ -207,9 +223,24 @@ impl fmt::Display for Error {
         match self {
             Self::Empty => f.write_str("the log has no lines"),
             Self::NotALog(said) => write!(f, "this is no connection log: {said}"),
+            Self::NotATime { lines, first } => write!(
+                f,
+                "`ttlb` of {lines} lines is not a number of milliseconds, zero or more (the first: {first}): convert them, or leave \
+                 them out with --where"
+            ),
+            Self::NoArms {
+                lines,
+                too_small: 1..,
+                ..
+            } => write!(
+                f,
+                "all connections with an arm among the {lines} lines have objects below 200 kB, which do not count in a production \
+                 log; to count them: --min-size 0"
+            ),
             Self::NoArms {
                 lines,
                 not_eligible: 0,
+                ..
             } => write!(
                 f,
                 "none of the {lines} lines says which arm it belongs to: it has neither the key `arm` nor H2O's `num-rapid-start` \
@@ -218,6 +249,7 @@ impl fmt::Display for Error {
             Self::NoArms {
                 lines,
                 not_eligible,
+                ..
             } => write!(
                 f,
                 "of {lines} lines, {not_eligible} are H2O's of connections that took no part in the experiment (it takes \

@@ -159,6 +159,7 @@ fn page(
     let settings = Settings {
         baseline: arms.get(experiment.baseline).map(|arm| arm.name.clone()),
         shares,
+        may_lack_arms: true,
         seed: experiment.seed,
         threads: report::threads(arguments.jobs),
         title: Some(title(experiment)),

@@ -2,6 +2,7 @@
 
 use core::num::NonZeroUsize;
 use std::{
+    ffi::OsStr,
     io::{self, Write},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -11,6 +12,7 @@ use std::{
 use clap::Args;
 use lastbyte_query::Input;
 use lastbyte_report::comparison::{Comparison, Error, Settings};
+use lastbyte_sim::units;
 
 use crate::{failure::Failure, files};
 
@@ -54,6 +56,9 @@ pub(crate) struct Arguments {
     /// What tells a line's site. Default: the key `site`
     #[arg(long, value_name = "EXPR")]
     site: Option<String>,
+    /// Leave out objects below this size. Default: 200kB in production logs (H2O's, and those of `serve --log`), else 0
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
+    min_size: Option<u64>,
     /// Where the chance of resampling comes from
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -93,6 +98,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         filter: arguments.filter.clone(),
         arm: arguments.arm.clone(),
         site: arguments.site.clone(),
+        min_size: arguments.min_size,
+        may_lack_arms: false,
         seed: arguments.seed,
         replicates: arguments.resamples as usize,
         threads: threads(arguments.jobs),
@@ -139,18 +146,32 @@ pub(crate) fn version() -> String {
     reason = "the binary is where the command line is"
 )]
 pub(crate) fn again() -> String {
-    let words = std::env::args().skip(1).map(|word| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    });
+    let words = std::env::args_os().skip(1).map(|word| shell(&word));
     core::iter::once("lastbyte".to_owned())
         .chain(words)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// A word for a shell; what is not UTF-8 as Bash, Zsh and POSIX.1-2024 write it: `$'\xff'`.
+fn shell(word: &OsStr) -> String {
+    let Some(text) = word.to_str() else {
+        let bytes = word.as_encoded_bytes().iter();
+        let escaped: String = bytes
+            .map(|byte| match byte {
+                b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+                b' '..=b'~' => char::from(*byte).to_string(),
+                _ => format!("\\x{byte:02x}"),
+            })
+            .collect();
+        return format!("$'{escaped}'");
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
 }
 
 /// Reads logs.
@@ -171,7 +192,11 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
         let path = log.clone();
         inputs.push(Input::new(name, move || files::open(&path)));
     }
-    Comparison::read(inputs, settings).map_err(|error| match error {
+    let baseline = settings.baseline.clone();
+    Comparison::read(inputs, settings).map_err(|error| match &error {
+        Error::UnknownArm { wanted, .. } if Some(wanted) != baseline.as_ref() => {
+            Failure::Usage(format!("--shares: {error}"))
+        }
         Error::UnknownArm { .. } => Failure::Usage(format!("--baseline: {error}")),
         Error::Expression(_) => Failure::Usage(format!("in --arm, --site or --where: {error}")),
         _ => Failure::run(error),

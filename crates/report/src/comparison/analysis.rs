@@ -42,6 +42,7 @@ pub(super) struct Analysis {
     pub(super) loss: Vec<LossGroup>,
     pub(super) measures: Vec<MeasureTable>,
     pub(super) not_eligible: u64,
+    pub(super) too_small: u64,
     pub(super) without_arm: u64,
     /// Connections of sizes outside of all bins.
     pub(super) outside_bins: u64,
@@ -61,7 +62,7 @@ pub(super) struct Arm {
 pub(super) struct Group {
     pub(super) subgroup: Subgroup,
     pub(super) title: String,
-    /// Times to last byte by arm.
+    /// Times to last byte in microseconds, by arm.
     pub(super) times: Vec<Counts>,
     /// Change by arm, at the percentiles 1 to 99.
     pub(super) curves: Vec<Vec<Interval>>,
@@ -119,7 +120,7 @@ pub(super) fn chart_shares() -> Vec<f64> {
 pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Error> {
     let order = order(&tally, &settings)?;
     let arms = arms(&tally, &settings, &order)?;
-    let asker = Asker::new(&settings, tally.dialect, &arms[0].name);
+    let asker = Asker::new(&settings, tally.dialect, &arms[0].name, tally.too_small > 0);
     let mut groups = Vec::new();
     let mut all = group(&tally, &order, &asker, Subgroup::All, &settings);
     if all.times[0].finished() == 0 {
@@ -155,6 +156,7 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
         ratio: tests_of::chi_squared(&counts, &shares),
         outside_bins: outside.sum(),
         not_eligible: tally.not_eligible,
+        too_small: tally.too_small,
         without_arm: tally.without_arm,
         experiment: tally.experiment,
         trouble: tally.trouble,
@@ -193,6 +195,12 @@ fn arms(tally: &Tally, settings: &Settings, order: &[usize]) -> Result<Vec<Arm>,
     for (name, share) in &settings.shares {
         if !(share.is_finite() && *share >= 0.0) {
             return Err(Error::Share(name.clone()));
+        }
+        if !settings.may_lack_arms && !tally.arms.contains(name) {
+            return Err(Error::UnknownArm {
+                wanted: name.clone(),
+                arms: tally.arms.clone(),
+            });
         }
     }
     let share_of = |name: &str| {

@@ -1,7 +1,7 @@
 //! From a log to counts, in one pass: how often each time to last byte occurred by arm, site and size, and the rest.
 //!
 //! What is kept grows with the number of different values, not with the number of lines; of paired connections, each
-//! pair's values are kept as well (some 350 bytes a pair of four).
+//! pair's values are kept as well (some 370 bytes a pair of four).
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,6 +31,7 @@ pub(super) type Histogram = BTreeMap<u64, u64>;
 /// Times to last byte of one arm, site and size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
+    /// In microseconds: logs may have fractions of a millisecond.
     pub(super) ttlb: Histogram,
     pub(super) unfinished: u64,
 }
@@ -50,7 +51,7 @@ pub(super) struct Measures {
 pub(super) struct Block {
     pub(super) site: usize,
     pub(super) bin: Option<usize>,
-    /// Times to last byte, by arm.
+    /// Times to last byte in microseconds, by arm.
     pub(super) members: Vec<Member>,
     /// Hundredths of a percent of packets lost, by arm.
     pub(super) losses: Vec<Member>,
@@ -72,6 +73,8 @@ pub(super) struct Tally {
     pub(super) blocks: Option<Vec<Block>>,
     /// Lines of H2O's that take no part in the experiment.
     pub(super) not_eligible: u64,
+    /// Lines of a production server of ours whose object is too small to count.
+    pub(super) too_small: u64,
     /// Lines whose arm is not known.
     pub(super) without_arm: u64,
     /// Why not all of the log could be read.
@@ -111,7 +114,12 @@ struct Counter {
     named: u64,
     h2o: u64,
     not_eligible: u64,
+    too_small: u64,
     without_arm: u64,
+    /// Lines whose `ttlb` is something else than a time.
+    not_times: u64,
+    /// The first such `ttlb`.
+    not_time: Option<String>,
     cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
     loss: BTreeMap<(usize, usize), Histogram>,
     measures: Vec<Measures>,
@@ -245,7 +253,10 @@ impl Counter {
             named: 0,
             h2o: 0,
             not_eligible: 0,
+            too_small: 0,
             without_arm: 0,
+            not_times: 0,
+            not_time: None,
             cells: BTreeMap::new(),
             loss: BTreeMap::new(),
             measures: Vec::new(),
@@ -271,7 +282,7 @@ impl Counter {
             }
             (Value::Null, h2o) => {
                 self.h2o += 1;
-                if of(column::H2O_ELIGIBLE) != &Value::Bool(true) {
+                if of(column::ELIGIBLE) != &Value::Bool(true) {
                     self.not_eligible += 1;
                     return Ok(());
                 }
@@ -279,7 +290,21 @@ impl Counter {
             }
             (named, _) => {
                 self.named += 1;
+                if of(column::ELIGIBLE) != &Value::Bool(true) {
+                    self.too_small += 1;
+                    return Ok(());
+                }
                 name(named)
+            }
+        };
+        let ttlb = match Ttlb::of(of(column::TTLB)) {
+            Ttlb::Micros(micros) => Some(micros),
+            Ttlb::Never => None,
+            Ttlb::NotATime => {
+                self.not_times += 1;
+                self.not_time
+                    .get_or_insert_with(|| of(column::TTLB).to_string());
+                return Ok(());
             }
         };
         let arm = self.arms.place(&arm);
@@ -306,7 +331,6 @@ impl Counter {
         let bin = BINS
             .iter()
             .position(|(from, to, _)| (*from..*to).contains(&length));
-        let ttlb = whole(column::TTLB);
         let cell = self.cells.entry((arm, site, bin)).or_default();
         match ttlb {
             Some(ttlb) => *cell.ttlb.entry(ttlb).or_insert(0) += 1,
@@ -358,6 +382,12 @@ impl Counter {
     }
 
     fn finish(self, trouble: Option<String>) -> Result<Tally, Error> {
+        if let Some(first) = self.not_time {
+            return Err(Error::NotATime {
+                lines: self.not_times,
+                first,
+            });
+        }
         if self.cells.is_empty() {
             return Err(match trouble {
                 Some(trouble) if !trouble.is_empty() => Error::NotALog(trouble),
@@ -365,6 +395,7 @@ impl Counter {
                 _ => Error::NoArms {
                     lines: self.lines,
                     not_eligible: self.not_eligible,
+                    too_small: self.too_small,
                 },
             });
         }
@@ -391,15 +422,52 @@ impl Counter {
             measures,
             blocks: is_paired.then_some(self.pairing.blocks),
             not_eligible: self.not_eligible,
+            too_small: self.too_small,
             without_arm: self.without_arm,
             trouble,
         })
     }
 }
 
-/// A whole number that is not one of the log's marks for "unknown".
+/// A `ttlb`, as a log has it: a number of milliseconds.
+enum Ttlb {
+    Micros(u64),
+    /// There is none, or it is one of the marks for "unknown".
+    Never,
+    NotATime,
+}
+
+impl Ttlb {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Never,
+            Value::Number(_) => match value.as_f64() {
+                Some(ms) if (0.0..NEVER_MS).contains(&ms) => {
+                    Self::Micros((ms * 1000.0).round() as u64)
+                }
+                Some(ms) if ms >= NEVER_MS => Self::Never,
+                _ => Self::NotATime,
+            },
+            _ => Self::NotATime,
+        }
+    }
+}
+
+/// From here on a number of milliseconds is a mark for "unknown" (2^63 - 1 and the like), and no time. The queries on the
+/// page put the same in its place.
+const NEVER_MS: f64 = 1e12;
+
+/// A number that is not one of the log's marks for "unknown", as a whole one: other programs write `2.0` as well as `2`.
 fn whole(value: &Value) -> Option<u64> {
-    value.as_u64().filter(|value| *value < u64::MAX)
+    let rounded = |value: f64| {
+        (0.0..=2f64.powi(53))
+            .contains(&value)
+            .then(|| value.round() as u64)
+    };
+    match value.as_u64() {
+        Some(value) => (value < u64::MAX).then_some(value),
+        None => value.as_f64().and_then(rounded),
+    }
 }
 
 /// What a value is called.

@@ -10,7 +10,13 @@
   // ---- Numbers, written as the page writes them --------------------------------------------------------------------
 
   const count = (value) => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
-  const ms = (value) => (value === null ? "never" : count(value) + SPACE + "ms");
+  const bareMs = (value) => {
+    const step = value >= 100 ? 100 : value >= 10 ? 10 : 1;
+    const micros = Math.round(Math.round(value * 1000) / step) * step;
+    const [whole, decimals] = (micros / 1000).toFixed(3).replace(/\.?0+$/, "").split(".");
+    return count(whole) + (decimals ? "." + decimals : "");
+  };
+  const ms = (value) => (value === null ? "never" : bareMs(value) + SPACE + "ms");
   const bare = (value) => {
     const text = Math.abs(value).toFixed(Math.abs(value) < 99.95 ? 1 : 0);
     return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;

@@ -75,6 +75,15 @@ fn arm_names(analysis: &Analysis) -> Vec<&str> {
     analysis.arms.iter().map(|arm| arm.name.as_str()).collect()
 }
 
+/// Milliseconds, with a fraction only if there is one.
+fn in_milliseconds(micros: u64) -> Value {
+    if micros.is_multiple_of(1000) {
+        json!(micros / 1000)
+    } else {
+        json!(micros as f64 / 1000.0)
+    }
+}
+
 /// JSON that can end no `script` element.
 fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c")
@@ -85,6 +94,7 @@ fn script_safe(json: &str) -> String {
 /// The numbers, for other programs.
 pub(super) fn json(analysis: &Analysis) -> String {
     let interval = |cell: &Interval| json!([cell.estimate, cell.alone, cell.together]);
+    let ms = |micros: Option<u64>| micros.map(in_milliseconds);
     let groups = analysis.groups.iter().map(|group| {
         let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
             let curve = (arm > 0).then(|| group.curves[arm].iter().map(interval).collect::<Vec<_>>());
@@ -92,8 +102,8 @@ pub(super) fn json(analysis: &Analysis) -> String {
                 "arm": one.name,
                 "connections": group.times[arm].total(),
                 "ended": group.times[arm].finished(),
-                "mean_ms": group.times[arm].mean(),
-                "percentiles_ms": chart_shares().iter().map(|share| group.times[arm].percentile(*share)).collect::<Vec<_>>(),
+                "mean_ms": group.times[arm].mean().map(|micros| micros / 1000.0),
+                "percentiles_ms": chart_shares().iter().map(|share| ms(group.times[arm].percentile(*share))).collect::<Vec<_>>(),
                 "mean_change": group.means[arm].map(|mean| json!([mean.value, mean.interval])),
                 "changes_estimate_alone_together": curve,
                 "p": group.ranks[arm].map(|rank| rank.p),
@@ -362,9 +372,9 @@ impl Page<'_> {
             "<div class=\"read\">{}</div></figure>",
             self.readout(group, 50)
         );
-        let base: Vec<Option<u64>> = chart_shares()
+        let base: Vec<Option<Value>> = chart_shares()
             .iter()
-            .map(|share| group.times[0].percentile(*share))
+            .map(|share| group.times[0].percentile(*share).map(in_milliseconds))
             .collect();
         let arms: Vec<Value> = (1..analysis.arms.len())
             .map(|arm| {
@@ -375,7 +385,7 @@ impl Page<'_> {
                     "e": column(&|cell| cell.estimate),
                     "l": column(&|cell| cell.alone.map(|(low, _)| low)),
                     "h": column(&|cell| cell.alone.map(|(_, high)| high)),
-                    "m": chart_shares().iter().map(|share| group.times[arm].percentile(*share)).collect::<Vec<_>>(),
+                    "m": chart_shares().iter().map(|share| group.times[arm].percentile(*share).map(in_milliseconds)).collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -389,7 +399,7 @@ impl Page<'_> {
         let ms = |value: Option<u64>| {
             value.map_or_else(
                 || "never".to_owned(),
-                |value| format!("{}\u{a0}ms", count(value)),
+                |value| format!("{}\u{a0}ms", tables::bare_milliseconds(value)),
             )
         };
         let base = ms(group.times[0].percentile(share));
@@ -640,7 +650,7 @@ impl Page<'_> {
              exactly the distribution of drawing each connection."
         };
         let items = [
-            "Percentiles are by nearest rank, as the query language has them, of whole milliseconds; nothing is sampled or \
+            "Percentiles are by nearest rank, as the query language has them, of times to a microsecond; nothing is sampled or \
              approximated: the log is read once, and each different value is counted."
                 .to_owned(),
             format!(

@@ -12,8 +12,15 @@ pub(super) const BINS: [(u64, u64, &str); 4] = [
 
 /// The arm by the flags that H2O writes.
 const H2O_ARM: &str = r#"_["num-rapid-start"] > 0 ? (_["jumpstart.cwnd"] > 0 ? "rapidstart" : "rapid-no-jump") : (_["jumpstart.cwnd"] > 0 ? "jumpstart" : "baseline")"#;
-/// Which of H2O's lines count: a jump could have shown, packets are paced, and no earlier connection's rate was used.
-const H2O_ELIGIBLE: &str = r#"_["num-jumpstart-applicable"] == 1 && _["num-paced"] == 1 && _["jumpstart.prev-rate"] == 0 && _["num-rapid-start"] && _["jumpstart.cwnd"] && (_["content_length"] || 0) >= 200000"#;
+/// Which of H2O's lines count, whatever the size: a jump could have shown, packets are paced, and no earlier connection's
+/// rate was used.
+const H2O_ELIGIBLE: &str = r#"_["num-jumpstart-applicable"] == 1 && _["num-paced"] == 1 && _["jumpstart.prev-rate"] == 0 && _["num-rapid-start"] && _["jumpstart.cwnd"]"#;
+/// Lines that are not of a production server of ours: of the simulator, which decides itself which sizes there are, or of
+/// another program.
+const NOT_PRODUCTION: &str = r#"_["module"] != "lastbyte" || _["seed"]"#;
+/// The smallest object of a production log that counts, in bytes, unless [`Settings::min_size`] says otherwise. Smaller
+/// ones fit into few flights: no way to start makes a difference to them.
+pub(super) const PRODUCTION_SIZE_MIN: u64 = 200_000;
 /// Lines of connections over TCP are in no arm.
 const NOT_TCP: &str = r#"_["transport"] != "tcp""#;
 const SITE: &str = r#"_["site"]"#;
@@ -29,11 +36,30 @@ pub(super) enum Dialect {
     H2o,
 }
 
+/// Objects of this size or larger.
+fn at_least(bytes: u64) -> String {
+    format!(r#"(_["content_length"] || 0) >= {bytes}"#)
+}
+
+/// The rule on sizes for lines that name their arm, if there is no [`Settings::min_size`].
+fn size_rule() -> String {
+    format!("{NOT_PRODUCTION} || {}", at_least(PRODUCTION_SIZE_MIN))
+}
+
+/// Which of H2O's lines count.
+fn h2o_eligible(settings: &Settings) -> String {
+    // A smallest size of the caller's is a filter of all lines.
+    match settings.min_size {
+        Some(_) => H2O_ELIGIBLE.to_owned(),
+        None => format!("{H2O_ELIGIBLE} && {}", at_least(PRODUCTION_SIZE_MIN)),
+    }
+}
+
 /// The columns that [`reading`] gives, by place.
 pub(super) mod column {
     pub(in super::super) const NAMED: usize = 0;
     pub(in super::super) const H2O: usize = 1;
-    pub(in super::super) const H2O_ELIGIBLE: usize = 2;
+    pub(in super::super) const ELIGIBLE: usize = 2;
     pub(in super::super) const SITE: usize = 3;
     pub(in super::super) const SIZE: usize = 4;
     pub(in super::super) const TTLB: usize = 5;
@@ -53,16 +79,20 @@ pub(super) mod column {
 pub(super) fn reading(settings: &Settings) -> String {
     let named = settings.arm.as_deref().unwrap_or(r#"_["arm"]"#);
     let (h2o, eligible) = if settings.arm.is_some() {
-        ("nil".to_owned(), "nil".to_owned())
+        ("nil".to_owned(), "true".to_owned())
     } else {
+        let named = match settings.min_size {
+            Some(_) => "true".to_owned(),
+            None => size_rule(),
+        };
         (
             format!(r#"_["num-rapid-start"] && _["jumpstart.cwnd"] ? ({H2O_ARM}) : nil"#),
-            format!("!!({H2O_ELIGIBLE})"),
+            format!(r#"!!(_["arm"] ? ({named}) : ({}))"#, h2o_eligible(settings)),
         )
     };
     let site = settings.site.as_deref().unwrap_or(SITE);
     let row = format!(
-        r#"[{named}, {h2o}, {eligible}, {site}, _["content_length"], _["ttlb"], {LOSS}, _["client.handshake"]&.round, _["handshake-confirmed-msec"], _["client.ttfb"]&.round, _["cc.num-loss-episodes"], {EXIT_KB}, _["num-ptos"], _["seed"], _["experiment"]]"#
+        r#"[{named}, {h2o}, {eligible}, {site}, _["content_length"], _["ttlb"], {LOSS}, _["client.handshake"]&.round, _["handshake-confirmed-msec"]&.round, _["client.ttfb"]&.round, _["cc.num-loss-episodes"], {EXIT_KB}, _["num-ptos"], _["seed"], _["experiment"]]"#
     );
     match filters(settings).join(" && ") {
         filter if filter.is_empty() => row,
@@ -92,6 +122,7 @@ fn filters(settings: &Settings) -> Vec<String> {
     {
         filters.push(NOT_TCP.to_owned());
     }
+    filters.extend(settings.min_size.map(at_least));
     filters
 }
 
@@ -109,16 +140,24 @@ pub(super) struct Asker<'a> {
     settings: &'a Settings,
     dialect: Dialect,
     baseline: &'a str,
+    /// Whether lines of small objects were left out.
+    has_size_rule: bool,
 }
 
 const CHART_SHARES: &str = "$p ||= (1..99).map { |p| p / 100.0 }";
 
 impl<'a> Asker<'a> {
-    pub(super) fn new(settings: &'a Settings, dialect: Dialect, baseline: &'a str) -> Self {
+    pub(super) fn new(
+        settings: &'a Settings,
+        dialect: Dialect,
+        baseline: &'a str,
+        has_size_rule: bool,
+    ) -> Self {
         Self {
             settings,
             dialect,
             baseline,
+            has_size_rule,
         }
     }
 
@@ -138,7 +177,9 @@ impl<'a> Asker<'a> {
     fn selected(&self, subgroup: &Subgroup) -> String {
         let mut conditions = filters(self.settings);
         if self.dialect == Dialect::H2o {
-            conditions.push(H2O_ELIGIBLE.to_owned());
+            conditions.push(h2o_eligible(self.settings));
+        } else if self.has_size_rule {
+            conditions.push(format!("({})", size_rule()));
         }
         match subgroup {
             Subgroup::All => {}
@@ -207,7 +248,7 @@ impl<'a> Asker<'a> {
     pub(super) fn handshake(&self) -> String {
         self.measure(match self.dialect {
             Dialect::Named => r#"_["client.handshake"]&.round"#,
-            Dialect::H2o => r#"_["handshake-confirmed-msec"]"#,
+            Dialect::H2o => r#"_["handshake-confirmed-msec"]&.round"#,
         })
     }
 

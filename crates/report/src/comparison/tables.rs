@@ -81,11 +81,37 @@ pub(super) fn p_value(p: f64) -> String {
     }
 }
 
-fn milliseconds(value: Option<u64>) -> String {
-    value.map_or_else(
+/// A time in milliseconds: `1 234`, `14.52`. Whole milliseconds have no decimals, others three digits or so. The program of
+/// the page writes the same.
+pub(super) fn bare_milliseconds(micros: u64) -> String {
+    let step = match micros {
+        100_000.. => 100,
+        10_000.. => 10,
+        _ => 1,
+    };
+    let micros = (micros + step / 2) / step * step;
+    let decimals = format!("{:03}", micros % 1000);
+    let decimals = decimals.trim_end_matches('0');
+    let point = if decimals.is_empty() { "" } else { "." };
+    format!("{}{point}{decimals}", count(micros / 1000))
+}
+
+fn milliseconds(micros: Option<u64>) -> String {
+    micros.map_or_else(
         || ABSENT.to_owned(),
-        |value| format!("{}\u{a0}ms", count(value)),
+        |micros| format!("{}\u{a0}ms", bare_milliseconds(micros)),
     )
+}
+
+/// A mean in milliseconds: of whole ones to a whole one, unless it is short.
+fn mean_milliseconds(micros: Option<f64>) -> String {
+    milliseconds(micros.map(|micros| {
+        if micros < 100_000.0 {
+            micros.round() as u64
+        } else {
+            (micros / 1000.0).round() as u64 * 1000
+        }
+    }))
 }
 
 /// A table, piece by piece.
@@ -200,8 +226,7 @@ pub(super) fn times(analysis: &Analysis, group: &Group, caption: &str) -> String
     let mut table = Table::new(caption, &columns);
     for (arm, one) in analysis.arms.iter().enumerate() {
         let times = &group.times[arm];
-        let mean = times.mean().map(|mean| mean.round() as u64);
-        let mut cells = vec![milliseconds(mean)];
+        let mut cells = vec![mean_milliseconds(times.mean())];
         if arm > 0 {
             cells[0] = estimate(group.means[arm], percent, percent_range);
         }

@@ -3,7 +3,12 @@
 use lastbyte_query::{Format, Input, Options, Query};
 use serde_json::{Value, json};
 
-use super::{Comparison, Error, Settings, analysis::Analysis, queries::Dialect, words};
+use super::{
+    Comparison, Error, Settings,
+    analysis::Analysis,
+    queries::{Dialect, Subgroup},
+    words,
+};
 use crate::statistics::Counts;
 
 /// The line of the talk's slide.
@@ -107,7 +112,7 @@ fn queries_agree(analysis: &Analysis, text: &str) -> usize {
             let shown = |share: f64| {
                 group.times[arm]
                     .percentile(share)
-                    .map_or(1e12, |value| value as f64)
+                    .map_or(1e12, |micros| micros as f64 / 1000.0)
             };
             let answer = &times[&one.name];
             if answer.is_null() {
@@ -123,7 +128,8 @@ fn queries_agree(analysis: &Analysis, text: &str) -> usize {
                     one.name
                 );
             }
-            let (mean, asked) = (group.times[arm].mean(), answer[0].as_f64());
+            let mean = group.times[arm].mean().map(|micros| micros / 1000.0);
+            let asked = answer[0].as_f64();
             assert!(
                 mean.zip(asked)
                     .is_none_or(|(mean, asked)| (mean - asked).abs() < 1e-6 * asked),
@@ -298,10 +304,10 @@ fn h2o_lines_land_in_the_arm_that_their_flags_tell() {
         .map(|(arm, times)| (arm.name.as_str(), times.percentile(0.5)))
         .collect();
     let wanted = [
-        ("baseline", Some(364)),
-        ("jumpstart", Some(300)),
-        ("rapid-no-jump", Some(290)),
-        ("rapidstart", Some(280)),
+        ("baseline", Some(364_000)),
+        ("jumpstart", Some(300_000)),
+        ("rapid-no-jump", Some(290_000)),
+        ("rapidstart", Some(280_000)),
     ];
     assert_eq!(found, wanted);
     assert_eq!(queries_agree(analysis, &text), 1 + 3);
@@ -606,4 +612,171 @@ fn few_connections_are_called_few() {
         cell.alone.is_none() && cell.together.is_none() && cell.estimate.is_some(),
         "{cell:?}"
     );
+}
+
+/// What milliseconds a log has: the same times come to the same, whole or not.
+#[test]
+fn fractional_times_are_times() {
+    let mut chance = Chance(11);
+    let mut text = String::new();
+    for number in 0..2000 {
+        let ttlb = 300.0 * (0.7 * chance.normal()).exp();
+        for (arm, factor) in [("a", 1.0), ("b", 0.5)] {
+            // Half of them are whole, as floats or integers.
+            let ttlb = match number % 4 {
+                0 => json!((ttlb * factor).round() as u64),
+                1 => json!((ttlb * factor).round()),
+                _ => json!(ttlb * factor),
+            };
+            text += &line(
+                &json!({ "arm": arm, "ttlb": ttlb, "content_length": 300_000.0, "handshake-confirmed-msec": 12.6 }),
+            );
+        }
+    }
+    let comparison = read(&text, quick()).expect("a report");
+    let analysis = &comparison.analysis;
+    let group = &analysis.groups[0];
+    let answers = ask(&group.times_query, &text);
+    for (arm, name) in ["a", "b"].into_iter().enumerate() {
+        let times = &group.times[arm];
+        assert_eq!((times.finished(), times.total()), (2000, 2000));
+        let asked = answers[name][1][1].as_f64().expect("a median");
+        let shown = times.percentile(0.5).expect("a median") as f64 / 1000.0;
+        assert!((shown - asked).abs() <= 0.0005, "{shown} {asked}");
+    }
+    assert!(
+        comparison.sentences()[0].contains("b is faster than a at P5–P95"),
+        "{:?}",
+        comparison.sentences()
+    );
+    // A size that is a float is a size.
+    assert_eq!(analysis.groups[1].subgroup, Subgroup::Bin(0));
+    assert_eq!(analysis.groups[1].times[0].total(), 2000);
+    let html = comparison.html();
+    let shown = group.times[0].percentile(0.5).expect("a median");
+    assert!(html.contains(&format!(
+        "<td>{}\u{a0}ms</td>",
+        super::tables::bare_milliseconds(shown)
+    )));
+}
+
+#[test]
+fn short_times_are_shown_with_three_digits() {
+    for (micros, text) in [
+        (145_000, "145"),
+        (145_234, "145.2"),
+        (145_250, "145.3"),
+        (14_526, "14.53"),
+        (999_960, "1\u{202f}000"),
+        (1_234_000, "1\u{202f}234"),
+        (432, "0.432"),
+        (9_500, "9.5"),
+        (0, "0"),
+    ] {
+        assert_eq!(super::tables::bare_milliseconds(micros), text);
+    }
+}
+
+#[test]
+fn a_time_that_is_no_number_is_refused_and_not_counted_as_never_ended() {
+    for bad in [json!("145"), json!(-1), json!(true), json!([1])] {
+        let mut text = log(12, 100, &ARMS, 0.0);
+        for _ in 0..3 {
+            text += &line(&json!({ "arm": "fast", "ttlb": bad, "experiment": "test" }));
+        }
+        let error = read(&text, quick()).expect_err("it is no time").to_string();
+        assert!(
+            error.starts_with(&format!(
+                "`ttlb` of 3 lines is not a number of milliseconds, zero or more (the first: {bad})"
+            )),
+            "{error}"
+        );
+    }
+    // Marks for "unknown" are no times either: such transfers never ended.
+    let mut text = log(12, 100, &ARMS, 0.0);
+    let unfinished = |text: &str| {
+        let analysis = read(text, quick()).expect("a report").analysis;
+        let times = analysis.groups[0].times.iter();
+        times.map(Counts::unfinished).sum::<u64>()
+    };
+    let before = unfinished(&text);
+    for mark in [
+        json!(u64::MAX),
+        json!(1.844_674_407_370_955_2e19),
+        json!(null),
+    ] {
+        text += &line(&json!({ "arm": "fast", "ttlb": mark, "experiment": "test" }));
+    }
+    assert_eq!(unfinished(&text), before + 3);
+}
+
+/// The rule of 200 kB is the same whether H2O or `lastbyte serve` wrote the log.
+#[test]
+fn small_objects_of_production_count_in_neither_dialect() {
+    let ours = |ttlb: u64, size: u64, arm: &str| {
+        line(&json!({ "module": "lastbyte", "arm": arm, "ttlb": ttlb, "content_length": size }))
+    };
+    let mut text = String::new();
+    for number in 0..30 {
+        for arm in ["baseline", "rapidstart"] {
+            text += &ours(100 + number, 200_000, arm);
+            text += &ours(1, 199_999, arm);
+        }
+    }
+    let counted = |text: &str, settings: Settings| {
+        let analysis = read(text, settings).expect("a report").analysis;
+        queries_agree(&analysis, text);
+        (analysis.groups[0].times[0].total(), analysis.too_small)
+    };
+    assert_eq!(counted(&text, quick()), (30, 60));
+    let comparison = read(&text, quick()).expect("a report");
+    assert!(
+        words::warnings(&comparison.analysis)[1].contains("below 200 kB are left out"),
+        "{:?}",
+        words::warnings(&comparison.analysis)
+    );
+    // What is asked for counts.
+    let with = |min_size| Settings {
+        min_size: Some(min_size),
+        ..quick()
+    };
+    assert_eq!(counted(&text, with(0)), (60, 0));
+    assert_eq!(counted(&text, with(1)), (60, 0));
+    let by_arm = Settings {
+        arm: Some(r#"_["arm"]"#.to_owned()),
+        ..quick()
+    };
+    assert_eq!(counted(&text, by_arm), (60, 0));
+    // The simulator's own lines have a seed: their sizes were drawn on purpose.
+    let simulated = text.replace("\"module\"", "\"seed\":7,\"module\"");
+    assert_eq!(counted(&simulated, quick()), (60, 0));
+    assert_eq!(counted(&simulated, with(200_000)), (30, 0));
+    // Other programs' lines know no such rule.
+    assert_eq!(
+        counted(&text.replace("lastbyte", "other"), quick()),
+        (60, 0)
+    );
+    let h2o = h2o(&[("content_length", 199_999)]) + &h2o(&[("jumpstart.cwnd", 88_320)]) + H2O;
+    let error = read(&h2o, quick()).map(|_| ());
+    assert!(error.is_ok(), "{error:?}");
+    let all = read(&h2o, with(0)).expect("a report").analysis;
+    assert_eq!((all.groups[0].times[0].total(), all.not_eligible), (2, 0));
+    let small = ours(5, 100, "a") + &ours(5, 100, "b");
+    let error = read(&small, quick()).expect_err("none is left").to_string();
+    assert!(error.contains("--min-size 0"), "{error}");
+}
+
+#[test]
+fn shares_of_arms_that_there_are_not_are_refused() {
+    let text = log(13, 100, &ARMS, 0.0);
+    let with = |may_lack_arms| {
+        let settings = Settings {
+            shares: vec![("fats".to_owned(), 2.0)],
+            may_lack_arms,
+            ..quick()
+        };
+        read(&text, settings).map(|_| ())
+    };
+    assert!(matches!(with(false), Err(Error::UnknownArm { wanted, .. }) if wanted == "fats"));
+    assert_eq!(with(true), Ok(()));
 }

@@ -322,6 +322,13 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             count(analysis.without_arm)
         ));
     }
+    if analysis.too_small > 0 {
+        all.push(format!(
+            "{} connections of `lastbyte serve` with an object below 200 kB are left out, as they are of H2O’s: no way to start makes \
+             a difference to them. To count them: --min-size 0.",
+            count(analysis.too_small)
+        ));
+    }
     if analysis.dialect == Dialect::H2o {
         all.push(
             "H2O writes a line once the first response is acknowledged as a whole: transfers that failed are not in its log, and cannot \

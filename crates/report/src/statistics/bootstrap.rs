@@ -16,13 +16,13 @@ use super::{
 /// Connections that met the same path, one in each arm: by arm, by pair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
-    arms: Vec<Vec<u32>>,
+    arms: Vec<Vec<u64>>,
 }
 
 /// One of a pair that never came to a value.
-const UNFINISHED: u32 = u32::MAX;
+const UNFINISHED: u64 = u64::MAX;
 /// One that is not there.
-const ABSENT: u32 = u32::MAX - 1;
+const ABSENT: u64 = u64::MAX - 1;
 
 /// What became of one of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -51,9 +51,7 @@ impl Pairs {
             values.push(match members.get(arm) {
                 None | Some(Member::Absent) => ABSENT,
                 Some(Member::Unfinished) => UNFINISHED,
-                Some(Member::Value(value)) => {
-                    u32::try_from(*value).unwrap_or(ABSENT).min(ABSENT - 1)
-                }
+                Some(Member::Value(value)) => (*value).min(ABSENT - 1),
             });
         }
     }
@@ -76,8 +74,8 @@ impl Pairs {
         first: usize,
         second: usize,
     ) -> impl Iterator<Item = (Option<u64>, Option<u64>)> + '_ {
-        let value = |raw: u32| (raw != UNFINISHED).then_some(u64::from(raw));
-        let empty: &[u32] = &[];
+        let value = |raw: u64| (raw != UNFINISHED).then_some(raw);
+        let empty: &[u64] = &[];
         let arm = |arm: usize| self.arms.get(arm).map_or(empty, Vec::as_slice);
         arm(first)
             .iter()
@@ -129,7 +127,7 @@ fn order_statistics(random: &mut Random, total: u64, ranks: &mut [u64]) {
 pub fn paired(pairs: &Pairs, shares: &[f64], replicates: usize, seed: u64) -> Resampled {
     let mut random = Random::new(seed, 2);
     // The place of each value among the arm's own, so that a resample is counted without sorting.
-    let arms: Vec<(Vec<u32>, Vec<u32>)> = pairs
+    let arms: Vec<(Vec<u32>, Vec<u64>)> = pairs
         .arms
         .iter()
         .map(|values| {
@@ -166,7 +164,7 @@ pub fn paired(pairs: &Pairs, shares: &[f64], replicates: usize, seed: u64) -> Re
     all.collect()
 }
 
-fn of_counted(distinct: &[u32], counts: &[u32], shares: &[f64]) -> Vec<Option<u64>> {
+fn of_counted(distinct: &[u64], counts: &[u32], shares: &[f64]) -> Vec<Option<u64>> {
     let there = distinct
         .iter()
         .zip(counts)
@@ -181,7 +179,7 @@ fn of_counted(distinct: &[u32], counts: &[u32], shares: &[f64]) -> Vec<Option<u6
                 break;
             };
             passed += u64::from(*count);
-            value = (*next != UNFINISHED).then_some(u64::from(*next));
+            value = (*next != UNFINISHED).then_some(*next);
         }
         value
     });
