@@ -8,6 +8,10 @@ pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod sim;
+mod values;
+
+#[cfg(test)]
+mod tests;
 
 use std::process::ExitCode;
 

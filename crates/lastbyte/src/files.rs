@@ -17,9 +17,23 @@ use crate::failure::Failure;
 /// A file that is being written.
 pub(crate) type Output = BufWriter<File>;
 
+/// The longest text that is read: settings, and traces of a link, of which an hour takes some 10 MB.
+const TEXT_MAX: u64 = 64 << 20;
+
 /// Reads a text.
 pub(crate) fn read_text(path: &Path) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
+    let cannot = |why: &dyn std::fmt::Display| format!("cannot read `{}`: {why}", path.display());
+    let file = File::open(path).map_err(|error| cannot(&error))?;
+    let mut text = String::new();
+    let read = file.take(TEXT_MAX + 1).read_to_string(&mut text);
+    read.map_err(|error| cannot(&error))?;
+    if text.len() as u64 > TEXT_MAX {
+        return Err(cannot(&format_args!(
+            "it is longer than {} MiB",
+            TEXT_MAX >> 20
+        )));
+    }
+    Ok(text)
 }
 
 /// Opens a file to be read.
@@ -31,6 +45,33 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
     let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
+}
+
+/// Refuses to write where something is that took time to make.
+pub(crate) fn check_absent(path: &Path) -> Result<(), Failure> {
+    // A device takes what comes.
+    if path.metadata().is_ok_and(|about| about.is_file()) {
+        return Err(Failure::Usage(format!(
+            "`{}` exists (expected a new file; --force replaces it)",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a file could be made here: what takes an hour to compute is not to be lost for a wrong name.
+pub(crate) fn check_folder_of(path: &Path) -> Result<(), Failure> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    match folder.map(fs::metadata) {
+        Some(Err(error)) => Err(cannot_write(path, &error)),
+        Some(Ok(about)) if !about.is_dir() => Err(cannot_write(
+            path,
+            &io::Error::from(io::ErrorKind::NotADirectory),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Opens a file to be written at its end.

@@ -69,7 +69,7 @@ fn an_experiment_leaves_a_line_for_each_connection() {
         );
         let has_jumped = line["jumpstart.cwnd"].as_u64() > Some(0);
         assert!(
-            !has_jumped || arm == "jumpstart" || arm == "rapidstart",
+            !has_jumped || arm == "jumpstart" || arm == "rapid-start",
             "{arm}"
         );
     }
@@ -101,14 +101,14 @@ fn paired_connections_differ_in_their_arm_alone() {
     let output = ab(&folder, &["--connections", "16", "--paired", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("an object");
-    for arm in ["baseline", "jumpstart", "rapid-no-jump", "rapidstart"] {
+    for arm in ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"] {
         assert_eq!(summary["connections"][arm][0], 4);
     }
     for four in log(&folder).chunks(4) {
         let arms: Vec<&Value> = four.iter().map(|line| &line["arm"]).collect();
         assert_eq!(
             arms,
-            ["baseline", "jumpstart", "rapid-no-jump", "rapidstart"]
+            ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"]
         );
         for key in [
             "site",
@@ -143,7 +143,14 @@ fn an_experiment_can_be_a_file() {
 fn a_packed_log_says_the_same() {
     let folder = folder("ab-packed");
     let run = |format: &str, suffix: &str| {
-        let arguments = ["--connections", "16", "--json", "--log-compress", format];
+        let arguments = [
+            "--connections",
+            "16",
+            "--json",
+            "--log-compress",
+            format,
+            "--force",
+        ];
         let output = ab(&folder, &arguments);
         assert!(output.status.success(), "{}", stderr(&output));
         let summary: Value = serde_json::from_slice(&output.stdout).expect("an object");
@@ -207,7 +214,8 @@ fn the_log_says_why_packets_were_dropped() {
 fn an_experiment_can_do_without_http() {
     let folder = folder("ab-raw");
     let lines = |protocol: &str| {
-        let output = ab(&folder, &["--connections", "12", "--protocol", protocol]);
+        let arguments = ["--connections", "12", "--protocol", protocol, "--force"];
+        let output = ab(&folder, &arguments);
         assert!(output.status.success(), "{}", stderr(&output));
         log(&folder)
     };
@@ -241,7 +249,13 @@ fn what_cannot_be_is_refused() {
             2,
             "`arms.a.spec`: there is no congestion control named `fast`",
         ),
-        (&["--connections", "0"], 2, "must be 1 or more"),
+        (
+            &["--connections", "0"],
+            2,
+            "'--connections <N>': expected a whole number from 1 to",
+        ),
+        (&["--connections", "1e18"], 2, "'--connections <N>'"),
+        (&["--seed", "9007199254740992"], 2, "2^53 - 1"),
         (&["--log-compress", "lz4"], 2, "`gzip`, `zstd` and `none`"),
         (&["--connections", "x"], 2, "--connections"),
         (
@@ -269,4 +283,38 @@ fn what_cannot_be_is_refused() {
         );
         assert!(output.stdout.is_empty());
     }
+}
+
+/// Ten thousand lines are not lost by a command that is run again.
+#[test]
+fn the_log_of_an_earlier_run_is_replaced_on_request_only() {
+    let folder = folder("ab-again");
+    let run = |more: &[&str]| ab(&folder, &[&["--connections", "1e1"], more].concat());
+    assert!(run(&[]).status.success());
+    let first = fs::read(folder.join("ab/conns.ndjson")).expect("a log");
+    let again = run(&["--seed", "9"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(
+        stderr(&again)
+            .contains("`ab/conns.ndjson` exists (expected a new file; --force replaces it)"),
+        "{}",
+        stderr(&again)
+    );
+    assert_eq!(
+        fs::read(folder.join("ab/conns.ndjson")).expect("a log"),
+        first
+    );
+    // The page belongs to the log.
+    let packed = run(&["--log-compress", "gzip"]);
+    assert!(
+        stderr(&packed).contains("`ab/report.html` exists"),
+        "{}",
+        stderr(&packed)
+    );
+    assert!(run(&["--seed", "9", "--force"]).status.success());
+    assert_ne!(
+        fs::read(folder.join("ab/conns.ndjson")).expect("a log"),
+        first
+    );
+    assert!(run(&["--out", "other"]).status.success());
 }

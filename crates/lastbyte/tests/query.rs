@@ -79,17 +79,17 @@ fn every_example_of_the_help_runs() {
     let help = shell(&folder, "lastbyte query --help");
     let help = String::from_utf8(help.stdout).expect("UTF-8");
     let mut outputs = Vec::new();
-    for line in help.lines().map(str::trim) {
-        if !line.contains("lastbyte query '") && !line.contains("lastbyte query -") {
+    // Lines that go on in the next one.
+    let help = ["\\\n    ", "|\n    ", ">>\n    "]
+        .into_iter()
+        .fold(help, |help, end| {
+            let mark = end.trim_end_matches("\n    ").trim_end_matches('\\');
+            help.replace(end, &format!("{mark} "))
+        });
+    for command in help.lines().map(str::trim) {
+        if !command.contains("lastbyte query '") && !command.contains("lastbyte query -") {
             continue;
         }
-        // What stands two blanks behind is what it is for.
-        let command = line
-            .split_once("conns.ndjson  ")
-            .map_or(line.to_owned(), |(before, _)| {
-                format!("{before}conns.ndjson")
-            });
-        let command = command.as_str();
         let output = shell(&folder, command);
         assert!(output.status.success(), "{command}: {output:?}");
         assert!(!output.stdout.is_empty(), "{command}");

@@ -50,7 +50,10 @@ fn the_table_has_a_row_for_each_arm() {
     assert!(output.stderr.is_empty(), "{}", stderr(&output));
     let text = stdout(&output);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "400kB over vdsl");
+    assert_eq!(
+        lines[0],
+        "400kB over vdsl: 55mbit, round trip 39ms, queue 50ms"
+    );
     for (line, arm) in
         lines[2..]
             .iter()
@@ -143,16 +146,14 @@ fn settings_take_the_place_of_the_networks() {
 }
 
 #[test]
-fn a_file_can_describe_the_path_and_a_trace_its_rate() {
+fn a_file_can_describe_the_path_and_a_trace_beside_it_its_rate() {
     let folder = folder("path");
     let trace = folder.join("ten.trace");
     // An opportunity a millisecond: 12 Mb/s.
     fs::write(&trace, "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n").expect("a file");
     let file = folder.join("mine.toml");
-    let text = format!(
-        "rtt = \"20ms\"\n[down]\ntrace = \"{}\"\nqueue = \"50ms\"\n",
-        trace.display()
-    );
+    // The trace's name is relative to the file's place, not to where the command runs.
+    let text = "rtt = \"20ms\"\n[down]\ntrace = \"ten.trace\"\nqueue = \"50ms\"\n";
     fs::write(&file, text).expect("a file");
     let rows = json(&[
         "--network",
@@ -334,7 +335,7 @@ fn a_transfer_can_be_drawn() {
             "1MB over vdsl",
             "slow-start",
             "rapid-start",
-            "round trip 39ms",
+            "55mbit · round trip 39ms · queue 50ms · seed 1",
             "last byte",
         ] {
             assert!(text.contains(word), "{word}");
@@ -349,7 +350,7 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
     for (arguments, wanted) in [
         (
             &["--rate", "55", "--rtt", "39ms"][..],
-            "`down.rate`: `55` is not a rate",
+            "invalid value '55' for '--rate <RATE>': `55` (expected a rate with its unit, such as `55Mb/s`",
         ),
         (&["--rate", "55mbit"], "needs an --rtt too"),
         (&["--rtt", "39ms"], "needs a --rate too"),
@@ -365,8 +366,54 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
             &["--rate-trace", "none.trace", "--rtt", "1ms"],
             "cannot read `none.trace`",
         ),
-        (&["--cross", "cbr:5"], "is not a rate"),
-        (&["--queue", "big"], "`down.queue`: `big` is no depth"),
+        (&["--cross", "cbr:5"], "`5` (expected a rate"),
+        (
+            &["--queue", "big"],
+            "'--queue <DEPTH>': `big` (expected a depth, such as `50ms`",
+        ),
+        (
+            &["--queue", "60"],
+            "expected a depth with its unit: `60ms`, `60kB` or `60p`",
+        ),
+        (
+            &["--loss", "1"],
+            "'--loss <SHARE>': `1` (expected a percent sign: `1%`, or `100%`",
+        ),
+        (&["--rate", "-5mbit"], "expected a rate"),
+        (
+            &["--size", "400k"],
+            "`400kB` (decimal) or `400KiB` (binary)",
+        ),
+        (&["--rtt", "40"], "such as `40s` or `40ms`"),
+        (&["--seed", "9007199254740992"], "2^53 - 1"),
+        (
+            &["--seed", "9007199254740991", "--runs", "2"],
+            "--seed: 9007199254740991",
+        ),
+        (
+            &["--progress", "5MB", "--size", "1MB"],
+            "--progress: 5MB (expected at most the --size, 1MB)",
+        ),
+        (&["--pause", "1s"], "add --requests"),
+        (&["--stagger", "1s"], "add --flows"),
+        (&["--qlog-dialect", "draft"], "--qlog"),
+        (&["--aqm", "codel", "--mark", "5ms"], "(expected `on`"),
+        (
+            &["--arm", "cubic", "--arm", "cubic"],
+            "--arm: \"cubic\" is there twice",
+        ),
+        (
+            &["--network", "dsl", "--network", "dsl"],
+            "two networks are called `dsl`",
+        ),
+        (
+            &["--network", "/dev/zero.toml"],
+            "cannot read `/dev/zero.toml`",
+        ),
+        (
+            &["--rate-trace", "/dev/zero", "--rtt", "1ms"],
+            "it is longer than 64 MiB",
+        ),
         (&["--no-such-flag"], "--no-such-flag"),
         (&["--plot", "p.pdf"], "draws .html, .svg and .png"),
         (&["--plot", "p.svg", "--size", "1MB,2MB"], "one --size"),
@@ -404,20 +451,157 @@ fn what_goes_wrong_ends_with_exit_code_1_and_says_what() {
 #[test]
 fn every_example_of_the_help_runs() {
     let help = stdout(&sim(&["--help"]));
+    let lines = help.lines().skip_while(|line| *line != "Examples:");
+    let block: Vec<&str> = lines.skip(1).take_while(|line| !line.is_empty()).collect();
     let folder = folder("examples");
-    let mut count = 0;
-    for line in help.lines() {
-        let Some(command) = line.trim().strip_prefix("lastbyte sim ") else {
-            continue;
-        };
-        count += 1;
-        let output = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
-            .arg("sim")
-            .args(command.split_whitespace())
-            .current_dir(&folder)
-            .output()
-            .expect("the binary runs");
-        assert!(output.status.success(), "{command}: {}", stderr(&output));
-    }
-    assert!(count >= 6, "{help}");
+    let script = format!(
+        "set -eux\nlastbyte() {{ '{}' \"$@\"; }}\n{}\n",
+        env!("CARGO_BIN_EXE_lastbyte"),
+        block.join("\n")
+    );
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(&folder)
+        .output()
+        .expect("a shell");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(
+        stderr(&output).matches("+ lastbyte sim ").count(),
+        7,
+        "{help}"
+    );
+}
+
+/// All figures of a table over several runs are medians, as its heading says; JSON has each run.
+#[test]
+fn figures_of_several_runs_are_medians() {
+    let arguments = [
+        "--arm",
+        "rapid-start",
+        "--loss",
+        "2%",
+        "--size",
+        "1MB",
+        "--runs",
+        "5",
+    ];
+    let rows = json(&arguments);
+    let median = |key: &str| {
+        let mut values: Vec<f64> = rows
+            .iter()
+            .map(|row| row[key].as_f64().expect("a number"))
+            .collect();
+        values.sort_by(f64::total_cmp);
+        values[2]
+    };
+    let mean = |key: &str| {
+        let values = rows.iter().map(|row| row[key].as_f64().expect("a number"));
+        values.sum::<f64>() / 5.0
+    };
+    assert!((median("packets_lost") - mean("packets_lost")).abs() > 0.1);
+    let table = stdout(&sim(&arguments));
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(
+        lines[0].ends_with("loss 2%; medians of 5 runs, seeds 1 to 5"),
+        "{table}"
+    );
+    let head: Vec<&str> = lines[1]
+        .split("  ")
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let cells: Vec<&str> = lines[2]
+        .split("  ")
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let cell = |name: &str| {
+        let place = head.iter().position(|head| *head == name).expect(name);
+        cells[place].to_owned()
+    };
+    assert_eq!(cell("sent"), median("packets_sent").to_string());
+    assert_eq!(cell("lost"), median("packets_lost").to_string());
+    assert_eq!(cell("episodes"), median("loss_episodes").to_string());
+    assert_eq!(cell("TTLB ms"), format!("{:.1}", median("ttlb_ms")));
+}
+
+/// Idle policies differ in later responses alone: the table has those too.
+#[test]
+fn later_responses_are_in_the_table() {
+    let arms = ["cubic:idle=keep", "cubic:idle=rfc5681"];
+    let output = sim(&[
+        "--arm",
+        arms[0],
+        "--arm",
+        arms[1],
+        "--requests",
+        "3",
+        "--pause",
+        "5s",
+        "--size",
+        "1MB",
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    let later = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words[6].parse::<f64>().expect("a time")
+    };
+    let lines: Vec<&str> = table.lines().collect();
+    assert!(lines[1].contains("TTFB RTT  later ms  sent"), "{table}");
+    assert!(later(lines[3]) > 1.1 * later(lines[2]), "{table}");
+}
+
+#[test]
+fn an_old_trace_is_replaced_on_request_only() {
+    let folder = folder("old-trace");
+    let trace = folder.join("events.ndjson");
+    fs::write(&trace, "mine\n").expect("a file");
+    let path = trace.to_str().expect("UTF-8");
+    let arguments = ["--arm", "cubic", "--size", "10kB", "--trace", path];
+    let output = sim(&arguments);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("exists (expected a new file; --force replaces it)"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(fs::read_to_string(&trace).expect("a file"), "mine\n");
+    assert!(
+        sim(&[&arguments[..], &["--force"]].concat())
+            .status
+            .success()
+    );
+    assert!(fs::read_to_string(&trace).expect("a file").starts_with('{'));
+    // What cannot be written is found out before anything is simulated.
+    let output = sim(&["--plot", "/nonexistent/p.svg", "--time-limit", "1ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("cannot write `/nonexistent/p.svg`") && output.stdout.is_empty(),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_picture_says_which_of_several_transfers_it_is_of() {
+    let folder = folder("plot-several");
+    let file = folder.join("p.svg");
+    let output = sim(&[
+        "--arm",
+        "cubic",
+        "--size",
+        "100kB",
+        "--flows",
+        "2",
+        "--runs",
+        "3",
+        "--seed",
+        "4",
+        "--plot",
+        file.to_str().expect("UTF-8"),
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let svg = fs::read_to_string(&file).expect("a file");
+    assert!(svg.contains("flow 1 of 2 · run 1 of 3 · seed 4"), "{svg}");
 }

@@ -213,7 +213,7 @@ fn check_arms(lines: &[serde_json::Value]) {
         assert_eq!(line["complete"], true, "{line}");
         let arm = line["arm"].as_str().expect("an arm");
         assert!(
-            ["baseline", "jumpstart", "rapid-no-jump", "rapidstart"].contains(&arm),
+            ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"].contains(&arm),
             "{arm}"
         );
     }

@@ -34,7 +34,8 @@ use crate::{raster, scene::Scene, svg};
 /// What is to be compared, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The arm that others are held against. Default: one called `baseline`, else the first in the log.
+    /// The arm that others are held against. Default: one called `baseline` or `slow-start`, else the first in
+    /// the log.
     pub baseline: Option<String>,
     /// Which share of the connections each arm should have, in any unit. Arms that are not named have 1. Default: all the
     /// same.

@@ -44,7 +44,7 @@ pub struct Experiment {
     pub population: Population,
     /// How many connections are made, if nobody says otherwise.
     pub connections: u64,
-    /// Where all chance comes from.
+    /// Random seed, below [`units::SEED_END`].
     pub seed: u64,
     /// When a connection is given up, counted from when its transfer begins.
     pub time_limit: Duration,
@@ -163,10 +163,19 @@ impl Experiment {
                 "there must be one at least",
             ));
         }
+        if text.seed >= units::SEED_END {
+            return Err(SettingError::new(
+                "seed",
+                format!(
+                    "{} (expected a whole number from 0 to {}, 2^53 - 1)",
+                    text.seed,
+                    units::SEED_END - 1
+                ),
+            ));
+        }
         let time_limit = match &text.time_limit {
-            Some(text) => {
-                units::span(text).map_err(|error| SettingError::new("time-limit", error))?
-            }
+            Some(text) => units::span(text)
+                .map_err(|error| SettingError::new("time-limit", error.with_value()))?,
             None => TIME_LIMIT,
         };
         if time_limit.is_zero() {
@@ -225,7 +234,8 @@ impl Experiment {
     pub fn connection(&self, index: u64, paired: bool) -> Plan {
         let arms = self.arms.len() as u64;
         let number = if paired { index / arms } else { index };
-        let seed = seed_of(self.seed, number);
+        // All readers of the log can hold it: see `units::SEED_END`.
+        let seed = seed_of(self.seed, number) % units::SEED_END;
         let arm = if paired {
             (index % arms) as usize
         } else {

@@ -189,7 +189,7 @@ impl PathText {
     /// The first setting that cannot be.
     pub fn path(&self, read_trace: ReadTrace<'_>) -> Result<Path, NetworkError> {
         let rtt = match &self.rtt {
-            Some(text) => Some(units::span(text).map_err(|error| fault("rtt", error))?),
+            Some(text) => Some(units::span(text).map_err(|error| misread("rtt", &error))?),
             None => None,
         };
         let overhead = self.overhead.unwrap_or(0);
@@ -206,6 +206,11 @@ fn fault(key: &str, error: impl fmt::Display) -> NetworkError {
         key: key.to_owned(),
         reason: error.to_string(),
     }
+}
+
+/// A figure is not understood.
+fn misread(key: &str, error: &UnitError) -> NetworkError {
+    fault(key, error.with_value())
 }
 
 impl LinkText {
@@ -255,7 +260,7 @@ impl LinkText {
         let key = |name: &str| format!("{way}.{name}");
         let named = |name: &str| {
             let key = key(name);
-            move |error: UnitError| fault(&key, error)
+            move |error: UnitError| misread(&key, &error)
         };
         let delay = match &self.delay {
             Some(text) => units::span(text).map_err(named("delay"))?,
@@ -280,7 +285,7 @@ impl LinkText {
                 Some(other) => {
                     return Err(fault(
                         &key("departure"),
-                        format!("`{other}` is neither `last-bit` nor `first-bit`"),
+                        format!("`{other}` (expected `last-bit` or `first-bit`)"),
                     ));
                 }
             },
@@ -307,8 +312,14 @@ impl LinkText {
                 "one of `rate`, `steps` and `trace`, not several",
             ));
         }
+        if self.period.is_some() && self.steps.is_none() {
+            return Err(fault(
+                &key("period"),
+                "it is of `steps`, and there are none",
+            ));
+        }
         if let Some(text) = &self.rate {
-            let rate = units::rate(text).map_err(|error| fault(&key("rate"), error))?;
+            let rate = units::rate(text).map_err(|error| misread(&key("rate"), &error))?;
             return Ok(Capacity::Constant(rate));
         }
         if let Some(steps) = &self.steps {
@@ -317,17 +328,17 @@ impl LinkText {
                 .iter()
                 .map(|step| {
                     let [at, rate] = words(&key, step, "a time and a rate, such as `5s 10mbit`")?;
-                    let at = units::span(at).map_err(|error| fault(&key, error))?;
+                    let at = units::span(at).map_err(|error| misread(&key, &error))?;
                     let rate = match rate {
                         "0" => link::Rate::ZERO,
-                        _ => units::rate(rate).map_err(|error| fault(&key, error))?,
+                        _ => units::rate(rate).map_err(|error| misread(&key, &error))?,
                     };
                     Ok((at, rate))
                 })
                 .collect();
             let period = match &self.period {
                 Some(text) => Some(
-                    units::span(text).map_err(|error| fault(&format!("{way}.period"), error))?,
+                    units::span(text).map_err(|error| misread(&format!("{way}.period"), &error))?,
                 ),
                 None => None,
             };
@@ -351,28 +362,40 @@ impl LinkText {
             None => Ok(None),
         };
         let size = limit_of("queue", &self.queue)?;
-        let codel = |default: CoDel| CoDel {
-            ecn: self.mark.is_some(),
-            limit: size.unwrap_or(default.limit),
-            ..default
+        let codel = |default: CoDel| {
+            let ecn = match self.mark.as_deref() {
+                None => false,
+                Some("on") => true,
+                Some(other) => {
+                    return Err(fault(
+                        &format!("{way}.mark"),
+                        format!("`{other}` (expected `on`: CoDel finds the depth itself)"),
+                    ));
+                }
+            };
+            Ok(CoDel {
+                ecn,
+                limit: size.unwrap_or(default.limit),
+                ..default
+            })
         };
         Ok(match self.discipline.as_deref() {
             None | Some("drop-tail") => Queue::DropTail(DropTail {
                 limit: size.unwrap_or_default(),
                 mark_above: limit_of("mark", &self.mark)?,
             }),
-            Some("codel") => Queue::CoDel(codel(CoDel::default())),
+            Some("codel") => Queue::CoDel(codel(CoDel::default())?),
             Some("fq-codel") => {
                 let default = FqCoDel::default();
                 Queue::FqCoDel(FqCoDel {
-                    codel: codel(default.codel),
+                    codel: codel(default.codel)?,
                     ..default
                 })
             }
             Some(other) => {
                 return Err(fault(
                     &format!("{way}.discipline"),
-                    format!("`{other}` is none of `drop-tail`, `codel` and `fq-codel`"),
+                    format!("`{other}` (expected `drop-tail`, `codel` or `fq-codel`)"),
                 ));
             }
         })
@@ -381,8 +404,8 @@ impl LinkText {
     fn losses(&self, way: &str) -> Result<Vec<Loss>, NetworkError> {
         let mut losses = Vec::new();
         if let Some(text) = &self.loss {
-            let probability =
-                units::probability(text).map_err(|error| fault(&format!("{way}.loss"), error))?;
+            let probability = units::probability(text)
+                .map_err(|error| misread(&format!("{way}.loss"), &error))?;
             if probability > 0.0 {
                 losses.push(Loss::Bernoulli(probability));
             }
@@ -390,13 +413,15 @@ impl LinkText {
         if let Some(text) = &self.burst_loss {
             let key = format!("{way}.burst-loss");
             let [mean, length] = words(&key, text, "a share and a length, such as `1% 3p`")?;
-            let mean = units::probability(mean).map_err(|error| fault(&key, error))?;
-            let packets = length.trim_end_matches('p').parse();
-            let packets = packets.ok().filter(|packets: &f64| *packets >= 1.0);
+            let mean = units::probability(mean).map_err(|error| misread(&key, &error))?;
+            let packets = length.strip_suffix('p').and_then(|text| text.parse().ok());
+            let packets = packets.filter(|packets: &f64| packets.is_finite() && *packets >= 1.0);
             let length = packets.ok_or_else(|| {
                 fault(
                     &key,
-                    format!("`{length}` is no length of one packet or more"),
+                    format!(
+                        "`{length}` (expected a mean length of one packet or more, such as `3p`)"
+                    ),
                 )
             })?;
             losses.push(Loss::GilbertElliott(GilbertElliott::simple(mean, length)));
@@ -413,8 +438,8 @@ impl LinkText {
         };
         let [rate, burst] = words(key, text, "a rate and a bucket, such as `10mbit 100kB`")?;
         Ok(Some(Policer {
-            rate: units::rate(rate).map_err(|error| fault(key, error))?,
-            burst: units::bytes(burst).map_err(|error| fault(key, error))?,
+            rate: units::rate(rate).map_err(|error| misread(key, &error))?,
+            burst: units::bytes(burst).map_err(|error| misread(key, &error))?,
         }))
     }
 
@@ -426,7 +451,7 @@ impl LinkText {
             Some(span) => (span, true),
             None => (text.as_str(), false),
         };
-        let span = units::span(span).map_err(|error| fault(key, error))?;
+        let span = units::span(span).map_err(|error| misread(key, &error))?;
         Ok((!span.is_zero()).then_some(Jitter {
             spread: Spread::Uniform(span),
             may_reorder,
@@ -439,8 +464,8 @@ impl LinkText {
         };
         let [probability, extra] = words(key, text, "a share and a delay, such as `1% 5ms`")?;
         Ok(Some(Reordering {
-            probability: units::probability(probability).map_err(|error| fault(key, error))?,
-            extra: units::span(extra).map_err(|error| fault(key, error))?,
+            probability: units::probability(probability).map_err(|error| misread(key, &error))?,
+            extra: units::span(extra).map_err(|error| misread(key, &error))?,
         }))
     }
 
@@ -448,7 +473,7 @@ impl LinkText {
         let Some(text) = &self.release else {
             return Ok(None);
         };
-        let span = |text| units::span(text).map_err(|error| fault(key, error));
+        let span = |text| units::span(text).map_err(|error| misread(key, &error));
         Ok(Some(match text.trim().strip_prefix("random ") {
             Some(mean) => Spacing::Random(span(mean)?),
             None => Spacing::Fixed(span(text)?),
@@ -459,7 +484,7 @@ impl LinkText {
 /// Two words.
 fn words<'a>(key: &str, text: &'a str, wants: &str) -> Result<[&'a str; 2], NetworkError> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    <[&str; 2]>::try_from(words).map_err(|_| fault(key, format!("`{text}` is not {wants}")))
+    <[&str; 2]>::try_from(words).map_err(|_| fault(key, format!("`{text}` (expected {wants})")))
 }
 
 fn limit(key: &str, text: &str) -> Result<Limit, NetworkError> {
@@ -475,10 +500,21 @@ fn limit(key: &str, text: &str) -> Result<Limit, NetworkError> {
     if let Ok(span) = units::span(text) {
         return Ok(Limit::Time(span));
     }
-    units::bytes(text).map(Limit::Bytes).map_err(|_| {
-        fault(
+    // Bytes, packets or time: a number alone says nothing.
+    let is_bare = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'_');
+    match units::bytes(text).ok().filter(|_| !is_bare) {
+        Some(bytes) => Ok(Limit::Bytes(bytes)),
+        None if is_bare && !text.is_empty() => Err(fault(
             key,
-            format!("`{text}` is no depth, such as `50ms`, `64kB`, `100p` or `unlimited`"),
-        )
-    })
+            format!(
+                "`{text}` (expected a depth with its unit: `{text}ms`, `{text}kB` or `{text}p` for packets)"
+            ),
+        )),
+        None => Err(fault(
+            key,
+            format!("`{text}` (expected a depth, such as `50ms`, `64kB`, `100p` or `unlimited`)"),
+        )),
+    }
 }

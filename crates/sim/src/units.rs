@@ -1,157 +1,352 @@
-//! Figures with units, as people write them: `55mbit`, `39ms`, `1.6MB`, `2%`.
+//! Figures with units: `55Mb/s`, `39ms`, `1.6MB`, `2%`. One grammar for all commands, files and flags; `docs/units.md` is its
+//! reference.
 //!
-//! Owns: their words, both ways. A figure without a unit is refused, but where zero is meant: `39` could be anything.
+//! | what | written | refused |
+//! |---|---|---|
+//! | size | `1200`, `1200B`, `1.6MB` (decimal), `64KiB` (binary) | `64k`, `1Mb`: bits or bytes, 1000 or 1024? |
+//! | rate | `55Mb/s`, `55Mbps`, `55mbit`: bits; `7MB/s`: bytes | `55`, `55M`, `55MBps` |
+//! | span of time | `250us`, `39ms`, `1.5s`, `5min`, `24h`, `1d` | `39`, `5m` |
+//! | share | `2%`, `0.02` | `1`, which is 100 % and looks like 1 % |
+//! | count | `20000`, `20_000`, `2e4` | `20k` |
+//! | seed | 0 to 2^53 - 1, which all readers of JSON keep | more |
+//!
+//! Zero needs no unit. An error says what is expected; [`UnitError::with_value`] has the refused value too.
 
 use core::{fmt, time::Duration};
 
 use lastbyte_link::Rate;
 
-/// A figure is not understood.
+#[cfg(test)]
+mod tests;
+
+/// A figure that is not understood, or that could mean several things.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
     text: String,
-    wants: &'static str,
+    expected: String,
+}
+
+impl UnitError {
+    fn new(text: &str, expected: impl Into<String>) -> Self {
+        Self {
+            text: text.to_owned(),
+            expected: expected.into(),
+        }
+    }
+
+    /// The error with the refused value: `` `5` (expected …) ``. For messages that do not name the value otherwise.
+    #[must_use]
+    pub fn with_value(&self) -> String {
+        format!("`{}` ({self})", self.text)
+    }
 }
 
 impl fmt::Display for UnitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is not {}", self.text, self.wants)
+        write!(f, "expected {}", self.expected)
     }
 }
 
 impl std::error::Error for UnitError {}
 
-const SPANS: &[(&str, f64)] = &[
-    ("ns", 1.0),
-    ("us", 1e3),
-    ("µs", 1e3),
-    ("ms", 1e6),
-    ("s", 1e9),
-];
-const RATES: &[(&str, f64)] = &[
-    ("bit", 1.0),
-    ("kbit", 1e3),
-    ("mbit", 1e6),
-    ("gbit", 1e9),
-    ("bps", 1.0),
-    ("kbps", 1e3),
-    ("mbps", 1e6),
-    ("gbps", 1e9),
-];
-const BYTES: &[(&str, f64)] = &[
-    ("b", 1.0),
-    ("kb", 1e3),
-    ("mb", 1e6),
-    ("gb", 1e9),
-    ("kib", 1024.0),
-    ("mib", 1_048_576.0),
-    ("gib", 1_073_741_824.0),
-];
+/// The number before the unit: a whole one exactly.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Whole(u64),
+    Fraction(f64),
+}
 
-/// The number before the unit, and the unit.
-fn split(text: &str) -> Option<(f64, &str)> {
+impl Number {
+    fn value(self) -> f64 {
+        match self {
+            Self::Whole(whole) => whole as f64,
+            Self::Fraction(fraction) => fraction,
+        }
+    }
+
+    /// The number in units of `scale`, rounded; `None` above `max`.
+    fn scaled(self, scale: u64, max: u64) -> Option<u64> {
+        let scaled = match self {
+            Self::Whole(whole) => whole.checked_mul(scale)?,
+            Self::Fraction(fraction) => {
+                let scaled = (fraction * scale as f64).round();
+                if scaled > max as f64 {
+                    return None;
+                }
+                scaled as u64
+            }
+        };
+        (scaled <= max).then_some(scaled)
+    }
+}
+
+/// The number, as it is written, and the unit.
+fn split(text: &str) -> Option<(Number, &str, &str)> {
     let text = text.trim();
     let end = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
         .unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let number: f64 = number.parse().ok()?;
-    number.is_finite().then_some((number, unit.trim_start()))
-}
-
-fn scaled(text: &str, units: &[(&str, f64)], wants: &'static str) -> Result<f64, UnitError> {
-    let error = || UnitError {
-        text: text.to_owned(),
-        wants,
+    let (digits, unit) = text.split_at(end);
+    let plain = digits.replace('_', "");
+    let number = if plain.contains('.') {
+        Number::Fraction(plain.parse().ok()?)
+    } else {
+        Number::Whole(plain.parse().ok()?)
     };
-    let (number, unit) = split(text).ok_or_else(error)?;
-    let lower = unit.to_ascii_lowercase();
-    if lower.is_empty() && number == 0.0 {
-        return Ok(0.0);
-    }
-    let scale = units.iter().find(|(name, _)| *name == lower);
-    let (_, scale) = scale.ok_or_else(error)?;
-    Ok(number * scale)
+    Some((number, digits, unit.trim_start()))
 }
 
-/// A span of time: `39ms`, `1.5s`, `250us`.
+/// A number whose unit is one of these, in any case; without a unit only zero.
+fn with_unit(text: &str, units: &[(&str, u64)], max: u64) -> Option<u64> {
+    let (number, _, unit) = split(text)?;
+    if unit.is_empty() && number.value() == 0.0 {
+        return Some(0);
+    }
+    let lower = unit.to_lowercase();
+    let (_, scale) = units.iter().find(|(name, _)| *name == lower)?;
+    number.scaled(*scale, max)
+}
+
+const SPANS: &[(&str, u64)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("μs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+/// A century.
+const NANOS_MAX: u64 = 3_200_000_000_000_000_000;
+
+/// A span of time: `39ms`, `1.5s`, `250us`, `5min`, `24h`. A number without a unit is refused, unless it is 0.
 ///
 /// # Errors
 ///
-/// It is none, or longer than a century.
+/// It is not a span of time, or longer than a century.
 pub fn span(text: &str) -> Result<Duration, UnitError> {
-    const WANTS: &str = "a span of time, such as `39ms`, `1.5s` or `250us`";
-    let nanos = scaled(text, SPANS, WANTS)?;
-    if nanos > 3.2e18 {
-        return Err(UnitError {
-            text: text.to_owned(),
-            wants: WANTS,
-        });
-    }
-    Ok(Duration::from_nanos(nanos.round() as u64))
+    let nanos = with_unit(text, SPANS, NANOS_MAX).ok_or_else(|| {
+        UnitError::new(
+            text,
+            match split(text) {
+                Some((_, digits, "")) => {
+                    format!("a span of time with its unit, such as `{digits}s` or `{digits}ms`")
+                }
+                Some((_, digits, "m" | "M")) => {
+                    format!("a span of time with its unit: `{digits}min` or `{digits}ms`")
+                }
+                _ => "a span of time, such as `39ms`, `1.5s` or `5min`".to_owned(),
+            },
+        )
+    })?;
+    Ok(Duration::from_nanos(nanos))
 }
 
-/// A rate, in bits a second: `55mbit`, `1gbit`, `800kbit`. A thousand kbit are an mbit, as with tc; `mbps` is taken as the
-/// same.
+/// Names of rates in bits, in any case. `mbps` is the same as `mbit`, as everywhere but in `tc`.
+const BIT_RATES: &[(&str, u64)] = &[
+    ("bit", 1),
+    ("kbit", 1_000),
+    ("mbit", 1_000_000),
+    ("gbit", 1_000_000_000),
+    ("bit/s", 1),
+    ("kbit/s", 1_000),
+    ("mbit/s", 1_000_000),
+    ("gbit/s", 1_000_000_000),
+    ("bps", 1),
+    ("kbps", 1_000),
+    ("mbps", 1_000_000),
+    ("gbps", 1_000_000_000),
+    ("b/s", 1),
+    ("kb/s", 1_000),
+    ("mb/s", 1_000_000),
+    ("gb/s", 1_000_000_000),
+];
+/// Names of rates in bytes: a capital B, and a prefix in any case.
+const BYTE_RATES: &[(&str, u64)] = &[
+    ("b/s", 8),
+    ("kb/s", 8_000),
+    ("mb/s", 8_000_000),
+    ("gb/s", 8_000_000_000),
+    ("kib/s", 8 * 1024),
+    ("mib/s", 8 * 1_048_576),
+    ("gib/s", 8 * 1_073_741_824),
+];
+const BITS_MAX: u64 = 1_000_000_000_000_000;
+
+/// A rate: `55Mb/s`, `55Mbps` and `55mbit` are bits a second, `7MB/s` and `7MiB/s` bytes. Prefixes are decimal, but for
+/// `Ki`, `Mi` and `Gi`. A number without a unit is refused.
 ///
 /// # Errors
 ///
-/// It is none, or zero.
+/// It is not a rate, zero, or above 1 Pb/s.
 pub fn rate(text: &str) -> Result<Rate, UnitError> {
-    const WANTS: &str = "a rate, such as `55mbit`, `800kbit` or `1gbit`";
-    let bits = scaled(text, RATES, WANTS)?.round();
-    if !(1.0..=1e15).contains(&bits) {
-        return Err(UnitError {
-            text: text.to_owned(),
-            wants: WANTS,
-        });
-    }
-    Ok(Rate::from_bits_per_second(bits as u64))
+    let is_bytes = text.contains('B');
+    let bits = if is_bytes && !text.to_ascii_lowercase().contains("bit") {
+        with_unit(text, BYTE_RATES, BITS_MAX)
+    } else {
+        with_unit(text, BIT_RATES, BITS_MAX)
+    };
+    let bits = bits.filter(|bits| *bits > 0).ok_or_else(|| {
+        UnitError::new(
+            text,
+            match split(text) {
+                Some((_, digits, "")) => format!(
+                    "a rate with its unit, such as `{digits}Mb/s` (or `{digits}mbit`), or `{digits}MB/s` for bytes"
+                ),
+                Some((_, digits, unit)) => match unit.chars().next().map(|c| c.to_ascii_uppercase()) {
+                    Some(prefix @ ('K' | 'M' | 'G')) => {
+                        let prefix = if prefix == 'K' { 'k' } else { prefix };
+                        format!(
+                            "a rate above zero: `{digits}{prefix}b/s` for bits, or `{digits}{prefix}B/s` for bytes"
+                        )
+                    }
+                    _ => RATE.to_owned(),
+                },
+                None => RATE.to_owned(),
+            },
+        )
+    })?;
+    Ok(Rate::from_bits_per_second(bits))
 }
 
-/// A number of bytes: `1.6MB`, `64KiB`, `1200B`. A number alone is bytes too. A thousand kB are an MB.
+const RATE: &str = "a rate above zero, such as `55Mb/s`, `800kbit` or `7MB/s`";
+
+const BYTES: &[(&str, u64)] = &[
+    ("b", 1),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+    ("kib", 1024),
+    ("mib", 1_048_576),
+    ("gib", 1_073_741_824),
+    ("tib", 1_099_511_627_776),
+];
+const BYTES_MAX: u64 = 1_000_000_000_000_000_000;
+const SIZE: &str = "a size, such as `1600000`, `1.6MB` or `64KiB`";
+
+/// A size in bytes: `1600000`, `1200B`, `1.6MB` (decimal), `64KiB` (binary). Refused are `64k`, which is 64 000 to one
+/// program and 65 536 to another, and `1Mb`, which is megabits.
 ///
 /// # Errors
 ///
-/// It is none.
+/// It is not a size, or above 1 EB.
 pub fn bytes(text: &str) -> Result<u64, UnitError> {
-    const WANTS: &str = "a number of bytes, such as `1600000`, `1.6MB` or `64KiB`";
-    if let Ok(bytes) = text.trim().replace('_', "").parse() {
-        return Ok(bytes);
+    let error = |expected: String| Err(UnitError::new(text, expected));
+    let Some((number, digits, unit)) = split(text) else {
+        return error(SIZE.to_owned());
+    };
+    match (number, unit) {
+        (Number::Whole(bytes), "") if bytes <= BYTES_MAX => return Ok(bytes),
+        (Number::Fraction(_), "") => {
+            return error(format!(
+                "a whole number of bytes, or a unit: `{digits}kB` or `{digits}MB`"
+            ));
+        }
+        _ => {}
     }
-    let bytes = scaled(text, BYTES, WANTS)?.round();
-    if bytes > 1e18 {
-        return Err(UnitError {
-            text: text.to_owned(),
-            wants: WANTS,
-        });
+    let mut letters = unit.chars();
+    let prefix = letters.next().map(|c| c.to_ascii_uppercase());
+    let prefix = prefix.filter(|c| matches!(c, 'K' | 'M' | 'G' | 'T'));
+    if let Some(prefix) = prefix {
+        let decimal = if prefix == 'K' { 'k' } else { prefix };
+        match letters.as_str() {
+            "" => {
+                return error(format!(
+                    "a size with its unit: `{digits}{decimal}B` (decimal) or `{digits}{prefix}iB` (binary)"
+                ));
+            }
+            "b" | "bit" | "ib" => {
+                return error(format!(
+                    "a size in bytes: `{digits}{decimal}B` or `{digits}{prefix}iB`; a small b stands for bits"
+                ));
+            }
+            _ => {}
+        }
     }
-    Ok(bytes as u64)
+    match with_unit(text, BYTES, BYTES_MAX) {
+        Some(bytes) => Ok(bytes),
+        None => error(SIZE.to_owned()),
+    }
 }
 
-/// A probability: `2%`, or `0.02`.
+const SHARE: &str = "a share from 0% to 100%, such as `2%` or `0.02`";
+
+/// A share: `2%`, or `0.02`. Above one half the sign is needed: `1` may be meant as 1 %, as in `tc` and mahimahi.
 ///
 /// # Errors
 ///
-/// It is none, or not from 0 to 1.
+/// It is not a share from 0 to 1, or could be meant in percent.
 pub fn probability(text: &str) -> Result<f64, UnitError> {
-    let error = || UnitError {
-        text: text.to_owned(),
-        wants: "a probability, such as `2%` or `0.02`",
+    let error = |expected: String| Err(UnitError::new(text, expected));
+    let Some((number, digits, unit)) = split(text) else {
+        return error(SHARE.to_owned());
     };
-    let (number, unit) = split(text).ok_or_else(error)?;
-    let probability = match unit {
-        "%" => number / 100.0,
-        "" => number,
-        _ => return Err(error()),
-    };
-    (0.0..=1.0)
-        .contains(&probability)
-        .then_some(probability)
-        .ok_or_else(error)
+    match (number.value(), unit) {
+        (share, "") if share <= 0.5 => Ok(share),
+        (share, "") if share <= 1.0 => error(format!(
+            "a percent sign: `{digits}%`, or `{}%` if {digits} is meant as a share of one",
+            (share * 1e9).round() / 1e7
+        )),
+        (share, "") if share <= 100.0 => error(format!("a percent sign: `{digits}%`")),
+        (percent, "%") if percent <= 100.0 => Ok(percent / 100.0),
+        _ => error(SHARE.to_owned()),
+    }
 }
 
-/// Bytes as people write them: `1.6MB`, `200kB`, `1234B`.
+/// A count: `20000`, `20_000` or `2e4`.
+///
+/// # Errors
+///
+/// It is not a whole number of zero or more.
+pub fn count(text: &str) -> Result<u64, UnitError> {
+    let error = || {
+        UnitError::new(
+            text,
+            match split(text) {
+                Some((Number::Whole(_), digits, "k" | "K")) => {
+                    format!("a whole number: `{digits}000` or `{digits}e3`")
+                }
+                _ => "a whole number, such as `20000` or `2e4`".to_owned(),
+            },
+        )
+    };
+    let plain = text.trim().replace('_', "");
+    let (digits, exponent) = match plain.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, exponent.parse::<u32>().map_err(|_| error())?),
+        None => (plain.as_str(), 0),
+    };
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: u64 = digits
+        .parse()
+        .ok()
+        .filter(|_| is_number)
+        .ok_or_else(error)?;
+    let scale = 10u64.checked_pow(exponent).ok_or_else(error)?;
+    number.checked_mul(scale).ok_or_else(error)
+}
+
+/// Seeds are below this: JavaScript, jq and others read JSON's numbers as floats, which are exact up to here.
+pub const SEED_END: u64 = 1 << 53;
+
+/// A random seed, below [`SEED_END`].
+///
+/// # Errors
+///
+/// It is not a whole number from 0 to 2^53 - 1.
+pub fn seed(text: &str) -> Result<u64, UnitError> {
+    let seed = count(text).ok().filter(|seed| *seed < SEED_END);
+    seed.ok_or_else(|| {
+        UnitError::new(
+            text,
+            format!("a whole number from 0 to {} (2^53 - 1)", SEED_END - 1),
+        )
+    })
+}
+
+/// Bytes as [`bytes`] reads them: `1.6MB`, `200kB`, `1234B`.
 #[must_use]
 pub fn show_bytes(bytes: u64) -> String {
     for (unit, size) in [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)] {
@@ -163,13 +358,13 @@ pub fn show_bytes(bytes: u64) -> String {
     format!("{bytes}B")
 }
 
-/// A span as people write it, in milliseconds: `39ms`, `0.25ms`.
+/// A span as [`span`] reads it, in milliseconds: `39ms`, `0.25ms`.
 #[must_use]
 pub fn show_span(span: Duration) -> String {
     format!("{}ms", (span.as_secs_f64() * 1e6).round() / 1e3)
 }
 
-/// A rate as people write it: `55mbit`.
+/// A rate as [`rate`] reads it: `55mbit`.
 #[must_use]
 pub fn show_rate(rate: Rate) -> String {
     let bits = rate.bits_per_second();
@@ -182,61 +377,8 @@ pub fn show_rate(rate: Rate) -> String {
     format!("{bits}bit")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_are_understood() {
-        assert_eq!(span("39ms"), Ok(Duration::from_millis(39)));
-        assert_eq!(span("1.5 s"), Ok(Duration::from_millis(1500)));
-        assert_eq!(span("250us"), Ok(Duration::from_micros(250)));
-        assert_eq!(span("0"), Ok(Duration::ZERO));
-        assert_eq!(rate("55mbit").map(Rate::bits_per_second), Ok(55_000_000));
-        assert_eq!(rate("1Gbit").map(Rate::bits_per_second), Ok(1_000_000_000));
-        assert_eq!(bytes("1.6MB"), Ok(1_600_000));
-        assert_eq!(bytes("64KiB"), Ok(65_536));
-        assert_eq!(bytes("1_600_000"), Ok(1_600_000));
-        assert_eq!(probability("2%"), Ok(0.02));
-        assert_eq!(probability("0.5"), Ok(0.5));
-    }
-
-    #[test]
-    fn what_is_none_is_refused_with_an_example() {
-        for text in [
-            "39",
-            "ms",
-            "",
-            "-1ms",
-            "1h",
-            "1e3ms",
-            "99999999999999s",
-            "NaNms",
-        ] {
-            let error = span(text).expect_err(text).to_string();
-            assert!(error.contains("39ms"), "{error}");
-        }
-        for text in ["55", "0mbit", "55mb", "-1mbit", "99999999gbit"] {
-            assert!(rate(text).is_err(), "{text}");
-        }
-        for text in ["1.6", "x", "1.6TB", "-1", "9999999999999GB"] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
-        for text in ["101%", "1.5", "2 percent", ""] {
-            assert!(probability(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_shown_can_be_read_again() {
-        for count in [0, 999, 1000, 200_000, 1_600_000, 3_210_000_000] {
-            assert_eq!(bytes(&show_bytes(count)), Ok(count));
-        }
-        for text in ["39ms", "0.25ms", "1500ms"] {
-            assert_eq!(span(text).map(show_span), Ok(text.to_owned()));
-        }
-        for text in ["55mbit", "800kbit", "1.5gbit", "7bit"] {
-            assert_eq!(rate(text).map(show_rate), Ok(text.to_owned()));
-        }
-    }
+/// A share as [`probability`] reads it: `2%`.
+#[must_use]
+pub fn show_share(share: f64) -> String {
+    format!("{}%", (share * 1e8).round() / 1e6)
 }

@@ -1,6 +1,6 @@
 //! Connections of the default experiment, simulated.
 
-use lastbyte_sim::{Experiment, FlowOutcome, Request, simulate};
+use lastbyte_sim::{Experiment, FlowOutcome, Request, experiment::Plan, simulate};
 
 #[test]
 fn connections_of_the_four_arms_come_to_an_end() {
@@ -32,9 +32,22 @@ fn the_example_of_the_document_is_an_experiment() {
 #[test]
 fn poor_paths_come_to_an_end() {
     let experiment = Experiment::four_arms();
-    for index in [297, 1128, 1229, 1501, 1567, 1615] {
-        let mut plan = experiment.connection(index, false);
-        plan.arm = experiment.baseline;
+    for (index, seed) in [
+        0xb312_24d4_9eec_a641,
+        0x520d_37b0_e6bd_c544,
+        0xeaf8_3b12_a963_d2bc,
+        0xc2f5_d0bd_2a05_5b3e,
+        0x3bd8_75e0_4cdc_de9d,
+        0x6738_67a5_2d29_f60a,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let plan = Plan {
+            arm: experiment.baseline,
+            seed,
+            draw: experiment.population.draw(seed),
+        };
         let outcome = simulate(&experiment.scenario(&plan), &mut ()).expect("it can be simulated");
         assert!(
             outcome.flows.iter().all(FlowOutcome::is_complete),

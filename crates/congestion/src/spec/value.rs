@@ -8,7 +8,8 @@ use alloc::{
 
 use crate::config::WindowSize;
 
-/// A window: `30p` (datagrams) or `44160B`, `40kB`, `1MiB`; at most `DATAGRAMS_MAX` and `BYTES_MAX`.
+/// A window: `30p` (datagrams) or `44160B`, `40kB`, `1.5MB`, `1MiB`; at most `DATAGRAMS_MAX` and `BYTES_MAX`. Sizes are
+/// written as everywhere in Lastbyte (`docs/units.md`), but not without a unit, which could be datagrams.
 pub(super) fn window(text: &str, datagrams_min: u64) -> Result<WindowSize, String> {
     const BYTES_MAX: u64 = 1 << 30;
     const DATAGRAMS_MAX: u64 = 500_000;
@@ -21,12 +22,13 @@ pub(super) fn window(text: &str, datagrams_min: u64) -> Result<WindowSize, Strin
         )
     };
     let (number, unit) = split_unit(text);
-    let number: u64 = number.parse().map_err(|_| allowed())?;
     let size = if unit == "p" {
-        WindowSize::Datagrams(number)
+        WindowSize::Datagrams(number.parse().map_err(|_| allowed())?)
     } else {
         let scale = byte_unit(unit).ok_or_else(allowed)?;
-        WindowSize::Bytes(number.checked_mul(scale).ok_or_else(allowed)?)
+        let number: f64 = number.parse().map_err(|_| allowed())?;
+        // Windows are far below 2^53, where this is exact.
+        WindowSize::Bytes((number * scale as f64 + 0.5) as u64)
     };
     let is_allowed = match size {
         WindowSize::Datagrams(datagrams) => (datagrams_min..=DATAGRAMS_MAX).contains(&datagrams),
@@ -39,7 +41,7 @@ pub(super) fn window(text: &str, datagrams_min: u64) -> Result<WindowSize, Strin
 
 fn split_unit(text: &str) -> (&str, &str) {
     let digits = text
-        .find(|c: char| !c.is_ascii_digit())
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
     text.split_at(digits)
 }
@@ -47,9 +49,10 @@ fn split_unit(text: &str) -> (&str, &str) {
 fn byte_unit(unit: &str) -> Option<u64> {
     Some(match unit {
         "B" => 1,
-        "kB" => 1000,
+        "kB" | "KB" => 1000,
         "MB" => 1_000_000,
-        "KiB" => 1 << 10,
+        "GB" => 1_000_000_000,
+        "KiB" | "kiB" => 1 << 10,
         "MiB" => 1 << 20,
         "GiB" => 1 << 30,
         _ => return None,

@@ -5,6 +5,7 @@ mod summary;
 
 use core::num::NonZeroUsize;
 use std::{
+    ffi::OsStr,
     io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -13,26 +14,31 @@ use std::{
 use clap::Args;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::Settings;
-use lastbyte_sim::{Protocol, experiment::Experiment};
+use lastbyte_sim::{Protocol, experiment::Experiment, units};
 
 use self::{
     connections::simulate_all,
     summary::{queries, summary, summary_json},
 };
-use crate::{commands::report, failure::Failure, files, jobs::Interrupt};
+use crate::{
+    commands::{report, values},
+    failure::Failure,
+    files,
+    jobs::Interrupt,
+};
 
 const EXAMPLES: &str = "\
 Examples:
-  # The four arms over the population that is built in: a log, a table, and a page.
+  # The four arms over the built-in population: a log, a table, and a page.
   lastbyte ab
-  # Each path in every arm, which shows smaller differences; fewer connections.
+  # Each path in every arm shows smaller differences with fewer connections.
   lastbyte ab --paired --connections 4000 --out paired
-  # An experiment of your own: experiments/four-arms.toml shows the form, docs/population.md the population's.
-  lastbyte ab mine.toml --seed 7
+  # An experiment of your own, with another seed.
+  lastbyte ab mine.toml --seed 7 --out mine
 
-The log, conns.ndjson in the folder of --out, has a line for each connection, with the keys that H2O writes and some of our
-own (arm, site, class, client.ttlb, link.rate, …): `lastbyte query` reads it. report.html beside it shows how the arms compare,
-and how sure that is: docs/report.md.";
+experiments/four-arms.toml shows the form of an experiment, docs/population.md that of a population.
+
+The log, conns.ndjson in the folder of --out, has a line for each connection, with H2O's keys and some of our own (arm, site, class, client.ttlb, link.rate, …); `lastbyte query` reads it. report.html beside it compares the arms: docs/report.md. The files of an earlier run are kept unless --force is given.";
 
 /// Draws connections from a population of paths into arms at random, simulates them, and compares the arms.
 #[derive(Debug, Args)]
@@ -41,11 +47,11 @@ pub(crate) struct Arguments {
     /// The experiment; without one, the four arms in which Rapid Start was measured
     #[arg(value_name = "EXP.toml")]
     file: Option<PathBuf>,
-    /// How many connections. Default: what the experiment says
-    #[arg(long, value_name = "N")]
+    /// Number of connections. Default: the experiment's
+    #[arg(long, value_name = "N", value_parser = values::count::<u64>(1..=CONNECTIONS_MAX))]
     connections: Option<u64>,
-    /// Where all chance comes from. Default: what the experiment says
-    #[arg(long)]
+    /// Random seed. Default: the experiment's
+    #[arg(long, value_parser = units::seed)]
     seed: Option<u64>,
     /// Simulate each path in every arm, in place of an arm drawn at random
     #[arg(long)]
@@ -54,11 +60,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     protocol: Option<Protocol>,
     /// Simulations at a time. Default: one a core
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
     /// The folder for conns.ndjson and report.html
     #[arg(long, value_name = "DIR", default_value = "ab")]
     out: PathBuf,
+    /// Replace conns.ndjson and report.html of an earlier run
+    #[arg(long)]
+    force: bool,
     /// Pack the log as it is written: gzip (conns.ndjson.gz) or zstd (conns.ndjson.zst). `lastbyte query` reads either
     #[arg(
         long,
@@ -72,16 +81,27 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// Each takes some bytes of memory from the start on.
+const CONNECTIONS_MAX: u64 = 100_000_000;
+/// The page, in the folder of --out.
+const PAGE: &str = "report.html";
+
 /// Does what it was told.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let experiment = experiment(arguments)?;
     let total = arguments.connections.unwrap_or(experiment.connections);
-    if total == 0 {
-        return Err(Failure::Usage("--connections must be 1 or more".to_owned()));
+    if total > CONNECTIONS_MAX {
+        return Err(Failure::Usage(format!(
+            "`connections`: {total} (expected at most {CONNECTIONS_MAX})"
+        )));
     }
     files::create_folder(&arguments.out)?;
     let log = format!("conns.ndjson{}", arguments.log_compress.suffix());
     let log = arguments.out.join(log);
+    if !arguments.force {
+        files::check_absent(&log)?;
+        files::check_absent(&arguments.out.join(PAGE))?;
+    }
     let interrupt = Interrupt::listen();
     let done = simulate_all(arguments, &experiment, total, &log, &interrupt)?;
     let page = page(arguments, &experiment, done, &log)?;
@@ -169,7 +189,7 @@ fn page(
     };
     match report::compare(&[log.to_owned()], settings) {
         Ok(comparison) => {
-            let page = report::write(&comparison, &arguments.out.join("report.html"), None)?;
+            let page = report::write(&comparison, &arguments.out.join(PAGE), None)?;
             let told = report::told(&comparison, &page);
             Ok(Some((page, told)))
         }
@@ -191,7 +211,9 @@ fn title(experiment: &Experiment) -> String {
 /// The commands that give the same log and page.
 fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) -> Vec<String> {
     let file = arguments.file.as_ref();
-    let file = file.map_or_else(String::new, |file| format!(" {}", file.display()));
+    let file = file.map_or_else(String::new, |file| {
+        format!(" {}", report::shell(file.as_os_str()))
+    });
     let paired = if arguments.paired { " --paired" } else { "" };
     let protocol = arguments.protocol;
     let protocol = protocol.map_or_else(String::new, |one| format!(" --protocol {}", one.name()));
@@ -203,13 +225,14 @@ fn again(arguments: &Arguments, experiment: &Experiment, done: u64, log: &Path) 
     let command = format!(
         "lastbyte ab{file} --connections {done} --seed {}{paired}{protocol}{packing} --out {}",
         experiment.seed,
-        arguments.out.display()
+        report::shell(arguments.out.as_os_str())
     );
     let baseline = experiment.arms.get(experiment.baseline);
     let baseline = baseline.map_or("", |arm| arm.name.as_str());
+    let baseline = report::shell(OsStr::new(baseline));
     let page = format!(
         "lastbyte report {} --baseline {baseline} --seed {}",
-        log.display(),
+        report::shell(log.as_os_str()),
         experiment.seed
     );
     vec![command, page]

@@ -18,28 +18,29 @@ use lastbyte_link::DropReason;
 use lastbyte_sim::units;
 use serde_json::json;
 
-use super::path::PathArguments;
+use super::{
+    path::{PathArguments, describe},
+    values,
+};
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Examples, with a server (`lastbyte serve --self-signed`) in one terminal, a path in the next, a client in a third:
+Examples, each line in a terminal of its own:
   # UDP, so QUIC: clients send to another port. A path of 55 Mb/s and 39 ms.
+  lastbyte serve --self-signed
   lastbyte emulate --network vdsl --listen 127.0.0.1:4443 --to 127.0.0.1:4433
-  lastbyte get -k --timing https://127.0.0.1:4443/1m -o /dev/null
-  # A path of your own, which all clients share, in front of anybody's server.
-  lastbyte emulate --rate 20mbit --rtt 80ms --queue 40ms --loss 0.5% --shared --to quic.example:443
-  # All protocols: another address, behind which is this very machine. Any port, any server.
+  lastbyte get -k --timing https://127.0.0.1:4443/1MB -o /dev/null
+  # A path of your own, shared by all clients, in front of any server.
+  lastbyte emulate --rate 20Mb/s --rtt 80ms --queue 40ms --loss 0.5% \\
+    --shared --to quic.example:443
+  # All protocols: another address, behind which is this very machine.
   sudo lastbyte emulate --network vdsl --tun
-  curl -k https://198.18.0.2:4433/1m -o /dev/null
+  curl -k https://198.18.0.2:4433/1MB -o /dev/null
   ping 198.18.0.2
 
-Paths are those of `lastbyte sim`: see there for what can be said of them. Without --tun each client, by its address and port, \
-has a path of its own that begins when it first sends, or all share one (--shared). With --tun all share one, or each \
-connection has its own (--apart). Round trips, rates and queues are as modelled as long as the machine keeps up; how late \
-packets were is in the table at the end, and tells whether to believe a measurement. Ctrl-C or SIGTERM ends it, with the table.
+Paths are described as in `lastbyte sim`. Without --tun, each client (address and port) has a path of its own, which starts with its first packet, or all share one (--shared). With --tun all share one, or each connection has its own (--apart). Round trips, rates and queues are as modelled as long as the machine keeps up; the table at the end says how late packets were, and so whether to believe a measurement. Ctrl-C or SIGTERM ends it, with the table.
 
---tun makes a network device, for which it takes root, or CAP_NET_ADMIN. Who has neither can run server, path and clients in a \
-network of their own: in one shell of `unshare -rn`, after `ip link set lo up`.";
+--tun makes a network device, which takes root or CAP_NET_ADMIN. Without either, run server, path and clients in a network of their own: in one shell of `unshare -rn`, after `ip link set lo up`.";
 
 /// Puts an emulated path between real clients and a real server: a port for UDP, or an address for everything.
 #[derive(Debug, Args)]
@@ -73,16 +74,16 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "BYTES",
-        default_value_t = 1500,
-        value_parser = clap::value_parser!(u16).range(1280..),
+        default_value = "1500",
+        value_parser = values::size::<u16>(1280..=65_535),
         requires = "tun",
         help_heading = "Network device"
     )]
     mtu: u16,
-    /// Where all chance comes from
-    #[arg(long, default_value_t = 1)]
+    /// Random seed
+    #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
-    /// After how long without a packet a client, or with --apart a connection, is forgotten
+    /// Forget a client, or with --apart a connection, after this long without a packet
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span)]
     idle: Duration,
     /// JSON in place of the table at the end
@@ -101,6 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
                 .to_owned(),
         ));
     };
+    let name = format!("{name} ({})", describe(&path).join(", "));
     let (stop, stopped) = mpsc::channel();
     // Without a handler it ends all the same, only without its table.
     let _ = ctrlc::set_handler(move || {

@@ -1,14 +1,16 @@
-//! Paths on the command line: what `lastbyte sim` and `lastbyte emulate` can be told of them, in the same words.
+//! Paths on the command line, for `lastbyte sim` and `lastbyte emulate`: the same flags and words.
 
 use std::{path::Path, time::Duration};
 
 use clap::Args;
+use lastbyte_link::{self as link, Capacity, CoDel, FqCoDel, Limit, Loss, Queue};
 use lastbyte_sim::{
     self as sim,
     network::{LinkText, PathText},
     units,
 };
 
+use super::values;
 use crate::{failure::Failure, files};
 
 /// A path, or several.
@@ -17,8 +19,8 @@ pub(crate) struct PathArguments {
     /// A named network, or a file that ends in .toml; may be repeated
     #[arg(long, value_name = "NAME|FILE", help_heading = "Path")]
     pub(crate) network: Vec<String>,
-    /// Rate of the bottleneck, from server to client: 55mbit
-    #[arg(long, help_heading = "Path")]
+    /// Rate of the bottleneck, from server to client: 55Mb/s, 55mbit
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.rate), help_heading = "Path")]
     rate: Option<String>,
     /// Delivery opportunities of the bottleneck from a file in mahimahi's format, in place of a rate
     #[arg(
@@ -29,47 +31,47 @@ pub(crate) struct PathArguments {
     )]
     rate_trace: Option<String>,
     /// Round-trip time without queues: 39ms
-    #[arg(long, help_heading = "Path")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.rtt), help_heading = "Path")]
     rtt: Option<String>,
-    /// What the queue before the bottleneck holds: 50ms at its rate, 64kB, 100p (packets), or unlimited. Default, with a --rate
-    /// and an --rtt: one round trip, or 20 packets if that is below 10ms
-    #[arg(long, help_heading = "Path")]
+    /// Size of the queue before the bottleneck: 50ms at its rate, 64kB, 100p (packets), or unlimited. Default, with --rate or
+    /// --rate-trace and --rtt: one round trip, or 20 packets if that is below 10ms
+    #[arg(long, value_name = "DEPTH", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.queue), help_heading = "Path")]
     queue: Option<String>,
     /// How the queue is kept: drop-tail, codel, fq-codel
-    #[arg(long, help_heading = "Path")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.discipline), help_heading = "Path")]
     aqm: Option<String>,
-    /// Above which depth packets are marked CE: 5ms, 30kB, 20p; for codel and fq-codel `on`
-    #[arg(long, help_heading = "Path")]
+    /// Mark packets CE above this depth: 5ms, 30kB, 20p; for codel and fq-codel `on`
+    #[arg(long, value_name = "DEPTH", allow_hyphen_values = true, value_parser = mark, help_heading = "Path")]
     mark: Option<String>,
     /// Share of packets lost by chance: 1%
-    #[arg(long, help_heading = "Path")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.loss), help_heading = "Path")]
     loss: Option<String>,
     /// Share of packets lost in bursts, and their mean length: "1% 3p" (Gilbert-Elliott)
-    #[arg(long, value_name = "SHARE LENGTH", help_heading = "Path")]
+    #[arg(long, value_name = "SHARE LENGTH", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.burst_loss), help_heading = "Path")]
     burst_loss: Option<String>,
     /// Share of packets that are held up, and for how long: "1% 5ms"
-    #[arg(long, value_name = "SHARE SPAN", help_heading = "Path")]
+    #[arg(long, value_name = "SHARE SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.reorder), help_heading = "Path")]
     reorder: Option<String>,
     /// Up to how much more delay a packet has: 5ms, or "5ms reorder" if they may overtake
-    #[arg(long, help_heading = "Path")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.jitter), help_heading = "Path")]
     jitter: Option<String>,
     /// Share of packets that arrive twice: 0.1%
-    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.duplicate), help_heading = "Path")]
     duplicate: Option<String>,
     /// A policer's rate and bucket: "10mbit 100kB"
-    #[arg(long, value_name = "RATE BUCKET", help_heading = "Path")]
+    #[arg(long, value_name = "RATE BUCKET", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.policer), help_heading = "Path")]
     policer: Option<String>,
     /// Rate from client to server. Default: unlimited
-    #[arg(long, value_name = "RATE", help_heading = "Path")]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.rate), help_heading = "Path")]
     up_rate: Option<String>,
     /// Share of packets lost by chance from client to server
-    #[arg(long, value_name = "SHARE", help_heading = "Path")]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.loss), help_heading = "Path")]
     up_loss: Option<String>,
     /// How far apart the packets of the client come out, in batches, as on radio links: 4ms
-    #[arg(long, value_name = "SPAN", help_heading = "Path")]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.release), help_heading = "Path")]
     up_release: Option<String>,
-    /// What a packet has beside its UDP payload, in bytes: 28 for IPv4. Default: 0
-    #[arg(long, value_name = "BYTES", help_heading = "Path")]
+    /// Bytes of a packet beside its UDP payload: 28 for IPv4. Default: 0
+    #[arg(long, value_name = "BYTES", value_parser = values::size::<u32>(0..=65_535), help_heading = "Path")]
     overhead: Option<u32>,
 }
 
@@ -118,14 +120,125 @@ impl PathArguments {
         if bases.is_empty() {
             bases.push(base_of(&settings)?);
         }
-        let mut paths = Vec::new();
+        let mut paths: Vec<(String, sim::Path)> = Vec::new();
         for (name, base) in bases {
+            if paths.iter().any(|(other, _)| *other == name) {
+                return Err(Failure::Usage(format!(
+                    "--network: two networks are called `{name}` (expected different names)"
+                )));
+            }
             let text = base.overridden_by(settings.clone());
             let path = text.path(&mut |file| files::read_text(Path::new(file)));
             paths.push((name, path.map_err(Failure::usage)?));
         }
         Ok(paths)
     }
+}
+
+/// What a path is, in words: its rate, round trip and queue, and whatever else is set.
+pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
+    let down = &path.down;
+    let mut words = vec![
+        rate_words(&down.capacity),
+        format!(
+            "round trip {}",
+            units::show_span(path.down.delay + path.up.delay)
+        ),
+        match &down.queue {
+            Queue::DropTail(queue) => format!("queue {}", depth(queue.limit)),
+            Queue::CoDel(queue) => format!("CoDel, queue {}", depth(queue.limit)),
+            Queue::FqCoDel(queue) => format!("FQ-CoDel, queue {}", depth(queue.codel.limit)),
+        },
+    ];
+    match &down.queue {
+        Queue::DropTail(queue) => {
+            words.extend(
+                queue
+                    .mark_above
+                    .map(|mark| format!("marks above {}", depth(mark))),
+            );
+        }
+        Queue::CoDel(CoDel { ecn, .. })
+        | Queue::FqCoDel(FqCoDel {
+            codel: CoDel { ecn, .. },
+            ..
+        }) => {
+            words.extend(ecn.then(|| "marks".to_owned()));
+        }
+    }
+    words.extend(hazards(down));
+    let mut up = hazards(&path.up);
+    if !matches!(path.up.capacity, Capacity::Unlimited) {
+        up.insert(0, rate_words(&path.up.capacity));
+    }
+    words.extend(up.into_iter().map(|what| format!("up: {what}")));
+    words
+}
+
+/// What befalls packets beside the queue.
+fn hazards(link: &link::Config) -> Vec<String> {
+    let share = units::show_share;
+    let mut words: Vec<String> = Vec::new();
+    words.extend(link.loss.iter().map(|loss| match loss {
+        Loss::Bernoulli(p) => format!("loss {}", share(*p)),
+        Loss::GilbertElliott(_) | Loss::Bursts(_) => "losses in bursts".to_owned(),
+        Loss::Packets(packets) => format!("{} chosen packets lost", packets.len()),
+    }));
+    if let Some(policer) = &link.policer {
+        words.push(format!(
+            "policer {} {}",
+            units::show_rate(policer.rate),
+            units::show_bytes(policer.burst)
+        ));
+    }
+    words.extend(link.jitter.map(|_| "jitter".to_owned()));
+    if let Some(reordering) = link.reordering {
+        words.push(format!("reordering {}", share(reordering.probability)));
+    }
+    if link.duplication > 0.0 {
+        words.push(format!("duplicates {}", share(link.duplication)));
+    }
+    words.extend(link.release.map(|_| "released in batches".to_owned()));
+    words
+}
+
+fn rate_words(capacity: &Capacity) -> String {
+    match capacity {
+        Capacity::Unlimited => "unlimited rate".to_owned(),
+        Capacity::Constant(rate) => units::show_rate(*rate),
+        Capacity::Schedule(_) => "rate in steps".to_owned(),
+        Capacity::Trace(_) => "rate of a trace".to_owned(),
+    }
+}
+
+fn depth(limit: Limit) -> String {
+    match limit {
+        Limit::Unlimited => "unlimited".to_owned(),
+        Limit::Bytes(bytes) => units::show_bytes(bytes),
+        Limit::Packets(packets) => format!("{packets} packets"),
+        Limit::Time(span) => units::show_span(span),
+    }
+}
+
+/// Checks a setting as the file of a network would have it, so that an error names its flag.
+fn setting(
+    place: fn(&mut PathText) -> &mut Option<String>,
+) -> impl Fn(&str) -> Result<String, String> + Clone {
+    move |text| {
+        let mut path = PathText::default();
+        *place(&mut path) = Some(text.to_owned());
+        let checked = path.path(&mut |_| Ok(String::new()));
+        checked.map_err(|error| error.reason)?;
+        Ok(text.to_owned())
+    }
+}
+
+/// `on`, or a depth. Which of them it must be depends on --aqm.
+fn mark(text: &str) -> Result<String, String> {
+    if text == "on" {
+        return Ok(text.to_owned());
+    }
+    setting(|path| &mut path.down.mark)(text)
 }
 
 /// A network that has a name, or a file.
@@ -136,8 +249,14 @@ fn named(name: &str) -> Result<(String, PathText), Failure> {
         return Ok((name.to_owned(), base));
     }
     let text = files::read_text(file).map_err(Failure::Usage)?;
-    let base =
+    let mut base =
         PathText::parse(&text).map_err(|error| Failure::Usage(format!("`{name}`: {error}")))?;
+    // A trace is looked for beside the file that names it.
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let traces = [&mut base.down.trace, &mut base.up.trace];
+    for trace in traces.into_iter().flatten() {
+        *trace = folder.join(&*trace).to_string_lossy().into_owned();
+    }
     let stem = file
         .file_stem()
         .map(|stem| stem.to_string_lossy().into_owned());

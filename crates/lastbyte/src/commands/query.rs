@@ -8,34 +8,33 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = r#"A query is made of stages, joined by `>>`. Each is a Ruby expression; `_` is the row that came to it.
 
-Try it (a shell runs these as they stand):
+Examples:
+  # To try it without a log.
   echo '{"a":1,"b":[2,3]}' | lastbyte query '_["b"] >> flat >> _ * 10'
-  printf '{"k":"x"}\n{"k":"y"}\n' | lastbyte query 'group_by(_["k"]) { count() }'
-
-Rows:
-  lastbyte query '_["ttlb"]' conns.ndjson                      a field of each row
-  lastbyte query 'select(_["ttlb"] > 500) >> _["conn_id"]' conns.ndjson     some rows
-  lastbyte query '{id: _["conn_id"], seconds: _["ttlb"] / 1000.0}' conns.ndjson
-  lastbyte query -o tsv '[[_["arm"], _["ttlb"]]]' conns.ndjson  a table
-
-All rows together:
-  lastbyte query 'min(_["rtt.minimum"])' conns.ndjson          one value
-  lastbyte query '[count(), average(_["ttlb"])]' conns.ndjson  several at once
-  lastbyte query 'group_by(_["arm"]) { percentile(_["ttlb"], [0.5, 0.9]) }' conns.ndjson
+  printf '{"k":"x"}\n{"k":"y"}\n' |
+    lastbyte query 'group_by(_["k"]) { count() }'
+  # A field of each row; some rows; several fields; a table.
+  lastbyte query '_["ttlb"]' conns.ndjson
+  lastbyte query 'select(_["ttlb"] > 500) >> _["conn_id"]' conns.ndjson
+  lastbyte query '{id: _["conn_id"], s: _["ttlb"] / 1000.0}' conns.ndjson
+  lastbyte query -o tsv '[[_["arm"], _["ttlb"]]]' conns.ndjson
+  # All rows together: one value; several; by group; sorted; reduced.
+  lastbyte query 'min(_["rtt.minimum"])' conns.ndjson
+  lastbyte query '[count(), average(_["ttlb"])]' conns.ndjson
+  lastbyte query 'group_by(_["arm"]) { percentile(_["ttlb"], [0.5, 0.9]) }' \
+    conns.ndjson
   lastbyte query 'sort(-_["ttlb"]) >> _["conn_id"]' conns.ndjson
   lastbyte query 'reduce(0) { |sum, row| sum + row["ttlb"] }' conns.ndjson
-
-What is made of a reducer's value stands in the next stage: `count() >> _ + 1`, not `count() + 1`:
-  lastbyte query 'group_by(_["arm"]) { count() } >> map_values { |n| n * 100 }' conns.ndjson
-
-Helpers are Ruby `def`s in a file:
+  # A reducer's value is computed with in the next stage: `count() >> _ + 1`.
+  lastbyte query 'group_by(_["arm"]) { count() } >>
+    map_values { |n| n * 100 }' conns.ndjson
+  # Helpers are Ruby `def`s in a file.
   lastbyte query -r ./helpers.rb 'select(loss(_) > 3) >> count()' conns.ndjson
 
 Stages for rows:  select(p)  flat  map { |x| … }  map_values { |v| … }  apply { |x| … }
-Reducers:         sum count count_if min max average stdev percentile group group_by sort reduce
+Reducers:  sum count count_if min max average stdev percentile group group_by sort reduce
 
-Files may be packed with gzip or zstd. Exit code: 0, or 1 when anything was wrong.
-The reference of the language is docs/query.md."#;
+Files may be packed with gzip or zstd. Exit code: 0, or 1 when anything was wrong. The reference of the language is docs/query.md."#;
 
 /// Queries rows of JSON: stages of Ruby expressions joined by `>>`, with reducers.
 #[derive(Debug, clap::Args)]

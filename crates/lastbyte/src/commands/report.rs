@@ -14,19 +14,20 @@ use lastbyte_query::Input;
 use lastbyte_report::comparison::{Comparison, Error, Settings};
 use lastbyte_sim::units;
 
+use super::values;
 use crate::{failure::Failure, files};
 
 const EXAMPLES: &str = "\
 Examples:
   # The page of what `lastbyte ab` logged.
   lastbyte report ab/conns.ndjson
-  # H2O's logs, whose flags tell the arm; packed or not; and the charts as files.
+  # H2O's logs, whose flags name the arm; plain or packed; charts as files.
   lastbyte report h2o-*.ndjson.gz -o h2o.html --svg charts
-  # Any log of one JSON object a line: say what tells arms and sites apart.
-  lastbyte report log.ndjson --arm '_[\"group\"]' --site '_[\"pop\"]' --baseline control --shares control=9,treatment=1
+  # Any log of one JSON object a line: say which fields name arm and site.
+  lastbyte report log.ndjson --arm '_[\"group\"]' --site '_[\"pop\"]' \\
+    --baseline control --shares control=9,treatment=1
 
-Lines need `ttlb` in ms (none for a transfer that never ended), and best have `content_length`, `site`, `num-packets.sent`,
-`num-packets.lost`. What the page shows, and how it is worked out: docs/report.md.";
+Lines need `ttlb` in milliseconds (null or absent for a transfer that never ended), and preferably `content_length`, `site`, `num-packets.sent` and `num-packets.lost`. docs/report.md explains the page and the method.";
 
 /// Compares the arms of an experiment by its log: a page with charts, tables, and what is significant.
 #[derive(Debug, Args)]
@@ -59,17 +60,17 @@ pub(crate) struct Arguments {
     /// Leave out objects below this size. Default: 200kB in production logs (H2O's, and those of `serve --log`), else 0
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     min_size: Option<u64>,
-    /// Where the chance of resampling comes from
-    #[arg(long, default_value_t = 1)]
+    /// Random seed of the resampling
+    #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
-    /// How often is resampled
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    /// Number of bootstrap resamples
+    #[arg(long, value_name = "N", default_value = "2000", value_parser = values::count::<u32>(100..=100_000))]
     resamples: u32,
     /// The page's title. Default: the experiment's name
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
     /// Threads that read the log. Default: one a core
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
     /// Prints the numbers as JSON in place of what is significant
     #[arg(long)]
@@ -141,10 +142,6 @@ pub(crate) fn version() -> String {
 }
 
 /// This command line, to be run again.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the binary is where the command line is"
-)]
 pub(crate) fn again() -> String {
     let words = std::env::args_os().skip(1).map(|word| shell(&word));
     core::iter::once("lastbyte".to_owned())
@@ -154,7 +151,7 @@ pub(crate) fn again() -> String {
 }
 
 /// A word for a shell; what is not UTF-8 as Bash, Zsh and POSIX.1-2024 write it: `$'\xff'`.
-fn shell(word: &OsStr) -> String {
+pub(crate) fn shell(word: &OsStr) -> String {
     let Some(text) = word.to_str() else {
         let bytes = word.as_encoded_bytes().iter();
         let escaped: String = bytes

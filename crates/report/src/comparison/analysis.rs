@@ -20,6 +20,8 @@ pub(super) const TABLE: [(usize, &str); 6] = [
     (95, "P95"),
     (99, "P99"),
 ];
+/// Names of the baseline, if nothing else says which it is.
+const BASELINES: [&str; 2] = ["baseline", "slow-start"];
 /// With fewer connections than this in an arm, a subgroup is said to be too small.
 pub(super) const SMALL: u64 = 200;
 /// Below this, the counts of the arms are said not to fit their shares. It is far below 5 %, as is usual for this check: a
@@ -178,7 +180,7 @@ fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
     let find = |name: &str| tally.arms.iter().position(|arm| arm == name);
     let baseline = match &settings.baseline {
         Some(name) => find(name).ok_or_else(|| unknown(name))?,
-        None => find("baseline").unwrap_or(0),
+        None => BASELINES.into_iter().find_map(find).unwrap_or(0),
     };
     if let [only] = tally.arms.as_slice() {
         return Err(Error::OneArm(only.clone()));

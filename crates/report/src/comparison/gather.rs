@@ -269,33 +269,35 @@ impl Counter {
         }
     }
 
+    /// The arm of a line that counts.
+    fn arm(&mut self, named: &Value, h2o: &Value, eligible: &Value) -> Option<String> {
+        let is_eligible = eligible == &Value::Bool(true);
+        match (named, h2o) {
+            (Value::Null, Value::Null) => {
+                self.without_arm += 1;
+                None
+            }
+            (Value::Null, h2o) => {
+                self.h2o += 1;
+                self.not_eligible += u64::from(!is_eligible);
+                is_eligible.then(|| name(h2o))
+            }
+            (named, _) => {
+                self.named += 1;
+                self.too_small += u64::from(!is_eligible);
+                is_eligible.then(|| name(named))
+            }
+        }
+    }
+
     fn line(&mut self, line: &[u8]) -> Result<(), Error> {
         let row: Vec<Value> =
             serde_json::from_slice(line).map_err(|error| Error::Row(error.to_string()))?;
         let of = |column: usize| row.get(column).unwrap_or(&Value::Null);
         let whole = |column: usize| whole(of(column));
         self.lines += 1;
-        let arm = match (of(column::NAMED), of(column::H2O)) {
-            (Value::Null, Value::Null) => {
-                self.without_arm += 1;
-                return Ok(());
-            }
-            (Value::Null, h2o) => {
-                self.h2o += 1;
-                if of(column::ELIGIBLE) != &Value::Bool(true) {
-                    self.not_eligible += 1;
-                    return Ok(());
-                }
-                name(h2o)
-            }
-            (named, _) => {
-                self.named += 1;
-                if of(column::ELIGIBLE) != &Value::Bool(true) {
-                    self.too_small += 1;
-                    return Ok(());
-                }
-                name(named)
-            }
+        let Some(arm) = self.arm(of(column::NAMED), of(column::H2O), of(column::ELIGIBLE)) else {
+            return Ok(());
         };
         let ttlb = match Ttlb::of(of(column::TTLB)) {
             Ttlb::Micros(micros) => Some(micros),

@@ -11,7 +11,7 @@ pub(super) const BINS: [(u64, u64, &str); 4] = [
 ];
 
 /// The arm by the flags that H2O writes.
-const H2O_ARM: &str = r#"_["num-rapid-start"] > 0 ? (_["jumpstart.cwnd"] > 0 ? "rapidstart" : "rapid-no-jump") : (_["jumpstart.cwnd"] > 0 ? "jumpstart" : "baseline")"#;
+const H2O_ARM: &str = r#"_["num-rapid-start"] > 0 ? (_["jumpstart.cwnd"] > 0 ? "rapid-start" : "rapid-no-jump") : (_["jumpstart.cwnd"] > 0 ? "jumpstart" : "slow-start")"#;
 /// Which of H2O's lines count, whatever the size: a jump could have shown, packets are paced, and no earlier connection's
 /// rate was used.
 const H2O_ELIGIBLE: &str = r#"_["num-jumpstart-applicable"] == 1 && _["num-paced"] == 1 && _["jumpstart.prev-rate"] == 0 && _["num-rapid-start"] && _["jumpstart.cwnd"]"#;

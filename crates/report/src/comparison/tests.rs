@@ -304,10 +304,10 @@ fn h2o_lines_land_in_the_arm_that_their_flags_tell() {
         .map(|(arm, times)| (arm.name.as_str(), times.percentile(0.5)))
         .collect();
     let wanted = [
-        ("baseline", Some(364_000)),
+        ("slow-start", Some(364_000)),
         ("jumpstart", Some(300_000)),
         ("rapid-no-jump", Some(290_000)),
-        ("rapidstart", Some(280_000)),
+        ("rapid-start", Some(280_000)),
     ];
     assert_eq!(found, wanted);
     assert_eq!(queries_agree(analysis, &text), 1 + 3);
@@ -493,7 +493,7 @@ fn what_cannot_be_compared_is_refused_in_words() {
         one("{\"a\":1}\n")
     );
     assert!(one(&h2o(&[("num-paced", 0)])).contains("took no part in the experiment"));
-    assert!(one(H2O).contains("all connections are of the arm `baseline`"));
+    assert!(one(H2O).contains("all connections are of the arm `slow-start`"));
     let never = "{\"arm\":\"baseline\",\"ttlb\":null}\n{\"arm\":\"b\",\"ttlb\":5}\n";
     assert!(
         one(never).contains("no transfer of the baseline"),
@@ -718,7 +718,7 @@ fn small_objects_of_production_count_in_neither_dialect() {
     };
     let mut text = String::new();
     for number in 0..30 {
-        for arm in ["baseline", "rapidstart"] {
+        for arm in ["baseline", "rapid-start"] {
             text += &ours(100 + number, 200_000, arm);
             text += &ours(1, 199_999, arm);
         }

@@ -12,7 +12,8 @@ const LEN_MAX: u64 = 1 << 40;
 /// A prime, so that a piece of a packet's or a page's size that is out of its place is not what belongs there.
 const PERIOD: usize = 65_521;
 
-/// The size that a path asks for: digits, and k, m or g for powers of 1024.
+/// The size that a path asks for: digits and a unit. `kB`, `MB` and `GB` are powers of 1000, `KiB`, `MiB` and `GiB` of 1024, as
+/// everywhere (`docs/units.md`); so are `k`, `m` and `g` alone, which are curl's.
 pub(crate) fn size_of_path(path: &str) -> Option<u64> {
     let text = path.strip_prefix('/')?;
     let unit_at = text
@@ -20,10 +21,13 @@ pub(crate) fn size_of_path(path: &str) -> Option<u64> {
         .unwrap_or(text.len());
     let (digits, unit) = text.split_at(unit_at);
     let unit: u64 = match unit {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "m" | "M" => 1 << 20,
-        "g" | "G" => 1 << 30,
+        "" | "B" => 1,
+        "kB" | "KB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "k" | "K" | "KiB" => 1 << 10,
+        "m" | "M" | "MiB" => 1 << 20,
+        "g" | "G" | "GiB" => 1 << 30,
         _ => return None,
     };
     let len = digits.parse::<u64>().ok()?.checked_mul(unit)?;

@@ -52,7 +52,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Objects by size alone: `/32k`, `/1m`, `/1g`, in powers of 1024; `/1000` is 1000 bytes.
+    /// Objects by size alone: `/400kB` is 400 000 bytes, `/32KiB` and `/32k` are 32 768, `/1000` is 1000.
     #[must_use]
     pub const fn generated() -> Self {
         Self {

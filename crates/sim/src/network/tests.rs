@@ -132,28 +132,47 @@ fn what_overrides_takes_the_place_of_its_kind() {
 #[test]
 fn errors_name_the_key_and_what_is_wanted() {
     for (text, wanted) in [
-        ("rtt = \"39\"", "`rtt`: `39` is not a span of time"),
-        ("[down]\nrate = \"55\"", "`down.rate`: `55` is not a rate"),
+        (
+            "rtt = \"39\"",
+            "`rtt`: `39` (expected a span of time with its unit, such as `39s` or `39ms`)",
+        ),
+        (
+            "[down]\nrate = \"55\"",
+            "`down.rate`: `55` (expected a rate",
+        ),
         (
             "[up]\nloss = \"150%\"",
-            "`up.loss`: `150%` is not a probability",
+            "`up.loss`: `150%` (expected a share from 0% to 100%",
         ),
         (
             "[down]\nqueue = \"much\"",
-            "`down.queue`: `much` is no depth",
+            "`down.queue`: `much` (expected a depth, such as",
         ),
         (
             "[down]\nreorder = \"1%\"",
-            "`down.reorder`: `1%` is not a share and a delay",
+            "`down.reorder`: `1%` (expected a share and a delay",
         ),
-        ("[down]\ndiscipline = \"red\"", "none of `drop-tail`"),
+        ("[down]\ndiscipline = \"red\"", "(expected `drop-tail`"),
         ("[down]\nrate = \"1mbit\"\ntrace = \"x\"", "not several"),
         (
             "[down]\nburst-loss = \"1% 0p\"",
-            "`down.burst-loss`: `0p` is no length",
+            "`down.burst-loss`: `0p` (expected a mean length",
         ),
         ("[down]\nbandwidth = \"1mbit\"", "unknown field `bandwidth`"),
         ("rtt = 39", "expected a string"),
+        (
+            "[down]\nqueue = \"60\"",
+            "`down.queue`: `60` (expected a depth with its unit: `60ms`, `60kB` or `60p`",
+        ),
+        ("[up]\nloss = \"1\"", "`1%`, or `100%` if 1 is meant"),
+        ("[down]\nburst-loss = \"1% 3\"", "such as `3p`"),
+        ("[down]\nmark = \"20\"", "`20p` for packets"),
+        (
+            "[down]\ndiscipline = \"codel\"\nmark = \"5ms\"",
+            "`down.mark`: `5ms` (expected `on`",
+        ),
+        ("[up]\nperiod = \"1s\"", "`up.period`: it is of `steps`"),
+        ("[down]\npolicer = \"10 100kB\"", "`10` (expected a rate"),
         ("[[[", "TOML"),
     ] {
         let error = path(text).expect_err(text).to_string();

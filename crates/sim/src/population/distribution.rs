@@ -33,14 +33,14 @@ impl Quantity {
         match self {
             Self::Rate => units::rate(text)
                 .map(|rate| rate.bits_per_second() as f64)
-                .map_err(|error| error.to_string()),
+                .map_err(|error| error.with_value()),
             Self::Span => units::span(text)
                 .map(|span| span.as_nanos() as f64)
-                .map_err(|error| error.to_string()),
+                .map_err(|error| error.with_value()),
             Self::Bytes => units::bytes(text)
                 .map(|bytes| bytes as f64)
-                .map_err(|error| error.to_string()),
-            Self::Share => units::probability(text).map_err(|error| error.to_string()),
+                .map_err(|error| error.with_value()),
+            Self::Share => units::probability(text).map_err(|error| error.with_value()),
             Self::Number => number(text),
         }
     }
@@ -50,7 +50,7 @@ fn number(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|number: &f64| number.is_finite() && *number >= 0.0)
-        .ok_or_else(|| format!("`{text}` is not a number of zero or more"))
+        .ok_or_else(|| format!("`{text}` (expected a number of zero or more)"))
 }
 
 /// A distribution of figures of one quantity.
@@ -165,7 +165,7 @@ impl Distribution {
                 .trim()
                 .split_once(" of ")
                 .ok_or_else(|| format!("`{}` is not like `30% of 2mbit`", part.trim()))?;
-            let weight = units::probability(weight).map_err(|error| error.to_string())?;
+            let weight = units::probability(weight).map_err(|error| error.with_value())?;
             parts.push((weight, Self::parse(rest.trim(), quantity)?));
         }
         let sum: f64 = parts.iter().map(|(weight, _)| weight).sum();

@@ -447,7 +447,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         (
             "rate = \"40mbit p10",
             "rate = \"40 p10",
-            "`classes.vdsl.rate`: `40` is not a rate",
+            "`classes.vdsl.rate`: `40` (expected a rate",
         ),
         (
             "ecn-share = 0",

@@ -225,7 +225,7 @@ pub(super) fn parse(text: &str) -> Outcome<Population> {
         random_loss: distribution("random-loss", &text.random_loss, Quantity::Share)?,
         policer_bucket: distribution("policer-bucket", &text.policer_bucket, Quantity::Bytes)?,
         up_queue: units::bytes(&text.up_queue)
-            .map_err(|error| SettingError::new("up-queue", error))?,
+            .map_err(|error| SettingError::new("up-queue", error.with_value()))?,
         ecn_share: share("ecn-share", text.ecn_share)?,
         cross: cross(&text.cross).map_err(|error| error.within("cross"))?,
         sizes: sizes(text.sizes).map_err(|error| error.within("sizes"))?,
@@ -331,7 +331,8 @@ fn handover(text: &HandoverText) -> Outcome<Handover> {
         Spacing::Fixed(span) => Every::Fixed(span),
         Spacing::Random(mean) => Every::Random(mean),
     };
-    let stall = units::span(&text.stall).map_err(|error| SettingError::new("stall", error))?;
+    let stall =
+        units::span(&text.stall).map_err(|error| SettingError::new("stall", error.with_value()))?;
     let (Every::Fixed(span) | Every::Random(span)) = every;
     if stall >= span / 4 {
         return Err(SettingError::new(
@@ -434,7 +435,9 @@ fn sizes(text: SizesText) -> Outcome<Sizes> {
                 format!("`{bin}` is not like `200kB 400kB`"),
             ));
         };
-        let bytes = |text| units::bytes(text).map_err(|error| SettingError::new("bins", error));
+        let bytes = |text| {
+            units::bytes(text).map_err(|error| SettingError::new("bins", error.with_value()))
+        };
         let (from, to) = (bytes(from)?, bytes(to)?);
         if from == 0 || from >= to || to > 1 << 40 {
             return Err(SettingError::new(
@@ -479,7 +482,7 @@ fn ack_policy(text: &AckText) -> Outcome<AckPolicy> {
         name: text.name.clone(),
         share: factor("share", text.share)?,
         max_ack_delay: units::span(&text.max_ack_delay)
-            .map_err(|error| SettingError::new("max-ack-delay", error))?,
+            .map_err(|error| SettingError::new("max-ack-delay", error.with_value()))?,
         ack_frequency: text.ack_frequency,
     })
 }
@@ -497,7 +500,7 @@ fn spacing(key: &str, text: &str) -> Outcome<Spacing> {
 }
 
 fn positive_span(key: &str, text: &str) -> Outcome<Duration> {
-    let span = units::span(text).map_err(|error| SettingError::new(key, error))?;
+    let span = units::span(text).map_err(|error| SettingError::new(key, error.with_value()))?;
     if span.is_zero() {
         return Err(SettingError::new(
             key,

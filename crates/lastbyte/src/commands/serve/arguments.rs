@@ -13,27 +13,29 @@ use lastbyte_server::{
 use lastbyte_sim::units;
 use lastbyte_wire::packet::Version;
 
-use crate::failure::Failure;
+use crate::{commands::values, failure::Failure};
 
 const EXAMPLES: &str = "\
 Examples:
-  # A directory, with a certificate made for the occasion; prints how to trust it.
+  # A directory, with a new certificate; prints how to trust it.
   lastbyte serve --self-signed public/
-  # Objects by their size (/32k, /1m, /1g), two workers, every connection in an arm of the experiment, a line each.
-  lastbyte serve --self-signed --workers 2 --experiment four-arms --log conns.ndjson
+  # Objects by size (/400kB, /1MiB), two workers, every connection in an arm
+  # of the experiment, a line for each.
+  lastbyte serve --self-signed --workers 2 --experiment four-arms \\
+    --log conns.ndjson
   # In front of another server.
-  lastbyte serve --listen '[::]:443' --cert chain.pem --key key.pem --proxy http://127.0.0.1:8080
-  # As in production.
-  lastbyte serve --listen '[::]:443' --http-listen '[::]:80' --cert chain.pem --key key.pem --metrics 127.0.0.1:9100 \\
+  lastbyte serve --listen '[::]:443' --cert chain.pem --key key.pem \\
+    --proxy http://127.0.0.1:8080
+  # In production.
+  lastbyte serve --listen '[::]:443' --http-listen '[::]:80' \\
+    --cert chain.pem --key key.pem --metrics 127.0.0.1:9100 \\
     --access-log access.ndjson --congestion rapid-start /srv/www
-  # The same from a file, tried before it is used.
+  # The same from a file, checked before it is used.
   lastbyte serve --config serve.toml --check
-  # Everything that a connection did, for qvis and Wireshark.
+  # All that happens on a connection, for qvis and Wireshark.
   lastbyte serve --self-signed --qlog qlogs/ --keylog keys.txt
 
-The log has a line for each connection, over QUIC with the keys that H2O writes: `lastbyte query` and `lastbyte report`
-read it. Ctrl-C or SIGTERM: no more requests are taken (GOAWAY), those at hand are answered for --drain at most. SIGHUP:
-certificate, ticket keys and arms are read again.";
+The log has a line for each connection, over QUIC with H2O's keys; `lastbyte query` and `lastbyte report` read it. On Ctrl-C or SIGTERM no more requests are accepted (GOAWAY), and pending ones are answered for at most --drain. On SIGHUP, certificate, ticket keys and arms are read again.";
 
 /// Serves a directory, and objects by their size, over HTTP/1.1, 2 and 3.
 #[derive(Clone, Debug, Args)]
@@ -77,8 +79,8 @@ pub(crate) struct Arguments {
     /// line, the newest first
     #[arg(long, value_name = "FILE")]
     pub(super) ticket_keys: Option<PathBuf>,
-    /// Threads that serve HTTP/3, and as many for HTTP/1.1 and 2. Default: one a core
-    #[arg(long, value_name = "N")]
+    /// Threads that serve HTTP/3, and as many for HTTP/1.1 and 2, up to 255. Default: one a core
+    #[arg(long, value_name = "N", value_parser = values::positive(255))]
     pub(super) workers: Option<NonZeroUsize>,
     /// List directories that have no index.html
     #[arg(long, help_heading = "Site")]
@@ -134,10 +136,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "V,...", value_delimiter = ',', default_values = ["1", "2"], value_parser = version, help_heading = "Transport")]
     pub(super) quic_version: Vec<Version>,
     /// The largest UDP payload that is tried, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1472, value_parser = clap::value_parser!(u16).range(1200..=65_000), help_heading = "Transport")]
+    #[arg(long, value_name = "BYTES", default_value = "1472", value_parser = values::size::<u16>(1200..=65_000), help_heading = "Transport")]
     pub(super) mtu: u16,
     /// The UDP payload to begin with, in bytes, which initial windows count in too. More than 1200 fails on paths that carry less
-    #[arg(long, value_name = "BYTES", default_value_t = 1200, value_parser = clap::value_parser!(u16).range(1200..=65_000), help_heading = "Transport")]
+    #[arg(long, value_name = "BYTES", default_value = "1200", value_parser = values::size::<u16>(1200..=65_000), help_heading = "Transport")]
     pub(super) initial_mtu: u16,
     /// The byte of connection IDs by which a load balancer finds this server
     #[arg(
@@ -157,10 +159,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = AccessFormat::Ndjson, help_heading = "Logs")]
     access_format: AccessFormat,
     /// Put each log away as FILE.1 and begin a new one from this size on: 1GB
-    #[arg(long, value_name = "BYTES", value_parser = units::bytes, help_heading = "Logs")]
+    #[arg(long, value_name = "BYTES", value_parser = values::size::<u64>(LOG_ROTATE_MIN..=u64::MAX), help_heading = "Logs")]
     pub(super) log_rotate: Option<u64>,
     /// How many logs that were put away are kept
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Logs")]
+    #[arg(long, value_name = "N", default_value = "10", value_parser = values::count::<u32>(0..=1_000_000), help_heading = "Logs")]
     pub(super) log_keep: u32,
     /// Pack logs that were put away: gzip, zstd, none
     #[arg(
@@ -180,7 +182,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Limits")]
     pub(super) drain: Duration,
     /// Connections over TCP at a time; more wait
-    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(0..=1_000_000_000), help_heading = "Limits")]
     tcp_connections: usize,
     /// How long a TLS handshake over TCP may take
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span, help_heading = "Limits")]
@@ -195,10 +197,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
     stall_timeout: Duration,
     /// The largest head of a request, in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(1024..=1_048_576), help_heading = "Limits")]
+    #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = values::size::<u32>(1024..=1_048_576), help_heading = "Limits")]
     pub(super) head_size: u32,
     /// Requests at a time on a connection of HTTP/2
-    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().streams, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().streams, value_parser = values::count::<u32>(1..=u64::from(u32::MAX)), help_heading = "Limits")]
     http2_streams: u32,
 }
 
@@ -221,6 +223,9 @@ enum AccessFormat {
     /// Common Log Format with referer and user agent
     Combined,
 }
+
+/// A log that is rotated at less holds a few lines.
+const LOG_ROTATE_MIN: u64 = 4096;
 
 fn version(text: &str) -> Result<Version, String> {
     match text {
@@ -274,6 +279,15 @@ impl Arguments {
             return wrong(
                 "an --experiment says itself which congestion control its arms have: leave out --congestion and --startup",
             );
+        }
+        if self.initial_mtu > self.mtu {
+            return Err(Failure::Usage(format!(
+                "--initial-mtu: {} (expected at most the --mtu, {})",
+                self.initial_mtu, self.mtu
+            )));
+        }
+        if self.sticky && self.experiment.is_none() {
+            return wrong("--sticky is about the arms of an --experiment, and there is none");
         }
         if self.log.is_some() && self.log == self.access_log {
             return wrong("--log and --access-log need a file each");

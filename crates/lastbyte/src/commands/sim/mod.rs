@@ -23,6 +23,7 @@ use self::{
     qlogs::Qlogs,
 };
 use crate::{
+    commands::path::describe,
     failure::Failure,
     files,
     jobs::{Interrupt, run_all},
@@ -38,6 +39,9 @@ struct Job {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let jobs = jobs(arguments)?;
     plot::check(&arguments.plot, &jobs)?;
+    if let Some(trace) = arguments.trace.as_ref().filter(|_| !arguments.force) {
+        files::check_absent(trace)?;
+    }
     let interrupt = Interrupt::listen();
     let rows = if arguments.trace.is_some() || arguments.qlog.is_some() {
         run_and_listen(arguments, &jobs, &interrupt)?
@@ -46,11 +50,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let rows: Result<Vec<Vec<Row>>, Failure> = results.into_iter().collect();
         rows?.concat()
     };
-    print(arguments, &rows)?;
+    print(arguments, &jobs, &rows)?;
     if !arguments.plot.is_empty() && !interrupt.is_pressed() {
         plot::draw(&arguments.plot, &jobs)?;
     }
-    Ok(verdict(&rows, &interrupt))
+    Ok(verdict(&rows, arguments.requests, &interrupt))
 }
 
 fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
@@ -60,6 +64,7 @@ fn rows_of(job: &Job) -> Result<Vec<Row>, Failure> {
 
 /// The simulations, in order of network, size, arm, handshake and seed.
 fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
+    arguments.check().map_err(Failure::Usage)?;
     let arms = arguments.arms().map_err(Failure::Usage)?;
     let mut jobs = Vec::new();
     for (network, path) in arguments.path.paths()? {
@@ -68,8 +73,8 @@ fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
                 .iter()
                 .flat_map(|arm| arguments.handshake.iter().map(move |kind| (arm, *kind)))
             {
-                for run in 0..arguments.runs.get() as u64 {
-                    let seed = arguments.seed.wrapping_add(run);
+                for run in 0..u64::from(arguments.runs) {
+                    let seed = arguments.seed + run;
                     let label = Label {
                         arm: arm.label.clone(),
                         network: network.clone(),
@@ -87,7 +92,7 @@ fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
 }
 
 fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, label: &Label) -> Scenario {
-    let requests: Vec<Request> = (0..arguments.requests.get())
+    let requests: Vec<Request> = (0..arguments.requests)
         .map(|index| Request {
             pause: if index == 0 {
                 Duration::ZERO
@@ -99,9 +104,9 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, label: &Label) ->
         .collect();
     let mut progress = arguments.progress.clone();
     progress.sort_unstable();
-    let flows = (0..arguments.flows.get()).map(|flow| FlowPlan {
+    let flows = (0..arguments.flows).map(|flow| FlowPlan {
         congestion: arm.spec.clone(),
-        start: arguments.stagger * u32::try_from(flow).unwrap_or(u32::MAX),
+        start: arguments.stagger.saturating_mul(flow),
         requests: requests.clone(),
         progress: progress.clone(),
     });
@@ -186,7 +191,7 @@ fn run_and_listen(
     Ok(rows)
 }
 
-fn print(arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
+fn print(arguments: &Arguments, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
     let mut text = String::new();
     if arguments.json {
         text.push('[');
@@ -196,7 +201,11 @@ fn print(arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
         }
         text.push_str("\n]\n");
     } else {
-        text.push_str(&table::tables(rows));
+        let path = |network: &str| {
+            let job = jobs.iter().find(|job| job.label.network == network);
+            job.map_or_else(String::new, |job| describe(&job.scenario.path).join(", "))
+        };
+        text.push_str(&table::tables(rows, path));
     }
     let mut stdout = std::io::stdout().lock();
     stdout
@@ -207,8 +216,12 @@ fn print(arguments: &Arguments, rows: &[Row]) -> Result<(), Failure> {
 
 /// What is to be said about what did not go as it was asked for.
 #[expect(clippy::print_stderr, reason = "warnings go to stderr")]
-fn verdict(rows: &[Row], interrupt: &Interrupt) -> ExitCode {
-    let incomplete: Vec<&Row> = rows.iter().filter(|row| row.ttlb.is_none()).collect();
+fn verdict(rows: &[Row], requests: usize, interrupt: &Interrupt) -> ExitCode {
+    let is_complete = |row: &&Row| {
+        let later = row.next_ttlb.iter().flatten().count();
+        row.ttlb.is_some() && later + 1 == requests
+    };
+    let incomplete: Vec<&Row> = rows.iter().filter(|row| !is_complete(row)).collect();
     if let Some(first) = incomplete.first() {
         let why = match &first.failure {
             Some(failure) => format!("the connection ended: {failure}"),

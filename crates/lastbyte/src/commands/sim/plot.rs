@@ -14,7 +14,7 @@ use lastbyte_sim::{
 };
 
 use super::Job;
-use crate::{failure::Failure, files};
+use crate::{commands::path::describe, failure::Failure, files};
 
 /// What a picture is drawn as, by the end of the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +38,12 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
 }
 
 /// Whether these jobs can be drawn: one transfer, by each arm.
-pub(super) fn check(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
-    for file in files {
+pub(super) fn check(plots: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
+    for file in plots {
         kind(file)?;
+        files::check_folder_of(file)?;
     }
-    let Some(first) = jobs.first().filter(|_| !files.is_empty()) else {
+    let Some(first) = jobs.first().filter(|_| !plots.is_empty()) else {
         return Ok(());
     };
     let is_same = |job: &Job| {
@@ -75,7 +76,7 @@ pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
             units::show_bytes(label.size_bytes),
             label.network
         ),
-        subtitle: describe(path, label.seed),
+        subtitle: subtitle(path, jobs),
         arms: arms?,
         guides: guides(path),
     };
@@ -90,6 +91,27 @@ pub(super) fn draw(files: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
         files::write(file, &bytes)?;
     }
     Ok(())
+}
+
+/// The path, and which of several transfers is drawn.
+fn subtitle(path: &sim::Path, jobs: &[Job]) -> String {
+    let mut words = describe(path);
+    let Some(first) = jobs.first() else {
+        return words.join(" · ");
+    };
+    let flows = first.scenario.flows.len();
+    if flows > 1 {
+        words.push(format!("flow 1 of {flows}"));
+    }
+    let is_run = |job: &&Job| {
+        job.label.arm == first.label.arm && job.label.handshake == first.label.handshake
+    };
+    let runs = jobs.iter().filter(is_run).count();
+    if runs > 1 {
+        words.push(format!("run 1 of {runs}"));
+    }
+    words.push(format!("seed {}", first.label.seed));
+    words.join(" · ")
 }
 
 fn arm(job: &Job) -> Result<Arm, Failure> {
@@ -165,29 +187,6 @@ fn events(row: &Row, recording: &Recording) -> Vec<(f64, String)> {
     add(exit, "startup ends");
     add(row.ttlb, "last byte");
     events
-}
-
-fn describe(path: &sim::Path, seed: u64) -> String {
-    let mut words = Vec::new();
-    if let Some(rate) = rate(path) {
-        words.push(units::show_rate(rate));
-    }
-    words.push(format!(
-        "round trip {}",
-        units::show_span(path.down.delay + path.up.delay)
-    ));
-    match path.down.queue {
-        Queue::DropTail(queue) => words.push(match queue.limit {
-            Limit::Unlimited => "queue without a limit".to_owned(),
-            Limit::Bytes(bytes) => format!("queue {}", units::show_bytes(bytes)),
-            Limit::Packets(packets) => format!("queue {packets} packets"),
-            Limit::Time(span) => format!("queue {}", units::show_span(span)),
-        }),
-        Queue::CoDel(_) => words.push("CoDel".to_owned()),
-        Queue::FqCoDel(_) => words.push("FQ-CoDel".to_owned()),
-    }
-    words.push(format!("seed {seed}"));
-    words.join(" · ")
 }
 
 fn rate(path: &sim::Path) -> Option<lastbyte_link::Rate> {

@@ -1,12 +1,12 @@
 //! The table of `lastbyte sim`: a row an arm and kind of handshake, for each network and size.
 
-use core::time::Duration;
+use core::{fmt::Write, time::Duration};
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_sim::{Handshake, row::Row, units};
 
-/// Tables of rows, which stand in order of network, size, arm, handshake and seed.
-pub(super) fn tables(rows: &[Row]) -> String {
+/// Tables of rows, which stand in order of network, size, arm, handshake and seed. `path` describes a network by its name.
+pub(super) fn tables(rows: &[Row], path: impl Fn(&str) -> String) -> String {
     let mut text = String::new();
     let groups = rows.chunk_by(|one, next| {
         one.label.network == next.label.network && one.label.size_bytes == next.label.size_bytes
@@ -22,11 +22,38 @@ pub(super) fn tables(rows: &[Row]) -> String {
         text.push_str(&size);
         text.push_str(" over ");
         text.push_str(&first.label.network);
+        text.push_str(": ");
+        text.push_str(&path(&first.label.network));
+        let runs = runs(group);
+        if runs > 1 {
+            // Writing to a String cannot fail.
+            let _ = write!(
+                text,
+                "; medians of {runs} runs, seeds {} to {}",
+                first.label.seed,
+                group
+                    .last()
+                    .map_or(first.label.seed, |last| last.label.seed)
+            );
+        }
         text.push('\n');
         text.push_str(&table(group));
         text.push('\n');
     }
     text
+}
+
+/// How many runs each arm has.
+fn runs(rows: &[Row]) -> usize {
+    let Some(first) = rows.first() else {
+        return 0;
+    };
+    let is_same = |row: &&Row| {
+        row.flow == first.flow
+            && row.label.arm == first.label.arm
+            && row.label.handshake == first.label.handshake
+    };
+    rows.iter().filter(is_same).count()
 }
 
 fn table(rows: &[Row]) -> String {
@@ -67,6 +94,8 @@ struct Columns {
     has_handshakes: bool,
     has_flows: bool,
     has_runs: bool,
+    /// Whether there are responses after the first.
+    has_later: bool,
     /// Of the progress.
     marks: Vec<u64>,
 }
@@ -78,9 +107,8 @@ impl Columns {
                 .iter()
                 .any(|row| row.label.handshake != Handshake::Full),
             has_flows: rows.iter().any(|row| row.flow > 0),
-            has_runs: arms
-                .iter()
-                .any(|rows| rows.iter().filter(|row| row.flow == 0).count() > 1),
+            has_runs: arms.iter().any(|rows| runs(rows) > 1),
+            has_later: rows.iter().any(|row| !row.next_ttlb.is_empty()),
             marks: rows.first().map_or_else(Vec::new, |row| {
                 row.progress.iter().map(|mark| mark.bytes).collect()
             }),
@@ -104,6 +132,7 @@ impl Columns {
             named("asked RTT", self.has_handshakes),
             always("TTFB ms"),
             always("TTFB RTT"),
+            named("later ms", self.has_later),
         ]
         .into_iter()
         .flatten()
@@ -129,11 +158,15 @@ fn cells(runs: &[&Row], ttlb: Option<f64>, base: Option<f64>, columns: &Columns)
     let Some(first) = runs.first() else {
         return Vec::new();
     };
-    let mean =
-        |of: &dyn Fn(&Row) -> f64| runs.iter().map(|row| of(row)).sum::<f64>() / runs.len() as f64;
     let of_runs = |of: &dyn Fn(&Row) -> Option<f64>| median(runs.iter().map(|row| of(row)));
-    let sent = mean(&|row| row.packets_sent as f64);
-    let lost = mean(&|row| row.packets_lost as f64);
+    let counted = |of: &dyn Fn(&Row) -> u64| {
+        let value = of_runs(&|row| Some(of(row) as f64));
+        // The median of an even number of runs may lie between two counts.
+        figure(
+            value,
+            usize::from(value.is_some_and(|value| value.fract() != 0.0)),
+        )
+    };
     let mut cells = vec![first.label.arm.clone()];
     if columns.has_handshakes {
         cells.push(first.label.handshake.name().to_owned());
@@ -165,21 +198,22 @@ fn cells(runs: &[&Row], ttlb: Option<f64>, base: Option<f64>, columns: &Columns)
     }
     cells.push(figure(of_runs(&|row| row.ttfb.map(ms)), 1));
     cells.push(in_rtts(&|row| row.ttfb));
+    if columns.has_later {
+        let later = runs.iter().flat_map(|row| &row.next_ttlb);
+        cells.push(figure(median(later.map(|one| one.map(ms))), 1));
+    }
     for mark in 0..columns.marks.len() {
         let after = of_runs(&|row| row.progress.get(mark)?.after.map(ms));
         cells.push(figure(after, 1));
     }
-    let is_whole = runs.len() == 1;
-    cells.push(figure(Some(sent), usize::from(!is_whole)));
-    cells.push(figure(Some(lost), usize::from(!is_whole)));
-    cells.push(format!(
-        "{:.2} %",
-        if sent > 0.0 { lost / sent * 100.0 } else { 0.0 }
-    ));
-    cells.push(figure(
-        Some(mean(&|row| row.loss_episodes as f64)),
-        usize::from(!is_whole),
-    ));
+    cells.push(counted(&|row| row.packets_sent));
+    cells.push(counted(&|row| row.packets_lost));
+    let loss = of_runs(&|row| {
+        let sent = (row.packets_sent > 0).then_some(row.packets_sent as f64)?;
+        Some(row.packets_lost as f64 / sent * 100.0)
+    });
+    cells.push(loss.map_or_else(|| ABSENT.to_owned(), |loss| format!("{loss:.2} %")));
+    cells.push(counted(&|row| row.loss_episodes));
     cells.push(figure(of_runs(&|row| row.startup_exit.map(ms)), 1));
     cells.push(figure(
         of_runs(&|row| row.startup_exit_window.map(|bytes| bytes as f64 / 1e3)),

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn paths_name_sizes_in_powers_of_1024() {
+fn paths_name_sizes_by_their_units() {
     let expected = [
         ("/0", Some(0)),
         ("/1000", Some(1000)),
@@ -9,6 +9,14 @@ fn paths_name_sizes_in_powers_of_1024() {
         ("/1m", Some(1 << 20)),
         ("/2G", Some(2 << 30)),
         ("/1024g", Some(1 << 40)),
+        ("/400kB", Some(400_000)),
+        ("/400KiB", Some(400 << 10)),
+        ("/1MB", Some(1_000_000)),
+        ("/1MiB", Some(1 << 20)),
+        ("/2GB", Some(2_000_000_000)),
+        ("/2GiB", Some(2 << 30)),
+        ("/7B", Some(7)),
+        ("/1Mb", None),
         ("/1025g", None),
         ("/99999999999999999999g", None),
         ("/", None),

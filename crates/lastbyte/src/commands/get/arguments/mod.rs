@@ -23,27 +23,32 @@ use self::values::{detour, dns_server, pin, pinned, redirects, resolve, resume, 
 
 const EXAMPLES: &str = "\
 Examples:
-  # A page to the terminal; its head, too; its head only; wherever it has gone.
+  # A page to the terminal; with its head; the head only; after redirects.
   lastbyte get https://example.com/
   lastbyte get -i https://example.com/
   lastbyte get -I https://example.com/
   lastbyte get -L http://example.com/
-  # Two files over one connection, the second by the name it has there.
-  lastbyte get https://example.com/a -o first.bin https://example.com/b.bin -O
-  # The rest of what broke off.
+  # Two files over one connection, the second under its name in the URL.
+  lastbyte get https://example.com/a -o first.bin \\
+    https://example.com/b.bin -O
+  # Resume a download that broke off.
   lastbyte get -C - https://example.com/b.bin -O
-  # Where does the time go? Ten connections, resumed with 0-RTT where the server takes it.
+  # Timing of ten connections, resumed with 0-RTT where the server accepts it.
   lastbyte get https://example.com/ -o /dev/null --timing --repeat 10 --0rtt
   # 0-RTT from one run to the next.
-  lastbyte get --session-store sessions --0rtt -v https://example.com/ -o /dev/null
-  # Again, when it may help.
-  lastbyte get --retry 5 --speed-limit 1k --speed-time 10 -O https://example.com/b.bin
-  # By which version of HTTP, and how fast, for scripts.
-  lastbyte get --http 2 -so /dev/null -w '%{http_version} %{time_total}\\n' https://example.com/
-  # A server on this machine with a certificate of its own; all that happens, for people and for qvis.
+  lastbyte get --session-store sessions --0rtt -v https://example.com/ \\
+    -o /dev/null
+  # Retry after transient failures, a stalled transfer among them.
+  lastbyte get --retry 5 --speed-limit 1k --speed-time 10 \\
+    -O https://example.com/b.bin
+  # Version of HTTP and total time, for scripts.
+  lastbyte get --http 2 -so /dev/null \\
+    -w '%{http_version} %{time_total}\\n' https://example.com/
+  # A local server with a certificate of its own; log everything.
   lastbyte get -k -v --qlog qlogs/ https://localhost:4433/32k -o 32k
-  lastbyte get --cacert ca.pem --resolve example.com:443:127.0.0.1 https://example.com/
-  # Log in, and stay so from one run to the next.
+  lastbyte get --cacert ca.pem --resolve example.com:443:127.0.0.1 \\
+    https://example.com/
+  # Log in, and keep the session for the next run.
   lastbyte get -c cookies -b cookies -d name=value https://example.com/form
   # Uploads.
   lastbyte get -d name=value https://example.com/form
@@ -51,13 +56,9 @@ Examples:
   lastbyte get -T backup.tar https://example.com/backups/
   tar c . | lastbyte get -T - https://example.com/backup.tar
 
-Exit codes are curl's: 3 address malformed, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of
-400 or more with --fail, 23 cannot write, 26 cannot read, 28 too late, 33 cannot resume, 35 handshake failed, 47 too many
-redirects, 52 no answer, 56 no response, 58 client certificate, 60 certificate not trusted, 61 wrong compression, 77
-authorities not readable, 90 wrong key; 2 bad usage, 130 interrupted. Of several fetches, that of the first that failed.
+Exit codes are curl's: 2 bad usage, 3 malformed address, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 33 cannot resume, 35 handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 130 interrupted. With several URLs, that of the first that failed.
 
-SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, all_proxy and no_proxy like --proxy and
---noproxy. The reference is docs/get.md.";
+SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, all_proxy and no_proxy like --proxy and --noproxy. The reference is docs/get.md.";
 
 /// Fetches over HTTP/3, 2 and 1.1, as curl would.
 ///
@@ -333,7 +334,7 @@ pub(crate) struct Connection {
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span)]
     pub(crate) connect_timeout: Duration,
     /// Begin again, so many times, what fails and may pass: late, not found, 408, 429, 500, 502, 503, 504
-    #[arg(long, value_name = "N", default_value = "0")]
+    #[arg(long, value_name = "N", default_value = "0", value_parser = crate::commands::values::count::<u32>(0..=u64::from(u32::MAX)))]
     pub(crate) retry: u32,
     /// How long to wait before that; 0 for a second, and twice as long each time
     #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span)]
@@ -357,10 +358,10 @@ pub(crate) struct Connection {
     #[arg(short = 'Z', long)]
     pub(crate) parallel: bool,
     /// How many fetches are under way at a time
-    #[arg(long, value_name = "N", default_value = "100")]
+    #[arg(long, value_name = "N", default_value = "100", value_parser = crate::commands::values::positive(1_000_000))]
     pub(crate) parallel_max: NonZeroUsize,
     /// Fetch all so many times, each time over new connections, and sum up
-    #[arg(long, value_name = "N", default_value_t = NonZeroUsize::MIN)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = crate::commands::values::positive(1_000_000_000))]
     pub(crate) repeat: NonZeroUsize,
     /// Send requests at once where a session is resumed; somebody on the way could send them again
     #[arg(long = "0rtt")]

@@ -15,7 +15,10 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string());
     }
-    units::span(text).map_err(|error| error.to_string())
+    units::span(text).map_err(|_| {
+        "expected seconds, such as `5` or `0.5`, or a span of time with its unit, such as `500ms`"
+            .to_owned()
+    })
 }
 
 pub(super) fn resolve(text: &str) -> Result<Override, String> {
@@ -111,24 +114,27 @@ pub(super) fn resume(text: &str) -> Result<Resume, String> {
     text.parse().map(Resume::At).map_err(wrong)
 }
 
-/// Bytes, with the units that curl has.
+/// Bytes, as curl has them: `k`, `M` and `G` alone are powers of 1024. With a B they are what they are elsewhere.
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no number of bytes; write 1000, 64k, 10M or 2G");
-    let (digits, shift) = match text.chars().last() {
-        Some('k' | 'K') => (&text[..text.len() - 1], 10),
-        Some('m' | 'M') => (&text[..text.len() - 1], 20),
-        Some('g' | 'G') => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
+    let scale = match text.bytes().last() {
+        Some(b'k' | b'K') => 1 << 10,
+        Some(b'm' | b'M') => 1 << 20,
+        Some(b'g' | b'G') => 1 << 30,
+        _ => return units::bytes(text).map_err(|error| error.to_string()),
     };
-    let number: u64 = digits.parse().map_err(|_| wrong())?;
-    number.checked_mul(1 << shift).ok_or_else(wrong)
+    let number = units::count(&text[..text.len() - 1]).ok();
+    number
+        .and_then(|number| number.checked_mul(scale))
+        .ok_or_else(|| {
+            "expected a size, such as `1000`, `64k` (1024 each, as in curl) or `64kB`".to_owned()
+        })
 }
 
 pub(super) fn redirects(text: &str) -> Result<i64, String> {
     match text.parse() {
         Ok(number) if (-1..=i64::from(u32::MAX)).contains(&number) => Ok(number),
         _ => Err(format!(
-            "`{text}` is no number of redirects; write 0 or more, or -1 for all"
+            "`{text}` (expected a number of redirects, or -1 for no limit)"
         )),
     }
 }
