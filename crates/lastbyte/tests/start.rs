@@ -6,8 +6,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    clippy::print_stderr,
-    reason = "commands read and write files and sockets; who skips says why"
+    reason = "commands read and write files and sockets"
 )]
 
 #[path = "common/serving.rs"]
@@ -130,8 +129,7 @@ impl Machine {
 /// What a browser shows, without a window.
 fn look(machine: &Machine, line: &str) {
     if machine.run("command -v chromium").status.code() != Some(0) {
-        eprintln!("skipped: no `chromium`");
-        return;
+        return lastbyte_testkit::skip("no `chromium`");
     }
     let said = &machine.servers.first().expect("a server").said;
     let (_, hash) = said.split_once("spki-list=").expect("it tells its key");

@@ -73,7 +73,7 @@ fn ruby(script: &str, arguments: &[&str]) -> Option<Vec<String>> {
         .stderr(Stdio::null())
         .spawn();
     let Ok(mut ruby) = started else {
-        let _ = writeln!(std::io::stderr(), "skipped: ruby is not installed");
+        lastbyte_testkit::skip("no `ruby`");
         return None;
     };
     let mut script_in = ruby.stdin.take().unwrap();

@@ -7,7 +7,7 @@ use std::{
 use lastbyte_link::{Capacity, Config, DropReason, DropTail, Limit, Loss, Queue, Rate};
 use lastbyte_udp::{Batch, Ecn, Options, Socket, Transmit};
 
-use self::alone::{alone, skipped};
+use self::alone::alone;
 use super::*;
 
 mod alone;
@@ -20,7 +20,7 @@ fn device(plan: Plan) -> Option<Tunnel> {
             if error.to_string().contains("CAP_NET_ADMIN")
                 || error.to_string().contains("/dev/net/tun") =>
         {
-            skipped(&error.to_string());
+            lastbyte_testkit::skip(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

@@ -18,11 +18,7 @@ use rustls::{
 };
 use serde_json::Value;
 
-use super::{
-    RTT, Running,
-    alone::{alone, skipped},
-    lastbyte, served,
-};
+use super::{RTT, Running, alone::alone, lastbyte, served};
 
 /// Where clients connect to.
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
@@ -53,7 +49,7 @@ fn may_have_devices() -> bool {
             why.contains("CAP_NET_ADMIN") || why.contains("/dev/net/tun"),
             "{why}"
         );
-        skipped(why.lines().next().unwrap_or_default());
+        lastbyte_testkit::skip(why.lines().next().unwrap_or_default());
     }
     path.wait().expect("ended");
     works
@@ -281,7 +277,7 @@ fn curls(port: u16) {
         .map(|(flags, expected)| (flags, all.spawn(move || curl(port, &flags)), expected));
         for (flags, found, expected) in rows {
             let Some(found) = found.join().expect("fetched") else {
-                skipped("curl is not installed");
+                lastbyte_testkit::skip("no `curl`");
                 continue;
             };
             let found: Vec<(u64, u64)> = found

@@ -47,9 +47,7 @@ fn run(program: &str, first: &[&str], folder: &PathBuf, case: &Case<'_>) -> Outp
 pub(crate) fn has_curl() -> bool {
     let found = Command::new("curl").arg("--version").output();
     if found.is_err() {
-        let said = "skipped: there is no curl here\n";
-        // Nobody can be told that stderr is gone.
-        let _ = std::io::stderr().write_all(said.as_bytes());
+        lastbyte_testkit::skip("no `curl`");
     }
     found.is_ok()
 }

@@ -18,14 +18,14 @@ fn on_a_small_disk(folder: &Path) -> Option<Serving> {
     match can {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
-            eprintln!(
-                "skipped: no file system can be mounted: {}",
+            lastbyte_testkit::skip(&format!(
+                "no file system can be mounted: {}",
                 stderr(&output)
-            );
+            ));
             return None;
         }
         Err(error) => {
-            eprintln!("skipped: no `unshare`: {error}");
+            lastbyte_testkit::skip(&format!("no `unshare`: {error}"));
             return None;
         }
     }

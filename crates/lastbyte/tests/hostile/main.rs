@@ -5,8 +5,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    clippy::print_stderr,
-    reason = "what happens to a process happens to its files and its sockets; who skips says why"
+    reason = "what happens to a process happens to its files and its sockets"
 )]
 
 #[path = "../common/serving.rs"]

@@ -264,7 +264,7 @@ fn run(program: &str, arguments: &[&str]) -> Option<String> {
             Some(said)
         }
         Err(error) => {
-            eprintln!("skipped: {program}: {error}");
+            lastbyte_testkit::skip(&format!("no `{program}`: {error}"));
             None
         }
     }

@@ -3,8 +3,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    clippy::print_stderr,
-    reason = "tests are clients with sockets and files of their own, and say what they skip"
+    reason = "tests are clients with sockets and files of their own"
 )]
 
 mod documents;

@@ -49,7 +49,7 @@ impl Nginx {
         let mut child = match spawned {
             Ok(child) => child,
             Err(error) => {
-                eprintln!("skipped: nginx: {error}");
+                lastbyte_testkit::skip(&format!("no `nginx`: {error}"));
                 return None;
             }
         };

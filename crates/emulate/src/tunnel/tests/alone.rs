@@ -36,11 +36,5 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     assert!(out.contains("1 passed"), "{test} is not its name: {out}");
     err.lines()
         .filter_map(|line| line.strip_prefix("skipped: "))
-        .for_each(skipped);
-}
-
-/// What was not tested is said, with the reason.
-#[expect(clippy::print_stderr, reason = "there is no other place to say it")]
-pub(crate) fn skipped(reason: &str) {
-    eprintln!("skipped: {reason}");
+        .for_each(lastbyte_testkit::skip);
 }
