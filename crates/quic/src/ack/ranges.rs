@@ -140,10 +140,11 @@ impl PacketNumberRanges {
     /// Forgets all numbers up to `number`, which are taken no more from now on. The largest of all is kept, as each ACK
     /// frame must say it (RFC 9000 §13.2.4).
     pub fn forget_up_to(&mut self, number: u64) {
-        let Some(largest) = self.largest() else {
+        // Below the largest, if there is anything.
+        let Some(below) = self.largest().and_then(|largest| largest.checked_sub(1)) else {
             return;
         };
-        let number = number.min(largest.saturating_sub(1));
+        let number = number.min(below);
         while let Some((first, last)) = self.ranges.front_mut() {
             if *first > number {
                 break;

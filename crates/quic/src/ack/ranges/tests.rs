@@ -57,6 +57,15 @@ fn rfc9000_13_2_4_what_the_peer_knows_is_forgotten_but_for_the_largest() {
     assert_eq!(set.insert(15), Novelty::Duplicate);
 }
 
+#[test]
+fn rfc9000_13_2_4_the_largest_is_kept_even_if_it_is_packet_0() {
+    let mut set = PacketNumberRanges::new();
+    set.insert(0);
+    set.forget_up_to(0);
+    assert_eq!(ranges(&set), [(0, 0)]);
+    assert_eq!(set.insert(0), Novelty::Duplicate);
+}
+
 proptest! {
     #[test]
     fn agrees_with_a_plain_set(
