@@ -13,6 +13,8 @@ mod tests;
 
 /// How long a service is believed in if it does not say (RFC 7838 §3.1): a day.
 const MAX_AGE_DEFAULT_S: u64 = 24 * 60 * 60;
+/// How long a service is believed in at most: ten years. curl's file has no room for dates beyond the year 9999.
+const MAX_AGE_MAX_S: u64 = 10 * 365 * 24 * 60 * 60;
 /// How many are remembered of one origin.
 const SERVICES_MAX: usize = 8;
 /// How many origins are remembered.
@@ -152,7 +154,12 @@ fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
             expires_s: now_s + MAX_AGE_DEFAULT_S,
             persists: false,
         };
-        if service.host.contains([' ', '"']) || service.protocol.contains([' ', '"']) {
+        // Anything else would break the file that it is kept in.
+        let is_word = |text: &str| {
+            let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
+            !text.is_empty() && text.bytes().all(is_plain)
+        };
+        if !is_word(&service.host) || !is_word(&service.protocol) {
             return None;
         }
         for parameter in parts {
@@ -161,16 +168,22 @@ fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
             };
             let value = value.trim().trim_matches('"');
             match name.trim() {
-                "ma" => service.expires_s = now_s.saturating_add(value.parse().ok()?),
+                "ma" => service.expires_s = now_s + age(value)?,
                 "persist" => service.persists = value == "1",
                 _ => {}
             }
         }
-        if services.len() < SERVICES_MAX {
+        if services.len() < SERVICES_MAX && !services.contains(&service) {
             services.push(service);
         }
     }
     Some(services)
+}
+
+/// A number of seconds (RFC 9111 §1.2.2): more than can be counted, or than is believed, is the most that is.
+fn age(value: &str) -> Option<u64> {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| value.parse().unwrap_or(u64::MAX).min(MAX_AGE_MAX_S))
 }
 
 /// At each `mark` that is not between quotes.

@@ -44,6 +44,35 @@ fn rfc7838_3_fields_are_understood() {
 }
 
 #[test]
+fn rfc7838_3_1_no_age_is_too_large_for_the_file() {
+    for age in [
+        "315360000",
+        "300000000000",
+        "18446744073709551615",
+        "99999999999999999999",
+    ] {
+        let mut cache = AltSvc::default();
+        cache.put(&origin(), &format!("h3=\":443\"; ma={age}"), NOW);
+        let (again, wrong) = AltSvc::from_text(&cache.to_text(NOW));
+        assert_eq!((&again, wrong), (&cache, 0), "{age}");
+        let ten_years = NOW + Duration::from_secs(MAX_AGE_MAX_S - 1);
+        assert_eq!(again.of(&origin(), "h3", ten_years).count(), 1);
+    }
+}
+
+#[test]
+fn what_would_break_the_file_is_not_kept() {
+    for value in [
+        "=\":443\"",
+        "h3=\"a\tb:443\"",
+        "h\u{e9}3=\":443\"",
+        "h3=\"a\u{b}b:443\"",
+    ] {
+        assert_eq!(said(value), [], "{value}");
+    }
+}
+
+#[test]
 fn what_was_said_last_counts_until_it_expires() {
     let mut cache = AltSvc::default();
     cache.put(&origin(), "h3=\":1\"; ma=10", NOW);
