@@ -36,6 +36,12 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
         (fields, [value]) => (fields, *value),
         _ => return None,
     };
+    // As `set-cookie` may not have them: they would go into a header.
+    let value = value.trim_end_matches('\r');
+    let is_plain = |text: &str| !text.chars().any(char::is_control);
+    if !fields.iter().all(|field| is_plain(field)) || !is_plain(value) {
+        return None;
+    }
     let [domain, is_for_subdomains, path, is_secure, expires, name] = *fields;
     let truth = |text: &str| match text {
         "TRUE" => Some(true),
@@ -47,7 +53,7 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
     let expires_s: u64 = expires.parse().ok()?;
     let cookie = Cookie {
         name: name.to_owned(),
-        value: value.trim_end_matches('\r').to_owned(),
+        value: value.to_owned(),
         domain: domain.to_ascii_lowercase(),
         is_for_subdomains: truth(is_for_subdomains)?,
         path: path.to_owned(),

@@ -153,8 +153,9 @@ fn the_file_is_netscapes() {
     assert_eq!(again.read(&text, NOW), 0);
     assert_eq!(again, jar);
     let lines = "a.example\tFALSE\t/\tFALSE\t0\tempty\n# remark\n\nnothing\n\
-                 a.example\tyes\t/\tFALSE\t0\ta\tb\na.example\tFALSE\t/\tFALSE\t5\told\tb\r\n";
-    assert_eq!(again.read(lines, NOW), 2);
+                 a.example\tyes\t/\tFALSE\t0\ta\tb\na.example\tFALSE\t/\tFALSE\t5\told\tb\r\n\
+                 a.example\tFALSE\t/\tFALSE\t0\tfolded\tb\rset: c\n";
+    assert_eq!(again.read(lines, NOW), 3);
     assert_eq!(again.len(), 3);
     jar.put(&url("https://a.b.example/c/"), "own=; max-age=0", NOW);
     assert_eq!(jar.len(), 1);
