@@ -1,6 +1,9 @@
 //! What fuzzing found worth keeping, replayed. `fuzz/` makes more of it.
 
 mod compression;
+#[path = "../suite/pair.rs"]
+mod pair;
+mod requests;
 mod streams;
 
 #[expect(clippy::disallowed_methods, reason = "the corpus is in files")]
@@ -25,5 +28,11 @@ fn fuzz_corpus_of_qpack_is_replayed() {
 #[test]
 fn fuzz_corpus_of_http3_is_replayed() {
     let replayed = replay("http3", streams::play);
+    assert!(replayed >= 10, "only {replayed} seeds");
+}
+
+#[test]
+fn fuzz_corpus_of_http3_request_is_replayed() {
+    let replayed = replay("http3_request", requests::play);
     assert!(replayed >= 10, "only {replayed} seeds");
 }

@@ -1,13 +1,10 @@
 //! Any bytes on any streams, for a server and a client: nothing panics, what is live stays bounded, and the transport
 //! agrees. Shared by the replay of the corpus and the fuzz target.
 
-#[path = "../suite/pair.rs"]
-mod pair;
-
 use lastbyte_http3::{Body, Config, Connection, Event, Request, Response};
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
-use self::pair::{BAD_PATH, DELAY, Faults, Pair, transport_config};
+use super::pair::{BAD_PATH, DELAY, Faults, Pair, transport_config};
 
 /// Each piece comes behind two bytes: where it goes, and how long it is.
 fn next<'a>(bytes: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
