@@ -2,6 +2,8 @@
 
 #![no_main]
 
+#[path = "../../crates/http3/tests/suite/pair.rs"]
+mod pair;
 #[path = "../../crates/http3/tests/corpus/streams.rs"]
 mod streams;
 

@@ -2,15 +2,7 @@
 
 #![no_main]
 
-use lastbyte_congestion::{Environment, Registry};
+#[path = "../../crates/congestion/tests/suite/spec_text.rs"]
+mod spec_text;
 
-libfuzzer_sys::fuzz_target!(|text: &str| {
-    if let Ok(spec) = Registry::builtin().parse(text) {
-        assert_eq!(spec.to_string(), text);
-        let controller = spec.build(&Environment {
-            max_datagram_size: 1200,
-            seed: 1,
-        });
-        assert!(controller.window() >= 1200);
-    }
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| spec_text::play(bytes));

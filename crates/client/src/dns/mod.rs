@@ -10,6 +10,8 @@
 //!
 //! Never: decides how long an answer is waited for by those who asked.
 
+#[cfg(test)]
+mod corpus;
 mod exchange;
 mod message;
 mod service;

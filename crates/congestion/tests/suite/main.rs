@@ -6,4 +6,5 @@ mod duels;
 mod path;
 mod properties;
 mod script;
+mod spec_text;
 mod tables;

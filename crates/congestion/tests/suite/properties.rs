@@ -183,17 +183,27 @@ proptest! {
     }
 }
 
-/// What fuzzing found worth keeping, replayed. `fuzz/` makes more of it.
-#[test]
 #[expect(clippy::disallowed_methods, reason = "the corpus is in files")]
-fn fuzz_corpus_is_replayed() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/congestion");
-    let entries = std::fs::read_dir(corpus).expect("fuzz/corpus/congestion is part of the tree");
+fn replay(target: &str, play: impl Fn(&[u8])) -> usize {
+    let corpus = format!("{}/../../fuzz/corpus/{target}", env!("CARGO_MANIFEST_DIR"));
+    let entries = std::fs::read_dir(corpus).expect("the corpus is part of the tree");
     let mut replayed = 0;
     for entry in entries {
         let path = entry.expect("a readable folder").path();
-        crate::actions::play(&std::fs::read(path).expect("a readable file"));
+        play(&std::fs::read(path).expect("a readable file"));
         replayed += 1;
     }
+    replayed
+}
+
+#[test]
+fn fuzz_corpus_of_congestion_is_replayed() {
+    let replayed = replay("congestion", crate::actions::play);
+    assert!(replayed >= 20, "only {replayed} seeds");
+}
+
+#[test]
+fn fuzz_corpus_of_spec_is_replayed() {
+    let replayed = replay("spec", crate::spec_text::play);
     assert!(replayed >= 20, "only {replayed} seeds");
 }

@@ -307,7 +307,7 @@ fn check_head(request: &Request) {
 
 /// RFC 9114 §4.2.
 fn check_fields(fields: &Fields) {
-    for line in fields.iter() {
+    for line in fields {
         let name = line.name;
         assert!(!name.is_empty(), "an empty name");
         assert!(
