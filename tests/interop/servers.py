@@ -1,4 +1,4 @@
-"""Other people's servers. All answer `/100k` with an object of that size."""
+"""Third-party servers. All answer `/100k` with an object of that size."""
 
 import os
 import pathlib
@@ -115,7 +115,7 @@ class Gtlsserver(Other):
 
 
 class Sized(Other):
-    """A program of ours around a library, told as `PROGRAM server ADDRESS:PORT`."""
+    """A program of tests/peers around a library: `PROGRAM server ADDRESS:PORT`."""
 
     def __init__(self, name, program, features, why_not=None):
         self.name, self.file, self.features, self.why_not = name, program, features, why_not or {}
@@ -138,12 +138,11 @@ class Aioquic(Other):
     features = {"resumption", "0-rtt", "rebinding"}
 
     def program(self):
-        script = pathlib.Path(os.environ.get("INTEROP_AIOQUIC", ""))
         try:
             import aioquic  # noqa: F401
         except ImportError:
             return None
-        return script if script.is_file() else None
+        return pathlib.Path(__file__).resolve().parent.parent / "peers" / "aioquic_server.py"
 
     def argv(self, case, base, port):
         return [sys.executable, self.program(), port]

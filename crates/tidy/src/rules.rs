@@ -1,6 +1,6 @@
 //! The rules.
 
-use crate::tree::{File, crates, files, read};
+use crate::tree::{File, count_files, crates, files, read};
 
 /// Which of our crates each may use. Arrows never run back; ARCHITECTURE.md draws them.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -44,7 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("emulate", &["link", "udp"]),
     ("report", &["query"]),
-    ("testkit", &ANY),
+    ("testkit", &[]),
     ("lastbyte", &ANY),
 ];
 
@@ -175,6 +175,87 @@ fn unsafe_is_forbidden_but_where_it_may_be() {
         .map(|file| file.path)
         .collect();
     none("add `#![forbid(unsafe_code)]`", &missing);
+}
+
+/// Blocks, functions, traits and implementations, each counted.
+const UNSAFE: [&str; 5] = ["{", "fn ", "trait ", "impl ", "extern "];
+
+#[test]
+fn every_use_of_unsafe_is_in_the_inventory() {
+    let marks = UNSAFE.map(|what| ["unsafe ", what].concat());
+    let count = |line: &str| -> usize { marks.iter().map(|mark| line.matches(mark).count()).sum() };
+    let mut found: Vec<(String, usize)> = rust()
+        .iter()
+        .filter(|file| !file.path.starts_with("crates/tidy/"))
+        .map(|file| {
+            let code = file.lines().map(|(_, line)| line.trim_start());
+            let uses = code.filter(|line| !line.starts_with("//")).map(count).sum();
+            (file.path.clone(), uses)
+        })
+        .filter(|(_, uses)| *uses > 0)
+        .collect();
+    let document = read("docs/security.md").text;
+    let section = document.split("## Unsafe code").nth(1).expect("a section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let mut listed: Vec<(String, usize)> = section
+        .lines()
+        .filter_map(|line| {
+            let (path, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+            let (uses, _) = rest.split_once(" |")?;
+            Some((path.to_owned(), uses.parse().ok()?))
+        })
+        .collect();
+    found.sort();
+    listed.sort();
+    assert_eq!(found, listed, "keep the table of docs/security.md true");
+}
+
+#[test]
+fn every_fuzz_target_is_listed_and_its_corpus_replayed() {
+    let manifest = read("fuzz/Cargo.toml").text;
+    let tests = files("crates", &[".rs"]);
+    let mut wrong = Vec::new();
+    let targets = files("fuzz/fuzz_targets", &[".rs"]);
+    assert!(targets.len() >= 15, "only {} targets", targets.len());
+    for target in &targets {
+        let name = target.path.rsplit('/').next().unwrap_or_default();
+        let name = name.trim_end_matches(".rs");
+        if !manifest.contains(&format!(
+            "name = \"{name}\"\npath = \"fuzz_targets/{name}.rs\""
+        )) {
+            wrong.push(format!("{name} has no [[bin]] in fuzz/Cargo.toml"));
+        }
+        let replays = [
+            format!("replay(\"{name}\""),
+            format!("fuzz/corpus/{name}\""),
+        ];
+        let is_replayed = |file: &File| replays.iter().any(|call| file.text.contains(call));
+        if !tests.iter().any(is_replayed) {
+            wrong.push(format!("no test replays fuzz/corpus/{name}"));
+        }
+        if count_files(&format!("fuzz/corpus/{name}")) == 0 {
+            wrong.push(format!("fuzz/corpus/{name} is empty"));
+        }
+    }
+    none("see CONTRIBUTING.md, \"Fuzzing\"", &wrong);
+    // All targets, without a list that one could be missing from.
+    assert!(read(".ci/run").text.contains("in $(cargo fuzz list); do"));
+}
+
+#[test]
+fn tests_are_skipped_in_one_place() {
+    let mark = ["\"skip", "ped: "].concat();
+    let others: Vec<File> = rust()
+        .into_iter()
+        .filter(|file| {
+            file.path != "crates/testkit/src/lib.rs"
+                && !file.path.ends_with("tunnel/tests/alone.rs")
+        })
+        .collect();
+    none(
+        "call `lastbyte_testkit::skip`, which fails with `CI` set",
+        &offences(&others, |line| line.contains(&mark)),
+    );
 }
 
 #[test]

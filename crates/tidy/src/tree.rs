@@ -57,6 +57,11 @@ pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<File> {
     found.iter().map(|path| read(&from_root(path))).collect()
 }
 
+/// How many files there are in `folder`, of whatever kind.
+pub(crate) fn count_files(folder: &str) -> usize {
+    fs::read_dir(root().join(folder)).map_or(0, Iterator::count)
+}
+
 fn visit(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

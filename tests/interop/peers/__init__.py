@@ -1,4 +1,4 @@
-"""Other people's clients. Each module has one class of its own, a `Peer`.
+"""Third-party clients. Each module has one class of its own, a `Peer`.
 
 A peer is asked for paths, in one of these modes, and puts the files into a folder under the last part of their paths:
 

@@ -1,4 +1,4 @@
-"""quic-go, by a small program of ours around it; `$INTEROP_PEERS` is the folder where `p_quicgo` is."""
+"""quic-go: `p_quicgo` of tests/peers, in the folder `$INTEROP_PEERS`."""
 
 import os
 import pathlib

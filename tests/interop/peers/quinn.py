@@ -1,4 +1,4 @@
-"""quinn with h3, by a small program of ours around them; `$INTEROP_PEERS` is the folder where `p_quinn` is."""
+"""quinn with h3: `p_quinn` of tests/peers, in the folder `$INTEROP_PEERS`."""
 
 from .quic_go import Program
 
