@@ -7,14 +7,14 @@ use lastbyte_quic::crypto::{DirectionalKeys, Keys, NewKeys, OneRttKeys, TAG_LEN,
 use lastbyte_wire::{
     ConnectionId, Side, Writer,
     packet::{
-        LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen, PacketType, Packets, Rules,
-        ShortHeader, TruncatedPacketNumber, Version,
+        DecodeConfig, LongHeader, LongKind, Packet, PacketNumber, PacketNumberLen, PacketType,
+        Packets, ShortHeader, TruncatedPacketNumber, Version,
     },
 };
 
 use super::frames::{Input, frame};
 
-const RULES: Rules = Rules {
+const DECODE: DecodeConfig = DecodeConfig {
     connection_id_len: 8,
     grease_quic_bit: true,
 };
@@ -54,7 +54,7 @@ const fn space(kind: PacketType) -> usize {
 fn take_apart(datagram: &[u8]) -> Option<Vec<Clear>> {
     let mut copy = datagram.to_vec();
     let mut all = Vec::new();
-    for packet in Packets::new(&mut copy, RULES) {
+    for packet in Packets::new(&mut copy, DECODE) {
         let Ok(Packet::Protected(packet)) = packet else {
             return None;
         };
