@@ -21,8 +21,8 @@ use lastbyte_quic::{
     ack::EcnCodepoint,
     close::CloseReason,
     connection::{Config, Connection, NetworkPath},
-    crypto::plain::{self, PlainClient, PlainServer},
-    endpoint::{Endpoint, EndpointConfig, Handle, Route},
+    crypto::plain::{self, PlainClient, PlainServer, Resumption},
+    endpoint::{Endpoint, EndpointConfig, Handle, RetryPolicy, Route},
     flow::WindowSize,
     stream::KeepAll,
 };
@@ -47,7 +47,6 @@ struct World {
     now: Time,
     /// Whether all packets that arrived are those that were sent.
     is_honest: bool,
-    has_closed: bool,
 }
 
 fn config(flags: u8) -> Arc<Config> {
@@ -69,7 +68,24 @@ fn config(flags: u8) -> Arc<Config> {
 }
 
 impl World {
+    /// With 0x20, the client resumes an earlier connection with 0-RTT.
     fn new(flags: u8) -> Self {
+        if flags & 0x20 == 0 {
+            return Self::resuming(flags, None);
+        }
+        let mut earlier = Self::resuming(flags & 0x80, None);
+        earlier.shake_hands();
+        let connection = earlier.connection(0).expect("a connection");
+        let parameters = connection.session().peer_parameters();
+        let parameters = parameters.expect("the server's").to_vec();
+        let resumption = Resumption {
+            parameters,
+            early_data: true,
+        };
+        Self::resuming(flags, Some(resumption))
+    }
+
+    fn resuming(flags: u8, resumption: Option<Resumption>) -> Self {
         let rings: [Arc<Mutex<KeyRing>>; 2] = Default::default();
         let alpn = || vec![b"bulk".to_vec()];
         let limits = plain::Limits {
@@ -79,12 +95,22 @@ impl World {
         };
         let mut client = PlainClient::new(1, alpn());
         client.limits = limits;
+        client.resumption = resumption;
         let mut server = PlainServer::new(2, alpn());
         server.limits = limits;
         let config = config(flags);
         let [at_client, at_server] = rings.clone();
         let tapped = Arc::new(Tapped::new(server, at_server));
-        let server = EndpointConfig::server(Arc::clone(&config), tapped);
+        let mut at_server = Config::clone(&config);
+        if flags & 0x80 != 0 {
+            at_server.versions.reverse();
+        }
+        let mut server = EndpointConfig::server(Arc::new(at_server), tapped);
+        if let Some(server) = &mut server.server
+            && flags & 0x40 != 0
+        {
+            server.retry = RetryPolicy::Always;
+        }
         let mut world = Self {
             ends: [
                 Endpoint::new(EndpointConfig::client(), [1; 32]).expect("an endpoint"),
@@ -95,7 +121,6 @@ impl World {
             flying: Vec::new(),
             now: Time::from_nanos(1_000_000_000),
             is_honest: true,
-            has_closed: false,
         };
         let tapped = Arc::new(Tapped::new(client, at_client));
         let path = world.path(0);
@@ -103,6 +128,14 @@ impl World {
             .connect(world.now, path, "localhost", &config, tapped, Vec::new())
             .expect("a connection");
         world
+    }
+
+    fn shake_hands(&mut self) {
+        for _ in 0..6 {
+            self.transmit();
+            self.deliver_all();
+        }
+        self.read();
     }
 
     /// The path as this end sees it.
@@ -142,10 +175,7 @@ impl World {
                     transmit.path.remote
                 };
                 for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
-                    self.rings[end]
-                        .lock()
-                        .expect("unpoisoned")
-                        .note(end, datagram);
+                    self.rings[end].lock().expect("unpoisoned").note(datagram);
                     self.flying
                         .push((1 - end, address.port(), datagram.to_vec()));
                 }
@@ -290,10 +320,7 @@ impl World {
                     }
                 }
             }
-            _ if what & 0xf0 == 0xf0 => {
-                connection.close(now, u64::from(what));
-                self.has_closed = true;
-            }
+            _ if what & 0xf0 == 0xf0 => connection.close(now, u64::from(what)),
             _ => {}
         }
     }
@@ -365,7 +392,8 @@ impl World {
             }
         }
         for end in &self.ends {
-            assert_eq!(end.connections(), 0, "a connection without end");
+            let left: Vec<_> = end.handles().map(|handle| end.peek(handle)).collect();
+            assert!(left.is_empty(), "without end at {:?}: {left:?}", self.now);
         }
     }
 }
@@ -376,11 +404,7 @@ pub(crate) fn play(bytes: &[u8]) {
     let flags = input.byte();
     let mut world = World::new(flags);
     if flags & 1 == 0 {
-        for _ in 0..6 {
-            world.transmit();
-            world.deliver_all();
-        }
-        world.read();
+        world.shake_hands();
     }
     while !input.is_empty() {
         let what = input.byte();

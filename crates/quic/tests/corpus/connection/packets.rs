@@ -22,8 +22,8 @@ const DECODE: DecodeConfig = DecodeConfig {
 /// What one end seals with, and the largest packet number that it sent in each space.
 #[derive(Debug, Default)]
 pub(crate) struct KeyRing {
-    /// The client's first destination, from which the keys of Initial packets follow.
-    first: Option<(Version, ConnectionId)>,
+    /// What the keys of Initial packets follow from.
+    first: Option<ConnectionId>,
     zero_rtt: Option<DirectionalKeys>,
     handshake: Option<Keys>,
     one_rtt: Option<Box<OneRttKeys>>,
@@ -83,21 +83,16 @@ impl KeyRing {
         }
     }
 
-    /// The keys of Initial packets follow from these.
-    pub(crate) fn begin(&mut self, version: Version, destination: ConnectionId) {
-        self.first.get_or_insert((version, destination));
+    /// The keys of Initial packets follow from this.
+    pub(crate) fn begin(&mut self, destination: ConnectionId) {
+        self.first = Some(destination);
     }
 
     /// What an end sends.
-    pub(crate) fn note(&mut self, end: usize, datagram: &[u8]) {
+    pub(crate) fn note(&mut self, datagram: &[u8]) {
         for packet in take_apart(datagram).into_iter().flatten() {
             let largest = &mut self.largest[space(packet.kind)];
             *largest = (*largest).max(Some(packet.number.expand(*largest)));
-            if end == 0
-                && let Some(version) = packet.version
-            {
-                self.begin(version, packet.destination);
-            }
             if packet.kind == PacketType::OneRtt {
                 self.follow(packet.key_phase);
             }
@@ -212,9 +207,9 @@ impl KeyRing {
         let written = writer.written_mut();
         match packet.kind {
             PacketType::Initial => {
-                let (version, destination) = self.first?;
+                let destination = self.first?;
                 let side = if end == 0 { Side::Client } else { Side::Server };
-                plain::initial_keys(side, version, &destination)
+                plain::initial_keys(side, packet.version?, &destination)
                     .seal
                     .protect(number, &finished, written)
             }

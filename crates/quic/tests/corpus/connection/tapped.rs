@@ -22,6 +22,11 @@ impl<C> Tapped<C> {
         Self { crypto, ring }
     }
 
+    /// The keys of both ends' Initial packets follow from the same ID.
+    fn begin(&self, destination: &ConnectionId) {
+        self.ring.lock().expect("unpoisoned").begin(*destination);
+    }
+
     fn pair(
         &self,
         start: impl Fn() -> Result<Box<dyn Session>, StartError>,
@@ -40,6 +45,7 @@ impl<C: ClientCrypto> ClientCrypto for Tapped<C> {
     }
 
     fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
+        self.begin(destination);
         self.crypto.initial_keys(version, destination)
     }
 
@@ -55,11 +61,7 @@ impl<C: ClientCrypto> ClientCrypto for Tapped<C> {
 
 impl<C: ServerCrypto> ServerCrypto for Tapped<C> {
     fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {
-        // The server's Initial packets follow from the same ID.
-        self.ring
-            .lock()
-            .expect("unpoisoned")
-            .begin(version, *destination);
+        self.begin(destination);
         self.crypto.initial_keys(version, destination)
     }
 
