@@ -98,7 +98,7 @@ pub use connection::{BodySink, Connection, Sink, Statistics};
 pub use error::{ConnectionError, Origin, ReadError, RequestError, SendError, StreamError};
 pub use event::Event;
 pub use fields::{FieldLine, Fields, Iter};
-pub use message::{Body, Request, Response};
+pub use message::{Body, Request, Response, target};
 pub use priority::Priority;
 pub use settings::Settings;
 

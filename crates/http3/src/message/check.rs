@@ -3,7 +3,7 @@
 //! Owns the rules for heads and trailers, received and to be sent. That a body is as long as its `content-length` says is
 //! for those who count it.
 
-use super::{PseudoHeaders, Request, Response, text};
+use super::{PseudoHeaders, Request, Response, target, text};
 use crate::{FieldLine, Fields, StreamError};
 
 /// What of a head counts for what follows it.
@@ -132,21 +132,22 @@ fn request_pseudo(
     if facts.is_connect && pseudo.protocol(fields).is_none() {
         // §4.4.
         return match (scheme, path, authority) {
-            (None, None, Some(authority)) if has_port(authority) => Ok(()),
+            (None, None, Some(authority))
+                if target::is_authority_with_port(authority.as_bytes()) =>
+            {
+                Ok(())
+            }
             _ => Err("a CONNECT with other than `:authority`, a host and a port"),
         };
     }
     let scheme = scheme.ok_or("no `:scheme`")?;
     let path = path.ok_or("no `:path`")?;
-    if !text::is_scheme(scheme.as_bytes()) {
-        return Err("a `:scheme` that is none");
-    }
+    // §4.3.1, RFC 9110 §7.4: a server refuses what it is not authoritative for, as any other scheme is.
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
-        return Ok(());
+        return Err("a `:scheme` other than `https` and `http`");
     }
-    let is_of_server = path == "*" && method == "OPTIONS";
-    if !path.starts_with('/') && !is_of_server {
-        return Err("a `:path` that does not begin with `/`");
+    if !target::is_path(path, method) {
+        return Err("a `:path` that does not begin with `/`, or has a fragment");
     }
     let mut hosts = fields.get_all("host");
     let host = hosts.next();
@@ -161,16 +162,11 @@ fn request_pseudo(
     match authority.map(str::as_bytes).or(host) {
         None => Err("neither `:authority` nor `host`"),
         Some(b"") => Err("an authority that is empty"),
-        Some(authority) if authority.contains(&b'@') => Err("an authority with user information"),
-        Some(authority) if !text::is_visible(authority) => Err("a `host` that is not ASCII"),
+        Some(authority) if !target::is_authority(authority) => {
+            Err("an authority that is not a host with a port or without")
+        }
         Some(_) => Ok(()),
     }
-}
-
-fn has_port(authority: &str) -> bool {
-    authority.rsplit_once(':').is_some_and(|(host, port)| {
-        !host.is_empty() && !host.contains('@') && port.parse::<u16>().is_ok_and(|port| port > 0)
-    })
 }
 
 /// A response as it was received (§4.3.2).

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `request`, `response` | heads as applications see them |
 //! | `check` | what a received head must be, and one to be sent |
+//! | `target` | what a request may be for |
 //! | `text` | which bytes names and values are made of |
 
 pub(crate) mod check;
 mod request;
 mod response;
+pub mod target;
 pub(crate) mod text;
 
 pub use request::Request;

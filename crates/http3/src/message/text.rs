@@ -76,11 +76,3 @@ pub(crate) fn is_token(text: &[u8]) -> bool {
 pub(crate) fn is_visible(text: &[u8]) -> bool {
     !text.is_empty() && all(text, VISIBLE)
 }
-
-/// Whether it is the name of a scheme (RFC 3986 §3.1).
-pub(crate) fn is_scheme(text: &[u8]) -> bool {
-    text.first().is_some_and(u8::is_ascii_alphabetic)
-        && text
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
-}

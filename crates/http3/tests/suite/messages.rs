@@ -17,7 +17,7 @@ use crate::{
 
 #[test]
 fn rfc9114_4_1_2_malformed_requests_are_stream_errors() {
-    let bad: [Vec<(&str, &str)>; 28] = [
+    let bad: [Vec<(&str, &str)>; 44] = [
         get_with(&[("Accept", "*/*")]),
         get_with(&[("", "x")]),
         get_with(&[("a b", "x")]),
@@ -35,8 +35,28 @@ fn rfc9114_4_1_2_malformed_requests_are_stream_errors() {
         get_with(&[(":unknown", "200")]),
         get_with(&[(":path", "")]),
         get_with(&[(":path", "no-slash")]),
+        get_with(&[(":path", "-sibling/secret")]),
+        get_with(&[(":path", "http://internal.example/admin")]),
+        get_with(&[(":path", "*")]),
+        get_with(&[(":path", "/a#b")]),
+        // §4.3.1: no server here answers for another scheme, whatever it asks for.
+        get_with(&[(":scheme", "foo")]),
+        get_with(&[
+            (":scheme", "foo"),
+            (":path", "http://internal.example/admin"),
+        ]),
+        get_with(&[(":scheme", "urn"), (":path", "x:y")]),
+        get_with(&[(":scheme", "1")]),
         get_with(&[(":authority", "")]),
         get_with(&[(":authority", "user@example.com")]),
+        get_with(&[(":authority", "a/b?c#d")]),
+        get_with(&[(":authority", "example.com:port")]),
+        get_with(&[(":authority", "example.com:65536")]),
+        get_with(&[(":authority", "2001:db8::1")]),
+        get_with(&[(":authority", "[::1%25eth0]")]),
+        get_with(&[(":authority", "a\"b")]),
+        [&GET[..2], &GET[3..], &[("host", "a/b")]].concat(),
+        [&GET[..2], &GET[3..], &[("host", "")]].concat(),
         get_with(&[("host", "other.example")]),
         get_with(&[("content-length", "x")]),
         get_with(&[("content-length", "-1")]),
@@ -75,7 +95,7 @@ fn rfc9114_4_3_1_requests_that_are_well_formed() {
         get_with(&[("x", "caf\u{e9}\t")]),
         [&GET[..2], &GET[3..], &[("host", "example.com")]].concat(),
         vec![(":method", "CONNECT"), (":authority", "example.com:443")],
-        vec![(":method", "GET"), (":scheme", "urn"), (":path", "x:y")],
+        get_with(&[(":authority", "[2001:db8::1]:443")]),
     ];
     for lines in good {
         let mut pair = server();
