@@ -12,6 +12,8 @@ use std::fs;
 mod activation;
 #[path = "serve/connections.rs"]
 mod connections;
+#[path = "serve/proxied.rs"]
+mod proxied;
 #[path = "common/serving.rs"]
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 mod serving;

@@ -40,8 +40,15 @@ pub(super) struct ResponseBody {
 
 enum Kind {
     Empty,
-    Source { source: Box<dyn Source>, at: u64 },
-    Pieces(Receiver<Said>),
+    Source {
+        source: Box<dyn Source>,
+        at: u64,
+    },
+    /// What comes from an exchange, and how much of it is left, if the head says so.
+    Pieces {
+        pieces: Receiver<Said>,
+        left: Option<u64>,
+    },
 }
 
 /// Who is told how it ended.
@@ -96,8 +103,9 @@ impl ResponseBody {
         Self::new(kind, report)
     }
 
-    pub(super) fn pieces(pieces: Receiver<Said>, report: Report) -> Self {
-        Self::new(Kind::Pieces(pieces), report)
+    /// A body of this length, if it is known.
+    pub(super) fn pieces(pieces: Receiver<Said>, len: Option<u64>, report: Report) -> Self {
+        Self::new(Kind::Pieces { pieces, left: len }, report)
     }
 
     const fn new(kind: Kind, report: Report) -> Self {
@@ -140,10 +148,13 @@ impl ResponseBody {
                 *at += piece.len() as u64;
                 Poll::Ready(Some(Ok(Frame::data(piece.into()))))
             }
-            Kind::Pieces(pieces) => loop {
+            Kind::Pieces { pieces, left } => loop {
                 return match pieces.poll_next(context) {
                     Poll::Pending => Poll::Pending,
                     Poll::Ready(Some(Said::Data(bytes))) => {
+                        if let Some(left) = left {
+                            *left = left.saturating_sub(bytes.len() as u64);
+                        }
                         Poll::Ready(Some(Ok(Frame::data(bytes))))
                     }
                     Poll::Ready(Some(Said::End(trailers))) => {
@@ -198,7 +209,8 @@ impl Body for ResponseBody {
         match &self.kind {
             Kind::Empty => true,
             Kind::Source { source, at } => *at == source.len(),
-            Kind::Pieces(_) => self.is_over,
+            // Trailers may follow.
+            Kind::Pieces { .. } => self.is_over,
         }
     }
 
@@ -206,7 +218,7 @@ impl Body for ResponseBody {
         match &self.kind {
             Kind::Empty => SizeHint::with_exact(0),
             Kind::Source { source, at } => SizeHint::with_exact(source.len() - at),
-            Kind::Pieces(_) => SizeHint::default(),
+            Kind::Pieces { left, .. } => left.map_or_else(SizeHint::default, SizeHint::with_exact),
         }
     }
 }
@@ -214,8 +226,9 @@ impl Body for ResponseBody {
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         if !self.is_over {
-            // hyper does not ask again once it was told that this is the end.
-            let is_complete = self.is_end_stream();
+            // hyper does not ask again once it has all that the length says, or was told that this is the end.
+            let has_all = matches!(self.kind, Kind::Pieces { left: Some(0), .. });
+            let is_complete = has_all || self.is_end_stream();
             self.report.tell(is_complete);
         }
     }

@@ -158,7 +158,7 @@ async fn run(
                     if has_no_body {
                         ResponseBody::whole(None, report)
                     } else {
-                        ResponseBody::pieces(outgoing, report)
+                        ResponseBody::pieces(outgoing, len, report)
                     }
                 });
             }

@@ -1,0 +1,82 @@
+//! What is logged and counted of responses that come from an upstream.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
+    thread,
+};
+
+use serde_json::Value;
+
+use super::{Serving, folder, serving::lines, stderr};
+
+/// Answers each request with ten bytes, `/cut` with half of them.
+fn upstream() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let accept = move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let lines = BufReader::new(stream.try_clone().expect("a handle")).lines();
+            let mut path = String::new();
+            for line in lines.map_while(Result::ok) {
+                if let Some(rest) = line.strip_prefix("GET ") {
+                    path = rest.split(' ').next().unwrap_or_default().to_owned();
+                }
+                if !line.is_empty() {
+                    continue;
+                }
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n01234");
+                if path == "/cut" {
+                    break;
+                }
+                let _ = stream.write_all(b"56789");
+            }
+        }
+    };
+    thread::spawn(accept);
+    format!("http://{address}")
+}
+
+#[test]
+fn whole_responses_of_an_upstream_are_logged_as_whole() {
+    let folder = folder("serve-proxied");
+    let url = upstream();
+    let flags = [
+        "--self-signed",
+        "--proxy",
+        &url,
+        "--access-log",
+        "access",
+        "--log",
+        "log",
+    ];
+    let serving = Serving::start(&folder, &flags);
+    for version in ["1.1", "2"] {
+        for path in ["/a", "/b"] {
+            let got = serving.get(&folder, path, &["--http", version]);
+            assert_eq!(got.stdout, b"0123456789", "{}", stderr(&got));
+        }
+    }
+    let cut_off = "lastbyte_responses_cut_off_total{transport=\"tcp\"}";
+    assert_eq!(serving.metric(cut_off), 0);
+    let got = serving.get(&folder, "/cut", &["--http", "1.1"]);
+    assert_eq!(got.status.code(), Some(18), "{}", stderr(&got));
+    serving.wait_for(cut_off, |count| count == 1);
+    assert_eq!(serving.end().0, 0);
+    let access = lines(&folder.join("access"));
+    assert_eq!(access.len(), 5);
+    for line in &access {
+        let is_whole = line["path"] != "/cut";
+        assert_eq!(line["complete"], is_whole, "{line}");
+        assert_eq!(line["bytes"], 10, "{line}");
+    }
+    let log = lines(&folder.join("log"));
+    assert_eq!(log.len(), 5);
+    let whole = log.iter().filter(|line| line["complete"] == true);
+    assert_eq!(whole.clone().count(), 4, "{log:?}");
+    for line in whole {
+        assert!(line["ttlb"].is_u64(), "{line}");
+        assert_eq!(line["body-bytes"], Value::from(10), "{line}");
+    }
+}
