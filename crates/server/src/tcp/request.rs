@@ -8,7 +8,7 @@ use std::{convert::Infallible, future::poll_fn, net::SocketAddr, pin::Pin, sync:
 use http::{StatusCode, header};
 use hyper::body::{Body as _, Incoming};
 use lastbyte_driver::Clock;
-use lastbyte_http3::{Fields, Request, Response};
+use lastbyte_http3::{Fields, Request, Response, target};
 use tokio::time;
 
 use super::{
@@ -53,6 +53,7 @@ pub(super) async fn serve(
     };
     let observed = observation.map(|connection| connection.on_request(request.method().as_str()));
     let expects = request.headers().contains_key(header::EXPECT);
+    let has_encoding = request.headers().contains_key(header::TRANSFER_ENCODING);
     let (translated, body) = translate(request, version);
     let record = match &translated {
         Ok(request) if shared.access.is_some() => Some(AccessLog::begin(request, &peer)),
@@ -89,7 +90,14 @@ pub(super) async fn serve(
             run(&shared, line, body, report, is_head).await
         }
     };
-    Ok(finish(&shared, response))
+    let mut response = finish(&shared, response);
+    if has_encoding && version == Version::Http11 {
+        // RFC 9112 §6.1: beside a `content-length` the connection has to be closed, whatever the message was taken for. hyper
+        // takes that field out before it is seen here, so that all of them are.
+        let close = http::HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
+    Ok(response)
 }
 
 /// What all responses get.
@@ -249,6 +257,12 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
         .uri
         .authority()
         .map(|authority| authority.as_str().to_owned());
+    if version == Version::Http2
+        && let (Some(authority), Some(host)) = (&authority, &host)
+        && authority != host
+    {
+        return (refuse("`:authority` and `host` differ\n"), body);
+    }
     // RFC 9112 §3.2: without it a request of HTTP/1.1 is none.
     if host.is_none() && authority.is_none() && version == Version::Http11 {
         return (refuse("the `host` field is missing\n"), body);
@@ -257,12 +271,22 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
         let answer = Answer::text(405, "there are no tunnels here\n");
         return (Err(answer.with("allow", "GET, HEAD, OPTIONS")), body);
     }
-    let target = match head.uri.path_and_query() {
-        Some(target) => target.as_str(),
-        // `OPTIONS *` of HTTP/1.1 has a path of its own.
-        None => "/",
-    };
-    let authority = authority.or(host).unwrap_or_default();
+    let is_http = |scheme: &http::uri::Scheme| matches!(scheme.as_str(), "http" | "https");
+    if !head.uri.scheme().is_none_or(is_http) {
+        return (refuse("the scheme is neither `https` nor `http`\n"), body);
+    }
+    let target = head.uri.path_and_query().map_or("", |path| path.as_str());
+    // RFC 9112 §3.2.3, §3.2.4: a host alone is for CONNECT, and `*` for OPTIONS.
+    if !target::is_path(target, head.method.as_str()) {
+        return (refuse("the request target is not a path\n"), body);
+    }
+    let authority = authority.or(host);
+    let is_valid = |authority: &String| target::is_authority(authority.as_bytes());
+    // RFC 9112 §3.2, RFC 9110 §4.2.2: a host that is empty is none of `https`.
+    if !authority.as_ref().is_none_or(is_valid) {
+        return (refuse("the host is not a name or an address\n"), body);
+    }
+    let authority = authority.unwrap_or_default();
     let mut translated = Request::new(head.method.as_str(), "https", &authority, target);
     for line in &regular(&head.headers) {
         translated.fields_mut().push(line.name, line.value);
