@@ -17,9 +17,11 @@ use super::handler::Answer;
 /// How much of a request's body waits for whoever answers, in bytes, but for one piece more.
 const REQUEST_BOUND: usize = 64 << 10;
 /// How much of a response waits for its connection, in bytes, but for one piece more.
-const RESPONSE_BOUND: usize = 256 << 10;
+const RESPONSE_BOUND: usize = 64 << 10;
 /// What a piece weighs that is no data.
 const HEAD_WEIGHT: usize = 1 << 10;
+/// What a piece of data weighs beside its bytes: its place in the queue. Pieces of one byte each have a bound, too.
+const PIECE_WEIGHT: usize = 128;
 
 /// What the peer is told, in this order: any number of `Interim`, then either `Whole`, or one `Head`, any number of `Data`
 /// and one `End`. A channel that ends before that is a response that was given up.
@@ -39,7 +41,7 @@ pub(crate) enum Said {
 impl Weigh for Said {
     fn weight(&self) -> usize {
         match self {
-            Self::Data(bytes) => bytes.len(),
+            Self::Data(bytes) => bytes.len() + PIECE_WEIGHT,
             _ => HEAD_WEIGHT,
         }
     }
@@ -59,7 +61,7 @@ pub enum Piece {
 impl Weigh for Piece {
     fn weight(&self) -> usize {
         match self {
-            Self::Data(bytes) => bytes.len(),
+            Self::Data(bytes) => bytes.len() + PIECE_WEIGHT,
             _ => HEAD_WEIGHT,
         }
     }

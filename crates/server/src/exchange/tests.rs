@@ -75,3 +75,16 @@ fn a_writer_is_woken_when_nobody_reads_any_more() {
     assert_eq!(sender.poll_ready(&mut context), Poll::Ready(Err(Gone)));
     assert_eq!(sender.poll_gone(&mut context), Poll::Ready(()));
 }
+
+/// A peer that sends one byte at a time fills no more memory than another.
+#[test]
+fn pieces_of_one_byte_have_a_bound_too() {
+    let mut context = Context::from_waker(Waker::noop());
+    let (sender, _receiver) = channel(super::REQUEST_BOUND);
+    let mut count = 0;
+    while sender.poll_ready(&mut context).is_ready() {
+        sender.push(Piece::Data(bytes::Bytes::from_static(b"x")));
+        count += 1;
+    }
+    assert_eq!(count, super::REQUEST_BOUND.div_ceil(129));
+}

@@ -1,11 +1,15 @@
-//! The body of a request on its way to the server behind.
+//! The body of a request on its way to the upstream.
+//!
+//! Owns: the pieces that come from the client, as hyper asks for them, and what ended them too early. Never: outlives its
+//! exchange: once the response is over, or given up, no more of the request is sent.
 
 use std::{
+    convert::Infallible,
     io,
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU8, AtomicU64, Ordering},
     },
     task::{Context, Poll},
     time::Duration,
@@ -13,24 +17,81 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::time::{Sleep, sleep};
-
-use crate::{
-    exchange::{Incoming, Piece},
-    tcp::header_map,
+use tokio::{
+    sync::oneshot,
+    time::{Sleep, sleep},
 };
+
+use super::{
+    fields,
+    pool::Stream,
+    slots::{Client, Side},
+    upstream::Upstream,
+};
+use crate::exchange::{Incoming, Piece};
+
+/// Why the body of a request ended too early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The client broke off, or sent what is no body.
+    CutOff,
+    /// The client sent nothing for too long.
+    Late,
+}
+
+/// What is known of a body while it is sent.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// How many pieces were passed on.
+    passed: AtomicU64,
+    /// A [`Cause`], from 1 on.
+    cause: AtomicU8,
+}
+
+impl Progress {
+    pub(super) fn passed(&self) -> u64 {
+        self.passed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn cause(&self) -> Option<Cause> {
+        match self.cause.load(Ordering::Relaxed) {
+            0 => None,
+            1 => Some(Cause::CutOff),
+            _ => Some(Cause::Late),
+        }
+    }
+
+    fn fail(&self, cause: Cause) {
+        let code = match cause {
+            Cause::CutOff => 1,
+            Cause::Late => 2,
+        };
+        self.cause.store(code, Ordering::Relaxed);
+    }
+}
+
+/// Where a body comes from, and what may stop it.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) incoming: Incoming,
+    pub(super) client: Arc<Client>,
+    pub(super) upstream: Arc<Upstream>,
+    /// How long the client may send nothing.
+    pub(super) limit: Duration,
+    /// Closed when the exchange is over.
+    pub(super) over: oneshot::Receiver<Infallible>,
+}
 
 /// What comes from the client, piece by piece, as it is asked for.
 #[derive(Debug)]
 pub(super) struct RequestBody {
     first: Option<Piece>,
     /// Gone when all of it came.
-    rest: Option<Incoming>,
+    rest: Option<Source>,
     len: Option<u64>,
-    limit: Duration,
-    /// How many pieces were passed on.
-    passed: Arc<AtomicU64>,
+    progress: Arc<Progress>,
     timer: Pin<Box<Option<Sleep>>>,
+    stream: Option<Stream>,
 }
 
 impl RequestBody {
@@ -39,45 +100,52 @@ impl RequestBody {
             first: None,
             rest: None,
             len: Some(0),
-            limit: Duration::ZERO,
-            passed: Arc::default(),
+            progress: Arc::default(),
             timer: Box::pin(None),
+            stream: None,
         }
     }
 
-    pub(super) fn new(first: Piece, rest: Incoming, len: Option<u64>, limit: Duration) -> Self {
+    pub(super) fn new(first: Piece, rest: Source, len: Option<u64>) -> Self {
         Self {
             first: Some(first),
             rest: Some(rest),
             len,
-            limit,
-            passed: Arc::default(),
-            timer: Box::pin(None),
+            ..Self::empty()
         }
     }
 
-    /// Grows with each piece that was passed on.
-    pub(super) fn passed(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.passed)
+    /// What can be known of it from elsewhere.
+    pub(super) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
     }
 
-    fn next(&mut self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
+    /// Keeps a stream in use as long as the body is.
+    pub(super) fn hold(&mut self, stream: Stream) {
+        self.stream = Some(stream);
+    }
+
+    fn next(&mut self, context: &mut Context<'_>) -> Poll<Result<Piece, Cause>> {
         if let Some(first) = self.first.take() {
-            return Poll::Ready(Some(first));
+            return Poll::Ready(Ok(first));
         }
         let Some(rest) = &mut self.rest else {
-            return Poll::Ready(Some(Piece::End));
+            return Poll::Ready(Ok(Piece::End));
         };
-        if let Poll::Ready(piece) = rest.poll_next(context) {
+        if let Poll::Ready(piece) = rest.incoming.poll_next(context) {
             self.timer.set(None);
-            return Poll::Ready(piece);
+            rest.client.on_progress(Side::Request);
+            return Poll::Ready(piece.ok_or(Cause::CutOff));
+        }
+        if Pin::new(&mut rest.over).poll(context).is_ready() {
+            return Poll::Ready(Err(Cause::CutOff));
         }
         if self.timer.is_none() {
-            self.timer.set(Some(sleep(self.limit)));
+            self.timer.set(Some(sleep(rest.limit)));
+            rest.client.on_wait(Side::Request);
         }
         match self.timer.as_mut().as_pin_mut() {
-            // A client that says nothing for so long has given up.
-            Some(timer) => timer.poll(context).map(|()| None),
+            Some(timer) => timer.poll(context).map(|()| Err(Cause::Late)),
             None => Poll::Pending,
         }
     }
@@ -94,16 +162,23 @@ impl Body for RequestBody {
         let Poll::Ready(piece) = self.next(context) else {
             return Poll::Pending;
         };
-        self.passed.fetch_add(1, Ordering::Relaxed);
+        self.progress.passed.fetch_add(1, Ordering::Relaxed);
         Poll::Ready(match piece {
-            Some(Piece::Data(bytes)) => Some(Ok(Frame::data(bytes))),
-            Some(Piece::Trailers(fields)) => Some(Ok(Frame::trailers(header_map(&fields)))),
-            Some(Piece::End) => {
+            Ok(Piece::Data(bytes)) => Some(Ok(Frame::data(bytes))),
+            Ok(Piece::Trailers(trailers)) => {
+                let map = self
+                    .rest
+                    .as_ref()
+                    .map(|rest| fields::request_trailers(&trailers, &rest.upstream));
+                Some(Ok(Frame::trailers(map.unwrap_or_default())))
+            }
+            Ok(Piece::End) => {
                 self.rest = None;
                 None
             }
-            None => {
+            Err(cause) => {
                 self.rest = None;
+                self.progress.fail(cause);
                 Some(Err(io::Error::other("the client gave up")))
             }
         })

@@ -1,85 +1,193 @@
-//! Fields on their way through (RFC 9110 §7.6).
+//! Heads and trailers on their way through a proxy (RFC 9110 §7.6).
 //!
-//! Owns: which are about one hop and go no further, what is added about the client, and that a name which matters to
-//! whoever is behind cannot be forged where this proxy sets it.
+//! Owns: which requests are passed on at all, which fields are about one hop and go no further, and what is added about the
+//! client. Never: trusts that a request was validated before; no name that matters to the upstream can be forged here.
 
-use std::net::IpAddr;
+use std::{fmt, net::IpAddr};
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
-use lastbyte_http3::{Fields, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, header, uri::PathAndQuery};
+use lastbyte_http3::{Fields, Request, Response, target};
 
-use super::upstream::Upstream;
+use super::{forwarded, upstream::Upstream};
 use crate::{
     handler::{Peer, Version},
     hop_by_hop::{is_hop_by_hop, named_by_connection},
 };
 
-/// What this proxy says itself.
+/// Why a request is not passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused(&'static str);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// What this proxy sets itself, and what would speak for it: the client's fields of these names are not copied.
 fn is_ours(name: &str) -> bool {
     matches!(
         name,
-        "host"
-            | "via"
-            | "x-forwarded-for"
-            | "x-forwarded-proto"
-            | "x-forwarded-host"
-            | "forwarded"
-            | "cookie"
-    )
+        "host" | "via" | "forwarded" | "x-real-ip" | "cookie" | "proxy"
+    ) || name.starts_with("x-forwarded-")
 }
 
-/// The head that is passed on; `None` if it is none that hyper could send.
-pub(super) fn request(
+/// Whether a field of a request goes on to the upstream. As with nginx, names are letters, digits and `-`: programs behind
+/// CGI and its successors read `_`, and some any other character, as `-`.
+fn goes_on(name: &str, upstream: &Upstream) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if name.bytes().all(is_plain) {
+        return !name.is_empty() && !is_hop_by_hop(name) && !is_ours(name);
+    }
+    let is_known = |name: &str| {
+        is_hop_by_hop(name) || is_ours(name) || matches!(name, "content-length" | "early-data")
+    };
+    upstream.takes_underscores
+        && name.bytes().all(|byte| is_plain(byte) || byte == b'_')
+        && !is_known(&name.replace('_', "-"))
+}
+
+/// Whether a path leaves its base for some server, or could: a segment is `.` or `..`, also encoded, with `\` as a
+/// separator, or with parameters (`..;a`) that some servers cut off before they resolve dots.
+fn has_dot_segment(target: &str) -> bool {
+    let path = target.split('?').next().unwrap_or_default();
+    let path = path
+        .to_ascii_lowercase()
+        .replace("%2e", ".")
+        .replace("%2f", "/")
+        .replace("%5c", "/")
+        .replace("%3b", ";")
+        .replace('\\', "/");
+    path.split('/')
+        .any(|segment| matches!(segment.split(';').next(), Some("." | "..")))
+}
+
+fn target(request: &Request, upstream: &Upstream) -> Result<PathAndQuery, Refused> {
+    let path = request.path().unwrap_or_default();
+    if request.method() == "CONNECT" || !target::is_path(path, request.method()) {
+        return Err(Refused("the request target is not a path"));
+    }
+    let base = upstream.base.as_str();
+    if !base.is_empty() && (path == "*" || has_dot_segment(path)) {
+        return Err(Refused("the request target leads out of its base path"));
+    }
+    let target = format!("{base}{path}");
+    PathAndQuery::try_from(target.as_str())
+        .ok()
+        .filter(|parsed| parsed.as_str() == target)
+        .ok_or(Refused("the request target has characters that no URI has"))
+}
+
+/// The head of a request as it goes to the upstream.
+///
+/// # Errors
+///
+/// Returns [`Refused`] if the request must not be passed on: its target or authority is not valid, leads out of the
+/// upstream's base path, or a field cannot be sent.
+pub fn request(
     request: &Request,
     peer: &Peer,
     upstream: &Upstream,
-) -> Option<http::request::Parts> {
-    let target = format!("{}{}", upstream.base, request.path()?);
-    let authority = request.authority().unwrap_or(&upstream.host);
+) -> Result<http::request::Parts, Refused> {
+    let target = target(request, upstream)?;
+    let own = upstream.authority();
+    let authority = request.authority().filter(|name| !name.is_empty());
+    let authority = authority.unwrap_or(&own);
+    let invalid = Refused("the authority is not a host with a port or without");
+    if !target::is_authority(authority.as_bytes())
+        || authority.parse::<http::uri::Authority>().is_err()
+    {
+        return Err(invalid);
+    }
+    let host = HeaderValue::from_str(authority).map_err(|_| invalid)?;
     let mut head = http::Request::builder()
         .method(request.method())
         .uri(target)
         .body(())
-        .ok()?
+        .map_err(|_| Refused("the method is not a token"))?
         .into_parts()
         .0;
     let map = &mut head.headers;
-    map.insert(header::HOST, HeaderValue::from_str(authority).ok()?);
+    map.insert(header::HOST, host.clone());
     for line in request.fields() {
-        if is_hop_by_hop(line.name) || is_ours(line.name) {
-            continue;
+        if goes_on(line.name, upstream) {
+            copy(map, line.name, line.value)?;
         }
-        let name = HeaderName::from_bytes(line.name.as_bytes()).ok()?;
-        map.append(name, HeaderValue::from_bytes(line.value).ok()?);
     }
-    // In parts it came for the sake of compression; it is one field (RFC 9114 §4.2.1).
-    let mut joined = Vec::new();
-    if request.fields().join("cookie", "; ", &mut joined) {
-        map.insert(header::COOKIE, HeaderValue::from_bytes(&joined).ok()?);
+    // It may have come in parts for the sake of compression; it is one field (RFC 9114 §4.2.1).
+    let mut cookie = Vec::new();
+    if request.fields().join("cookie", "; ", &mut cookie) {
+        map.insert(header::COOKIE, value(&cookie)?);
     }
     let client = peer.remote.ip().to_canonical();
-    extend(map, request, "via", via(peer.version))?;
-    extend(map, request, "x-forwarded-for", &client.to_string())?;
-    extend(map, request, "forwarded", &forwarded(client, authority))?;
-    // Here it ends that the connection is secure, and which host was meant: what the client says of that is not passed on.
+    let fields = request.fields();
+    extend(map, fields, "via", forwarded::is_via, via(peer.version))?;
+    let address = client.to_string();
+    extend(
+        map,
+        fields,
+        "x-forwarded-for",
+        forwarded::is_addresses,
+        &address,
+    )?;
+    let element = element(client, authority);
+    extend(map, fields, "forwarded", forwarded::is_forwarded, &element)?;
+    // The secure connection ends here, and here it is known which host was meant: what the client says of that is dropped.
     map.insert("x-forwarded-proto", HeaderValue::from_static("https"));
-    map.insert("x-forwarded-host", HeaderValue::from_str(authority).ok()?);
+    map.insert("x-forwarded-host", host);
     if peer.is_early {
-        // RFC 8470 §5.1: who is behind may answer 425, which goes back.
+        // RFC 8470 §5.1: the upstream may answer 425, which goes back.
         map.insert("early-data", HeaderValue::from_static("1"));
     }
-    Some(head)
+    Ok(head)
 }
 
-/// Adds to a list that those before may have begun.
-fn extend(map: &mut HeaderMap, request: &Request, name: &'static str, value: &str) -> Option<()> {
-    let mut list = Vec::new();
-    if request.fields().join(name, ", ", &mut list) {
-        list.extend_from_slice(b", ");
+/// RFC 9110 §5.5: blanks around a value are none of it.
+fn value(bytes: &[u8]) -> Result<HeaderValue, Refused> {
+    HeaderValue::from_bytes(bytes.trim_ascii())
+        .map_err(|_| Refused("a field value has control characters"))
+}
+
+fn copy(map: &mut HeaderMap, name: &str, bytes: &[u8]) -> Result<(), Refused> {
+    let name = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| Refused("a field name is not valid"))?;
+    let value = value(bytes)?;
+    if name == header::CONTENT_LENGTH {
+        // RFC 9110 §8.6: one, or the same ones as one.
+        let differs = map.get(&name).is_some_and(|other| *other != value);
+        if differs || value.is_empty() || !value.as_bytes().iter().all(u8::is_ascii_digit) {
+            return Err(Refused("the `content-length` is not one number"));
+        }
+        map.insert(name, value);
+        return Ok(());
     }
-    list.extend_from_slice(value.as_bytes());
-    map.insert(name, HeaderValue::from_bytes(&list).ok()?);
-    Some(())
+    map.try_append(name, value)
+        .map(|_| ())
+        .map_err(|_| Refused("there are too many fields"))
+}
+
+/// Adds to the list that the client sent, if all of that is valid; else the list begins here, so that nothing of the client's
+/// can swallow what is added.
+fn extend(
+    map: &mut HeaderMap,
+    fields: &Fields,
+    name: &'static str,
+    is_valid: fn(&str) -> bool,
+    own: &str,
+) -> Result<(), Refused> {
+    let lines = || fields.get_all(name).map(<[u8]>::trim_ascii);
+    let mut list = Vec::new();
+    if lines().all(|line| std::str::from_utf8(line).is_ok_and(is_valid)) {
+        for line in lines() {
+            list.extend_from_slice(line);
+            list.extend_from_slice(b", ");
+        }
+    }
+    list.extend_from_slice(own.as_bytes());
+    map.insert(name, value(&list)?);
+    Ok(())
 }
 
 /// §7.6.3.
@@ -92,21 +200,37 @@ const fn via(version: Version) -> &'static str {
     }
 }
 
-/// RFC 7239 §4: an address of IPv6 stands in brackets and quotes.
-fn forwarded(client: IpAddr, authority: &str) -> String {
+/// RFC 7239 §4: an address of IPv6 stands in brackets and quotes. No valid authority has a quote or a backslash in it.
+fn element(client: IpAddr, authority: &str) -> String {
     let client = match client {
         IpAddr::V4(address) => address.to_string(),
         IpAddr::V6(address) => format!("\"[{address}]\""),
     };
-    let host: String = authority
-        .chars()
-        .filter(|c| !matches!(c, '"' | '\\'))
-        .collect();
-    format!("for={client};host=\"{host}\";proto=https")
+    format!("for={client};host=\"{authority}\";proto=https")
 }
 
 pub(super) fn content_length(map: &HeaderMap) -> Option<u64> {
     map.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// The trailers of a request that go on: none that routes, frames, authenticates or modifies a request (RFC 9110 §6.5.1).
+pub(super) fn request_trailers(fields: &Fields, upstream: &Upstream) -> HeaderMap {
+    let is_of_head = |name: &str| {
+        name.starts_with("content-")
+            || name.starts_with("if-")
+            || matches!(
+                name,
+                "authorization" | "cache-control" | "early-data" | "max-forwards" | "range"
+            )
+    };
+    let mut map = HeaderMap::new();
+    for line in fields {
+        if goes_on(line.name, upstream) && !is_of_head(line.name) {
+            // A trailer that cannot be sent is left out: the body is whole without it.
+            let _ = copy(&mut map, line.name, line.value);
+        }
+    }
+    map
 }
 
 /// The fields of a response that go further.

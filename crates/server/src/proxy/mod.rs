@@ -1,6 +1,6 @@
 //! A handler that passes requests on to another server: a reverse proxy (RFC 9110 §3.7, §7.6).
 //!
-//! Owns: the way of a request to the server behind and of its response back, both as they come, with as much in between as
+//! Owns: the way of a request to the upstream and of its response back, both as they come, with as much in between as
 //! their channels hold; what is told of the client; which failure the client is told. Never: stores a response, asks
 //! twice for what may have been done, or waits in a worker.
 //!
@@ -8,59 +8,69 @@
 //! |---|---|
 //! | [`upstream`] | which server that is, as a URL |
 //! | `pool` | connections to it: made, kept, found to be dead |
-//! | `fields` | fields that go no further, and those that are added |
+//! | `slots` | how many requests are in flight, and which gives way |
+//! | [`fields`] | which requests are passed on, fields that go no further, and those that are added |
+//! | `forwarded` | lists that proxies extend |
 //! | `body` | the body of a request, as hyper asks for it |
 //!
 //! | failure | the client is told |
 //! |---|---|
-//! | it cannot be connected to, or breaks off, or says what is no HTTP, before its response | 502 |
+//! | the request is not one that may be passed on, or its body breaks off | 400 |
+//! | its body does not go on for too long | 408 |
+//! | the upstream cannot be connected to, or breaks off, or says what is no HTTP, before its response | 502 |
+//! | there are too many requests in flight | 503 |
 //! | it takes too long to connect to, or to begin its response | 504 |
-//! | both with the reason | `proxy-status` (RFC 9209) |
-//! | it breaks off, or says nothing for too long, in its response | a reset stream, a connection that is closed |
-//! | the client goes | the connection behind is closed, unless it is HTTP/2 |
+//! | the last three with the reason | `proxy-status` (RFC 9209) |
+//! | it breaks off, or says nothing for too long, in its response; or the client takes nothing for too long | a reset stream, a connection that is closed |
+//! | the client goes | the connection to the upstream is closed, or over HTTP/2 the stream reset |
 
 mod body;
-mod fields;
+pub mod fields;
+mod forwarded;
 mod pool;
+mod slots;
 pub mod upstream;
 
-use std::{
-    fmt,
-    future::poll_fn,
-    io,
-    pin::Pin,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{convert::Infallible, fmt, future::poll_fn, io, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming};
 use lastbyte_http3::{Request, Response};
-use tokio::{runtime, sync::mpsc, time};
+use tokio::{
+    runtime,
+    sync::{mpsc, oneshot},
+    task, time,
+};
 
 pub use self::upstream::{Upstream, UpstreamError};
 use self::{
-    body::RequestBody,
+    body::{Cause, RequestBody, Source},
     pool::{Pool, SendFailure},
+    slots::{Client, Side, Slots},
 };
 use super::{
-    exchange::{Exchange, Incoming as FromClient, Outgoing, Piece},
+    exchange::{Exchange, Gone, Outgoing, Piece},
     handler::{Answer, Handler, Peer, Reply},
 };
 
 /// What can be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How long it may take to connect, TLS with it. Default: 5 s.
+    /// How long it may take to connect, TLS with it, and how long a request waits for others to end. Default: 5 s.
     pub connect: Duration,
     /// How long until a response begins, once no more of the request comes. Default: 60 s.
     pub response: Duration,
-    /// How long a body may say nothing, in either direction. Default: 60 s.
+    /// How long a body may make no progress, in either direction, on either side. Default: 60 s.
     pub stall: Duration,
     /// How long a connection is kept that has nothing to do. Default: 30 s.
     pub idle: Duration,
     /// How many of those. Default: 64.
     pub kept: usize,
+    /// Requests in flight to the upstream; over HTTP/1.1 that is connections. Default: 1024. When all are taken, another
+    /// request takes the place of the one whose client has neither taken nor sent anything for longest, 1 s at least.
+    pub requests: usize,
+    /// Streams of a connection of HTTP/2; beyond, there is another connection. Default: 32.
+    pub streams: u32,
 }
 
 impl Default for Limits {
@@ -71,6 +81,8 @@ impl Default for Limits {
             stall: Duration::from_secs(60),
             idle: Duration::from_secs(30),
             kept: 64,
+            requests: 1024,
+            streams: 32,
         }
     }
 }
@@ -83,16 +95,20 @@ pub struct Proxy {
 }
 
 struct Shared {
-    upstream: Upstream,
-    pool: Pool,
+    upstream: Arc<Upstream>,
+    pool: Arc<Pool>,
+    slots: Arc<Slots>,
     limits: Limits,
 }
 
 /// Interim responses that wait for the client; later ones are dropped, as hints may be.
 const HINTS_MAX: usize = 8;
+/// As much of a response is handed on at a time, in bytes: a client that takes this is not stalled.
+const PIECE: usize = 16 << 10;
 
 impl Proxy {
-    /// Passes requests on to this server, on so many threads. `tls` is for `https`.
+    /// Passes requests on to this server, on so many threads. `tls` is for `https`, and its ALPN protocols say which
+    /// versions of HTTP may be spoken.
     ///
     /// # Errors
     ///
@@ -108,10 +124,10 @@ impl Proxy {
             .thread_name("proxy")
             .enable_all()
             .build()?;
-        let pool = Pool::new(upstream.clone(), tls, limits);
         let shared = Arc::new(Shared {
-            upstream,
-            pool,
+            pool: Pool::new(upstream.clone(), tls, limits),
+            slots: Slots::new(limits.requests),
+            upstream: Arc::new(upstream),
             limits,
         });
         Ok(Self {
@@ -135,8 +151,9 @@ impl Handler for Proxy {
         if request.method() == "CONNECT" {
             return Answer::text(501, "there are no tunnels here\n").into();
         }
-        let Some(head) = fields::request(request, peer, &self.shared.upstream) else {
-            return Answer::text(400, "the request cannot be passed on\n").into();
+        let head = match fields::request(request, peer, &self.shared.upstream) {
+            Ok(head) => head,
+            Err(why) => return Answer::text(400, format!("{why}\n")).into(),
         };
         let Some(runtime) = self.runtime.as_ref().map(runtime::Runtime::handle).cloned() else {
             return Answer::text(503, "the server ends\n").into();
@@ -148,16 +165,77 @@ impl Handler for Proxy {
     }
 }
 
-/// Passes one request on.
+/// Passes one request on, unless it is given up before that.
 async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchange) {
     let Exchange {
-        incoming,
+        mut incoming,
         mut outgoing,
     } = exchange;
-    let Some(body) = request_body(&shared, &head, incoming).await else {
-        // The client gave up, or says nothing.
-        return;
+    // A client that cancels at once, as in a flood of requests that are reset, costs the upstream nothing.
+    task::yield_now().await;
+    let len = fields::content_length(&head.headers);
+    let first = if len == Some(0) {
+        Piece::End
+    } else {
+        match time::timeout(shared.limits.stall, incoming.next()).await {
+            Ok(Some(first)) => first,
+            Ok(None) => return tell(outgoing, cut_off(Cause::CutOff)).await,
+            Err(_) => return tell(outgoing, cut_off(Cause::Late)).await,
+        }
     };
+    let slot = tokio::select! {
+        biased;
+        () = outgoing.gone() => return,
+        slot = shared.slots.take(shared.limits.connect) => slot,
+    };
+    let Some(slot) = slot else {
+        let answer = failed(503, "connection_limit_reached", "");
+        return tell(outgoing, answer.with("retry-after", "1")).await;
+    };
+    let client = Arc::clone(&slot.client);
+    // Dropped with the exchange, and the body ends with it.
+    let (_exchange_runs, over) = oneshot::channel::<Infallible>();
+    let body = match first {
+        Piece::End => RequestBody::empty(),
+        first => {
+            let source = Source {
+                incoming,
+                client: Arc::clone(&client),
+                upstream: Arc::clone(&shared.upstream),
+                limit: shared.limits.stall,
+                over,
+            };
+            RequestBody::new(first, source, len)
+        }
+    };
+    tokio::select! {
+        () = send(&shared, head, body, outgoing, &client) => {}
+        // Others want the slot, and this client does nothing with it.
+        () = client.given_up() => {}
+    }
+}
+
+async fn tell(outgoing: Outgoing, answer: Answer) {
+    // A client that is gone is told nothing.
+    let _ = outgoing.answer(answer).await;
+}
+
+/// What a client is told whose request did not come to its end.
+fn cut_off(cause: Cause) -> Answer {
+    match cause {
+        Cause::CutOff => Answer::text(400, "the body of the request breaks off\n"),
+        Cause::Late => Answer::text(408, "the body of the request takes too long\n"),
+    }
+}
+
+/// Sends a request, and its response back.
+async fn send(
+    shared: &Shared,
+    head: http::request::Parts,
+    body: RequestBody,
+    mut outgoing: Outgoing,
+    client: &Client,
+) {
     let is_head = head.method == http::Method::HEAD;
     let (hint, mut hints) = mpsc::channel(HINTS_MAX);
     let mut request = http::Request::from_parts(head, body);
@@ -166,7 +244,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
         fields::copy_response(response.headers(), interim.fields_mut());
         let _ = hint.try_send(interim);
     });
-    let passed = request.body().passed();
+    let progress = request.body().progress();
     let mut seen = 0;
     let asked = shared.pool.send(request);
     let timer = time::sleep(shared.limits.response);
@@ -174,59 +252,67 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     let result = loop {
         tokio::select! {
             biased;
+            () = outgoing.gone() => return,
             Some(interim) = hints.recv() => {
                 // 100 is between the two who speak to each other (RFC 9110 §15.2.1); 101 was not asked for.
-                if !matches!(interim.status(), 100 | 101) && outgoing.inform(interim).await.is_err() {
-                    return;
+                if !matches!(interim.status(), 100 | 101) {
+                    let informed = outgoing.inform(interim);
+                    if hand_over(shared, client, informed).await.is_err() {
+                        return;
+                    }
                 }
             }
             result = &mut asked => break Some(result),
             () = &mut timer => {
                 // A long upload is no long silence.
-                let now = passed.load(Ordering::Relaxed);
+                let now = progress.passed();
                 if now == seen {
                     break None;
                 }
                 seen = now;
                 timer.as_mut().reset(time::Instant::now() + shared.limits.response);
             }
-            () = outgoing.gone() => return,
         }
     };
     let (response, lease) = match result {
         Some(Ok(answered)) => answered,
-        None => {
-            let _ = outgoing
-                .answer(failed(504, "http_response_timeout", ""))
-                .await;
-            return;
-        }
+        None => return tell(outgoing, failed(504, "http_response_timeout", "")).await,
         Some(Err(failure)) => {
-            let answer = match failure {
-                SendFailure::Late => failed(504, "connection_timeout", ""),
-                SendFailure::Refused(why) => failed(502, "connection_refused", &why),
-                SendFailure::Tls(why) => failed(502, "tls_certificate_error", &why),
-                SendFailure::Broken(why) => failed(502, "http_protocol_error", &why),
+            let answer = match (failure, progress.cause()) {
+                (SendFailure::Broken(_), Some(cause)) => cut_off(cause),
+                (SendFailure::Late, _) => failed(504, "connection_timeout", ""),
+                (SendFailure::Refused(why), _) => failed(502, "connection_refused", &why),
+                (SendFailure::Tls(why), _) => failed(502, "tls_certificate_error", &why),
+                (SendFailure::Broken(why), _) => failed(502, "http_protocol_error", &why),
             };
-            let _ = outgoing.answer(answer).await;
-            return;
+            return tell(outgoing, answer).await;
         }
     };
     if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
         let why = "a protocol that nobody asked for";
-        let _ = outgoing
-            .answer(failed(502, "http_upgrade_failed", why))
-            .await;
-        return;
+        return tell(outgoing, failed(502, "http_upgrade_failed", why)).await;
     }
-    if give_back(&shared, response, outgoing, is_head).await {
+    if give_back(shared, response, outgoing, is_head, client).await {
         lease.give_back();
     }
+}
+
+/// Waits until there is room for a part of the response, which is as long as the client takes to make some.
+async fn hand_over(
+    shared: &Shared,
+    client: &Client,
+    handing: impl Future<Output = Result<(), Gone>>,
+) -> Result<(), Gone> {
+    client.on_wait(Side::Response);
+    let handed = time::timeout(shared.limits.stall, handing).await;
+    client.on_progress(Side::Response);
+    handed.unwrap_or(Err(Gone))
 }
 
 /// What the client is told, and, for whoever looks for the reason, which failure it was (RFC 9209 §2.3).
 fn failed(status: u16, error: &str, why: &str) -> Answer {
     let text = match status {
+        503 => "there are too many requests at a time\n",
         504 => "the server behind takes too long\n",
         _ => "the server behind cannot be reached, or does not speak HTTP\n",
     };
@@ -248,35 +334,18 @@ fn failed(status: u16, error: &str, why: &str) -> Answer {
     Answer::text(status, text).with("proxy-status", proxy_status)
 }
 
-/// The body that follows, once it is known whether there is one. `None` if the client gave up.
-async fn request_body(
-    shared: &Shared,
-    head: &http::request::Parts,
-    mut incoming: FromClient,
-) -> Option<RequestBody> {
-    let len = fields::content_length(&head.headers);
-    if len == Some(0) {
-        return Some(RequestBody::empty());
-    }
-    let first = time::timeout(shared.limits.stall, incoming.next())
-        .await
-        .ok()??;
-    Some(match first {
-        Piece::End => RequestBody::empty(),
-        first => RequestBody::new(first, incoming, len, shared.limits.stall),
-    })
-}
-
 /// Passes a response back. Returns whether all of it came.
 async fn give_back(
     shared: &Shared,
     response: http::Response<Incoming>,
     mut outgoing: Outgoing,
     is_head: bool,
+    client: &Client,
 ) -> bool {
     let (head, mut body) = response.into_parts();
     let answer = fields::response(&head);
-    if outgoing.begin(answer).await.is_err() {
+    let begun = hand_over(shared, client, outgoing.begin(answer)).await;
+    if begun.is_err() {
         return false;
     }
     let mut trailers = None;
@@ -289,9 +358,13 @@ async fn give_back(
             match next {
                 Ok(None) => break,
                 Ok(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(bytes) => {
-                        if outgoing.data(bytes).await.is_err() {
-                            return false;
+                    Ok(mut bytes) => {
+                        while !bytes.is_empty() {
+                            let piece = bytes.split_to(bytes.len().min(PIECE));
+                            let handed = hand_over(shared, client, outgoing.data(piece)).await;
+                            if handed.is_err() {
+                                return false;
+                            }
                         }
                     }
                     Err(frame) => {
@@ -303,7 +376,9 @@ async fn give_back(
             }
         }
     }
-    outgoing.end(trailers).await.is_ok()
+    hand_over(shared, client, outgoing.end(trailers))
+        .await
+        .is_ok()
 }
 
 async fn next_frame(body: &mut Incoming) -> Option<Result<Frame<Bytes>, hyper::Error>> {

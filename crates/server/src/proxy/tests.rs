@@ -15,6 +15,7 @@ fn a_server_is_a_url_without_anything_else() {
         host: "::1".into(),
         port: 8080,
         base: "/app".into(),
+        takes_underscores: false,
     };
     assert_eq!(upstream("http://[::1]:8080/app/"), expected);
     let secure = upstream("https://example.com");
@@ -74,4 +75,184 @@ fn rfc9110_7_6_fields_of_one_hop_end_here_and_those_of_the_way_grow() {
         assert_eq!(values, [expected], "{name}");
     }
     assert!(!head.headers.contains_key("te"));
+}
+
+const PEER: &str = "192.0.2.9:5000";
+
+fn passed(request: &Request, url: &str) -> Result<http::request::Parts, fields::Refused> {
+    let peer = Peer {
+        remote: PEER.parse().expect("an address"),
+        version: Version::Http3,
+        is_early: false,
+    };
+    fields::request(request, &peer, &upstream(url))
+}
+
+fn get(path: &str) -> Request {
+    Request::new("GET", "https", "example.com", path)
+}
+
+fn all(head: &http::request::Parts, name: &str) -> Vec<String> {
+    let values = head.headers.get_all(name).iter();
+    values
+        .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        .collect()
+}
+
+#[test]
+fn rfc7239_8_1_nothing_that_a_client_sends_swallows_what_is_added() {
+    let asked = get("/")
+        .with("forwarded", "for=\"1.2.3.4")
+        .with("x-forwarded-for", "127.0.0.1\"")
+        .with("via", "1.1 a (");
+    let head = passed(&asked, "http://behind").expect("a head");
+    let expected = "for=192.0.2.9;host=\"example.com\";proto=https";
+    assert_eq!(all(&head, "forwarded"), [expected]);
+    assert_eq!(all(&head, "x-forwarded-for"), ["192.0.2.9"]);
+    assert_eq!(all(&head, "via"), ["3 lastbyte"]);
+    // Lists that are valid grow; one line that is not spoils them all.
+    let asked = get("/")
+        .with("forwarded", "for=1.2.3.4;by=\"a, b\"")
+        .with("x-forwarded-for", "1.2.3.4")
+        .with("x-forwarded-for", "oops");
+    let head = passed(&asked, "http://behind").expect("a head");
+    let grown = format!("for=1.2.3.4;by=\"a, b\", {expected}");
+    assert_eq!(all(&head, "forwarded"), [grown]);
+    assert_eq!(all(&head, "x-forwarded-for"), ["192.0.2.9"]);
+}
+
+#[test]
+fn fields_that_programs_could_take_for_others_are_not_passed_on() {
+    let names = [
+        "x_forwarded_for",
+        "content_length",
+        "transfer_encoding",
+        "x.forwarded.for",
+        "x-real-ip",
+        "x-forwarded-port",
+        "x-forwarded-prefix",
+        "proxy",
+        "x_mine",
+    ];
+    let mut asked = get("/").with("x-mine", "1");
+    for name in names {
+        asked = asked.with(name, "1");
+    }
+    let head = passed(&asked, "http://behind").expect("a head");
+    for name in names {
+        assert!(!head.headers.contains_key(name), "{name}");
+    }
+    assert_eq!(all(&head, "x-mine"), ["1"]);
+    // Who asks for `_` gets those that stand for nothing else.
+    let peer = Peer {
+        remote: PEER.parse().expect("an address"),
+        version: Version::Http2,
+        is_early: false,
+    };
+    let takes = Upstream {
+        takes_underscores: true,
+        ..upstream("http://behind")
+    };
+    let head = fields::request(&asked, &peer, &takes).expect("a head");
+    assert_eq!(all(&head, "x_mine"), ["1"]);
+    for name in &names[..names.len() - 1] {
+        assert!(!head.headers.contains_key(*name), "{name}");
+    }
+}
+
+#[test]
+fn rfc9110_8_6_one_content_length_and_5_5_no_blanks_around_a_value() {
+    let asked = get("/")
+        .with("content-length", "3")
+        .with("content-length", " 3 ")
+        .with("x-mine", " a b\t")
+        .with("cookie", " a=1 ");
+    let head = passed(&asked, "http://behind").expect("a head");
+    assert_eq!(all(&head, "content-length"), ["3"]);
+    assert_eq!(all(&head, "x-mine"), ["a b"]);
+    assert_eq!(all(&head, "cookie"), ["a=1"]);
+    for wrong in ["4", "", "3, 3", "+3", "0x3"] {
+        let asked = get("/")
+            .with("content-length", "3")
+            .with("content-length", wrong);
+        assert!(passed(&asked, "http://behind").is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_request_does_not_leave_the_base_of_its_upstream() {
+    for path in [
+        "/../secret",
+        "/a/..",
+        "/./a",
+        "/a/.",
+        "/%2e%2e/secret",
+        "/.%2E/secret",
+        "/a/..%2fsecret",
+        "/a\\..\\secret",
+        "/a/..%5Csecret",
+        "/..;x=1/secret",
+        "/%2e%2e%3bx/secret",
+    ] {
+        assert!(passed(&get(path), "http://behind/app").is_err(), "{path}");
+        // Without a base there is nothing to leave.
+        let head = passed(&get(path), "http://behind").expect(path);
+        assert_eq!(head.uri, path);
+    }
+    for path in ["/...", "/a..b/.c", "/a?/../b", "/%252e%252e/x", "//a"] {
+        let head = passed(&get(path), "http://behind/app").expect(path);
+        assert_eq!(head.uri.to_string(), format!("/app{path}"));
+    }
+    let options = Request::new("OPTIONS", "https", "example.com", "*");
+    assert!(passed(&options, "http://behind/app").is_err());
+    let head = passed(&options, "http://behind").expect("a head");
+    assert_eq!(head.uri, "*");
+}
+
+#[test]
+fn rfc9112_3_2_what_is_no_path_or_no_host_is_not_passed_on() {
+    for path in [
+        "http://internal.example/admin",
+        "-sibling/secret",
+        "*",
+        "",
+        "/a#b",
+        "/a b",
+        "/a\r\nx: y",
+    ] {
+        assert!(passed(&get(path), "http://behind").is_err(), "{path:?}");
+        assert!(passed(&get(path), "http://behind/app").is_err(), "{path:?}");
+    }
+    for authority in ["a/b?c#d", "a b", "user@a", "a\r\nx: y", "a:b", "a\"b"] {
+        let asked = Request::new("GET", "https", authority, "/");
+        assert!(passed(&asked, "http://behind").is_err(), "{authority:?}");
+    }
+    // A client of HTTP/1.0 need not say which host it means.
+    let asked = Request::new("GET", "https", "", "/");
+    for (url, host) in [
+        ("http://behind", "behind"),
+        ("http://behind:8080", "behind:8080"),
+        ("https://[::1]", "[::1]"),
+        ("http://[::1]:443", "[::1]:443"),
+    ] {
+        let head = passed(&asked, url).expect(url);
+        assert_eq!(all(&head, "host"), [host]);
+        assert_eq!(all(&head, "x-forwarded-host"), [host]);
+    }
+}
+
+#[test]
+fn rfc9110_6_5_1_trailers_do_not_route_frame_or_authenticate() {
+    let trailers = lastbyte_http3::Fields::new()
+        .with("x-sum", " 1 ")
+        .with("host", "a")
+        .with("content-length", "1")
+        .with("transfer-encoding", "chunked")
+        .with("authorization", "a")
+        .with("x-forwarded-for", "127.0.0.1")
+        .with("if-match", "*")
+        .with("x_y", "1");
+    let map = fields::request_trailers(&trailers, &upstream("h2c://behind"));
+    assert_eq!(map.len(), 1);
+    assert_eq!(map["x-sum"], "1");
 }

@@ -15,6 +15,23 @@ pub struct Upstream {
     pub port: u16,
     /// What comes before the path of each request, without a slash at its end.
     pub base: String,
+    /// Whether fields with `_` in their names are passed on. CGI, and what follows it, reads `_` as `-`.
+    pub takes_underscores: bool,
+}
+
+impl Upstream {
+    /// Its host and port as an authority, for requests that name none.
+    pub(super) fn authority(&self) -> String {
+        let host = if self.host.contains(':') {
+            format!("[{}]", self.host)
+        } else {
+            self.host.clone()
+        };
+        match (self.is_secure, self.port) {
+            (true, 443) | (false, 80) => host,
+            (_, port) => format!("{host}:{port}"),
+        }
+    }
 }
 
 /// A text that is no server.
@@ -60,6 +77,7 @@ impl std::str::FromStr for Upstream {
                 .port_u16()
                 .unwrap_or(if is_secure { 443 } else { 80 }),
             base: uri.path().trim_end_matches('/').to_owned(),
+            takes_underscores: false,
         })
     }
 }

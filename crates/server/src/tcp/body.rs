@@ -235,7 +235,7 @@ impl Drop for ResponseBody {
 }
 
 /// Fields as hyper has them. What may not be sent is left out.
-pub(crate) fn header_map(fields: &Fields) -> HeaderMap {
+pub(super) fn header_map(fields: &Fields) -> HeaderMap {
     let mut map = HeaderMap::with_capacity(fields.len());
     for line in fields {
         let name = HeaderName::from_bytes(line.name.as_bytes());

@@ -28,7 +28,7 @@ mod plain;
 mod request;
 mod stalled;
 
-pub(crate) use self::{body::header_map, plain::Text};
+pub(crate) use self::plain::Text;
 
 use std::{
     io,

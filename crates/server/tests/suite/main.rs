@@ -15,3 +15,4 @@ mod operations;
 mod proxy;
 mod replay;
 mod serving;
+mod upstream;

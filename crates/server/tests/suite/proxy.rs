@@ -105,7 +105,11 @@ fn say(stream: &mut TcpStream, text: &str) {
 }
 
 fn front(address: SocketAddr, limits: Limits) -> Serving {
-    let upstream: Upstream = format!("http://{address}").parse().expect("a server");
+    front_of(&format!("http://{address}"), limits)
+}
+
+pub(crate) fn front_of(url: &str, limits: Limits) -> Serving {
+    let upstream: Upstream = url.parse().expect("a server");
     let proxy = Proxy::new(upstream, None, limits, 1).expect("threads");
     Serving::start(settings(proxy))
 }
@@ -347,6 +351,104 @@ fn a_server_behind_can_be_told_to_speak_http2_in_clear_text() {
         let answer = serving.get("/x?y", "");
         let text = String::from_utf8(answer.body).expect("text");
         assert_eq!(text, "HTTP/2.0 http://localhost/base/x?y 1");
+    }
+    serving.end();
+}
+
+#[test]
+fn rfc9114_4_3_1_a_request_that_is_malformed_reaches_no_server() {
+    let behind = Behind::start(answers);
+    let serving = front_of(&format!("http://{}/app", behind.address), Limits::default());
+    for (scheme, authority, path) in [
+        ("foo", "public.example", "http://internal.example/admin"),
+        ("foo", "public.example", "/"),
+        ("https", "public.example", "http://internal.example/admin"),
+        ("https", "public.example", "-sibling/secret"),
+        ("https", "public.example", "*"),
+        ("https", "public.example", "/a#b"),
+        ("https", "a/b?c#d", "/"),
+    ] {
+        let request = Request::new("GET", scheme, authority, path);
+        let got = ask(&serving, request, Vec::new(), usize::MAX);
+        assert!(got.was_reset, "{scheme} {authority} {path}: {got:?}");
+    }
+    for path in ["/../secret", "/%2e%2e/secret", "/a/..;/b"] {
+        assert_eq!(get(&serving, path).status, 400, "{path}");
+        assert_eq!(serving.get(path, "").status, 400, "{path}");
+    }
+    let request = Request::new("GET", "https", "a.example", "/").with("host", "b.example");
+    let got = ask(&serving, request, Vec::new(), usize::MAX);
+    assert!(got.was_reset, "{got:?}");
+    let connections = behind.connections.load(Ordering::Relaxed);
+    assert_eq!(connections, 0, "connections to the upstream");
+    serving.end();
+}
+
+#[test]
+fn rfc9112_3_2_requests_of_http1_that_name_no_host_or_path_reach_no_server() {
+    let behind = Behind::start(answers);
+    let serving = front(behind.address, Limits::default());
+    for request in [
+        "GET * HTTP/1.1\r\nhost: x\r\n",
+        "GET x:80 HTTP/1.1\r\nhost: x\r\n",
+        "GET foo://x/y HTTP/1.1\r\nhost: x\r\n",
+        "GET http://a@x/y HTTP/1.1\r\nhost: x\r\n",
+        "GET / HTTP/1.1\r\nhost: a/b\r\n",
+        "GET / HTTP/1.1\r\nhost: a b\r\n",
+        "GET / HTTP/1.1\r\nhost: a@b\r\n",
+        "GET / HTTP/1.1\r\nhost:\r\n",
+        "GET / HTTP/1.1\r\nhost: a:port\r\n",
+    ] {
+        let answer = serving.ask(&format!("{request}connection: close\r\n\r\n"));
+        assert_eq!(answer.status, 400, "{request}");
+    }
+    assert_eq!(behind.connections.load(Ordering::Relaxed), 0);
+    serving.end();
+}
+
+#[test]
+fn a_body_that_the_client_breaks_off_is_its_fault() {
+    let behind = Behind::start(answers);
+    let limits = Limits {
+        stall: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let serving = front(behind.address, limits);
+    let head = "POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    for (body, status) in [
+        ("zz\r\nhello\r\n0\r\n\r\n", 400),
+        ("5\r\nhello\r\nzz\r\n", 400),
+        ("", 408),
+        ("5\r\nhello\r\n", 408),
+    ] {
+        let mut client = serving.connect();
+        client.send(format!("{head}{body}").as_bytes());
+        let answer = client.head();
+        let expected = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&expected), "{body:?}: {answer}");
+    }
+    serving.end();
+}
+
+#[test]
+fn rfc9112_6_1_a_request_with_two_lengths_is_the_last_of_its_connection() {
+    let behind = Behind::start(answers);
+    let serving = front(behind.address, Limits::default());
+    for lengths in [
+        "content-length: 3\r\ntransfer-encoding: chunked",
+        "transfer-encoding: chunked\r\ncontent-length: 3",
+    ] {
+        let mut client = serving.connect();
+        let request = format!(
+            "POST /echo HTTP/1.1\r\nhost: x\r\n{lengths}\r\n\r\n5\r\nhello\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n"
+        );
+        client.send(request.as_bytes());
+        let answer = crate::serving::Response::parse(&client.rest());
+        assert_eq!(
+            (answer.status, answer.body.as_slice()),
+            (200, &b"hello"[..])
+        );
+        assert_eq!(answer.field("connection"), Some("close"));
     }
     serving.end();
 }

@@ -13,6 +13,7 @@ use lastbyte_server::{
 use lastbyte_sim::units;
 use lastbyte_wire::packet::Version;
 
+use super::descriptors;
 use crate::{commands::values, failure::Failure};
 
 const EXAMPLES: &str = "\
@@ -106,6 +107,18 @@ pub(crate) struct Arguments {
     /// How long it may take to begin a response, and how long a body may say nothing
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Proxy")]
     proxy_timeout: Duration,
+    /// Version of HTTP to speak with an `https` upstream: 2 falls back to 1.1
+    #[arg(long, value_name = "V", default_value = "1.1", value_parser = ["1.1", "2"], help_heading = "Proxy")]
+    proxy_http: String,
+    /// Requests in flight to the upstream, which over HTTP/1.1 is connections; beyond, stalled clients give way
+    #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().requests, value_parser = values::count::<usize>(1..=1_000_000), help_heading = "Proxy")]
+    proxy_requests: usize,
+    /// Streams of a connection of HTTP/2 to the upstream; beyond, another is opened
+    #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().streams, value_parser = values::count::<u32>(1..=1000), help_heading = "Proxy")]
+    proxy_streams: u32,
+    /// Pass on request fields with `_` in their names, which many applications read as `-`
+    #[arg(long, help_heading = "Proxy")]
+    pub(super) proxy_underscores: bool,
     /// How long clients over TCP may remember that there is HTTP/3; 0s for not telling them
     #[arg(long, value_name = "SPAN", default_value = "86400s", value_parser = units::span, help_heading = "Site")]
     pub(super) alt_svc: Duration,
@@ -310,6 +323,11 @@ impl Arguments {
         if self.proxy_ca.is_some() && !self.proxy.as_ref().is_some_and(|server| server.is_secure) {
             return wrong("--proxy-ca is for a --proxy with https");
         }
+        if self.has_proxy_http2() && !self.proxy.as_ref().is_some_and(|server| server.is_secure) {
+            return wrong(
+                "--proxy-http 2 is for a --proxy with https (expected `h2c://` for HTTP/2 in clear text)",
+            );
+        }
         if self.directory.is_none() && self.no_generated {
             return wrong(
                 "without a directory, and with --no-generated, there is nothing to serve",
@@ -335,11 +353,18 @@ impl Arguments {
         }
     }
 
-    pub(super) fn proxy_limits(&self) -> proxy::Limits {
+    /// Whether HTTP/2 is offered to an `https` upstream.
+    pub(super) fn has_proxy_http2(&self) -> bool {
+        self.proxy_http == "2"
+    }
+
+    pub(super) fn proxy_limits(&self, descriptors: Option<u64>) -> proxy::Limits {
         proxy::Limits {
             connect: self.proxy_connect_timeout,
             response: self.proxy_timeout,
             stall: self.proxy_timeout,
+            requests: descriptors::for_upstream(descriptors, self.proxy_requests),
+            streams: self.proxy_streams,
             ..proxy::Limits::default()
         }
     }

@@ -30,6 +30,11 @@ pub(super) fn for_tcp(limit: Option<u64>, wanted: usize) -> usize {
     wanted.min(usize::try_from(half).unwrap_or(usize::MAX).max(1))
 }
 
+/// How many connections to an upstream there may be, of so many that are wanted: no more than a quarter of the descriptors.
+pub(super) fn for_upstream(limit: Option<u64>, wanted: usize) -> usize {
+    for_tcp(limit, wanted.saturating_mul(2)).div_ceil(2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +51,18 @@ mod tests {
             (Some(0), 10_000, 1),
         ] {
             assert_eq!(for_tcp(limit, wanted), granted, "{limit:?}");
+        }
+    }
+
+    #[test]
+    fn a_quarter_is_for_an_upstream() {
+        for (limit, granted) in [
+            (None, 1024),
+            (Some(20_000), 1024),
+            (Some(700), 159),
+            (Some(0), 1),
+        ] {
+            assert_eq!(for_upstream(limit, 1024), granted, "{limit:?}");
         }
     }
 }

@@ -141,7 +141,7 @@ fn load(arguments: &Arguments) -> Result<Arguments, Failure> {
 fn handler(arguments: &Arguments) -> Result<Arc<dyn Handler>, Failure> {
     if let Some(upstream) = &arguments.proxy {
         let tls = if upstream.is_secure {
-            Some(proxy_tls(arguments.proxy_ca.as_deref())?)
+            Some(proxy_tls(arguments)?)
         } else {
             None
         };
@@ -149,7 +149,10 @@ fn handler(arguments: &Arguments) -> Result<Arc<dyn Handler>, Failure> {
             .workers
             .or_else(|| thread::available_parallelism().ok())
             .map_or(1, NonZeroUsize::get);
-        let proxy = Proxy::new(upstream.clone(), tls, arguments.proxy_limits(), threads)
+        let mut upstream = upstream.clone();
+        upstream.takes_underscores = arguments.proxy_underscores;
+        let limits = arguments.proxy_limits(descriptors::raise());
+        let proxy = Proxy::new(upstream, tls, limits, threads)
             .map_err(|error| Failure::Run(format!("cannot start: {error}")))?;
         return Ok(Arc::new(proxy));
     }
@@ -169,10 +172,10 @@ fn handler(arguments: &Arguments) -> Result<Arc<dyn Handler>, Failure> {
     Ok(Arc::new(site))
 }
 
-/// Whom a server behind may be vouched for by.
-fn proxy_tls(authority: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, Failure> {
+/// TLS with an upstream: whom it may be vouched for by, and which versions of HTTP are spoken.
+fn proxy_tls(arguments: &Arguments) -> Result<Arc<rustls::ClientConfig>, Failure> {
     let mut roots = rustls::RootCertStore::empty();
-    match authority {
+    match arguments.proxy_ca.as_deref() {
         Some(path) => {
             let pem = files::read(path).map_err(Failure::Usage)?;
             for certificate in CertificateDer::pem_slice_iter(&pem) {
@@ -199,7 +202,10 @@ fn proxy_tls(authority: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, Fail
         .map_err(Failure::run)?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if arguments.has_proxy_http2() {
+        config.alpn_protocols.insert(0, b"h2".to_vec());
+    }
     Ok(Arc::new(config))
 }
 

@@ -1,0 +1,236 @@
+//! How many requests are in flight to the upstream.
+//!
+//! Owns: the limit, and which request is given up when all slots are taken: the one whose client has neither taken nor sent
+//! anything for longest. So clients that stall hold slots only while nobody else wants them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout},
+};
+
+/// From here on a client counts as stalled when others wait.
+const STALLED: Duration = Duration::from_secs(1);
+/// How often it is looked for a stalled request while all slots are taken.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// All slots.
+#[derive(Debug)]
+pub(super) struct Slots {
+    free: Arc<Semaphore>,
+    began: Instant,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    next: u64,
+    slots: BTreeMap<u64, Arc<Client>>,
+}
+
+/// What a client keeps waiting.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    /// The upstream waits for more of the request.
+    Request,
+    /// More of the response waits to be taken.
+    Response,
+}
+
+/// The client of a request that has a slot.
+#[derive(Debug)]
+pub(super) struct Client {
+    began: Instant,
+    /// By [`Side`]: since when it is waited for, in milliseconds from `began`, and 1 more; 0 if it is not.
+    waits: [AtomicU64; 2],
+    given_up: Notify,
+}
+
+impl Client {
+    fn waits(&self, side: Side) -> &AtomicU64 {
+        let [request, response] = &self.waits;
+        match side {
+            Side::Request => request,
+            Side::Response => response,
+        }
+    }
+
+    /// It is waited for from now on, unless it has been already.
+    pub(super) fn on_wait(&self, side: Side) {
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let _ = self.waits(side).compare_exchange(
+            0,
+            now.saturating_add(1),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// It took or sent something.
+    pub(super) fn on_progress(&self, side: Side) {
+        self.waits(side).store(0, Ordering::Relaxed);
+    }
+
+    fn waits_since(&self) -> Option<u64> {
+        let since = self.waits.iter().map(|since| since.load(Ordering::Relaxed));
+        since.filter(|since| *since > 0).min()
+    }
+
+    /// Waits until the slot is taken away.
+    pub(super) async fn given_up(&self) {
+        self.given_up.notified().await;
+    }
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) client: Arc<Client>,
+    slots: Arc<Slots>,
+    number: u64,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.taken().slots.remove(&self.number);
+    }
+}
+
+impl Slots {
+    pub(super) fn new(count: usize) -> Arc<Self> {
+        Arc::new(Self {
+            free: Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS))),
+            began: Instant::now(),
+            taken: Mutex::default(),
+        })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A slot; `None` if there is none for so long.
+    pub(super) async fn take(self: &Arc<Self>, limit: Duration) -> Option<Slot> {
+        let permit = match Arc::clone(&self.free).try_acquire_owned() {
+            Ok(permit) => permit,
+            Err(_) => timeout(limit, self.wait()).await.ok()??,
+        };
+        let client = Arc::new(Client {
+            began: self.began,
+            waits: Default::default(),
+            given_up: Notify::new(),
+        });
+        let mut taken = self.taken();
+        let number = taken.next;
+        taken.next += 1;
+        taken.slots.insert(number, Arc::clone(&client));
+        drop(taken);
+        Some(Slot {
+            client,
+            slots: Arc::clone(self),
+            number,
+            _permit: permit,
+        })
+    }
+
+    async fn wait(&self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            self.give_up_one();
+            let permit = Arc::clone(&self.free).acquire_owned();
+            if let Ok(permit) = timeout(PAUSE, permit).await {
+                return permit.ok();
+            }
+        }
+    }
+
+    /// Gives up the request whose client has been waited for longest, if one is stalled.
+    fn give_up_one(&self) {
+        let now = self.began.elapsed();
+        let mut taken = self.taken();
+        let stalled = taken
+            .slots
+            .iter()
+            .filter_map(|(number, client)| Some((client.waits_since()?, *number)))
+            .min();
+        if let Some((since, number)) = stalled
+            && now.saturating_sub(Duration::from_millis(since)) >= STALLED
+            // Out of the list at once: the next that waits gives up another.
+            && let Some(client) = taken.slots.remove(&number)
+        {
+            client.given_up.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{Arc, atomic::Ordering},
+        time::Duration,
+    };
+
+    use tokio::{runtime, time::Instant};
+
+    use super::{Side, Slots};
+
+    /// Slots that have been there for 10 s.
+    fn slots(count: usize) -> Arc<Slots> {
+        let mut slots = Arc::try_unwrap(Slots::new(count)).expect("the only one");
+        slots.began = Instant::now() - Duration::from_secs(10);
+        Arc::new(slots)
+    }
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(test);
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn the_request_that_has_stalled_longest_makes_room_for_another() {
+        run(async {
+            let slots = slots(3);
+            let moving = slots.take(LONG).await.expect("a slot");
+            let second = slots.take(LONG).await.expect("a slot");
+            let first = slots.take(LONG).await.expect("a slot");
+            let since = |slot: &super::Slot, side, at| {
+                slot.client.waits(side).store(at, Ordering::Relaxed);
+            };
+            since(&first, Side::Response, 5000);
+            since(&second, Side::Request, 6000);
+            since(&moving, Side::Response, 1000);
+            moving.client.on_progress(Side::Response);
+            let gives_up = async {
+                first.client.given_up().await;
+                drop(first);
+            };
+            let (taken, ()) = tokio::join!(slots.take(LONG), gives_up);
+            assert!(taken.is_some());
+            assert_eq!(slots.taken().slots.len(), 3);
+        });
+    }
+
+    #[test]
+    fn a_client_that_moves_or_has_just_stalled_is_not_given_up() {
+        run(async {
+            let slots = slots(1);
+            let slot = slots.take(LONG).await.expect("a slot");
+            assert!(slots.take(Duration::ZERO).await.is_none());
+            slot.client.on_wait(Side::Response);
+            assert!(slots.take(Duration::ZERO).await.is_none());
+            assert_eq!(slots.taken().slots.len(), 1);
+            drop(slot);
+            assert!(slots.take(LONG).await.is_some());
+        });
+    }
+}
