@@ -264,6 +264,13 @@ impl Connection {
         self.stage
     }
 
+    /// Whether the peer has shown that it receives at the address that is in use: by a token, or a packet that only who got
+    /// ours can make (RFC 9000 §8.1). Before, a request of 0-RTT may come from any address.
+    #[must_use]
+    pub const fn is_address_validated(&self) -> bool {
+        self.path.amplification.is_validated()
+    }
+
     /// Whether the connection is over, and may be dropped.
     #[must_use]
     pub fn is_over(&self) -> bool {

@@ -10,6 +10,7 @@ mod served;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    mem,
     sync::Arc,
     time::Duration,
 };
@@ -29,7 +30,7 @@ pub(crate) use self::{mailbox::Mailbox, measure::Measured};
 use self::{
     measure::Measure,
     running::Running,
-    served::{First, Served, Sink, find},
+    served::{First, Served, Sink, Start, find},
 };
 use super::{
     access::AccessLog,
@@ -83,6 +84,8 @@ pub(crate) struct Http3Server {
     due: BTreeSet<(Time, Handle)>,
     measure: Measure,
     date: Date,
+    /// What is handed on to other threads at the end of the turn.
+    starting: Vec<Start>,
     /// Since when no more requests are taken, and until when the present ones may last.
     ends_at: Option<Time>,
     has_said_goodbye: bool,
@@ -105,6 +108,7 @@ impl Http3Server {
             due: BTreeSet::new(),
             measure: Measure::default(),
             date: Date::default(),
+            starting: Vec::new(),
             ends_at: None,
             has_said_goodbye: false,
         }
@@ -170,8 +174,17 @@ impl Http3Server {
                 served
                     .running
                     .insert(stream, Running::new(line, waker, is_head));
-                task(exchange);
-                served.speak(connection, stream, &mut self.measure, &mut self.date);
+                let start = Start {
+                    handle,
+                    stream,
+                    task,
+                    exchange,
+                };
+                if connection.is_address_validated() {
+                    self.starting.push(start);
+                } else {
+                    served.held.push(start);
+                }
             }
         }
     }
@@ -237,6 +250,23 @@ impl Http3Server {
         }
     }
 
+    /// Hands requests on that other threads answer, unless they were given up in the turn in which they came: a client
+    /// that asks and cancels in one breath costs those threads nothing.
+    fn start(&mut self, endpoint: &mut Endpoint) {
+        for start in mem::take(&mut self.starting) {
+            let served = find(&mut self.connections, start.handle);
+            let (Some(connection), Some(served)) = (endpoint.connection(start.handle), served)
+            else {
+                continue;
+            };
+            if !served.running.contains_key(&start.stream) {
+                continue;
+            }
+            (start.task)(start.exchange);
+            served.speak(connection, start.stream, &mut self.measure, &mut self.date);
+        }
+    }
+
     /// Answers whose time has come.
     fn answer_delayed(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
         let Some(served) = find(&mut self.connections, handle) else {
@@ -277,7 +307,7 @@ impl Http3Server {
             return;
         };
         let due = served.next_deadline();
-        let before = std::mem::replace(&mut served.due, due);
+        let before = mem::replace(&mut served.due, due);
         if before != due {
             if let Some(before) = before {
                 self.due.remove(&(before, handle));
@@ -335,6 +365,7 @@ impl Application for Http3Server {
             due: None,
             delayed: BTreeMap::new(),
             running: BTreeMap::new(),
+            held: Vec::new(),
             records: BTreeMap::new(),
         };
         let index = handle.index() as usize;
@@ -375,6 +406,11 @@ impl Application for Http3Server {
             .and_then(|served| served.http3.poll(connection, now))
         {
             self.on_event(now, handle, connection, event);
+        }
+        if connection.is_address_validated()
+            && let Some(served) = find(&mut self.connections, handle)
+        {
+            self.starting.append(&mut served.held);
         }
         self.answer_delayed(now, handle, connection);
         self.reschedule(handle);
@@ -422,6 +458,7 @@ impl Application for Http3Server {
                 self.on_ready(now, handle, connection);
             }
         }
+        self.start(endpoint);
         let next = self.due.first().map(|(due, _)| *due);
         let deadline = [next, self.ends_at].into_iter().flatten().min();
         let Some(ends_at) = self.ends_at else {

@@ -20,7 +20,8 @@ use super::{
 use crate::{
     access::{Ending, Record},
     date::Date,
-    handler::Answer,
+    exchange::Exchange,
+    handler::{Answer, Task},
 };
 
 /// A connection.
@@ -38,8 +39,19 @@ pub(super) struct Served {
     pub(super) delayed: BTreeMap<(Time, StreamId), Answer>,
     /// Answers that come piece by piece.
     pub(super) running: BTreeMap<StreamId, Running>,
+    /// Of those, the ones that wait for the client's address to be validated: with 0-RTT, a request can come with an address
+    /// of somebody else, which other servers might trust.
+    pub(super) held: Vec<Start>,
     /// What will be in the access log, and when the request came.
     pub(super) records: BTreeMap<StreamId, (Time, Record)>,
+}
+
+/// A request that is to be handed on to who answers it.
+pub(super) struct Start {
+    pub(super) handle: Handle,
+    pub(super) stream: StreamId,
+    pub(super) task: Task,
+    pub(super) exchange: Exchange,
 }
 
 pub(super) struct First {

@@ -1,24 +1,30 @@
 //! HTTP/3, by a client that does what the test says and nothing else.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use bytes::Bytes;
 use lastbyte_driver::{Application, Clock, Turn, Worker};
-use lastbyte_http3::{self as http3, Body, Event, Fields, Request, Response as Head};
+use lastbyte_http3::{self as http3, Body, Code, Event, Fields, Request, Response as Head};
 use lastbyte_quic::{
     Time,
     connection::{Config, Connection, NetworkPath, Stage},
     crypto::tls::TlsClient,
     endpoint::{Closed, Endpoint, EndpointConfig, Handle},
 };
-use lastbyte_server::{Handler, Peer, Reply, Site, exchange::Piece};
+use lastbyte_server::{Answer, Handler, Peer, Reply, Site, exchange::Piece};
 use lastbyte_udp::{Options, Socket};
 use lastbyte_wire::StreamId;
 
-use crate::serving::{PATIENCE, Serving, settings};
+use crate::{
+    operations::plain,
+    serving::{PATIENCE, Serving, settings},
+};
 
 /// What came of a request.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +40,8 @@ pub(crate) struct Got {
 
 /// One connection, one request; then it is gone without a word.
 struct Client {
+    /// So many requests before it are cancelled in the same breath.
+    cancels: usize,
     request: Option<(Request, Vec<u8>)>,
     http3: http3::Connection,
     stream: Option<StreamId>,
@@ -80,6 +88,12 @@ impl Application for Client {
             } else {
                 Body::Follows
             };
+            for _ in 0..self.cancels {
+                let stream = self.http3.request(connection, &request, Body::Empty);
+                let stream = stream.expect("it may");
+                self.http3
+                    .stop(connection, now, stream, Code::REQUEST_CANCELLED);
+            }
             self.stream = Some(
                 self.http3
                     .request(connection, &request, follows)
@@ -142,32 +156,58 @@ impl Application for Client {
 
 /// Asks, takes so much of the body at most, and vanishes.
 pub(crate) fn ask(serving: &Serving, request: Request, body: Vec<u8>, takes: usize) -> Got {
-    let local = "127.0.0.1:0".parse().expect("an address");
-    let socket = Socket::bind(local, &Options::default()).expect("a socket");
-    let path = NetworkPath {
-        local: socket.local_address(),
-        remote: serving.address(),
+    let asking = Asking {
+        request,
+        body,
+        takes,
+        cancels: 0,
     };
+    asking.ask(serving, crypto(serving))
+}
+
+/// What a client trusts, and the tickets that it gets.
+fn crypto(serving: &Serving) -> Arc<TlsClient> {
     let mut tls = (*serving.client(&[&rustls::version::TLS13])).clone();
     tls.alpn_protocols = vec![http3::ALPN.to_vec()];
-    let clock = Clock::new();
-    let client = Client {
-        request: Some((request, body)),
-        http3: http3::Connection::client(&http3::Config::default()),
-        stream: None,
-        unsent: Vec::new(),
-        takes,
-        got: Got::default(),
-        begun: None,
-        path,
-        crypto: Arc::new(TlsClient::new(tls).expect("for QUIC")),
-        deadline: clock.now() + PATIENCE,
-        over: None,
-    };
-    let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32]).expect("an endpoint");
-    let mut worker = Worker::new(socket, endpoint, client, clock).expect("a worker");
-    worker.run().expect("it runs");
-    worker.application().got.clone()
+    tls.enable_early_data = true;
+    Arc::new(TlsClient::new(tls).expect("for QUIC"))
+}
+
+struct Asking {
+    request: Request,
+    body: Vec<u8>,
+    takes: usize,
+    cancels: usize,
+}
+
+impl Asking {
+    fn ask(self, serving: &Serving, crypto: Arc<TlsClient>) -> Got {
+        let local = "127.0.0.1:0".parse().expect("an address");
+        let socket = Socket::bind(local, &Options::default()).expect("a socket");
+        let path = NetworkPath {
+            local: socket.local_address(),
+            remote: serving.address(),
+        };
+        let clock = Clock::new();
+        let client = Client {
+            cancels: self.cancels,
+            request: Some((self.request, self.body)),
+            http3: http3::Connection::client(&http3::Config::default()),
+            stream: None,
+            unsent: Vec::new(),
+            takes: self.takes,
+            got: Got::default(),
+            begun: None,
+            path,
+            crypto,
+            deadline: clock.now() + PATIENCE,
+            over: None,
+        };
+        let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32]).expect("an endpoint");
+        let mut worker = Worker::new(socket, endpoint, client, clock).expect("a worker");
+        worker.run().expect("it runs");
+        worker.application().got.clone()
+    }
 }
 
 fn get(serving: &Serving, path: &str, fields: &[(&str, &str)]) -> Got {
@@ -304,5 +344,102 @@ fn who_reads_slowly_holds_back_who_answers() {
     // What was on its way, in windows and buffers, and no more.
     let sent = *sent.lock().expect("no panic");
     assert!(sent < 64 << 20, "{sent} bytes for 100 000 that were read");
+    drop(serving.server.shut_down(Duration::ZERO));
+}
+
+/// Counts the requests that are handed on to another thread, and answers them.
+#[derive(Clone, Default)]
+struct Counting(Arc<AtomicUsize>);
+
+impl Handler for Counting {
+    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+        let count = Arc::clone(&self.0);
+        Reply::Task(Box::new(move |exchange| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let answer = exchange.outgoing.answer(Answer::text(200, "ok"));
+            let _ = runtime.expect("a runtime").block_on(answer);
+        }))
+    }
+}
+
+fn simple_get() -> Asking {
+    Asking {
+        request: Request::new("GET", "https", "localhost", "/"),
+        body: Vec::new(),
+        takes: usize::MAX,
+        cancels: 0,
+    }
+}
+
+#[test]
+fn requests_that_are_cancelled_at_once_are_not_handed_on() {
+    let counting = Counting::default();
+    let serving = Serving::start(settings(counting.clone()));
+    let asking = Asking {
+        cancels: 5,
+        ..simple_get()
+    };
+    let got = asking.ask(&serving, crypto(&serving));
+    assert_eq!((got.status, got.is_whole), (200, true));
+    assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+    let report = serving.server.shut_down(PATIENCE);
+    assert_eq!(report.statistics.requests, 6, "all of them came");
+}
+
+/// The datagrams of a first flight with a request in 0-RTT.
+fn early_flight(path: NetworkPath, crypto: Arc<TlsClient>, request: &Request) -> Vec<Vec<u8>> {
+    let now = Clock::new().now();
+    let mut endpoint = Endpoint::new(EndpointConfig::client(), [8; 32]).expect("an endpoint");
+    let config = Arc::new(Config::new("cubic".parse().expect("a spec")));
+    let handle = endpoint
+        .connect(now, path, "localhost", &config, crypto, Vec::new())
+        .expect("a connection");
+    let connection = endpoint.connection(handle).expect("it is there");
+    assert!(connection.is_zero_rtt(), "there is a ticket");
+    let mut http3 = http3::Connection::client(&http3::Config::default())
+        .with_remembered(http3::Settings::default());
+    http3
+        .request(connection, request, Body::Empty)
+        .expect("it may");
+    let mut datagrams = Vec::new();
+    let mut buffer = vec![0; 65_000];
+    while let Some(transmit) = endpoint.poll_transmit(now, &mut buffer) {
+        let sent = buffer[..transmit.len].chunks(transmit.segment_len.max(1));
+        datagrams.extend(sent.map(<[u8]>::to_vec));
+    }
+    datagrams
+}
+
+#[test]
+fn rfc9000_8_1_a_request_in_0rtt_is_not_handed_on_for_an_address_that_may_be_spoofed() {
+    let counting = Counting::default();
+    let mut settings = settings(counting.clone());
+    settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
+    let serving = Serving::start(settings);
+    let crypto = crypto(&serving);
+    assert!(simple_get().ask(&serving, Arc::clone(&crypto)).is_whole);
+    assert_eq!(counting.0.load(Ordering::Relaxed), 1);
+    // A first flight from an address where nobody answers.
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let path = NetworkPath {
+        local: socket.local_addr().expect("an address"),
+        remote: serving.address(),
+    };
+    let request = simple_get().request;
+    for datagram in early_flight(path, Arc::clone(&crypto), &request) {
+        socket
+            .send_to(&datagram, serving.address())
+            .expect("it is sent");
+    }
+    let metrics = serving.server.metrics_address().expect("it listens");
+    let began = std::time::Instant::now();
+    let came = "lastbyte_early_requests_total 1";
+    while !String::from_utf8_lossy(&plain(metrics, "/metrics").body).contains(came) {
+        assert!(began.elapsed() < PATIENCE, "it is waited for");
+    }
+    assert_eq!(counting.0.load(Ordering::Relaxed), 1, "it is held");
+    assert!(simple_get().ask(&serving, crypto).is_whole);
+    assert_eq!(counting.0.load(Ordering::Relaxed), 2);
     drop(serving.server.shut_down(Duration::ZERO));
 }
