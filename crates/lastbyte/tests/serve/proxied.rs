@@ -21,7 +21,10 @@ fn upstream() -> String {
             let mut path = String::new();
             for line in lines.map_while(Result::ok) {
                 if let Some(rest) = line.strip_prefix("GET ") {
-                    path = rest.split(' ').next().unwrap_or_default().to_owned();
+                    rest.split(' ')
+                        .next()
+                        .unwrap_or_default()
+                        .clone_into(&mut path);
                 }
                 if !line.is_empty() {
                     continue;

@@ -39,8 +39,8 @@ pub(super) struct Served {
     pub(super) delayed: BTreeMap<(Time, StreamId), Answer>,
     /// Answers that come piece by piece.
     pub(super) running: BTreeMap<StreamId, Running>,
-    /// Of those, the ones that wait for the client's address to be validated: with 0-RTT, a request can come with an address
-    /// of somebody else, which other servers might trust.
+    /// Of those, the ones that wait for the client's address to be validated: a request in 0-RTT can have a spoofed source
+    /// address, which an upstream might trust.
     pub(super) held: Vec<Start>,
     /// What will be in the access log, and when the request came.
     pub(super) records: BTreeMap<StreamId, (Time, Record)>,

@@ -134,7 +134,7 @@ pub fn request(
     )?;
     let element = element(client, authority);
     extend(map, fields, "forwarded", forwarded::is_forwarded, &element)?;
-    // The secure connection ends here, and here it is known which host was meant: what the client says of that is dropped.
+    // TLS ends here: the client's own values of these fields are dropped.
     map.insert("x-forwarded-proto", HeaderValue::from_static("https"));
     map.insert("x-forwarded-host", host);
     if peer.is_early {
@@ -144,7 +144,7 @@ pub fn request(
     Ok(head)
 }
 
-/// RFC 9110 §5.5: blanks around a value are none of it.
+/// RFC 9110 §5.5: blanks around a value are not part of it.
 fn value(bytes: &[u8]) -> Result<HeaderValue, Refused> {
     HeaderValue::from_bytes(bytes.trim_ascii())
         .map_err(|_| Refused("a field value has control characters"))

@@ -13,15 +13,15 @@
 //! | `forwarded` | lists that proxies extend |
 //! | `body` | the body of a request, as hyper asks for it |
 //!
-//! | failure | the client is told |
+//! | failure | the client receives |
 //! |---|---|
 //! | the request is not one that may be passed on, or its body breaks off | 400 |
 //! | its body does not go on for too long | 408 |
-//! | the upstream cannot be connected to, or breaks off, or says what is no HTTP, before its response | 502 |
+//! | the upstream cannot be connected to, or breaks off, or sends what is not HTTP, before its response | 502 |
 //! | there are too many requests in flight | 503 |
 //! | it takes too long to connect to, or to begin its response | 504 |
 //! | the last three with the reason | `proxy-status` (RFC 9209) |
-//! | it breaks off, or says nothing for too long, in its response; or the client takes nothing for too long | a reset stream, a connection that is closed |
+//! | it breaks off, or sends nothing for too long, in its response; or the client takes nothing for too long | a reset stream, a connection that is closed |
 //! | the client goes | the connection to the upstream is closed, or over HTTP/2 the stream reset |
 
 mod body;
@@ -179,8 +179,8 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     } else {
         match time::timeout(shared.limits.stall, incoming.next()).await {
             Ok(Some(first)) => first,
-            Ok(None) => return tell(outgoing, cut_off(Cause::CutOff)).await,
-            Err(_) => return tell(outgoing, cut_off(Cause::Late)).await,
+            Ok(None) => return reply(outgoing, cut_off(Cause::CutOff)).await,
+            Err(_) => return reply(outgoing, cut_off(Cause::Late)).await,
         }
     };
     let slot = tokio::select! {
@@ -190,7 +190,7 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     };
     let Some(slot) = slot else {
         let answer = failed(503, "connection_limit_reached", "");
-        return tell(outgoing, answer.with("retry-after", "1")).await;
+        return reply(outgoing, answer.with("retry-after", "1")).await;
     };
     let client = Arc::clone(&slot.client);
     // Dropped with the exchange, and the body ends with it.
@@ -215,12 +215,12 @@ async fn pass(shared: Arc<Shared>, head: http::request::Parts, exchange: Exchang
     }
 }
 
-async fn tell(outgoing: Outgoing, answer: Answer) {
-    // A client that is gone is told nothing.
+async fn reply(outgoing: Outgoing, answer: Answer) {
+    // The client may be gone.
     let _ = outgoing.answer(answer).await;
 }
 
-/// What a client is told whose request did not come to its end.
+/// The answer to a request whose body ended too early.
 fn cut_off(cause: Cause) -> Answer {
     match cause {
         Cause::CutOff => Answer::text(400, "the body of the request breaks off\n"),
@@ -276,7 +276,7 @@ async fn send(
     };
     let (response, lease) = match result {
         Some(Ok(answered)) => answered,
-        None => return tell(outgoing, failed(504, "http_response_timeout", "")).await,
+        None => return reply(outgoing, failed(504, "http_response_timeout", "")).await,
         Some(Err(failure)) => {
             let answer = match (failure, progress.cause()) {
                 (SendFailure::Broken(_), Some(cause)) => cut_off(cause),
@@ -285,12 +285,12 @@ async fn send(
                 (SendFailure::Tls(why), _) => failed(502, "tls_certificate_error", &why),
                 (SendFailure::Broken(why), _) => failed(502, "http_protocol_error", &why),
             };
-            return tell(outgoing, answer).await;
+            return reply(outgoing, answer).await;
         }
     };
     if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
         let why = "a protocol that nobody asked for";
-        return tell(outgoing, failed(502, "http_upgrade_failed", why)).await;
+        return reply(outgoing, failed(502, "http_upgrade_failed", why)).await;
     }
     if give_back(shared, response, outgoing, is_head, client).await {
         lease.give_back();

@@ -1,6 +1,6 @@
 //! Connections to the upstream.
 //!
-//! Owns: making them (in clear text HTTP/1.1, or 2 if the URL says so; over TLS what both speak best, RFC 7301), keeping those
+//! Owns: making them (in clear text HTTP/1.1, or 2 if the URL says so; over TLS the version that ALPN selects, RFC 7301), keeping those
 //! that have nothing to do, and trying another when one turned out to be dead before the request had left. Never: sends a
 //! request twice that may have arrived (RFC 9110 §9.2.2).
 //!
@@ -87,7 +87,7 @@ struct Kept {
 #[derive(Clone)]
 struct Multiplexed {
     sender: http2::SendRequest<RequestBody>,
-    /// As many permits as there are streams that nobody uses.
+    /// One permit for each stream that is not in use.
     free: Arc<Semaphore>,
     /// How many streams the server allows (`SETTINGS_MAX_CONCURRENT_STREAMS`).
     allowed: Arc<AtomicUsize>,
@@ -369,7 +369,7 @@ impl Pool {
 }
 
 impl Multiplexed {
-    /// A stream that nobody uses, if the server allows that many.
+    /// A stream that is not in use, if the server allows that many.
     fn stream(&self, streams: u32) -> Option<Stream> {
         let used = (streams.max(1) as usize).saturating_sub(self.free.available_permits());
         if used >= self.allowed.load(Ordering::Relaxed) {

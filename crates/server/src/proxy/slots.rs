@@ -1,7 +1,7 @@
 //! How many requests are in flight to the upstream.
 //!
 //! Owns: the limit, and which request is given up when all slots are taken: the one whose client has neither taken nor sent
-//! anything for longest. So clients that stall hold slots only while nobody else wants them.
+//! anything for longest. So stalled clients hold slots only while no other request needs them.
 
 use std::{
     collections::BTreeMap,
@@ -17,9 +17,9 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// From here on a client counts as stalled when others wait.
+/// A client that has made no progress for this long is stalled.
 const STALLED: Duration = Duration::from_secs(1);
-/// How often it is looked for a stalled request while all slots are taken.
+/// Interval between two searches for a stalled request while all slots are taken.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// All slots.
@@ -118,7 +118,7 @@ impl Slots {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A slot; `None` if there is none for so long.
+    /// A slot; `None` if none becomes free within `limit`.
     pub(super) async fn take(self: &Arc<Self>, limit: Duration) -> Option<Slot> {
         let permit = match Arc::clone(&self.free).try_acquire_owned() {
             Ok(permit) => permit,

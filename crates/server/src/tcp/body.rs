@@ -226,7 +226,7 @@ impl Body for ResponseBody {
 impl Drop for ResponseBody {
     fn drop(&mut self) {
         if !self.is_over {
-            // hyper does not ask again once it has all that the length says, or was told that this is the end.
+            // hyper does not ask again once it has all that the length says, or has seen the end.
             let has_all = matches!(self.kind, Kind::Pieces { left: Some(0), .. });
             let is_complete = has_all || self.is_end_stream();
             self.report.tell(is_complete);

@@ -282,7 +282,7 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
     }
     let authority = authority.or(host);
     let is_valid = |authority: &String| target::is_authority(authority.as_bytes());
-    // RFC 9112 §3.2, RFC 9110 §4.2.2: a host that is empty is none of `https`.
+    // RFC 9112 §3.2, RFC 9110 §4.2.2: `https` has no empty host.
     if !authority.as_ref().is_none_or(is_valid) {
         return (refuse("the host is not a name or an address\n"), body);
     }

@@ -420,7 +420,7 @@ fn rfc9000_8_1_a_request_in_0rtt_is_not_handed_on_for_an_address_that_may_be_spo
     let crypto = crypto(&serving);
     assert!(simple_get().ask(&serving, Arc::clone(&crypto)).is_whole);
     assert_eq!(counting.0.load(Ordering::Relaxed), 1);
-    // A first flight from an address where nobody answers.
+    // A first flight from an address that never answers.
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let path = NetworkPath {
         local: socket.local_addr().expect("an address"),

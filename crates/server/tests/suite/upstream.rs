@@ -29,9 +29,9 @@ use crate::{
 ///
 /// | path | answer |
 /// |---|---|
-/// | `/1000` | so many bytes; that not all were taken is told to the test |
+/// | `/1000` | that many bytes; the test learns if not all were taken |
 /// | `/together` | the number of the connection, once as many requests are there as wait for each other |
-/// | `/early` | at once; how the body of the request ended is told to the test |
+/// | `/early` | at once; the test learns how the body of the request ended |
 struct Upstream {
     url: String,
     state: Arc<State>,
