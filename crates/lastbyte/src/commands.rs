@@ -8,6 +8,7 @@ pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod sim;
+mod summary;
 mod values;
 
 #[cfg(test)]

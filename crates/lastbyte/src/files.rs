@@ -59,6 +59,25 @@ pub(crate) fn check_absent(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses to write a page over a file that is not one: a log whose name stands in the wrong place, say.
+pub(crate) fn check_is_page(path: &Path) -> Result<(), Failure> {
+    const START: &[u8] = b"<!doctype html>";
+    if !path.metadata().is_ok_and(|about| about.is_file()) {
+        return Ok(());
+    }
+    let mut start = Vec::new();
+    let file = File::open(path).map_err(|error| cannot_write(path, &error))?;
+    let read = file.take(START.len() as u64).read_to_end(&mut start);
+    read.map_err(|error| cannot_write(path, &error))?;
+    if start.is_empty() || start.eq_ignore_ascii_case(START) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "`{}` exists and is not a page (expected a new file, or a page to replace)",
+        path.display()
+    )))
+}
+
 /// Whether a file could be made here: what takes an hour to compute is not to be lost for a wrong name.
 pub(crate) fn check_folder_of(path: &Path) -> Result<(), Failure> {
     let folder = path

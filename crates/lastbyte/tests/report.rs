@@ -62,6 +62,15 @@ fn a_log_becomes_a_page_and_charts() {
     );
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stdout(&output);
+    assert!(said.starts_with("arm       conns  complete"), "{said}");
+    let words: Vec<&str> = said
+        .lines()
+        .nth(2)
+        .expect("an arm")
+        .split_whitespace()
+        .collect();
+    assert_eq!(words[..4], ["new", "500", "100.00", "%"], "{said}");
+    assert!(words.contains(&"(-33.7"), "{said}");
     assert!(
         said.contains("new is faster than baseline at P5–P95")
             && said.contains("report: page.html"),
@@ -302,7 +311,7 @@ fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
     );
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(
-        stdout(&output).contains("other: no difference from one can be told"),
+        stdout(&output).contains("other: no significant difference from one"),
         "{}",
         stdout(&output)
     );
@@ -319,7 +328,7 @@ fn an_experiment_of_one_control_against_itself_tells_nothing_apart() {
         ],
     );
     assert!(
-        stdout(&output).contains("other: no difference from one can be told"),
+        stdout(&output).contains("other: no significant difference from one"),
         "{}",
         stdout(&output)
     );
@@ -439,4 +448,30 @@ fn small_objects_of_a_production_log_count_on_request() {
         "{}",
         stderr(&output)
     );
+}
+
+/// A page takes the place of a page, and of nothing else.
+#[test]
+fn a_log_is_not_overwritten_by_its_page() {
+    let folder = folder("report-over-log");
+    for name in ["a.ndjson", "b.ndjson"] {
+        fs::write(folder.join(name), log(1000)).expect("a log");
+    }
+    let report = |output: &str| run(&folder, &["report", "a.ndjson", "-o", output]);
+    for name in ["a.ndjson", "b.ndjson"] {
+        let output = report(name);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("exists and is not a page"),
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(
+            fs::read_to_string(folder.join(name)).expect("a log"),
+            log(1000)
+        );
+    }
+    for _ in 0..2 {
+        assert!(report("page.html").status.success());
+    }
 }

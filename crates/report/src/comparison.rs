@@ -88,6 +88,21 @@ impl Default for Settings {
     }
 }
 
+/// An arm in short.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// What it is called.
+    pub arm: String,
+    /// How many connections it has.
+    pub connections: u64,
+    /// How many of them have a time to last byte.
+    pub completed: u64,
+    /// Time to last byte in milliseconds at P25, P50, P75 and P95. `None` where it never came.
+    pub ttlb_ms: [Option<f64>; 4],
+    /// Packets lost of those sent, in percent: the mean over connections, P50, P90 and P99. `None` where none was sent.
+    pub loss_percent: [Option<f64>; 4],
+}
+
 /// An experiment, analysed.
 #[derive(Debug)]
 pub struct Comparison {
@@ -156,6 +171,35 @@ impl Comparison {
     #[must_use]
     pub fn json(&self) -> String {
         page::json(&self.analysis)
+    }
+
+    /// The arms in short, the baseline first.
+    #[must_use]
+    pub fn summary(&self) -> Vec<Summary> {
+        let analysis = &self.analysis;
+        let arms = analysis.arms.iter().enumerate().map(|(arm, one)| {
+            let times = &analysis.groups[0].times[arm];
+            let loss = analysis.loss.first().map(|group| &group.loss[arm]);
+            let loss_at = |share: f64| {
+                let value = loss?.percentile(share)?;
+                Some(value as f64 / 100.0)
+            };
+            Summary {
+                arm: one.name.clone(),
+                connections: times.total(),
+                completed: times.finished(),
+                ttlb_ms: [0.25, 0.5, 0.75, 0.95]
+                    .map(|share| times.percentile(share).map(|micros| micros as f64 / 1000.0)),
+                loss_percent: [
+                    loss.and_then(crate::statistics::Counts::mean)
+                        .map(|mean| mean / 100.0),
+                    loss_at(0.5),
+                    loss_at(0.9),
+                    loss_at(0.99),
+                ],
+            }
+        });
+        arms.collect()
     }
 
     /// What is significant and what is not, a sentence each.

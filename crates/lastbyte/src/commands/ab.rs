@@ -86,7 +86,7 @@ const CONNECTIONS_MAX: u64 = 100_000_000;
 /// The page, in the folder of --out.
 const PAGE: &str = "report.html";
 
-/// Does what it was told.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let experiment = experiment(arguments)?;
     let total = arguments.connections.unwrap_or(experiment.connections);
@@ -114,9 +114,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     } else {
         let mut text = summary(&experiment, &log)?;
         text.push_str(&queries(&experiment, &log));
-        if let Some((_, told)) = &page {
+        if let Some((_, verdicts)) = &page {
             text.push('\n');
-            text.push_str(told);
+            text.push_str(verdicts);
         }
         text
     };
@@ -190,8 +190,8 @@ fn page(
     match report::compare(&[log.to_owned()], settings) {
         Ok(comparison) => {
             let page = report::write(&comparison, &arguments.out.join(PAGE), None)?;
-            let told = report::told(&comparison, &page);
-            Ok(Some((page, told)))
+            let verdicts = report::verdicts(&comparison, &page);
+            Ok(Some((page, verdicts)))
         }
         Err(Failure::Run(why) | Failure::Usage(why)) => {
             say(&format!("no report: {why}"));

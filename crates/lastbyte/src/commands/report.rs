@@ -14,7 +14,7 @@ use lastbyte_query::Input;
 use lastbyte_report::comparison::{Comparison, Error, Settings};
 use lastbyte_sim::units;
 
-use super::values;
+use super::{summary::table, values};
 use crate::{failure::Failure, files};
 
 const EXAMPLES: &str = "\
@@ -91,7 +91,7 @@ fn share(text: &str) -> Result<(String, f64), String> {
     }
 }
 
-/// Does what it was told.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = Settings {
         baseline: arguments.baseline.clone(),
@@ -112,12 +112,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ],
         files: Vec::new(),
     };
+    files::check_is_page(&arguments.output)?;
     let comparison = compare(&arguments.logs, settings)?;
     let page = write(&comparison, &arguments.output, arguments.svg.as_deref())?;
     let text = if arguments.json {
         comparison.json()
     } else {
-        told(&comparison, &page)
+        let mut text = table(&comparison.summary(), 0);
+        text.push_str(
+            "\nTTLB in ms, and its change against the first arm; loss is of the packets sent.\n\n",
+        );
+        text.push_str(&verdicts(&comparison, &page));
+        text
     };
     let mut stdout = io::stdout().lock();
     stdout
@@ -224,7 +230,7 @@ pub(crate) fn write(
 }
 
 /// What is significant, and where the page is.
-pub(crate) fn told(comparison: &Comparison, page: &str) -> String {
+pub(crate) fn verdicts(comparison: &Comparison, page: &str) -> String {
     let mut text = String::new();
     for sentence in comparison.sentences() {
         text.push_str(&sentence.replace(['\u{a0}', '\u{202f}'], " "));

@@ -53,7 +53,7 @@
       svg.addEventListener("pointerdown", follow);
       return plot;
     });
-    const rows = [...figure.querySelectorAll(".read tr")].map((row) => row.querySelectorAll("td"));
+    const rows = [...figure.querySelectorAll(".read tbody tr")].map((row) => row.querySelectorAll("td"));
     return { chart, plots, rows };
   });
 

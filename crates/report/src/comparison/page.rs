@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::{
     analysis::{Analysis, Group, chart_shares},
     figure::{self, Chart, Domains, Size},
-    queries::Subgroup,
+    queries::{Dialect, Subgroup},
     tables::{self, count, percent, percent_range},
-    words,
+    words::{self, Significance},
 };
 use crate::{
     statistics::{Counts, bootstrap::Interval},
@@ -73,6 +73,31 @@ pub(super) fn document(analysis: &Analysis) -> String {
 
 fn arm_names(analysis: &Analysis) -> Vec<&str> {
     analysis.arms.iter().map(|arm| arm.name.as_str()).collect()
+}
+
+/// A figure of a card, grey unless it is significant.
+fn value(text: &str, is_significant: bool) -> String {
+    if is_significant {
+        format!("<dd>{text}</dd>")
+    } else {
+        format!("<dd class=\"unsure\" title=\"not significant\">{text}</dd>")
+    }
+}
+
+fn absent_value() -> String {
+    value(tables::ABSENT, false)
+}
+
+/// How connections came into their arms. Only an experiment of ours says so itself.
+fn assignment(analysis: &Analysis) -> &'static str {
+    let is_known = analysis.dialect == Dialect::Named
+        && analysis.experiment.is_some()
+        && analysis.settings.arm.is_none();
+    if is_known {
+        "each drawn at random into one arm"
+    } else {
+        "each in one arm; this page assumes that it was drawn at random"
+    }
 }
 
 /// Milliseconds, with a fraction only if there is one.
@@ -201,7 +226,7 @@ impl Page<'_> {
         let kind = if analysis.is_paired {
             format!("{} paths, each in every arm", count(analysis.pairs as u64))
         } else {
-            "each drawn at random into one arm".to_owned()
+            assignment(analysis).to_owned()
         };
         let text = format!(
             "Time to last byte of {} against {}. {} connections, {kind}.",
@@ -234,7 +259,7 @@ impl Page<'_> {
                 .iter()
                 .any(|group| wanted(&group.subgroup))
         };
-        let mut links = vec![("all", "Overall"), ("verdict", "What is told")];
+        let mut links = vec![("all", "Overall"), ("verdict", "Significance")];
         if has(|subgroup| matches!(subgroup, Subgroup::Bin(_))) {
             links.push(("size", "Size"));
         }
@@ -265,31 +290,42 @@ impl Page<'_> {
             let estimate = cell
                 .estimate
                 .map_or_else(|| tables::ABSENT.to_owned(), percent);
-            let range = cell
-                .together
-                .or(cell.alone)
-                .map_or_else(String::new, percent_range);
-            let mean = group.means[arm]
-                .map_or_else(|| tables::ABSENT.to_owned(), |mean| percent(mean.value));
+            // The largest type of the page is what is copied from it: it is grey unless it is significant.
+            let (class, verdict) = match words::significance(&cell) {
+                Significance::Faster => ("big faster", ""),
+                Significance::Slower => ("big slower", ""),
+                Significance::None => ("big unsure", ", not significant"),
+            };
+            let range = match (cell.together, cell.alone) {
+                (Some(range), _) => format!(
+                    "{}, 95\u{a0}% simultaneous over P5–P95 and all arms",
+                    percent_range(range)
+                ),
+                (None, Some(range)) => format!("{}, 95\u{a0}% at P50 alone", percent_range(range)),
+                (None, None) => "too few connections for an interval".to_owned(),
+            };
+            let mean = group.means[arm].map_or_else(absent_value, |mean| {
+                value(&percent(mean.value), mean.excludes_zero())
+            });
             let loss = analysis
                 .loss
                 .first()
                 .and_then(|loss| tables::hundredths(loss.differences[arm]));
-            let loss = loss.map_or_else(
-                || tables::ABSENT.to_owned(),
-                |loss| tables::points(loss.value),
-            );
-            let at = |place: usize| {
-                group.curves[arm][place - 1]
-                    .estimate
-                    .map_or_else(|| tables::ABSENT.to_owned(), percent)
-            };
+            let loss = loss.map_or_else(absent_value, |loss| {
+                value(&tables::points(loss.value), loss.excludes_zero())
+            });
+            let p90 = group.curves[arm][89];
+            let p90 = p90.estimate.map_or_else(absent_value, |estimate| {
+                value(
+                    &percent(estimate),
+                    words::significance(&p90) != Significance::None,
+                )
+            });
             let _ = writeln!(
                 self.body,
-                "<div class=\"card\"><h2>{}</h2><p class=\"big\">{estimate}</p><p>median TTLB, {range}</p>\
-                 <dl><div><dt>P90</dt><dd>{}</dd></div><div><dt>mean</dt><dd>{mean}</dd></div><div><dt>mean loss</dt><dd>{loss}</dd></div></dl></div>",
+                "<div class=\"card\"><h2>{}</h2><p class=\"{class}\">{estimate}</p><p>median TTLB{verdict}</p><p>{range}</p>\
+                 <dl><div><dt>P90</dt>{p90}</div><div><dt>mean</dt>{mean}</div><div><dt>mean loss</dt>{loss}</div></dl></div>",
                 tables::named(&one.name, Some(arm)),
-                at(90),
             );
         }
         self.add("</div>\n");
@@ -302,8 +338,8 @@ impl Page<'_> {
         self.chart(group, &[Size::Wide, Size::Narrow]);
         self.add(
             "<p class=\"note\">Left of zero is faster. At height P50 stands the change of the median: (arm − baseline) / baseline of \
-             the two groups’ percentiles. Bands hold 95 % at one percentile alone; dashed lines, at all from P5 to P95 and in all arms at \
-             once: where both dashed lines of an arm are on one side of zero, the difference is told. Transfers that never ended count as slower than all \
+             the two groups’ percentiles. Bands are 95 % intervals at one percentile alone; dashed lines are 95 % simultaneous, over all of \
+             P5 to P95 and all arms: a difference is significant where both dashed lines of an arm lie on the same side of zero. Transfers that never ended count as slower than all \
              that did.</p>\n",
         );
         self.query(&group.curve_query);
@@ -404,7 +440,8 @@ impl Page<'_> {
         };
         let base = ms(group.times[0].percentile(share));
         let mut rows = format!(
-            "<table><tbody><tr><th scope=\"row\">{}</th><td>{base}</td><td></td></tr>",
+            "<table><thead><tr><th></th><th scope=\"col\">TTLB</th><th scope=\"col\">change, 95\u{a0}% at this percentile</th></tr></thead>\
+             <tbody><tr><th scope=\"row\">{}</th><td>{base}</td><td></td></tr>",
             tables::named(&self.analysis.arms[0].name, Some(0))
         );
         for (arm, one) in self.analysis.arms.iter().enumerate().skip(1) {
@@ -453,7 +490,7 @@ impl Page<'_> {
 
     fn verdicts(&mut self) {
         let analysis = self.analysis;
-        self.add("<section id=\"verdict\"><h2>What is told, and what is not</h2>\n");
+        self.add("<section id=\"verdict\"><h2>Significant differences</h2>\n");
         self.list("verdicts", &words::verdicts(analysis));
         self.add("<h3>Beside TTLB’s percentiles</h3>\n");
         self.list("verdicts", &words::beside(analysis));
@@ -465,7 +502,7 @@ impl Page<'_> {
         self.add(
             "<p class=\"note\">The first list is the test of this experiment: its 95 % cover all percentiles from P5 to P95 and all \
              arms together. The second has an interval of 95 % for each number by itself, and the third its own correction: taken \
-             together, the three lists may err more often than one in twenty. What is not told is not shown to be equal: see how wide \
+             together, the three lists may err more often than one in twenty. What is not significant is not shown to be equal: see how wide \
              the bands are.</p></section>\n",
         );
     }
@@ -550,8 +587,8 @@ impl Page<'_> {
         let table = tables::times(analysis, group, &caption);
         self.add(&table);
         self.add(
-            "<p class=\"note\">Means are of the transfers that ended. Intervals are 95 % each; colour marks what the joint band tells \
-             from zero.</p>\n",
+            "<p class=\"note\">Means are of the transfers that ended. Intervals are 95 % each, at their percentile; colour marks what is significant \
+             by the simultaneous band.</p>\n",
         );
         self.query(&group.times_query);
         self.add("</section>\n");

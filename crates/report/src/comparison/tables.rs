@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use super::{
     analysis::{Analysis, Group, LossGroup, MeasureTable, TABLE},
-    words::{self, Told},
+    words::{self, Significance},
 };
 use crate::{
     statistics::{
@@ -186,10 +186,10 @@ pub(super) fn change(cell: &Interval) -> String {
     let Some(estimate) = cell.estimate else {
         return ABSENT.to_owned();
     };
-    let class = match words::told(cell) {
-        Told::Faster => " class=\"faster\"",
-        Told::Slower => " class=\"slower\"",
-        Told::Nothing => "",
+    let class = match words::significance(cell) {
+        Significance::Faster => " class=\"faster\"",
+        Significance::Slower => " class=\"slower\"",
+        Significance::None => "",
     };
     let range = cell
         .alone
@@ -299,7 +299,7 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
     table.finish()
 }
 
-/// Subgroups: how many, and what is told of each arm.
+/// Subgroups: how many, and the tests of each arm.
 pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -> String {
     let columns = [
         "arm",

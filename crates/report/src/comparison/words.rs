@@ -1,4 +1,4 @@
-//! What is said of the numbers in sentences: what is told apart, what is not, and what the reader must beware of.
+//! The numbers in sentences: which differences are significant, which are not, and what makes the report doubtful.
 
 use super::{
     analysis::{Analysis, Group, RATIO_ALARM, SMALL},
@@ -38,7 +38,7 @@ pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
         ""
     };
     let joint = match group.subgroup {
-        Subgroup::All => "; dashed: at all of P5–P95 and all arms at once",
+        Subgroup::All => "; dashed: 95 % simultaneous over P5–P95 and all arms",
         _ => "",
     };
     format!(
@@ -60,26 +60,26 @@ pub(super) fn listed(names: &[&str]) -> String {
 
 /// Where a joint band excludes zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Told {
+pub(super) enum Significance {
     Faster,
     Slower,
-    Nothing,
+    None,
 }
 
-pub(super) fn told(cell: &Interval) -> Told {
+pub(super) fn significance(cell: &Interval) -> Significance {
     match cell.together {
-        Some((_, high)) if high < 0.0 => Told::Faster,
-        Some((low, _)) if low > 0.0 => Told::Slower,
-        _ => Told::Nothing,
+        Some((_, high)) if high < 0.0 => Significance::Faster,
+        Some((low, _)) if low > 0.0 => Significance::Slower,
+        _ => Significance::None,
     }
 }
 
 /// Where the joint band excludes zero on one side: runs of percentiles, as `P5–P60`; if there are many, how many.
-fn runs(curve: &[Interval], wanted: Told) -> Option<String> {
+fn runs(curve: &[Interval], wanted: Significance) -> Option<String> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (place, cell) in curve.iter().enumerate() {
         let percentile = place + 1;
-        if told(cell) != wanted || !is_joint(percentile) {
+        if significance(cell) != wanted || !is_joint(percentile) {
             continue;
         }
         match runs.last_mut() {
@@ -108,7 +108,7 @@ fn runs(curve: &[Interval], wanted: Told) -> Option<String> {
     Some(listed(&runs))
 }
 
-/// One verdict an arm: what the joint band tells.
+/// One verdict an arm, by the joint band.
 pub(super) fn verdicts(analysis: &Analysis) -> Vec<String> {
     (1..analysis.arms.len())
         .map(|arm| verdict(analysis, arm))
@@ -126,13 +126,20 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
         .get(49)
         .and_then(|cell| cell.estimate.zip(cell.together));
     let middle = middle.map_or_else(String::new, |(value, range)| {
-        format!("; {} at P50 ({})", percent(value), percent_range(range))
+        format!(
+            "; {} at P50 (95 % simultaneous: {})",
+            percent(value),
+            percent_range(range)
+        )
     });
-    let (faster, slower) = (runs(curve, Told::Faster), runs(curve, Told::Slower));
+    let (faster, slower) = (
+        runs(curve, Significance::Faster),
+        runs(curve, Significance::Slower),
+    );
     let mut text = match (&faster, &slower) {
         (None, None) => {
             return format!(
-                "{name}: no difference from {baseline} can be told at any percentile from P5 to P95{middle}."
+                "{name}: no significant difference from {baseline} at any percentile from P5 to P95{middle}."
             );
         }
         (Some(faster), None) => format!("{name} is faster than {baseline} at {faster}{middle}."),
@@ -142,12 +149,14 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
         }
     };
     if faster.or(slower).is_some_and(|all| all != "P5–P95") {
-        text.push_str(" At the other percentiles from P5 to P95 the data do not tell.");
+        text.push_str(
+            " At the other percentiles from P5 to P95 the difference is not significant.",
+        );
     }
     text
 }
 
-/// What is told of means, losses and ends, an arm: sentences, each with its own 95 % interval.
+/// Means, losses and completions, an arm: sentences, each with its own 95 % interval.
 pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
     let group = &analysis.groups[0];
@@ -156,7 +165,7 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
         let mut parts = Vec::new();
         if let Some(mean) = group.means[arm] {
             parts.push(format!(
-                "the mean TTLB of what ended {} {} ({})",
+                "the mean TTLB of completed transfers {} {} (95 %: {})",
                 moved(mean),
                 percent(mean.value),
                 percent_range(mean.interval)
@@ -168,7 +177,7 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
             .and_then(|loss| super::tables::hundredths(loss.differences[arm]))
         {
             parts.push(format!(
-                "the mean packet loss {} {} ({})",
+                "the mean packet loss {} {} (95 %: {})",
                 moved(loss),
                 points(loss.value),
                 points_range(loss.interval)
@@ -176,7 +185,7 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
         }
         if let Some(success) = success_difference(analysis, arm) {
             parts.push(if success.interval.0 <= 0.0 && success.interval.1 >= 0.0 {
-                "no difference in how many transfers ended can be told".to_owned()
+                "the share of transfers that ended does not differ significantly".to_owned()
             } else {
                 let change = if success.value < 0.0 { "fell" } else { "rose" };
                 format!(
@@ -207,7 +216,7 @@ fn moved(estimate: Estimate) -> &'static str {
     match estimate.interval {
         (_, high) if high < 0.0 => "fell:",
         (low, _) if low > 0.0 => "rose:",
-        _ => "is not told from the baseline’s:",
+        _ => "does not differ significantly:",
     }
 }
 
@@ -261,9 +270,9 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
             }
         }
         if rest.len() == groups.len() {
-            parts.push("not told apart in any of them".to_owned());
+            parts.push("no significant difference in any of them".to_owned());
         } else if !rest.is_empty() {
-            parts.push(format!("not told apart in {}", listed(&rest)));
+            parts.push(format!("no significant difference in {}", listed(&rest)));
         }
         all.push(format!("{name}: {}.", parts.join("; ")));
     }
@@ -274,8 +283,8 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         .collect();
     if !small.is_empty() {
         all.push(format!(
-            "Too small to tell much (fewer than {SMALL} connections in an arm): {}. “Not told apart” there says more of the number of \
-             connections than of the arms.",
+            "Too small to show much (fewer than {SMALL} connections in an arm): {}. That nothing is significant there says more about \
+             the number of connections than about the arms.",
             listed(&small)
         ));
     }

@@ -168,6 +168,14 @@ pub struct Estimate {
     pub interval: (f64, f64),
 }
 
+impl Estimate {
+    /// Whether the interval says on which side of zero the value is.
+    #[must_use]
+    pub fn excludes_zero(&self) -> bool {
+        self.interval.0 > 0.0 || self.interval.1 < 0.0
+    }
+}
+
 /// The interval of a share (Wilson): `scipy.stats.binomtest(…).proportion_ci(method="wilson")`.
 #[must_use]
 pub fn share(count: u64, total: u64) -> Option<Estimate> {

@@ -340,10 +340,14 @@
     }
     if (panel.last) {
       c.fillStyle = colors.muted; c.textBaseline = "top";
+      let taken = -Infinity;
       for (const [ms, label] of times) {
-        const at = x(ms), half = c.measureText(label).width / 2;
-        c.textAlign = at - half < 0 ? "left" : at + half > width ? "right" : "center";
-        c.fillText(label, Math.max(0, Math.min(width, at)), box.bottom + 7);
+        const wide = c.measureText(label).width, from = Math.max(0, Math.min(width - wide, x(ms) - wide / 2));
+        // The last is pulled to the left, so as not to be cut off: where its neighbour is, there is no room.
+        if (from < taken + 6) continue;
+        taken = from + wide;
+        c.textAlign = "left";
+        c.fillText(label, from, box.bottom + 7);
       }
       if (panel === panel.axis.members[panel.axis.members.length - 1]) { c.textAlign = "right"; c.fillStyle = colors.faint; c.fillText("since the client’s first datagram", width, box.bottom + 24); }
     }

@@ -1,12 +1,12 @@
-//! What is printed at the end: a table of times and losses by arm, and the queries that it comes from.
+//! What `ab` prints at the end: a table of times and losses by arm, and the queries that it comes from.
 
 use std::path::Path;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use lastbyte_query::{Format, Input, Options, Query};
+use lastbyte_report::comparison::Summary;
 use lastbyte_sim::experiment::Experiment;
 
-use crate::{failure::Failure, files};
+use crate::{commands::summary::table, failure::Failure, files};
 
 /// How many connections and how many complete ones, by arm.
 const COUNTS: &str = r#"group_by(_["arm"]) { |r| [count(), count_if(r["complete"])] }"#;
@@ -49,59 +49,24 @@ fn number(value: &serde_json::Value, path: &[usize]) -> Option<f64> {
 
 pub(super) fn summary(experiment: &Experiment, log: &Path) -> Result<String, Failure> {
     let (counts, times, losses) = (ask(COUNTS, log)?, ask(TIMES, log)?, ask(LOSSES, log)?);
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
-        "arm", "conns", "complete", "TTLB p25", "p50", "p75", "p95", "loss avg", "p50", "p90",
-        "p99",
-    ]);
-    let baseline = experiment
+    let arms: Vec<Summary> = experiment
         .arms
-        .get(experiment.baseline)
-        .map(|arm| &arm.name);
-    let base = baseline.and_then(|name| times.get(name));
-    for arm in &experiment.arms {
-        let name = &arm.name;
-        let none = serde_json::Value::Null;
-        let of = |values: &'_ serde_json::Value| values.get(name).cloned().unwrap_or(none.clone());
-        let (count, time, loss) = (of(&counts), of(&times), of(&losses));
-        let conns = number(&count, &[0]).unwrap_or(0.0);
-        let complete = number(&count, &[1]).unwrap_or(0.0);
-        let mut row = vec![
-            name.clone(),
-            format!("{conns}"),
-            if conns > 0.0 {
-                format!("{:.2} %", complete / conns * 100.0)
-            } else {
-                ABSENT.to_owned()
-            },
-        ];
-        for place in 0..4 {
-            let value = number(&time, &[place]);
-            let base = base.and_then(|base| number(base, &[place]));
-            row.push(match (value, base) {
-                (Some(value), _) if value >= NEVER_MS => "never".to_owned(),
-                (Some(value), Some(base))
-                    if Some(name) != baseline && base > 0.0 && base < NEVER_MS =>
-                {
-                    format!("{value} ({:+.1} %)", (value / base - 1.0) * 100.0)
-                }
-                (Some(value), _) => format!("{value} ms"),
-                _ => ABSENT.to_owned(),
-            });
-        }
-        for path in [&[0][..], &[1, 0], &[1, 1], &[1, 2]] {
-            row.push(number(&loss, path).map_or(ABSENT.to_owned(), |loss| format!("{loss:.2} %")));
-        }
-        table.add_row(row.into_iter().map(Cell::new));
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
-    }
-    Ok(table.trim_fmt() + "\n")
+        .iter()
+        .map(|arm| {
+            let of =
+                |values: &serde_json::Value, path: &[usize]| number(values.get(&arm.name)?, path);
+            let count = |place: usize| of(&counts, &[place]).unwrap_or(0.0) as u64;
+            Summary {
+                arm: arm.name.clone(),
+                connections: count(0),
+                completed: count(1),
+                ttlb_ms: [0, 1, 2, 3]
+                    .map(|place| of(&times, &[place]).filter(|ttlb| *ttlb < NEVER_MS)),
+                loss_percent: [&[0][..], &[1, 0], &[1, 1], &[1, 2]].map(|path| of(&losses, path)),
+            }
+        })
+        .collect();
+    Ok(table(&arms, experiment.baseline))
 }
 
 pub(super) fn summary_json(
@@ -139,6 +104,3 @@ pub(super) fn queries(experiment: &Experiment, log: &Path) -> String {
     }
     text
 }
-
-/// What is not known.
-const ABSENT: &str = "–";
