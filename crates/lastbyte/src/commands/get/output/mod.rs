@@ -10,11 +10,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lastbyte_client::{
     Failure as FetchFailure, Fetch, Handshake, Head, Listener, Lookup, Origin, Outcome, Transport,
     Version,
 };
+use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
 use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
@@ -74,6 +75,9 @@ pub(super) struct Outputs<'a> {
     ticks: u32,
     received: u64,
     expected: u64,
+    clock: Clock,
+    /// When the first request was sent.
+    asked: Option<Time>,
     bar: Option<ProgressBar>,
 }
 
@@ -115,6 +119,8 @@ impl<'a> Outputs<'a> {
             ticks: 0,
             received: 0,
             expected: 0,
+            clock: Clock::new(),
+            asked: None,
             bar: None,
         })
     }
@@ -228,7 +234,7 @@ impl<'a> Outputs<'a> {
         let bar = self.bar.get_or_insert_with(|| {
             let target = ProgressDrawTarget::stderr_with_hz(10);
             let bar = ProgressBar::with_draw_target(None, target);
-            let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+            let style = "{bar:40} {bytes}/{total_bytes} {msg}";
             if let Ok(style) = ProgressStyle::with_template(style) {
                 bar.set_style(style);
             }
@@ -236,6 +242,23 @@ impl<'a> Outputs<'a> {
         });
         bar.set_length(self.expected.max(self.received));
         bar.set_position(self.received);
+        let asked = self.asked;
+        let since = asked.map_or(Duration::ZERO, |asked| self.clock.now().since(asked));
+        bar.set_message(pace(self.received, self.expected, since));
+    }
+}
+
+/// How fast bytes came since the request, on average, and how long the rest takes at that rate.
+fn pace(received: u64, expected: u64, since: Duration) -> String {
+    let seconds = since.as_secs_f64();
+    if received == 0 || seconds <= 0.0 {
+        return String::new();
+    }
+    let rate = received as f64 / seconds;
+    let pace = format!("{}/s", HumanBytes(rate as u64));
+    match expected.checked_sub(received) {
+        Some(left) => format!("{pace} {:.0}s", left as f64 / rate),
+        None => pace,
     }
 }
 
@@ -366,6 +389,7 @@ impl Listener for Outputs<'_> {
     }
 
     fn on_request(&mut self, _: usize, connection: usize, version: Version, request: &Request) {
+        self.asked.get_or_insert_with(|| self.clock.now());
         if !self.arguments.shown.verbose {
             return;
         }
@@ -469,5 +493,23 @@ impl Listener for Outputs<'_> {
             let _ = self.stdout.flush();
         }
         !self.interrupt.is_pressed() && self.failure.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bar that appears late does not count what came before as if it had come at once.
+    #[test]
+    fn speed_counts_from_the_request() {
+        let seconds = Duration::from_secs;
+        // 1 Mb/s, as an emulated path has it.
+        assert_eq!(pace(125_000, 400_000, seconds(1)), "122.07 KiB/s 2s");
+        assert_eq!(pace(375_000, 400_000, seconds(3)), "122.07 KiB/s 0s");
+        assert_eq!(pace(0, 400_000, seconds(3)), "");
+        assert_eq!(pace(5, 400_000, Duration::ZERO), "");
+        // No length was announced.
+        assert_eq!(pace(1 << 20, 0, seconds(1)), "1.00 MiB/s");
     }
 }
