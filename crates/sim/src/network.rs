@@ -48,6 +48,9 @@ pub const NAMED: &[(&str, &str)] = &[
     ("bdp40", include_str!("../../../networks/bdp40.toml")),
 ];
 
+/// The most that a packet may have beside its payload, in bytes: as much as the longest packet.
+pub(crate) const OVERHEAD_MAX: u32 = 65_535;
+
 /// A path, as a file or a command line describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -193,6 +196,12 @@ impl PathText {
             None => None,
         };
         let overhead = self.overhead.unwrap_or(0);
+        if overhead > OVERHEAD_MAX {
+            return Err(fault(
+                "overhead",
+                format!("{overhead} (expected at most {OVERHEAD_MAX} bytes)"),
+            ));
+        }
         Ok(Path {
             down: self.down.link("down", rtt, overhead, read_trace)?,
             up: self.up.link("up", rtt, overhead, read_trace)?,

@@ -171,6 +171,10 @@ fn errors_name_the_key_and_what_is_wanted() {
             "[down]\ndiscipline = \"codel\"\nmark = \"5ms\"",
             "`down.mark`: `5ms` (expected `on`",
         ),
+        (
+            "overhead = 4294967295",
+            "`overhead`: 4294967295 (expected at most 65535 bytes)",
+        ),
         ("[up]\nperiod = \"1s\"", "`up.period`: it is of `steps`"),
         ("[down]\npolicer = \"10 100kB\"", "`10` (expected a rate"),
         ("[[[", "TOML"),

@@ -16,7 +16,7 @@ use super::{
     distribution::{Distribution, Quantity},
     sweep::Sweep,
 };
-use crate::units;
+use crate::{network::OVERHEAD_MAX, units};
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,6 +206,12 @@ pub(super) fn parse(text: &str) -> Outcome<Population> {
         return Err(SettingError::new(
             "acks",
             "no policy has a `share` above zero",
+        ));
+    }
+    if text.overhead > OVERHEAD_MAX {
+        return Err(SettingError::new(
+            "overhead",
+            format!("{} (expected at most {OVERHEAD_MAX} bytes)", text.overhead),
         ));
     }
     Ok(Population {
