@@ -1,7 +1,7 @@
 //! The CRYPTO data of one packet number space, both ways (RFC 9000 §7.5, §19.6).
 //!
 //! What is sent is kept until it is acknowledged, and is never much: a handshake. What is received out of order is kept
-//! up to [`RECEIVE_MAX`] bytes; a peer that sends more is closed with `CRYPTO_BUFFER_EXCEEDED`.
+//! up to [`RECEIVE_MAX`] bytes, overlaps included; a peer that sends more is closed with `CRYPTO_BUFFER_EXCEEDED`.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use lastbyte_wire::{BufferFull, Encode, VarInt, Writer, frame::Crypto};
 
 use crate::receipt::Receipt;
 
-/// How far ahead of what was read the peer's data may be: RFC 9000 §7.5 asks for 4096 at least; a certificate chain in
-/// reordered packets wants more.
-pub const RECEIVE_MAX: u64 = 64 * 1024;
+/// How far ahead of what was read the peer's data may be, and how many bytes of it are kept: RFC 9000 §7.5 asks for 4096 at
+/// least; a certificate chain with post-quantum signatures, of some 20 KB, in reordered packets wants more.
+pub const RECEIVE_MAX: u64 = 32 * 1024;
 
 /// The CRYPTO data of one space.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,8 @@ pub struct CryptoStream {
     acked_up_to: u64,
     /// Received ahead of `read`.
     received: BTreeMap<u64, Vec<u8>>,
+    /// How many bytes are in them.
+    held: u64,
     read: u64,
 }
 
@@ -132,7 +134,7 @@ impl CryptoStream {
 
     // ---- receiving ------------------------------------------------------------------------------------------------
 
-    /// Data came. `read` gets what is now in order, each byte once.
+    /// Data came. `read` gets what is now in order, each byte once. Returns whether some of it was kept or read.
     ///
     /// # Errors
     ///
@@ -142,37 +144,37 @@ impl CryptoStream {
         offset: u64,
         data: &[u8],
         read: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<bool, E> {
         let end = offset.saturating_add(data.len() as u64);
         if end <= self.read {
-            return Ok(());
+            return Ok(false);
         }
         if end > self.read + RECEIVE_MAX {
             return Err(CryptoBufferExceeded.into());
         }
         if offset > self.read {
-            // Of two pieces at one offset the longer one is kept. Pieces may overlap: their sum is bounded by the square
-            // of a small number, since there are few of them.
-            let is_longer = self
-                .received
-                .get(&offset)
-                .is_none_or(|known| known.len() < data.len());
+            // Of two pieces at one offset the longer one is kept. Pieces may overlap.
+            let known = self.received.get(&offset).map_or(0, Vec::len);
+            let is_longer = known < data.len();
             if is_longer {
-                if self.received.len() >= PIECES_MAX {
+                let held = self.held - known as u64 + data.len() as u64;
+                if self.received.len() >= PIECES_MAX || held > RECEIVE_MAX {
                     return Err(CryptoBufferExceeded.into());
                 }
+                self.held = held;
                 self.received.insert(offset, data.to_vec());
             }
-            return Ok(());
+            return Ok(is_longer);
         }
         self.take(offset, data, read)?;
         while let Some(entry) = self.received.first_entry()
             && *entry.key() <= self.read
         {
             let (offset, data) = entry.remove_entry();
+            self.held -= data.len() as u64;
             self.take(offset, &data, read)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn take<E>(

@@ -1,13 +1,13 @@
-//! What a peer may make us do for nothing (RFC 9000 §21.9).
+//! What a peer may make us do without effect (RFC 9000 §21.9).
 //!
-//! PING, `PATH_CHALLENGE`, `NEW_CONNECTION_ID`, `RETIRE_CONNECTION_ID`, `RESET_STREAM`, `STOP_SENDING`, limits and
-//! empty STREAM frames cost the sender next to nothing, and us some work each. A peer has a budget of packets that carry
-//! nothing else: a thousand at once, and a hundred a second, which no honest one needs.
+//! PING, `PATH_CHALLENGE`, `NEW_CONNECTION_ID`, `RETIRE_CONNECTION_ID`, `RESET_STREAM`, `STOP_SENDING`, limits, repeated data
+//! and empty frames cost the sender next to nothing, and us some work each. Each such frame takes one from the peer's budget:
+//! a thousand at once, and a hundred a second. What gets something done gives two back: each frame that brings data that was
+//! not here, each packet of ours newly acknowledged. So a peer whose frames are about a transfer never runs out.
 
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
-use lastbyte_wire::frame::Frame;
 
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ mod tests;
 /// The budget of one connection.
 #[derive(Clone, Debug)]
 pub struct FloodGuard {
-    /// Packets left, in nanoseconds of refill time each.
+    /// Frames left, in nanoseconds of refill time each.
     budget: u64,
     refilled_at: Time,
 }
@@ -25,10 +25,12 @@ pub struct FloodGuard {
 pub struct Flooded;
 
 impl FloodGuard {
-    /// Packets that may come at once.
+    /// Frames that may come at once.
     pub const BURST: u64 = 1000;
-    /// Packets that may come each second.
+    /// Frames that may come each second.
     pub const PER_SECOND: u64 = 100;
+    /// Frames that may come for each that gets something done.
+    pub const PER_NEWS: u64 = 2;
 
     const COST: u64 = 1_000_000_000 / Self::PER_SECOND;
 
@@ -41,35 +43,29 @@ impl FloodGuard {
         }
     }
 
-    /// Whether a frame gets anything done that its sender had to pay for: data, most of all. An ACK frame does if it tells
-    /// news, which is not to be seen here.
-    #[must_use]
-    pub const fn is_useful(frame: &Frame<'_>) -> bool {
-        match frame {
-            Frame::Stream(stream) => !stream.data.is_empty() || stream.header.fin,
-            Frame::Crypto(crypto) => !crypto.data.is_empty(),
-            Frame::Datagram(_)
-            | Frame::HandshakeDone(_)
-            | Frame::ConnectionClose(_)
-            | Frame::PathResponse(_) => true,
-            _ => false,
-        }
+    /// So many things were new: frames with data that was not here, packets of ours newly acknowledged.
+    pub fn on_news(&mut self, count: u64) {
+        let earned = count.saturating_mul(Self::PER_NEWS * Self::COST);
+        self.earn(earned);
     }
 
-    /// A packet came that elicits an acknowledgment, and carried nothing useful.
+    /// A frame came that brought nothing new.
     ///
     /// # Errors
     ///
     /// The budget is spent.
-    pub fn on_useless_packet(&mut self, now: Time) -> Result<(), Flooded> {
+    pub fn on_useless_frame(&mut self, now: Time) -> Result<(), Flooded> {
         let since: Duration = now.since(self.refilled_at);
-        let earned = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
         self.refilled_at = now;
+        self.earn(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        self.budget = self.budget.checked_sub(Self::COST).ok_or(Flooded)?;
+        Ok(())
+    }
+
+    fn earn(&mut self, earned: u64) {
         self.budget = self
             .budget
             .saturating_add(earned)
             .min(Self::BURST * Self::COST);
-        self.budget = self.budget.checked_sub(Self::COST).ok_or(Flooded)?;
-        Ok(())
     }
 }

@@ -1,10 +1,13 @@
 //! The connection IDs that the peer may use for us (RFC 9000 §5.1.1).
 //!
-//! As many as the peer takes, and [`LocalIds::IDS_MAX`] at most, are issued ahead of need; for each one that the peer
-//! retires, another is issued.
+//! As many as the peer takes, and [`LocalIds::IDS_MAX`] at most, are issued ahead of need. For those that the peer retires,
+//! others are issued with the next packet, at most once a round trip: a peer that retires all it gets makes us issue
+//! [`LocalIds::IDS_MAX`] a round trip, and no more.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
+use lastbyte_congestion::Time;
 use lastbyte_wire::{BufferFull, ConnectionId, Encode, VarInt, Writer, frame::NewConnectionId};
 
 use super::ConnectionIdGenerator;
@@ -17,6 +20,8 @@ pub struct LocalIds {
     next_sequence: u64,
     /// How many the peer keeps: its `active_connection_id_limit`.
     limit: usize,
+    /// When others may be issued for those that were retired; `None` for at once.
+    refill_at: Option<Time>,
     changes: u64,
 }
 
@@ -26,6 +31,8 @@ struct Issued {
     id: ConnectionId,
     /// Whether a `NEW_CONNECTION_ID` frame has yet to leave.
     is_to_send: bool,
+    /// Whether the peer may have it, as it was sent.
+    was_sent: bool,
     /// Whether the peer is known to have it.
     is_known: bool,
 }
@@ -33,8 +40,8 @@ struct Issued {
 /// A `RETIRE_CONNECTION_ID` frame that the peer must not send (RFC 9000 §19.16): `PROTOCOL_VIOLATION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetireError {
-    /// A sequence number that was never issued.
-    NeverIssued,
+    /// A sequence number that was never sent.
+    NeverSent,
     /// The ID that the frame's own packet was sent to.
     InUse,
 }
@@ -50,12 +57,14 @@ impl LocalIds {
             sequence: 0,
             id: handshake,
             is_to_send: false,
+            was_sent: true,
             is_known: true,
         };
         Self {
             ids: VecDeque::from([first]),
             next_sequence: 1,
             limit: 1,
+            refill_at: None,
             changes: 0,
         }
     }
@@ -66,45 +75,48 @@ impl LocalIds {
             sequence: self.next_sequence,
             id,
             is_to_send: false,
+            was_sent: true,
             is_known: true,
         });
         self.next_sequence += 1;
         self.changes += 1;
     }
 
-    /// The handshake is done, and the peer keeps so many IDs. `added` is told of each one issued now.
-    pub fn start(
-        &mut self,
-        active_connection_id_limit: u64,
-        generator: &mut impl ConnectionIdGenerator,
-        added: &mut impl FnMut(ConnectionId),
-    ) {
+    /// The handshake is done, and the peer keeps so many IDs.
+    pub fn start(&mut self, active_connection_id_limit: u64) {
         let limit = usize::try_from(active_connection_id_limit).unwrap_or(usize::MAX);
         self.limit = limit.min(Self::IDS_MAX);
-        self.fill(generator, added);
     }
 
-    fn fill(
-        &mut self,
-        generator: &mut impl ConnectionIdGenerator,
-        added: &mut impl FnMut(ConnectionId),
-    ) {
+    /// Whether the peer lacks IDs that it may have.
+    fn is_short(&self) -> bool {
         // An empty ID says that there are none to choose from (§5.1.1).
-        if self.ids.front().is_some_and(|issued| issued.id.is_empty()) {
-            return;
-        }
+        self.ids.len() < self.limit && self.ids.front().is_none_or(|issued| !issued.id.is_empty())
+    }
+
+    fn fill(&mut self, generator: &mut impl ConnectionIdGenerator) {
         while self.ids.len() < self.limit {
-            let id = generator.generate();
             self.ids.push_back(Issued {
                 sequence: self.next_sequence,
-                id,
+                id: generator.generate(),
                 is_to_send: true,
+                was_sent: false,
                 is_known: false,
             });
             self.next_sequence += 1;
             self.changes += 1;
-            added(id);
         }
+    }
+
+    /// When [`LocalIds::on_timeout`] wants to be called.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Time> {
+        self.refill_at.filter(|_| self.is_short())
+    }
+
+    /// Time has passed.
+    pub fn on_timeout(&mut self, now: Time) {
+        self.refill_at = self.refill_at.filter(|at| *at > now);
     }
 
     /// The IDs that lead to this connection.
@@ -118,7 +130,7 @@ impl LocalIds {
         self.changes
     }
 
-    /// The peer retires an ID, in a packet that was sent to `destination`. Another is issued in its place. Returns the
+    /// The peer retires an ID, in a packet that was sent to `destination`. Another is issued in its place later. Returns the
     /// one that leads here no more; `None` for one retired before.
     ///
     /// # Errors
@@ -128,11 +140,9 @@ impl LocalIds {
         &mut self,
         sequence: u64,
         destination: &ConnectionId,
-        generator: &mut impl ConnectionIdGenerator,
-        added: &mut impl FnMut(ConnectionId),
     ) -> Result<Option<ConnectionId>, RetireError> {
         if sequence >= self.next_sequence {
-            return Err(RetireError::NeverIssued);
+            return Err(RetireError::NeverSent);
         }
         let Some(at) = self
             .ids
@@ -141,32 +151,38 @@ impl LocalIds {
         else {
             return Ok(None);
         };
-        if self
-            .ids
-            .get(at)
-            .is_some_and(|issued| issued.id == *destination)
-        {
-            return Err(RetireError::InUse);
+        match self.ids.get(at) {
+            Some(issued) if issued.id == *destination => return Err(RetireError::InUse),
+            Some(issued) if !issued.was_sent => return Err(RetireError::NeverSent),
+            _ => {}
         }
         let retired = self.ids.remove(at).map(|issued| issued.id);
         self.changes += 1;
-        self.fill(generator, added);
         Ok(retired)
     }
 
     /// Whether `NEW_CONNECTION_ID` frames wait to be sent.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {
-        self.ids.iter().any(|issued| issued.is_to_send)
+        (self.refill_at.is_none() && self.is_short())
+            || self.ids.iter().any(|issued| issued.is_to_send)
     }
 
-    /// Writes as many `NEW_CONNECTION_ID` frames as fit.
+    /// Issues IDs that the peer lacks, if none were issued for a `round_trip`, and writes as many `NEW_CONNECTION_ID` frames
+    /// as fit.
     pub fn write_frames(
         &mut self,
+        now: Time,
+        round_trip: Duration,
         writer: &mut Writer<'_>,
-        generator: &impl ConnectionIdGenerator,
+        generator: &mut impl ConnectionIdGenerator,
         receipts: &mut impl FnMut(Receipt),
     ) {
+        self.on_timeout(now);
+        if self.refill_at.is_none() && self.is_short() {
+            self.fill(generator);
+            self.refill_at = Some(now + round_trip);
+        }
         for issued in self.ids.iter_mut().filter(|issued| issued.is_to_send) {
             let frame = NewConnectionId::new(
                 VarInt::saturating(issued.sequence),
@@ -179,6 +195,7 @@ impl LocalIds {
                 return;
             }
             issued.is_to_send = false;
+            issued.was_sent = true;
             receipts(Receipt::NewConnectionId(issued.sequence));
         }
     }

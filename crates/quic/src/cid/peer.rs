@@ -24,6 +24,8 @@ pub struct PeerIds {
     retire_prior_to: u64,
     /// Sequence numbers to be retired, and whether that was sent and waits for its acknowledgment.
     to_retire: VecDeque<(u64, bool)>,
+    /// The last that the peer knows to be retired: [`RETIRED_MAX`] at most.
+    retired: VecDeque<u64>,
     /// The `active_connection_id_limit` that was sent to the peer.
     limit: usize,
     changes: u64,
@@ -85,6 +87,7 @@ impl PeerIds {
             lent: Vec::new(),
             retire_prior_to: 0,
             to_retire: VecDeque::new(),
+            retired: VecDeque::new(),
             limit: limit.max(2),
             changes: 0,
         }
@@ -158,7 +161,9 @@ impl PeerIds {
                 .to_retire
                 .iter()
                 .any(|(sequence, _)| *sequence == new.sequence);
-        if was_retired {
+        if self.retired.contains(&new.sequence) {
+            // A frame that was sent again, of an ID that the peer has dropped since.
+        } else if was_retired {
             // §19.15: retired the moment it comes.
             self.retire(new.sequence)?;
         } else {
@@ -331,6 +336,10 @@ impl PeerIds {
     /// The frame for this sequence number was acknowledged.
     pub fn on_acked(&mut self, sequence: u64) {
         self.to_retire.retain(|(known, _)| *known != sequence);
+        if self.retired.len() >= RETIRED_MAX {
+            self.retired.pop_front();
+        }
+        self.retired.push_back(sequence);
     }
 
     /// A packet with the frame for this sequence number was lost.
@@ -344,6 +353,9 @@ impl PeerIds {
         }
     }
 }
+
+/// A frame that is late by a round trip or two is about one of these.
+const RETIRED_MAX: usize = 32;
 
 #[cfg(test)]
 mod tests;

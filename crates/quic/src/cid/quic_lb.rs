@@ -15,8 +15,8 @@
 //!
 //! - *The worker is the last byte of the server ID*, so that a load balancer that knows nothing of workers routes by the
 //!   bytes before it, and a filter on a socket group finds it at a fixed place: without a key, it is at byte
-//!   1 + (length of the server's own bytes) of the connection ID, and so at that plus 1 in a packet with a short header,
-//!   plus 6 in one with a long header. With a key only [`QuicLb::decode`] tells.
+//!   1 + (length of the server's own bytes) of the connection ID, and so at that plus 1 in a packet with a short header.
+//!   With a key only [`QuicLb::decode`] tells.
 //! - *The first packets of a client* name an ID of its own choosing: whichever worker gets them takes them.
 //! - *Nonces count*, from a random start, so that none comes twice (§5.4.1). Without a key they would tell which IDs are
 //!   of one connection (§5.2): there, the counter goes through the same cipher under a key of the generator's own.

@@ -10,7 +10,6 @@ use lastbyte_wire::{
 
 use super::{
     Connection, Event, Fatal, Stage,
-    handshake::ByRef,
     migration::Place,
     receive::{Arrival, Opened},
     start::MIN_ACK_DELAY,
@@ -40,7 +39,8 @@ impl From<CryptoBufferExceeded> for Fatal {
 }
 
 impl Connection {
-    /// Tells the frame's room. Returns whether an ACK frame had news.
+    /// Tells the frame's room. Returns how much the frame got done: one if it brought data that was not here, or answered
+    /// what we asked; of an ACK frame, how many packets it newly acknowledged. All else costs its sender nothing.
     pub(super) fn handle_frame(
         &mut self,
         now: Time,
@@ -49,12 +49,12 @@ impl Connection {
         arrival: &Arrival,
         frame: &Frame<'_>,
         sink: &mut dyn StreamSink,
-    ) -> Result<bool, Fatal> {
+    ) -> Result<u64, Fatal> {
         let streams = &mut self.rooms.streams;
         match frame {
             Frame::Ack(ack) => return self.handle_ack(now, space, ack, opened.generation),
-            Frame::Crypto(crypto) => self.handle_crypto(space, crypto)?,
-            Frame::Stream(stream) => streams.on_stream(stream, now, sink)?,
+            Frame::Crypto(crypto) => return self.handle_crypto(space, crypto).map(u64::from),
+            Frame::Stream(stream) => return Ok(streams.on_stream(stream, now, sink)?.into()),
             Frame::ResetStream(reset) => streams.on_reset_stream(reset, now)?,
             Frame::StopSending(stop) => streams.on_stop_sending(stop)?,
             Frame::MaxData(limit) => streams.on_max_data(limit),
@@ -72,7 +72,11 @@ impl Connection {
             Frame::RetireConnectionId(retire) => {
                 self.handle_retire(retire.sequence.get(), opened)?;
             }
-            Frame::HandshakeDone(_) => self.confirm(now),
+            Frame::HandshakeDone(_) => {
+                let is_new = self.stage != Stage::Confirmed;
+                self.confirm(now);
+                return Ok(is_new.into());
+            }
             Frame::ConnectionClose(close) => self.handle_close(now, close),
             Frame::NewToken(token) => {
                 if self.side == Side::Client {
@@ -89,7 +93,9 @@ impl Connection {
                     path.validation.on_challenge(challenge.data);
                 }
             }
-            Frame::PathResponse(response) => self.on_path_response(now, response.data),
+            Frame::PathResponse(response) => {
+                return Ok(self.on_path_response(now, response.data).into());
+            }
             Frame::Datagram(datagram) => {
                 // The frame's type is part of its size (RFC 9221 §3).
                 let max = usize::from(self.config.max_datagram_frame_size);
@@ -100,6 +106,7 @@ impl Connection {
                     ));
                 }
                 self.rooms.datagrams.on_datagram(datagram);
+                return Ok(u64::from(!datagram.data.is_empty()));
             }
             Frame::AckFrequency(_) | Frame::ImmediateAck(_) if !self.config.ack_frequency => {
                 return Err(Fatal::new(
@@ -113,18 +120,17 @@ impl Connection {
             }
             Frame::Padding(_) | Frame::Ping(_) => {}
         }
-        Ok(false)
+        Ok(0)
     }
 
     fn handle_retire(&mut self, sequence: u64, opened: &Opened<'_>) -> Result<(), Fatal> {
-        let mut generator = ByRef(&mut *self.ids);
         let ids = &mut self.rooms.local_ids;
-        ids.on_retire(sequence, &opened.destination, &mut generator, &mut |_| {})
+        ids.on_retire(sequence, &opened.destination)
             .map(drop)
             .map_err(|_| {
                 Fatal::new(
                     TransportError::PROTOCOL_VIOLATION,
-                    "RETIRE_CONNECTION_ID of an ID in use or never issued",
+                    "RETIRE_CONNECTION_ID of an ID in use or never sent",
                 )
             })
     }
@@ -162,7 +168,7 @@ impl Connection {
         space: Space,
         frame: &Ack<'_>,
         generation: u64,
-    ) -> Result<bool, Fatal> {
+    ) -> Result<u64, Fatal> {
         let exponent = self
             .peer_parameters
             .as_ref()
@@ -210,7 +216,7 @@ impl Connection {
         if self.wants_preferred_address && self.stage == Stage::Confirmed {
             self.follow_preferred_address(now);
         }
-        Ok(outcome.newly_acked > 0)
+        Ok(outcome.newly_acked)
     }
 
     fn consider_ack_frequency(&mut self, now: Time, probe_timeout: Duration) {
@@ -230,7 +236,7 @@ impl Connection {
         self.rooms.ack_frequency.consider(now, &circumstances);
     }
 
-    fn handle_crypto(&mut self, space: Space, frame: &Crypto<'_>) -> Result<(), Fatal> {
+    fn handle_crypto(&mut self, space: Space, frame: &Crypto<'_>) -> Result<bool, Fatal> {
         let session = &mut self.session;
         self.rooms
             .crypto

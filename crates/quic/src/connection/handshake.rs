@@ -62,7 +62,9 @@ impl Connection {
                 *self.keys.get_mut(Space::Handshake) = Some(Box::new(keys));
                 PacketType::Handshake
             }
-            NewKeys::OneRtt(keys) => {
+            NewKeys::OneRtt(mut keys) => {
+                // RFC 9001 §6.6: those of the handshake count too.
+                let _ = keys.count_forged(self.statistics.packets.decryption_failed);
                 self.one_rtt = Some(keys);
                 PacketType::OneRtt
             }
@@ -223,9 +225,7 @@ impl Connection {
             .peer_parameters
             .as_ref()
             .map_or(2, |peer| peer.active_connection_id_limit.get());
-        self.rooms
-            .local_ids
-            .start(limit, &mut ByRef(&mut *self.ids), &mut |_| {});
+        self.rooms.local_ids.start(limit);
         self.rooms.mtu.start(self.max_udp_payload_size);
         self.follow_preferred_address(now);
     }

@@ -21,7 +21,9 @@ use lastbyte_wire::{ConnectionId, Side};
 
 use super::{Connection, Event, NetworkPath, Stage, transmit::PATH_DATAGRAM_MIN};
 use crate::{
-    path::{Amplification, ChallengeData, MtuDiscovery, PathValidation, ValidationState},
+    path::{
+        Amplification, ChallengeData, MtuDiscovery, PathAnswer, PathValidation, ValidationState,
+    },
     recovery::PathControl,
     space::Space,
     trace::{self, PathEvent},
@@ -250,7 +252,7 @@ impl Connection {
         bytes: u64,
         destination: &ConnectionId,
     ) -> Result<(), UnknownPath> {
-        if self.paths_failed >= FAILED_PATHS_MAX {
+        if self.failed_paths.are_too_many(now) {
             return Err(UnknownPath::TooMany);
         }
         if self.others.len() >= PATHS_MAX {
@@ -281,10 +283,36 @@ impl Connection {
         self.promote(now, index);
     }
 
-    /// `PATH_RESPONSE`: it may come by any path (RFC 9000 §8.2.3).
-    pub(super) fn on_path_response(&mut self, now: Time, data: ChallengeData) {
-        if self.path.validation.on_response(&data) {
-            self.path.amplification.validate();
+    /// `PATH_RESPONSE`: it may come by any path (RFC 9000 §8.2.3). Returns whether it answered a challenge.
+    pub(super) fn on_path_response(&mut self, now: Time, data: ChallengeData) -> bool {
+        let max_ack_delay = self.peer_max_ack_delay();
+        let paths = [&mut self.path].into_iter().chain(&mut self.others);
+        let mut validated = None;
+        for (index, path) in paths.enumerate() {
+            match path.validation.on_response(&data) {
+                PathAnswer::Unknown => {}
+                // The peer is there, so that a full datagram may go there now, and has to get through (§8.2.1).
+                PathAnswer::Address => {
+                    path.amplification.validate();
+                    let rtt = self.recovery.rtt();
+                    path.validation.start(now, rtt, max_ack_delay);
+                    return true;
+                }
+                PathAnswer::Path => {
+                    path.amplification.validate();
+                    validated = Some(index);
+                    break;
+                }
+            }
+        }
+        let Some(index) = validated else { return false };
+        self.on_path_validated(now, index.checked_sub(1));
+        true
+    }
+
+    /// A path, in use or another by its place, carries datagrams of full size to the peer and back.
+    fn on_path_validated(&mut self, now: Time, other: Option<usize>) {
+        let Some(index) = other else {
             self.statistics.paths.validated += 1;
             self.trace_path(now, self.path.network, PathEvent::Validated);
             // Those left are not needed any more, but where the peer is being asked whether it is still there.
@@ -292,16 +320,10 @@ impl Connection {
                 path.validation.state() != ValidationState::Validating && !path.is_wanted
             });
             return;
-        }
-        let answered = self
-            .others
-            .iter_mut()
-            .position(|path| path.validation.on_response(&data));
-        let Some(index) = answered else { return };
-        let Some(path) = self.others.get_mut(index) else {
+        };
+        let Some(path) = self.others.get(index) else {
             return;
         };
-        path.amplification.validate();
         let (network, is_wanted) = (path.network, path.is_wanted);
         self.statistics.paths.validated += 1;
         self.trace_path(now, network, PathEvent::Validated);
@@ -425,7 +447,7 @@ impl Connection {
 
     fn on_path_failed(&mut self, now: Time, network: NetworkPath) {
         self.statistics.paths.validation_failed += 1;
-        self.paths_failed = self.paths_failed.saturating_add(1);
+        self.failed_paths.on_failed(now);
         self.trace_path(now, network, PathEvent::Failed);
     }
 
@@ -459,5 +481,3 @@ impl Connection {
 
 /// Paths beside the one in use, at most.
 const PATHS_MAX: usize = 3;
-/// After so many failed validations a peer's new addresses are not looked at any more.
-const FAILED_PATHS_MAX: u32 = 100;

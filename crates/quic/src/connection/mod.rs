@@ -62,7 +62,7 @@ use crate::{
     datagram::{DatagramError, Datagrams},
     flood::FloodGuard,
     idle::IdleTimer,
-    path::{Amplification, MtuDiscovery},
+    path::{Amplification, FailedPaths, MtuDiscovery},
     random::{Random, Seed},
     receipt::Receipt,
     recovery::{EcnValidation, Expired, Recovery, RecoveryStatistics, TimerContext},
@@ -103,8 +103,8 @@ pub struct Connection {
     /// The path in use.
     path: Path,
     others: Vec<Path>,
-    /// Validations that failed.
-    paths_failed: u32,
+    /// Validations that failed of late.
+    failed_paths: FailedPaths,
     /// A client has yet to try the address that the server prefers.
     wants_preferred_address: bool,
     /// Which of our connection IDs the peer uses on the path in use.
@@ -228,7 +228,7 @@ impl Connection {
             ),
             path: Path::new(path.0, path.1),
             others: Vec::new(),
-            paths_failed: 0,
+            failed_paths: FailedPaths::new(now),
             wants_preferred_address: side == Side::Client && config.follows_preferred_address,
             peer_uses: local_id,
             idle: IdleTimer::new(now, config.max_idle_timeout, config.keep_alive),
@@ -481,6 +481,7 @@ impl Connection {
         consider(self.release_at);
         consider(self.one_rtt.as_ref().and_then(|keys| keys.next_timeout()));
         consider(self.paths_deadline());
+        consider(self.rooms.local_ids.deadline());
         consider(self.zero_rtt_until);
         next
     }
@@ -512,6 +513,7 @@ impl Connection {
         if self.stage == Stage::Confirmed && self.idle.keep_alive_at().is_some_and(|at| at <= now) {
             *self.probes.get_mut(Space::Application) = 1;
         }
+        self.rooms.local_ids.on_timeout(now);
         self.expire_paths(now);
         let context = self.timer_context();
         if let Expired::Probe(space) = self.recovery.on_timeout(now, &context, &mut self.rooms) {

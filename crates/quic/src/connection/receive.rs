@@ -14,7 +14,6 @@ use super::{
 use crate::{
     ack::{EcnCodepoint, Received},
     close::CloseState,
-    flood::FloodGuard,
     space::Space,
     stream::StreamSink,
     trace::{self, DropReason, Event},
@@ -51,7 +50,6 @@ struct Nature {
     is_ack_eliciting: bool,
     /// It does nothing but probe its path, so the connection stays where it is (RFC 9000 §9.1).
     is_probing: bool,
-    is_useful: bool,
     has_crypto: bool,
 }
 
@@ -262,26 +260,32 @@ impl Connection {
             is_probing: true,
             ..Nature::default()
         };
+        let mut has_ack = false;
         let frames = Frames::new(opened.payload, opened.packet_type, sender).map_err(invalid)?;
         for frame in frames {
             let frame = frame.map_err(invalid)?;
             self.statistics.frames_received.count(&frame);
             nature.is_ack_eliciting |= frame.is_ack_eliciting();
             nature.is_probing &= is_probing(&frame);
-            nature.is_useful |= FloodGuard::is_useful(&frame);
             nature.has_crypto |= matches!(frame, Frame::Crypto(_));
-            if self.close.state() == CloseState::Open || matches!(frame, Frame::ConnectionClose(_))
+            if self.close.state() != CloseState::Open && !matches!(frame, Frame::ConnectionClose(_))
             {
-                nature.is_useful |= self.handle_frame(now, space, opened, arrival, &frame, sink)?;
+                continue;
             }
-        }
-        if nature.is_ack_eliciting && !nature.is_useful {
-            self.flood.on_useless_packet(now).map_err(|_| {
-                Fatal::new(
-                    TransportError::PROTOCOL_VIOLATION,
-                    "too many packets that carry nothing but control frames",
-                )
-            })?;
+            let news = self.handle_frame(now, space, opened, arrival, &frame, sink)?;
+            // One ACK frame a packet is expected, news or not.
+            let is_ack = matches!(frame, Frame::Ack(_));
+            let is_second_ack = is_ack && std::mem::replace(&mut has_ack, true);
+            if news > 0 {
+                self.flood.on_news(news);
+            } else if frame.is_ack_eliciting() || is_second_ack {
+                self.flood.on_useless_frame(now).map_err(|_| {
+                    Fatal::new(
+                        TransportError::PROTOCOL_VIOLATION,
+                        "too many control frames for what they got done",
+                    )
+                })?;
+            }
         }
         Ok(nature)
     }
@@ -362,7 +366,11 @@ impl Connection {
             Err(error) => {
                 self.statistics.packets.decryption_failed += 1;
                 self.trace_drop(now, Some(packet_type), len, DropReason::DecryptionFailed);
-                return match error.transport_error() {
+                let code = match (&mut self.one_rtt, packet_type) {
+                    (_, PacketType::OneRtt) | (None, _) => error.transport_error(),
+                    (Some(keys), _) => keys.count_forged(1).transport_error(),
+                };
+                return match code {
                     None => Ok(None),
                     Some(code) => Err(Fatal::new(
                         code,

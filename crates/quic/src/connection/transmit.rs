@@ -16,7 +16,6 @@ use crate::{
     ack::Urgency,
     close::CloseState,
     crypto::TAG_LEN,
-    path::ValidationState,
     receipt::Receipt,
     recovery::Outgoing,
     space::Space,
@@ -313,7 +312,8 @@ impl Connection {
                 let header = ShortHeader {
                     destination,
                     number,
-                    spin_bit: false,
+                    // RFC 9000 §17.4: there is no spin bit here, and no fixed value tells of it.
+                    spin_bit: self.random.bit(),
                     key_phase: self.one_rtt.as_ref()?.key_phase(),
                     fixed_bit,
                 };
@@ -358,7 +358,7 @@ impl Connection {
                 crypto.write_frames(writer, &mut |receipt| receipts.push(receipt));
             }
             if space == Space::Application {
-                self.write_application_frames(writer);
+                self.write_application_frames(now, writer);
             }
         }
         if is_probe && writer.position() == before && Ping.encode(writer).is_ok() {
@@ -401,7 +401,8 @@ impl Connection {
         }
     }
 
-    fn write_application_frames(&mut self, writer: &mut Writer<'_>) {
+    fn write_application_frames(&mut self, now: Time, writer: &mut Writer<'_>) {
+        let round_trip = self.recovery.rtt().smoothed();
         let receipts = &mut self.receipts;
         let rooms = &mut self.rooms;
         if rooms.wants_handshake_done && HandshakeDone.encode(writer).is_ok() {
@@ -411,9 +412,10 @@ impl Connection {
         let room = writer.remaining();
         let mut push = |receipt| receipts.push(receipt);
         if self.one_rtt.is_some() {
+            let generator = &mut ByRef(&mut *self.ids);
             rooms
                 .local_ids
-                .write_frames(writer, &ByRef(&mut *self.ids), &mut push);
+                .write_frames(now, round_trip, writer, generator, &mut push);
             rooms.peer_ids.write_frames(writer, &mut push);
             rooms.new_token.write_frames(writer, &mut push);
             rooms.ack_frequency.write_frames(writer, &mut push);
@@ -574,17 +576,22 @@ impl Connection {
     fn poll_path(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.one_rtt.as_ref()?;
         // Most connections know one path, and have nothing to ask there.
-        if self.others.is_empty() && !is_due(&self.path.validation, now) {
+        let validation = &self.path.validation;
+        let has_answer = validation.has_answer();
+        if self.others.is_empty() && !has_answer && !validation.wants_challenge(now) {
             return None;
         }
-        if is_due(&self.path.validation, now)
+        // §8.2.2: an answer waits for nothing but congestion control.
+        let may_answer = has_answer
+            && (*self.probes.get(Space::Application) > 0 || self.permit(now) == Permit::All);
+        if (may_answer || self.path.validation.wants_challenge(now))
             && let Some(transmit) = self.write_path(now, None, buffer)
         {
             return Some(transmit);
         }
         (0..self.others.len()).find_map(|index| {
-            let path = self.others.get(index)?;
-            is_due(&path.validation, now)
+            let validation = &self.others.get(index)?.validation;
+            (validation.has_answer() || validation.wants_challenge(now))
                 .then(|| self.write_path(now, Some(index), buffer))
                 .flatten()
         })
@@ -602,6 +609,9 @@ impl Connection {
             Some(index) => self.others.get(index)?,
         };
         let (network, lent) = (path.network, path.lent);
+        let wants_challenge = path.validation.wants_challenge(now);
+        let round_trip = self.recovery.rtt().smoothed();
+        let pads = wants_challenge || path.validation.pads_answer(now, round_trip);
         // §8.2.1: full size, unless that is more than an address may get that is not validated.
         let budget = usize::try_from(path.amplification.budget()).unwrap_or(usize::MAX);
         let size = DATAGRAM_MIN.min(budget);
@@ -626,14 +636,23 @@ impl Connection {
             (PathResponse { data }).encode(&mut writer).ok()?;
             frames_sent.add(FrameKind::PathResponse, 1);
         }
-        if path.validation.wants_challenge(now) && writer.remaining() >= PATH_FRAME_LEN {
+        if wants_challenge && writer.remaining() >= PATH_FRAME_LEN {
             (PathChallenge { data }).encode(&mut writer).ok()?;
-            path.validation.on_challenge_sent(now, data);
+            let is_full = size >= DATAGRAM_MIN;
+            path.validation.on_challenge_sent(now, data, is_full);
             frames_sent.add(FrameKind::PathChallenge, 1);
         }
+        let size = if pads {
+            path.validation.on_answer_padded(now);
+            size
+        } else {
+            writer.position() + TAG_LEN
+        };
         path.amplification.on_datagram_sent(size as u64);
         self.receipts.push(Receipt::Path);
-        self.pad(&mut writer)?;
+        if pads {
+            self.pad(&mut writer)?;
+        }
         let payload = start..writer.position();
         let manner = Manner {
             is_ack_eliciting: true,
@@ -661,11 +680,6 @@ impl Connection {
             segment_len: len,
         })
     }
-}
-
-fn is_due(validation: &crate::path::PathValidation, now: Time) -> bool {
-    validation.has_answer()
-        || (validation.state() == ValidationState::Validating && validation.wants_challenge(now))
 }
 
 /// The default, which is what our transport parameters say (RFC 9000 §18.2).

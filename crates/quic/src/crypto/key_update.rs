@@ -58,7 +58,7 @@ pub struct OneRttKeys {
     numbers: GenerationNumbers,
     /// Packets sealed with `seal`.
     sealed: u64,
-    /// Packets that failed to be opened, over all generations.
+    /// Packets that failed to be opened, over all generations, and with all other keys of the connection.
     forged: u64,
     handshake_confirmed: bool,
     /// When we may update at the earliest; `None` until a packet of this generation has been acknowledged.
@@ -183,7 +183,7 @@ impl OneRttKeys {
         .ok_or(OpenError::NotAuthentic)
         .and_then(|key| key.open(number, packet.associated_data, packet.payload));
         let Ok(len) = opened else {
-            return Err(self.on_forged());
+            return Err(self.count_forged(1));
         };
         let generation = self
             .on_opened(candidate, number, now, probe_timeout)
@@ -205,8 +205,10 @@ impl OneRttKeys {
         }
     }
 
-    fn on_forged(&mut self) -> OpenError {
-        self.forged = self.forged.saturating_add(1);
+    /// So many more packets failed to be opened, with whatever keys of the connection: the limit is one for all of them (RFC
+    /// 9001 §6.6). Returns the error of the last.
+    pub fn count_forged(&mut self, count: u64) -> OpenError {
+        self.forged = self.forged.saturating_add(count);
         if self.forged >= self.open.integrity_limit() {
             OpenError::IntegrityLimitReached
         } else {

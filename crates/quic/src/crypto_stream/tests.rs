@@ -74,6 +74,18 @@ fn pieces_out_of_order_are_bounded_in_number() {
     assert_eq!(refused, Some(PIECES_MAX as u64 + 1));
 }
 
+/// Pieces that overlap count as often as they are kept.
+#[test]
+fn rfc9000_7_5_what_is_kept_of_a_handshake_is_bounded_however_it_overlaps() {
+    let mut receiver = CryptoStream::default();
+    let piece = [0; 1000];
+    let kept = (1..=PIECES_MAX as u64).take_while(|at| read(&mut receiver, *at, &piece).is_ok());
+    assert_eq!(kept.count() as u64, RECEIVE_MAX / 1000);
+    assert!(receiver.held <= RECEIVE_MAX);
+    read(&mut receiver, 0, &[0]).expect("in bounds");
+    assert_eq!(receiver.held, 0, "all of it was read");
+}
+
 proptest! {
     /// Whatever is lost, doubled and reordered, the other side reads what was written, once.
     #[test]

@@ -4,15 +4,15 @@ use super::*;
 fn rfc9000_21_9_a_burst_passes_a_flood_does_not() {
     let mut guard = FloodGuard::new(Time::ZERO);
     for _ in 0..FloodGuard::BURST {
-        assert_eq!(guard.on_useless_packet(Time::ZERO), Ok(()));
+        assert_eq!(guard.on_useless_frame(Time::ZERO), Ok(()));
     }
-    assert_eq!(guard.on_useless_packet(Time::ZERO), Err(Flooded));
+    assert_eq!(guard.on_useless_frame(Time::ZERO), Err(Flooded));
     // A tenth of a second earns ten.
     let later = Time::from_nanos(100_000_000);
     for _ in 0..10 {
-        assert_eq!(guard.on_useless_packet(later), Ok(()));
+        assert_eq!(guard.on_useless_frame(later), Ok(()));
     }
-    assert_eq!(guard.on_useless_packet(later), Err(Flooded));
+    assert_eq!(guard.on_useless_frame(later), Err(Flooded));
 }
 
 #[test]
@@ -20,6 +20,28 @@ fn one_in_ten_milliseconds_goes_on_for_ever() {
     let mut guard = FloodGuard::new(Time::ZERO);
     for number in 1..100_000 {
         let now = Time::from_nanos(number * 10_000_000);
-        assert_eq!(guard.on_useless_packet(now), Ok(()));
+        assert_eq!(guard.on_useless_frame(now), Ok(()));
     }
+}
+
+#[test]
+fn what_gets_something_done_pays_for_two_frames() {
+    let mut guard = FloodGuard::new(Time::ZERO);
+    for _ in 0..10_000 {
+        guard.on_news(1);
+        assert_eq!(guard.on_useless_frame(Time::ZERO), Ok(()));
+        assert_eq!(guard.on_useless_frame(Time::ZERO), Ok(()));
+    }
+    // With three for each it ends.
+    let passed = (0..10_000)
+        .take_while(|_| {
+            guard.on_news(1);
+            (0..3).all(|_| guard.on_useless_frame(Time::ZERO).is_ok())
+        })
+        .count();
+    assert!(passed <= 1000, "{passed}");
+    // Nothing is saved up beyond the burst.
+    guard.on_news(u64::MAX);
+    let burst = (0..10_000).take_while(|_| guard.on_useless_frame(Time::ZERO).is_ok());
+    assert_eq!(burst.count() as u64, FloodGuard::BURST);
 }

@@ -1,15 +1,18 @@
 //! Whether the peer is at an address: `PATH_CHALLENGE` out, `PATH_RESPONSE` back (RFC 9000 §8.2).
 //!
 //! ```text
-//!   idle ──── start ────▶ validating ──── a response with the data of any challenge ────▶ validated
+//!   idle ──── start ────▶ validating ──── a response with the data of any full challenge ──▶ validated
 //!                             └────────── 3 × PTO without one ───────────────────────────▶ failed
 //! ```
 //!
 //! Each challenge carries data of its own, and any of them may be answered. The first goes at once, further ones with
-//! doubling pauses. Nothing but a response validates: an acknowledgment of the challenge proves nothing (§8.2.2).
+//! doubling pauses. Nothing but a response validates: an acknowledgment of the challenge proves nothing (§8.2.2). A response
+//! to a challenge in a datagram of less than 1200 bytes shows that the peer is there, but not that the path carries such
+//! datagrams: then the path is asked again (§8.2.1).
 //!
 //! The other direction, the challenges that the peer sends, is a short queue: each is answered once, on its path, and
-//! what does not fit the queue is dropped, the oldest first, so that a flood costs no memory.
+//! what does not fit the queue is dropped, the oldest first, so that a flood costs no memory. A datagram of answers is padded
+//! once a round trip; others in the meantime are as short as they can be, so that a flood costs no bandwidth either.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -32,17 +35,30 @@ pub enum ValidationState {
     Failed,
 }
 
+/// What a response shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathAnswer {
+    /// Nothing: no such challenge is out.
+    Unknown,
+    /// That the peer is there; whether the path carries full datagrams has to be asked again (RFC 9000 §8.2.1).
+    Address,
+    /// That the path can be used.
+    Path,
+}
+
 /// The validation of one path.
 #[derive(Clone, Debug)]
 pub struct PathValidation {
     state: ValidationState,
-    /// The data of the challenges sent, of which any may come back.
-    sent: VecDeque<ChallengeData>,
+    /// The data of the challenges sent, of which any may come back, and whether the datagram was full.
+    sent: VecDeque<(ChallengeData, bool)>,
     next_challenge_at: Option<Time>,
     pause: Duration,
     abandon_at: Option<Time>,
     /// The peer's challenges, yet to be answered.
     to_answer: VecDeque<ChallengeData>,
+    /// When an answer was padded last.
+    padded_at: Option<Time>,
 }
 
 impl PathValidation {
@@ -61,6 +77,7 @@ impl PathValidation {
             pause: Duration::ZERO,
             abandon_at: None,
             to_answer: VecDeque::new(),
+            padded_at: None,
         }
     }
 
@@ -92,20 +109,25 @@ impl PathValidation {
             && self.next_challenge_at.is_some_and(|at| at <= now)
     }
 
-    /// A challenge with this data leaves.
-    pub fn on_challenge_sent(&mut self, now: Time, data: ChallengeData) {
-        self.sent.push_back(data);
+    /// A challenge with this data leaves, in a datagram of 1200 bytes at least or in a shorter one.
+    pub fn on_challenge_sent(&mut self, now: Time, data: ChallengeData, is_full: bool) {
+        self.sent.push_back((data, is_full));
         self.next_challenge_at = (self.sent.len() < Self::CHALLENGES_MAX).then(|| now + self.pause);
         self.pause = self.pause.saturating_mul(2);
     }
 
-    /// A response came, on whatever path (RFC 9000 §8.2.3). Returns whether it validated this one.
-    pub fn on_response(&mut self, data: &ChallengeData) -> bool {
-        let is_ours = self.state == ValidationState::Validating && self.sent.contains(data);
-        if is_ours {
-            self.end(ValidationState::Validated);
+    /// A response came, on whatever path (RFC 9000 §8.2.3). After [`PathAnswer::Address`] the path is to be asked again, by
+    /// [`PathValidation::start`].
+    pub fn on_response(&mut self, data: &ChallengeData) -> PathAnswer {
+        let mut sent = self.sent.iter();
+        match sent.find(|(known, _)| known == data) {
+            None => PathAnswer::Unknown,
+            Some((_, false)) => PathAnswer::Address,
+            Some((_, true)) => {
+                self.end(ValidationState::Validated);
+                PathAnswer::Path
+            }
         }
-        is_ours
     }
 
     /// When a challenge is due or [`PathValidation::on_timeout`] wants to be called. `can_send` tells whether the address
@@ -146,6 +168,17 @@ impl PathValidation {
     /// The next challenge to answer. Each is answered once (RFC 9000 §8.2.2).
     pub fn take_answer(&mut self) -> Option<ChallengeData> {
         self.to_answer.pop_front()
+    }
+
+    /// Whether a datagram of answers is to be padded now, on a path of this round-trip time (RFC 9000 §8.2.2).
+    #[must_use]
+    pub fn pads_answer(&self, now: Time, round_trip: Duration) -> bool {
+        self.padded_at.is_none_or(|at| now >= at + round_trip)
+    }
+
+    /// A datagram of answers was padded.
+    pub const fn on_answer_padded(&mut self, now: Time) {
+        self.padded_at = Some(now);
     }
 
     /// Whether a challenge waits for its answer.

@@ -7,7 +7,7 @@
 //! just that (§4.1); and by a maximum number of gaps, as each costs memory and time of its own (§21.7). A byte that
 //! arrives twice may differ, and either is fine (§2.2): the last one stays, unless it was handed on.
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use super::ranges::RangeSet;
 
@@ -91,6 +91,11 @@ impl Assembler {
             Some(first) if first.start == self.read => first.end,
             _ => self.read,
         }
+    }
+
+    /// Whether all of these bytes have been received.
+    pub(super) fn has(&self, bytes: Range<u64>) -> bool {
+        bytes.end <= self.read || self.held.has(&(bytes.start.max(self.read)..bytes.end))
     }
 
     /// How much memory the ring takes, in bytes.

@@ -20,7 +20,8 @@ enum Part {
 }
 
 impl Streams {
-    /// STREAM: in-order data goes to the sink right away, if it takes it (RFC 9000 §19.8).
+    /// STREAM: in-order data goes to the sink right away, if it takes it (RFC 9000 §19.8). Returns whether the frame brought
+    /// something new: a byte or an end that was not here.
     ///
     /// # Errors
     ///
@@ -30,7 +31,7 @@ impl Streams {
         frame: &frame::Stream<'_>,
         now: Time,
         sink: &mut dyn StreamSink,
-    ) -> Result<(), StreamError> {
+    ) -> Result<bool, StreamError> {
         self.take_stream(frame, now, sink)
             .map_err(|violation| violation.in_frame(FrameType::STREAM))
     }
@@ -40,18 +41,19 @@ impl Streams {
         frame: &frame::Stream<'_>,
         now: Time,
         sink: &mut dyn StreamSink,
-    ) -> Result<(), Violation> {
+    ) -> Result<bool, Violation> {
         let id = frame.header.id;
         self.open_by_peer(id, Part::Receiving)?;
         let is_permitted = self.is_permitted(id);
         let Some(stream) = self.live.get_mut(&id) else {
-            return Ok(());
+            return Ok(false);
         };
         let Some(receive) = &mut stream.receive else {
-            return Ok(());
+            return Ok(false);
         };
         let offset = frame.header.offset.get();
         let end = offset.saturating_add(frame.data.len() as u64);
+        let is_new = receive.lacks(offset..end, frame.header.fin);
         let new = receive.admit(end, frame.header.fin, now)?;
         self.window
             .on_received(new, now)
@@ -73,12 +75,12 @@ impl Streams {
             && !receive.window.is_due();
         if is_quiet {
             // Nothing for any queue, as mostly where a sink takes the data.
-            return Ok(());
+            return Ok(is_new);
         }
         if self.queues.take_in(id, stream, is_permitted) {
             self.remove(id);
         }
-        Ok(())
+        Ok(is_new)
     }
 
     /// `RESET_STREAM`: the peer gives its part up (RFC 9000 §19.4).

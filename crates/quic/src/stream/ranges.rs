@@ -47,6 +47,16 @@ impl RangeSet {
         self.spans.iter().map(|span| span.start..span.end)
     }
 
+    /// Whether all of `range` is in it.
+    pub(super) fn has(&self, range: &Range<u64>) -> bool {
+        let at = self.spans.partition_point(|span| span.end < range.end);
+        range.is_empty()
+            || self
+                .spans
+                .get(at)
+                .is_some_and(|span| span.start <= range.start)
+    }
+
     /// Adds all of `range`.
     pub(super) fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {

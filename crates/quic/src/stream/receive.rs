@@ -7,7 +7,7 @@
 //! read, data is counted as consumed when it arrives, so that it does not hold up other streams; what the final size says
 //! beyond it likewise.
 
-use std::time::Duration;
+use std::{ops::Range, time::Duration};
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{StreamId, VarInt};
@@ -115,6 +115,13 @@ impl ReceivePart {
                 ReceiveState::DataRecvd => true,
                 state => state.lacks_data() && !self.assembler.peek().is_empty(),
             }
+    }
+
+    /// Whether a STREAM frame of these bytes brings any that are not here, or the end.
+    pub(super) fn lacks(&self, bytes: Range<u64>, fin: bool) -> bool {
+        bytes.end > self.highest
+            || (fin && self.final_size.is_none())
+            || (self.state.lacks_data() && !self.assembler.has(bytes))
     }
 
     /// Checks where a STREAM frame ends. Returns how many bytes of credit it takes (§4.1).

@@ -83,7 +83,7 @@ fn dispatch(
     sink: &mut dyn StreamSink,
 ) -> Result<(), StreamError> {
     match frame {
-        Frame::Stream(frame) => streams.on_stream(frame, NOW, sink),
+        Frame::Stream(frame) => streams.on_stream(frame, NOW, sink).map(drop),
         Frame::ResetStream(frame) => streams.on_reset_stream(frame, NOW),
         Frame::StopSending(frame) => streams.on_stop_sending(frame),
         Frame::MaxStreamData(frame) => streams.on_max_stream_data(frame),

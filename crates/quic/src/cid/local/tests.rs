@@ -20,22 +20,26 @@ fn id(last: u8) -> ConnectionId {
     ConnectionId::new(&[9, 9, 9, last]).expect("short")
 }
 
+const ROUND_TRIP: Duration = Duration::from_millis(100);
+
 struct Issuer {
     ids: LocalIds,
     generator: Counter,
-    added: Vec<ConnectionId>,
+    now: Time,
 }
 
 impl Issuer {
-    fn started(limit: u64) -> Self {
-        let mut issuer = Self {
+    fn new() -> Self {
+        Self {
             ids: LocalIds::new(id(0)),
             generator: Counter(0),
-            added: Vec::new(),
-        };
-        issuer.ids.start(limit, &mut issuer.generator, &mut |id| {
-            issuer.added.push(id);
-        });
+            now: Time::ZERO,
+        }
+    }
+
+    fn started(limit: u64) -> Self {
+        let mut issuer = Self::new();
+        issuer.ids.start(limit);
         issuer
     }
 
@@ -44,10 +48,7 @@ impl Issuer {
         sequence: u64,
         destination: u8,
     ) -> Result<Option<ConnectionId>, RetireError> {
-        self.ids
-            .on_retire(sequence, &id(destination), &mut self.generator, &mut |id| {
-                self.added.push(id);
-            })
+        self.ids.on_retire(sequence, &id(destination))
     }
 
     /// Sequence numbers and IDs of the frames written into so many bytes.
@@ -55,10 +56,13 @@ impl Issuer {
         let mut buffer = vec![0; room];
         let mut writer = Writer::new(&mut buffer);
         let mut receipts = Vec::new();
-        self.ids
-            .write_frames(&mut writer, &self.generator, &mut |receipt| {
-                receipts.push(receipt);
-            });
+        self.ids.write_frames(
+            self.now,
+            ROUND_TRIP,
+            &mut writer,
+            &mut self.generator,
+            &mut |receipt| receipts.push(receipt),
+        );
         let mut reader = Reader::new(writer.written());
         let mut frames = Vec::new();
         while let Ok(Frame::NewConnectionId(frame)) = Frame::decode(&mut reader) {
@@ -75,42 +79,82 @@ impl Issuer {
         assert_eq!(receipts, expected);
         frames
     }
+
+    /// A round trip later.
+    fn wait(&mut self) {
+        self.now = self.now + ROUND_TRIP;
+        self.ids.on_timeout(self.now);
+    }
 }
 
 #[test]
 fn rfc9000_5_1_1_as_many_as_the_peer_takes_and_eight_at_most() {
     let mut issuer = Issuer::started(4);
-    assert_eq!(issuer.added, [id(1), id(2), id(3)]);
+    assert!(issuer.ids.wants_to_send());
     assert_eq!(issuer.written(1000), [(1, id(1)), (2, id(2)), (3, id(3))]);
     assert!(!issuer.ids.wants_to_send());
-    assert_eq!(
-        Issuer::started(u64::MAX).ids.iter().count(),
-        LocalIds::IDS_MAX
-    );
+    assert_eq!(issuer.ids.deadline(), None);
+    let mut most = Issuer::started(u64::MAX);
+    most.written(1000);
+    assert_eq!(most.ids.iter().count(), LocalIds::IDS_MAX);
 }
 
 #[test]
-fn rfc9000_5_1_1_a_retired_one_is_replaced() {
+fn rfc9000_5_1_1_retired_ones_are_replaced_once_a_round_trip() {
     let mut issuer = Issuer::started(3);
     issuer.written(1000);
     assert_eq!(issuer.retire(1, 0), Ok(Some(id(1))));
+    assert!(!issuer.ids.wants_to_send());
+    assert_eq!(issuer.ids.deadline(), Some(Time::ZERO + ROUND_TRIP));
+    assert_eq!(issuer.written(1000), []);
+    issuer.wait();
+    assert_eq!(issuer.ids.deadline(), None);
+    assert!(issuer.ids.wants_to_send());
     assert_eq!(issuer.written(1000), [(3, id(3))]);
     assert_eq!(issuer.retire(1, 0), Ok(None), "again");
     assert_eq!(issuer.retire(0, 2), Ok(Some(id(0))));
+    issuer.wait();
+    assert_eq!(issuer.written(1000), [(4, id(4))]);
     assert_eq!(issuer.ids.iter().collect::<Vec<_>>(), [id(2), id(3), id(4)]);
 }
 
 #[test]
-fn rfc9000_19_16_what_was_never_issued_and_what_is_in_use_must_not_be_retired() {
+fn rfc9000_19_16_what_was_never_sent_and_what_is_in_use_must_not_be_retired() {
     let mut issuer = Issuer::started(3);
-    assert_eq!(issuer.retire(3, 0), Err(RetireError::NeverIssued));
+    assert_eq!(issuer.retire(1, 0), Err(RetireError::NeverSent));
+    assert_eq!(issuer.written(30), [(1, id(1))]); // 1 + 1 + 1 + 1 + 4 + 16 bytes a frame
+    assert_eq!(issuer.retire(2, 0), Err(RetireError::NeverSent), "made");
+    assert_eq!(issuer.written(1000), [(2, id(2))]);
+    assert_eq!(issuer.retire(3, 0), Err(RetireError::NeverSent));
     assert_eq!(issuer.retire(2, 2), Err(RetireError::InUse));
+    assert_eq!(issuer.retire(2, 0), Ok(Some(id(2))));
+}
+
+#[test]
+fn a_peer_that_retires_all_it_gets_makes_us_issue_a_few_a_round_trip() {
+    let mut issuer = Issuer::started(100);
+    for _ in 0..10 {
+        let sequences: Vec<u64> = issuer.written(1000).iter().map(|(it, _)| *it).collect();
+        assert!(sequences.len() < LocalIds::IDS_MAX);
+        for sequence in &sequences {
+            assert!(issuer.retire(*sequence, 0).expect("it was sent").is_some());
+            assert_eq!(issuer.written(1000), []);
+        }
+        // The next one is a guess.
+        let next = sequences.last().expect("some") + 1;
+        assert_eq!(issuer.retire(next, 0), Err(RetireError::NeverSent));
+        issuer.wait();
+    }
+    assert_eq!(
+        usize::from(issuer.generator.0),
+        10 * (LocalIds::IDS_MAX - 1)
+    );
 }
 
 #[test]
 fn what_does_not_fit_or_is_lost_goes_later() {
     let mut issuer = Issuer::started(4);
-    assert_eq!(issuer.written(30), [(1, id(1))]); // 1 + 1 + 1 + 1 + 4 + 16 bytes a frame
+    assert_eq!(issuer.written(30), [(1, id(1))]);
     assert!(issuer.ids.wants_to_send());
     issuer.ids.on_lost(1);
     issuer.ids.on_lost(77);
@@ -119,21 +163,18 @@ fn what_does_not_fit_or_is_lost_goes_later() {
 
 #[test]
 fn rfc9000_5_1_1_an_empty_id_has_no_successors() {
-    let mut ids = LocalIds::new(ConnectionId::EMPTY);
-    ids.start(8, &mut Counter(0), &mut |_| panic!("issued"));
-    assert!(!ids.wants_to_send());
+    let mut issuer = Issuer::new();
+    issuer.ids = LocalIds::new(ConnectionId::EMPTY);
+    issuer.ids.start(8);
+    assert!(!issuer.ids.wants_to_send());
+    assert_eq!(issuer.written(1000), []);
 }
 
 #[test]
 fn rfc9000_5_1_1_the_preferred_address_takes_number_one() {
-    let mut issuer = Issuer {
-        ids: LocalIds::new(id(0)),
-        generator: Counter(10),
-        added: Vec::new(),
-    };
+    let mut issuer = Issuer::new();
+    issuer.generator = Counter(10);
     issuer.ids.add_of_preferred_address(id(1));
-    issuer.ids.start(3, &mut issuer.generator, &mut |id| {
-        issuer.added.push(id);
-    });
+    issuer.ids.start(3);
     assert_eq!(issuer.written(1000), [(2, id(11))]);
 }

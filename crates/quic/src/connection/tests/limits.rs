@@ -73,6 +73,138 @@ fn rfc9000_21_9_a_flood_of_pings_closes_the_connection() {
     assert!(reason.contains("control frames"), "{reason}");
 }
 
+/// One byte of a client's unidirectional stream.
+fn stream_byte(offset: u32) -> impl Fn(&mut Writer<'_>) {
+    move |writer| {
+        writer.bytes(&[0x0e, 0x02]).expect("room");
+        writer.varint(VarInt::from_u32(offset)).expect("room");
+        writer.bytes(&[1, 7]).expect("room");
+    }
+}
+
+fn path_challenge(writer: &mut Writer<'_>) {
+    lastbyte_wire::frame::PathChallenge { data: [9; 8] }
+        .encode(writer)
+        .expect("room");
+}
+
+/// So many packets of these frames get through before the server has enough; all that it sends is thrown away.
+fn packets_until_closed<'a>(
+    pair: &mut Pair,
+    most: u32,
+    frames: impl Fn(u32) -> Vec<Box<dyn Fn(&mut Writer<'_>) + 'a>>,
+) -> u32 {
+    let mut buffer = vec![0; 65_535];
+    for number in 0..most {
+        let frames = frames(number);
+        let frames: Vec<&dyn Fn(&mut Writer<'_>)> = frames.iter().map(|frame| &**frame).collect();
+        inject(pair, &frames);
+        if pair.server.is_closing() {
+            let (code, reason) = violation(&pair.server);
+            assert_eq!(code, TransportError::PROTOCOL_VIOLATION);
+            assert!(reason.contains("control frames"), "{reason}");
+            return number;
+        }
+        while pair.server.poll_transmit(pair.now, &mut buffer).is_some() {}
+    }
+    most
+}
+
+#[test]
+fn rfc9000_21_9_a_frame_that_is_of_use_excuses_two_that_are_not_and_no_more() {
+    let burst = FloodGuard::BURST as u32;
+    // Each packet has a new byte, and a hundred challenges: it is the frames that count.
+    let passed = packets_until_closed(&mut ready(), burst, |number| {
+        let mut frames: Vec<Box<dyn Fn(&mut Writer<'_>)>> = vec![Box::new(stream_byte(number))];
+        frames.extend((0..100).map(|_| Box::new(path_challenge) as _));
+        frames
+    });
+    assert!((9..=11).contains(&passed), "{passed}");
+    // An answer that nobody asked for is of no use, and no more is a byte that was here.
+    let passed = packets_until_closed(&mut ready(), 2 * burst, |_| {
+        vec![
+            Box::new(path_challenge),
+            Box::new(|writer| {
+                lastbyte_wire::frame::PathResponse { data: [7; 8] }
+                    .encode(writer)
+                    .expect("room");
+            }),
+        ]
+    });
+    assert!(
+        (burst / 2 - 1..=burst / 2 + 1).contains(&passed),
+        "{passed}"
+    );
+    let passed = packets_until_closed(&mut ready(), 2 * burst, |_| vec![Box::new(stream_byte(0))]);
+    assert!((burst..=burst + 3).contains(&passed), "{passed}");
+    // New bytes may come without end, with two control frames each.
+    let passed = packets_until_closed(&mut ready(), 3 * burst, |number| {
+        vec![
+            Box::new(stream_byte(number)),
+            Box::new(path_challenge),
+            Box::new(path_challenge),
+        ]
+    });
+    assert_eq!(passed, 3 * burst);
+}
+
+#[test]
+fn rfc9000_8_2_2_answers_are_padded_once_a_round_trip_and_wait_for_the_window() {
+    let mut pair = ready();
+    let mut buffer = vec![0; 65_535];
+    let mut sent = Vec::new();
+    for _ in 0..200 {
+        inject(&mut pair, &[&path_challenge]);
+        while let Some(transmit) = pair.server.poll_transmit(pair.now, &mut buffer) {
+            sent.push(transmit.len);
+        }
+    }
+    let answers = pair.server.statistics().frames_sent.of("path_response");
+    assert_eq!(answers, Some(200));
+    let padded = sent.iter().filter(|len| **len >= 1200).count();
+    assert_eq!(padded, 1, "within one moment");
+    let others = sent.iter().sum::<usize>() - 1200;
+    assert!(others < 200 * 100, "{others} bytes");
+
+    // With the window full an answer waits, and comes once there is room.
+    let mut pair = ready();
+    let streams = pair.server.streams();
+    let id = streams.open(Direction::Unidirectional).expect("a stream");
+    let source = Box::new(body(1_000_000, 3));
+    streams.send_source(id, source).expect("open");
+    for _ in 0..100 {
+        pair.now = pair.now + Duration::from_millis(1);
+        while pair.server.poll_transmit(pair.now, &mut buffer).is_some() {}
+    }
+    let left = pair.server.recovery().window_left();
+    assert!(left < 1200, "{left} bytes");
+    inject(&mut pair, &[&path_challenge]);
+    while pair.server.poll_transmit(pair.now, &mut buffer).is_some() {}
+    let answered = |pair: &Pair| pair.server.statistics().frames_sent.of("path_response");
+    assert_eq!(answered(&pair), Some(0));
+    // A probe may leave, and the answer with it.
+    pair.run_until("an answer", |pair| answered(pair) == Some(1));
+}
+
+#[test]
+fn rfc9000_19_16_retiring_an_id_that_was_never_sent_closes_the_connection() {
+    let retire = |sequence: u8| {
+        move |writer: &mut Writer<'_>| writer.bytes(&[0x19, sequence]).expect("room")
+    };
+    let mut pair = ready();
+    pair.pass(DELAY * 4);
+    // Those that were sent may all be retired, in one packet and again.
+    for _ in 0..2 {
+        inject(&mut pair, &[&retire(1), &retire(2), &retire(3)]);
+    }
+    assert!(!pair.server.is_closing());
+    // What takes their place is not there before it was sent.
+    inject(&mut pair, &[&retire(4)]);
+    let (code, reason) = violation(&pair.server);
+    assert_eq!(code, TransportError::PROTOCOL_VIOLATION);
+    assert!(reason.contains("never sent"), "{reason}");
+}
+
 #[test]
 fn rfc9000_13_1_an_acknowledgment_of_what_was_never_sent_closes_the_connection() {
     let mut pair = ready();

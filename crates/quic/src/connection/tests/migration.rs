@@ -139,6 +139,76 @@ fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answe
     assert!(sent <= 3 * came, "{sent} for {came}");
 }
 
+/// §8.2.3: a response to a challenge that was not full validates the address, and not yet the path.
+#[test]
+fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_full_one() {
+    let (mut pair, _) = midway(1, Faults::default());
+    pair.transmit();
+    let flying = pair.flying.drain().map(|flying| flying.0);
+    let acknowledgment = flying.filter(|flying| flying.to_server).next();
+    let mut datagram = acknowledgment.expect("one is under way").bytes;
+    let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
+    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let mut lens = Vec::new();
+    let mut validated = Vec::new();
+    for _ in 0..2 {
+        pair.server
+            .handle_datagram(now, &there, ecn, &mut datagram, &mut stream::KeepAll);
+        // The client answers what comes from there. Data is not of interest here.
+        let mut buffer = vec![0; 65_535];
+        let challenges = |pair: &Pair| pair.server.statistics().frames_sent.of("path_challenge");
+        let before = challenges(&pair);
+        let transmit = loop {
+            let transmit = pair.server.poll_transmit(now, &mut buffer);
+            let transmit = transmit.expect("a challenge");
+            if challenges(&pair) > before && transmit.path == there {
+                break transmit;
+            }
+        };
+        lens.push(transmit.len);
+        let challenge = &mut buffer[..transmit.len];
+        pair.client
+            .handle_datagram(now, &CLIENT_PATH, ecn, challenge, &mut stream::KeepAll);
+        let answers = |pair: &Pair| pair.client.statistics().frames_sent.of("path_response");
+        let before = answers(&pair);
+        let mut buffer = vec![0; 65_535];
+        let transmit = loop {
+            let transmit = pair.client.poll_transmit(now, &mut buffer);
+            let transmit = transmit.expect("an answer");
+            if answers(&pair) > before {
+                break transmit;
+            }
+        };
+        datagram = buffer[..transmit.len].to_vec();
+        validated.push(pair.server.path.amplification.is_validated());
+    }
+    pair.server
+        .handle_datagram(now, &there, ecn, &mut datagram, &mut stream::KeepAll);
+    assert!(lens[0] < 1200 && lens[1] == 1200, "{lens:?}");
+    assert_eq!(validated, [false, true], "the address is known by then");
+    assert_eq!(pair.server.statistics().paths.validated, 1);
+}
+
+#[test]
+fn a_hundred_addresses_that_fail_do_not_end_migration_for_good() {
+    let (mut pair, id) = midway(1, Faults::default());
+    for _ in 0..FailedPaths::MAX {
+        let now = pair.now;
+        pair.server.failed_paths.on_failed(now);
+    }
+    let destination = pair.server.peer_uses;
+    let there = to(SERVER, ELSEWHERE);
+    let now = pair.now;
+    assert!(pair.server.know_path(now, there, 50, &destination).is_err());
+    let later = now + FailedPaths::FORGOTTEN_EVERY;
+    assert!(
+        pair.server
+            .know_path(later, there, 50, &destination)
+            .is_ok()
+    );
+    finish(&mut pair, id);
+}
+
 #[test]
 fn rfc9000_9_3_2_an_address_that_does_not_answer_is_left_again() {
     let (mut pair, id) = midway(1, Faults::default());

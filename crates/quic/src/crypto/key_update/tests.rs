@@ -351,3 +351,16 @@ fn forgeries_are_counted_over_all_generations() {
         Some(lastbyte_wire::TransportError::AEAD_LIMIT_REACHED)
     );
 }
+
+#[test]
+fn rfc9001_6_6_the_integrity_limit_is_one_for_all_keys() {
+    let limits = Limits {
+        integrity: 10,
+        ..Limits::default()
+    };
+    let mut keys = keys_with(Side::Client, limits);
+    // Of the handshake, and of its packets that come late.
+    assert_eq!(keys.count_forged(8), OpenError::NotAuthentic);
+    assert_eq!(keys.count_forged(1), OpenError::NotAuthentic);
+    assert_eq!(keys.count_forged(1), OpenError::IntegrityLimitReached);
+}

@@ -25,7 +25,7 @@ fn rfc9000_8_2_1_challenges_with_doubling_pauses_and_an_end() {
         if !validation.wants_challenge(now) {
             break now;
         }
-        validation.on_challenge_sent(now, [times.len() as u8; 8]);
+        validation.on_challenge_sent(now, [times.len() as u8; 8], true);
         assert!(!validation.wants_challenge(now));
         times.push(now.since(Time::ZERO).as_millis());
     };
@@ -44,7 +44,7 @@ fn challenges_are_bounded_in_number_on_a_short_path() {
     while let Some(now) = validation.deadline(true)
         && validation.wants_challenge(now)
     {
-        validation.on_challenge_sent(now, [sent; 8]);
+        validation.on_challenge_sent(now, [sent; 8], true);
         sent += 1;
     }
     assert_eq!(usize::from(sent), PathValidation::CHALLENGES_MAX);
@@ -53,16 +53,20 @@ fn challenges_are_bounded_in_number_on_a_short_path() {
 #[test]
 fn rfc9000_8_2_3_any_challenge_may_be_answered() {
     let mut validation = started();
-    validation.on_challenge_sent(at(1000), [1; 8]);
-    validation.on_challenge_sent(at(1300), [2; 8]);
-    assert!(!validation.on_response(&[3; 8]));
+    validation.on_challenge_sent(at(1000), [1; 8], true);
+    validation.on_challenge_sent(at(1300), [2; 8], true);
+    assert_eq!(validation.on_response(&[3; 8]), PathAnswer::Unknown);
     assert_eq!(validation.state(), ValidationState::Validating);
-    assert!(validation.on_response(&[1; 8]));
+    assert_eq!(validation.on_response(&[1; 8]), PathAnswer::Path);
     assert_eq!(
         (validation.state(), validation.deadline(true)),
         (ValidationState::Validated, None)
     );
-    assert!(!validation.on_response(&[2; 8]), "it is over");
+    assert_eq!(
+        validation.on_response(&[2; 8]),
+        PathAnswer::Unknown,
+        "it is over"
+    );
 }
 
 #[test]
@@ -78,7 +82,7 @@ fn rfc9000_8_2_4_gives_up_after_three_timeouts_of_the_longer_kind() {
 #[test]
 fn a_response_without_a_challenge_validates_nothing() {
     let mut validation = PathValidation::new();
-    assert!(!validation.on_response(&[0; 8]));
+    assert_eq!(validation.on_response(&[0; 8]), PathAnswer::Unknown);
     assert_eq!(validation.state(), ValidationState::Idle);
 }
 
@@ -91,4 +95,27 @@ fn rfc9000_8_2_2_each_challenge_is_answered_once_and_a_flood_is_bounded() {
     let answers: Vec<_> = std::iter::from_fn(|| validation.take_answer()).collect();
     assert_eq!(answers, [[96; 8], [97; 8], [98; 8], [99; 8]]);
     assert!(!validation.has_answer());
+}
+
+#[test]
+fn rfc9000_8_2_1_a_response_to_a_short_challenge_does_not_validate_the_path() {
+    let mut validation = started();
+    validation.on_challenge_sent(at(1000), [1; 8], false);
+    assert_eq!(validation.on_response(&[1; 8]), PathAnswer::Address);
+    assert_eq!(validation.state(), ValidationState::Validating);
+    validation.start(at(1100), &Rtt::default(), ms(25));
+    assert!(validation.wants_challenge(at(1100)));
+    validation.on_challenge_sent(at(1100), [2; 8], true);
+    assert_eq!(validation.on_response(&[1; 8]), PathAnswer::Unknown);
+    assert_eq!(validation.on_response(&[2; 8]), PathAnswer::Path);
+    assert_eq!(validation.state(), ValidationState::Validated);
+}
+
+#[test]
+fn rfc9000_8_2_2_answers_are_padded_once_a_round_trip() {
+    let mut validation = PathValidation::new();
+    assert!(validation.pads_answer(at(0), ms(100)));
+    validation.on_answer_padded(at(0));
+    assert!(!validation.pads_answer(at(99), ms(100)));
+    assert!(validation.pads_answer(at(100), ms(100)));
 }
