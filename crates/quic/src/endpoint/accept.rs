@@ -15,6 +15,7 @@ use super::{
     Answer, DropReason, Endpoint, EndpointConfigError, Handshake, RetryPolicy, Route, ServerConfig,
     address::{Proof, TokenStore, Tokens},
     demux::{Opening, address_bytes},
+    prefix::Prefix,
     refusal::Refusal,
     retry::RetryPacket,
     route::is_initial_size,
@@ -104,8 +105,8 @@ impl Endpoint {
         if proof == Proof::Invalid {
             return self.refuse(now, path, &initial, TransportError::INVALID_TOKEN);
         }
-        if !server.is_accepting || self.is_full() || self.load.handshakes >= self.limits.handshakes
-        {
+        let room = self.limits.handshakes.saturating_sub(self.load.handshakes);
+        if !server.is_accepting || self.is_full() || room == 0 {
             return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
         }
         let is_crowded = self.load.unvalidated >= self.limits.unvalidated;
@@ -116,7 +117,12 @@ impl Endpoint {
                 is_crowded || self.load.handshakes >= handshakes
             }
         };
-        if !matches!(proof, Proof::Retry(_) | Proof::Earlier { .. }) {
+        if matches!(proof, Proof::Retry(_) | Proof::Earlier { .. }) {
+            let most = self.limits.handshakes_per_prefix.min(room);
+            if self.prefixes.count(&Prefix::of(path.remote)) >= most {
+                return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
+            }
+        } else {
             if must_show_address {
                 return self.ask_for_address(now, path, &initial);
             }
@@ -306,7 +312,7 @@ impl Endpoint {
         }
         let handshake = Handshake {
             deadline: now + self.limits.handshake_timeout,
-            is_validated,
+            validated: is_validated.then(|| Prefix::of(path.remote)),
         };
         let opening = Opening {
             remote: address_bytes(path.remote),

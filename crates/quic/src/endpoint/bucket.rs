@@ -18,6 +18,17 @@ pub struct RateLimit {
     pub burst: u32,
 }
 
+impl RateLimit {
+    /// So many a second, and those of half a second at once.
+    #[must_use]
+    pub const fn of(per_second: u32) -> Self {
+        Self {
+            per_second,
+            burst: per_second.div_ceil(2),
+        }
+    }
+}
+
 /// What is left of a [`RateLimit`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bucket {

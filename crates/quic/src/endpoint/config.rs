@@ -86,6 +86,10 @@ pub struct Limits {
     pub connections: usize,
     /// Clients' handshakes in progress; beyond, new clients are refused. Default: 10 000.
     pub handshakes: usize,
+    /// Of those, handshakes of clients that have shown where they are, from one prefix: an IPv4 address, or 56 bits of an
+    /// IPv6 address. Beyond, new clients from there are refused; and so they are if there are more handshakes from there than
+    /// there is room for others. Default: 1000.
+    pub handshakes_per_prefix: usize,
     /// Handshakes in progress of clients that have not shown where they are, whose state anybody could make us keep.
     /// Beyond, clients are sent a Retry, or refused where the policy is never to. Those in progress stay: to drop them for
     /// new ones would let whoever sends most win. Default: 1000.
@@ -99,29 +103,28 @@ pub struct Limits {
     pub resets: RateLimit,
     /// Version Negotiation packets. Default: 100 a second, 50 at once.
     pub version_negotiations: RateLimit,
-    /// Initial packets that refuse a client. Default: 1000 a second, 100 at once.
+    /// Initial packets that refuse a client. Default: 1000 a second, 500 at once.
     pub refusals: RateLimit,
+}
+
+impl Limits {
+    /// The defaults. `docs/security.md` says why.
+    pub const DEFAULT: Self = Self {
+        connections: 100_000,
+        handshakes: 10_000,
+        handshakes_per_prefix: 1000,
+        unvalidated: 1000,
+        handshake_timeout: Duration::from_secs(10),
+        answers: 64,
+        resets: RateLimit::of(100),
+        version_negotiations: RateLimit::of(100),
+        refusals: RateLimit::of(1000),
+    };
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        let unasked = RateLimit {
-            per_second: 100,
-            burst: 50,
-        };
-        Self {
-            connections: 100_000,
-            handshakes: 10_000,
-            unvalidated: 1000,
-            handshake_timeout: Duration::from_secs(10),
-            answers: 64,
-            resets: unasked,
-            version_negotiations: unasked,
-            refusals: RateLimit {
-                per_second: 1000,
-                burst: 100,
-            },
-        }
+        Self::DEFAULT
     }
 }
 

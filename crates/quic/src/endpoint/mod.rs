@@ -10,6 +10,7 @@
 //! | `handle.rs`, `slot.rs` | connections by number, and what is kept beside each |
 //! | `route.rs`, `demux.rs` | to whom a datagram belongs |
 //! | `accept.rs`, `address.rs` | what becomes of a client's first packet, and where it is |
+//! | `prefix.rs` | how many handshakes of one address prefix are in progress |
 //! | `early.rs` | 0-RTT datagrams that overtook it |
 //! | `retry.rs`, `version.rs`, `reset.rs`, `refusal.rs` | the four answers that need no connection |
 //! | `answers.rs`, `bucket.rs` | how many of them |
@@ -44,6 +45,7 @@ mod config;
 mod demux;
 mod early;
 mod handle;
+mod prefix;
 mod refusal;
 mod reset;
 mod retry;
@@ -69,6 +71,8 @@ use self::{
     demux::Demux,
     early::EarlyDatagrams,
     handle::Slab,
+    prefix::Prefixes,
+    siphash::SipHash,
     slot::{Handshake, Load, Slot},
     timers::Timers,
 };
@@ -112,6 +116,7 @@ pub struct Endpoint {
     limits: Limits,
     buckets: Buckets,
     load: Load,
+    prefixes: Prefixes,
     wall_clock: WallClock,
     random: Random,
     statistics: Statistics,
@@ -172,6 +177,7 @@ impl Endpoint {
             None => None,
         };
         let own_ids = config.ids.generator(&reset_key, random.bytes());
+        let prefix_hash = SipHash::new([random.number(), random.number()]);
         Ok(Self {
             slots: Slab::new(),
             demux,
@@ -192,6 +198,7 @@ impl Endpoint {
                 refusals: Bucket::new(config.limits.refusals),
             },
             load: Load::default(),
+            prefixes: Prefixes::new(prefix_hash),
             wall_clock: WallClock::new(Time::ZERO, WallTime::UNIX_EPOCH),
             random,
             statistics: Statistics::default(),
@@ -242,7 +249,7 @@ impl Endpoint {
         self.statistics.connected += 1;
         let handshake = Handshake {
             deadline: now + self.limits.handshake_timeout,
-            is_validated: true,
+            validated: None,
         };
         Ok(self.add(connection, Side::Client, handshake))
     }

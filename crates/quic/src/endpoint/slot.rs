@@ -5,7 +5,11 @@
 use lastbyte_congestion::Time;
 use lastbyte_wire::Side;
 
-use super::{Endpoint, Handle, demux::Routes};
+use super::{
+    Endpoint, Handle,
+    demux::Routes,
+    prefix::{Prefix, Prefixes},
+};
 use crate::connection::{Connection, Stage};
 
 /// What clients make a server keep.
@@ -34,8 +38,8 @@ pub(super) struct Slot {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handshake {
     pub(super) deadline: Time,
-    /// Whether the client had shown where it is.
-    pub(super) is_validated: bool,
+    /// Where the client is, if it has shown that.
+    pub(super) validated: Option<Prefix>,
 }
 
 /// A connection that is over, and leads nowhere any more: its last events can be read.
@@ -66,7 +70,7 @@ impl Endpoint {
             token_extra: Vec::new(),
             owes_token: side == Side::Server,
         };
-        self.load.begin(side, &handshake);
+        self.load.begin(side, &handshake, &mut self.prefixes);
         let handle = self.slots.next_handle();
         self.demux.sync(handle, &mut slot.routes, &slot.connection);
         self.ready.push_back(handle);
@@ -85,7 +89,7 @@ impl Endpoint {
         if slot.connection.stage() != Stage::Handshaking
             && let Some(handshake) = slot.handshake.take()
         {
-            self.load.end(slot.side, &handshake);
+            self.load.end(slot.side, &handshake, &mut self.prefixes);
         }
         if slot.owes_token && slot.connection.stage() == Stage::Confirmed {
             slot.owes_token = false;
@@ -121,7 +125,7 @@ impl Endpoint {
             return;
         };
         if let Some(handshake) = &slot.handshake {
-            self.load.end(slot.side, handshake);
+            self.load.end(slot.side, handshake, &mut self.prefixes);
         }
         self.timers.set(handle.index(), None);
         self.demux.remove(handle, slot.routes);
@@ -135,17 +139,23 @@ impl Endpoint {
 }
 
 impl Load {
-    const fn begin(&mut self, side: Side, handshake: &Handshake) {
-        if matches!(side, Side::Server) {
+    fn begin(&mut self, side: Side, handshake: &Handshake, prefixes: &mut Prefixes) {
+        if side == Side::Server {
             self.handshakes += 1;
-            self.unvalidated += !handshake.is_validated as usize;
+            match handshake.validated {
+                Some(prefix) => prefixes.begin(prefix),
+                None => self.unvalidated += 1,
+            }
         }
     }
 
-    const fn end(&mut self, side: Side, handshake: &Handshake) {
-        if matches!(side, Side::Server) {
+    fn end(&mut self, side: Side, handshake: &Handshake, prefixes: &mut Prefixes) {
+        if side == Side::Server {
             self.handshakes -= 1;
-            self.unvalidated -= !handshake.is_validated as usize;
+            match &handshake.validated {
+                Some(prefix) => prefixes.end(prefix),
+                None => self.unvalidated -= 1,
+            }
         }
     }
 }

@@ -52,6 +52,12 @@ impl<K: Key, V: Copy> Table<K, V> {
         self.slots.get(at)?.as_ref().map(|(_, _, value)| *value)
     }
 
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let at = self.find(self.hash_of(key), key)?;
+        let slot = self.slots.get_mut(at)?;
+        slot.as_mut().map(|(_, _, value)| value)
+    }
+
     /// Whether the key was new. If it was there, its value stays.
     pub(super) fn insert(&mut self, key: K, value: V) -> bool {
         if (self.len + 1) * 4 > self.slots.len() * 3 {

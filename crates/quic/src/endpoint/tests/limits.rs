@@ -130,6 +130,100 @@ fn all_handshakes_together_are_bounded() {
     assert_eq!(knock(&mut server, START, 4), REFUSED);
 }
 
+/// A client that has shown its address, the same for each call with the same one.
+fn come_with_token(server: &mut Endpoint, remote: &str) -> Route {
+    let path = NetworkPath {
+        local: server_address(),
+        remote: remote.parse().expect("an address"),
+    };
+    let token = server.new_token(START, path.remote, &[]).expect("short");
+    let probe = Probe {
+        token: &token,
+        // The nonce tells tokens apart, and connections with them.
+        destination: id(&token[4..16]),
+        ..Probe::new()
+    };
+    let route = deliver(server, START, &path, &probe.datagram());
+    let _ = sent(server, START);
+    route
+}
+
+#[test]
+fn a_host_fills_its_share_of_handshakes_and_no_other_one_is_refused_for_it() {
+    let mut server = server_with(|config| {
+        config.limits.handshakes = 100;
+        config.limits.handshakes_per_prefix = 10;
+    });
+    let accepts = |server: &mut Endpoint, remote: &str| match come_with_token(server, remote) {
+        Route::Accepted(_) => true,
+        REFUSED => false,
+        other => panic!("{other:?}"),
+    };
+    for (host, neighbour, other) in [
+        ("192.0.2.7:1", "192.0.2.7:2", "192.0.2.8:1"),
+        ("[::ffff:192.0.2.9]:1", "192.0.2.9:1", "192.0.2.10:1"),
+        (
+            "[2001:db8:0:100::1]:1",
+            "[2001:db8:0:1ff:2::]:1",
+            "[2001:db8:0:200::1]:1",
+        ),
+    ] {
+        for _ in 0..10 {
+            assert!(accepts(&mut server, host));
+        }
+        assert!(!accepts(&mut server, host));
+        assert!(!accepts(&mut server, neighbour), "{neighbour}");
+        assert!(accepts(&mut server, other), "{other}");
+    }
+    assert_eq!(server.prefixes.len(), 6);
+    // The share comes back with the handshakes' end.
+    let end = START + Duration::from_secs(10);
+    while server.poll_timeout(end).is_some() {}
+    assert_eq!((server.prefixes.len(), server.handshakes()), (0, 0));
+    assert!(accepts(&mut server, "192.0.2.7:1"));
+}
+
+#[test]
+fn however_many_hosts_fill_their_share_there_is_room_for_others() {
+    for hosts in [1, 3, 9] {
+        let mut server = server_with(|config| config.limits.handshakes = 100);
+        let mut accepted = 0;
+        for round in 0..100 {
+            for host in 0..hosts {
+                let remote = format!("192.0.2.{host}:{}", round + 1);
+                let route = come_with_token(&mut server, &remote);
+                accepted += usize::from(matches!(route, Route::Accepted(_)));
+            }
+        }
+        assert_eq!(server.handshakes(), accepted);
+        let room = 100 - server.handshakes();
+        assert!(room >= 100 / (hosts + 1), "{hosts} hosts leave {room}");
+        for other in 0..room {
+            let remote = format!("198.51.100.{other}:1");
+            let route = come_with_token(&mut server, &remote);
+            assert!(matches!(route, Route::Accepted(_)), "{route:?}");
+        }
+    }
+}
+
+/// Who sends in the name of another must not use up that one's share.
+#[test]
+fn addresses_that_were_not_shown_count_for_no_prefix() {
+    let mut server = server_with(|config| config.limits.handshakes_per_prefix = 5);
+    for index in 0..10 {
+        let probe = Probe {
+            destination: id(&[index; 8]),
+            ..Probe::new()
+        };
+        let route = deliver(&mut server, START, &from_client(0), &probe.datagram());
+        assert!(matches!(route, Route::Accepted(_)));
+    }
+    assert_eq!(server.prefixes.len(), 0);
+    let remote = client_address(0).to_string();
+    let route = come_with_token(&mut server, &remote);
+    assert!(matches!(route, Route::Accepted(_)), "{route:?}");
+}
+
 #[test]
 fn clients_give_up_as_well() {
     let mut client = client(1);

@@ -1,0 +1,86 @@
+//! Whose handshakes are in progress, by address prefix.
+//!
+//! Owns: a count for each prefix. Never: counts a client that has not shown where it is, as its address may be another's.
+//!
+//! # Decisions
+//!
+//! - *A prefix is a whole IPv4 address, or the first 56 bits of an IPv6 address.* Hosts are given 64 bits there, sites 56 or 48;
+//!   an IPv4 address is shared by a site or more.
+//! - *No prefix has more handshakes than there is room left*, besides its limit. So n of them at their most leave one part in
+//!   n + 1 of all handshakes to others, however many n is: an IPv4 /24 and an IPv6 /48 are 256 prefixes each.
+
+use core::net::SocketAddr;
+
+use super::{
+    demux::address_bytes,
+    siphash::SipHash,
+    table::{Key, Table},
+};
+
+/// The part of an address that clients have in common who may be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prefix([u8; 16]);
+
+impl Prefix {
+    pub(super) fn of(remote: SocketAddr) -> Self {
+        let bytes = address_bytes(remote);
+        let mut prefix = [0; 16];
+        let len = if remote.ip().to_canonical().is_ipv4() {
+            16
+        } else {
+            PREFIX_LEN
+        };
+        for (byte, of_address) in prefix.iter_mut().zip(bytes).take(len) {
+            *byte = of_address;
+        }
+        Self(prefix)
+    }
+}
+
+impl Key for Prefix {
+    fn hash(&self, hash: &SipHash) -> u64 {
+        hash.hash(&self.0)
+    }
+}
+
+/// Handshakes in progress by prefix.
+pub(super) struct Prefixes {
+    counts: Table<Prefix, usize>,
+}
+
+impl Prefixes {
+    pub(super) const fn new(hash: SipHash) -> Self {
+        Self {
+            counts: Table::new(hash),
+        }
+    }
+
+    pub(super) fn count(&self, prefix: &Prefix) -> usize {
+        self.counts.get(prefix).unwrap_or(0)
+    }
+
+    pub(super) fn begin(&mut self, prefix: Prefix) {
+        match self.counts.get_mut(&prefix) {
+            Some(count) => *count += 1,
+            None => {
+                self.counts.insert(prefix, 1);
+            }
+        }
+    }
+
+    pub(super) fn end(&mut self, prefix: &Prefix) {
+        if !self.counts.remove_if(prefix, |count| *count <= 1)
+            && let Some(count) = self.counts.get_mut(prefix)
+        {
+            *count -= 1;
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) const fn len(&self) -> usize {
+        self.counts.len()
+    }
+}
+
+/// Of an IPv6 address, in bytes.
+const PREFIX_LEN: usize = 7;
