@@ -10,7 +10,7 @@ use std::sync::{
 };
 
 use lastbyte_quic::{ack::EcnCodepoint, connection::NetworkPath};
-use lastbyte_udp::{Steering, Waker};
+use lastbyte_udp::Waker;
 
 #[cfg(test)]
 mod tests;
@@ -26,28 +26,17 @@ pub struct Owners {
     pub byte: u8,
     /// How many workers there are.
     pub workers: usize,
-    /// What the kernel does.
-    pub steering: Steering,
 }
 
 impl Owners {
-    /// The worker that a datagram belongs to. `None` for whoever has it: it is no packet, or one of a client whose choice
-    /// of connection ID nobody steered by.
+    /// The worker that a datagram belongs to. `None` for the one that has it: it is not a packet, or one with a long header.
+    /// Those come to where the client's address leads, and their connection with them, until the client uses an ID of ours
+    /// in short headers; the ID in a client's first packets is its own choice.
     #[must_use]
     pub fn of(&self, datagram: &[u8]) -> Option<usize> {
         let (first, rest) = datagram.split_first()?;
         let is_long = first & 0x80 != 0;
-        let index = usize::from(self.byte);
-        let byte = if is_long {
-            // A client that was not steered by its own choice is where its addresses led it, and stays there until it
-            // uses an ID of ours in short headers.
-            if self.steering == Steering::ByAddress {
-                return None;
-            }
-            rest.get(5 + index)?
-        } else {
-            rest.get(index)?
-        };
+        let byte = rest.get(usize::from(self.byte)).filter(|_| !is_long)?;
         Some(usize::from(*byte) % self.workers.max(1))
     }
 }

@@ -4,12 +4,14 @@
 //!
 //! # Decisions
 //!
-//! - *One byte of the destination connection ID decides, modulo the number of sockets*, in short and long headers alike. A
-//!   client's own choice of ID is random, so its first packets go to any worker; that worker then gives out IDs whose byte
-//!   leads to it. So one rule serves both, and a client whose address changes stays where it is, which the kernel's own
-//!   choice by addresses cannot do.
+//! - *A byte of the destination connection ID decides in short headers*, modulo the number of sockets. They name an ID that a
+//!   worker gave out, whose byte leads to it, so that a client whose address changes stays where it is; the kernel's own
+//!   choice by addresses cannot do that.
+//! - *Both addresses decide in long headers*, by the kernel's hash, whose key no client knows. The first of them name an ID of
+//!   the client's choice, and whatever was read from that would let clients choose a worker, and fill it. All long headers of
+//!   a connection come from one address: it must not change before the handshake is confirmed (RFC 9000 §9).
 //! - *By classic BPF*, which needs no privilege. The program sees the datagram from its first byte on; a byte that is
-//!   beyond its end reads as socket 0.
+//!   beyond its end reads as socket 0, and a socket that there is not leads to the kernel's own choice.
 
 #![expect(clippy::disallowed_types, reason = "here is where sockets live")]
 
@@ -30,8 +32,8 @@ mod tests;
 pub enum Steering {
     /// The kernel, by both addresses. A client whose address changes may come to another socket.
     ByAddress,
-    /// The byte of the destination connection ID at this index, modulo the number of sockets: 7 at most, as a client's
-    /// first ID has 8 bytes at least (RFC 9000 §7.2).
+    /// In short headers the byte of the destination connection ID at this index, modulo the number of sockets. In long
+    /// headers the kernel, by both addresses.
     ByConnectionId {
         /// Counted from 0.
         byte: u8,
@@ -126,17 +128,19 @@ mod instruction {
     pub(super) const JUMP_IF_SET: u16 = 0x45; // BPF_JMP | BPF_JSET | BPF_K
     pub(super) const MODULO: u16 = 0x94; // BPF_ALU | BPF_MOD | BPF_K
     pub(super) const RETURN_A: u16 = 0x16; // BPF_RET | BPF_A
+    pub(super) const RETURN_K: u16 = 0x06; // BPF_RET | BPF_K
 }
 
-/// Where a destination connection ID begins (RFC 8999 §5.1, §5.2).
-#[cfg(target_os = "linux")]
-const LONG_ID_AT: u32 = 6;
+/// Where a destination connection ID begins in a short header (RFC 8999 §5.2).
 #[cfg(target_os = "linux")]
 const SHORT_ID_AT: u32 = 1;
+/// A socket that there is not: the kernel chooses by addresses.
+#[cfg(target_os = "linux")]
+const NO_SOCKET: u32 = u32::MAX;
 
 #[cfg(target_os = "linux")]
-fn program(byte: u8, count: u32) -> [libc::sock_filter; 8] {
-    use instruction::{JUMP_IF_SET, LOAD_BYTE, MODULO, RETURN_A};
+fn program(byte: u8, count: u32) -> [libc::sock_filter; 6] {
+    use instruction::{JUMP_IF_SET, LOAD_BYTE, MODULO, RETURN_A, RETURN_K};
     let step = |code, k| libc::sock_filter {
         code,
         jt: 0,
@@ -145,19 +149,17 @@ fn program(byte: u8, count: u32) -> [libc::sock_filter; 8] {
     };
     [
         step(LOAD_BYTE, 0),
-        // The header form: 1 for long. For short, over the next three.
+        // The header form: 1 for long, which goes over the next three.
         libc::sock_filter {
             code: JUMP_IF_SET,
-            jt: 0,
-            jf: 3,
+            jt: 3,
+            jf: 0,
             k: 0x80,
         },
-        step(LOAD_BYTE, LONG_ID_AT + u32::from(byte)),
-        step(MODULO, count),
-        step(RETURN_A, 0),
         step(LOAD_BYTE, SHORT_ID_AT + u32::from(byte)),
         step(MODULO, count),
         step(RETURN_A, 0),
+        step(RETURN_K, NO_SOCKET),
     ]
 }
 

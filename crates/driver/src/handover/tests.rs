@@ -7,13 +7,10 @@ const PATH: NetworkPath = NetworkPath {
     remote: std::net::SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 5000),
 };
 
-fn owners(steering: Steering) -> Owners {
-    Owners {
-        byte: 2,
-        workers: 3,
-        steering,
-    }
-}
+const OWNERS: Owners = Owners {
+    byte: 2,
+    workers: 3,
+};
 
 fn short_header(byte: u8) -> [u8; 12] {
     [0x40, 9, 9, byte, 9, 9, 9, 9, 9, 0, 0, 0]
@@ -28,26 +25,17 @@ fn long_header(byte: u8) -> [u8; 18] {
 }
 
 #[test]
-fn a_byte_of_the_id_tells_the_owner() {
-    let steered = owners(Steering::ByConnectionId { byte: 2 });
-    let by_address = owners(Steering::ByAddress);
+fn a_byte_of_the_id_tells_the_owner_in_short_headers() {
     for byte in 0..=255 {
-        let owner = Some(usize::from(byte) % 3);
-        assert_eq!(steered.of(&short_header(byte)), owner);
-        assert_eq!(steered.of(&long_header(byte)), owner);
-        assert_eq!(by_address.of(&short_header(byte)), owner);
-        assert_eq!(by_address.of(&long_header(byte)), None);
+        assert_eq!(OWNERS.of(&short_header(byte)), Some(usize::from(byte) % 3));
+        assert_eq!(OWNERS.of(&long_header(byte)), None, "the client's choice");
     }
 }
 
 #[test]
-fn what_is_too_short_belongs_to_whoever_has_it() {
-    let owners = owners(Steering::ByConnectionId { byte: 2 });
+fn what_is_too_short_belongs_to_the_one_that_has_it() {
     for len in 0..4 {
-        assert_eq!(owners.of(&short_header(1)[..len]), None);
-    }
-    for len in 0..9 {
-        assert_eq!(owners.of(&long_header(1)[..len]), None);
+        assert_eq!(OWNERS.of(&short_header(1)[..len]), None);
     }
 }
 
@@ -55,7 +43,7 @@ fn what_is_too_short_belongs_to_whoever_has_it() {
 fn a_parcel_arrives_and_what_does_not_fit_is_counted() {
     let waiters: Vec<Waiter> = (0..3).map(|_| Waiter::new().expect("a waiter")).collect();
     let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
-    let links = connect(owners(Steering::ByAddress), &wakers);
+    let links = connect(OWNERS, &wakers);
     let (outlets, _) = &links[0];
     let hand = |byte| outlets.hand_over(&PATH, EcnCodepoint::Ce, &short_header(byte));
     assert_eq!(hand(3), Handed::Kept, "its own");
