@@ -24,7 +24,7 @@ use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbIds},
     connection::Config,
     crypto::tls::TlsServer,
-    endpoint::{Endpoint, EndpointConfig, ResetSecret, RetryPolicy, TokenStore},
+    endpoint::{self, Endpoint, EndpointConfig, ResetSecret, RetryPolicy, TokenStore},
     random::Seed,
     trace::Trace,
 };
@@ -81,10 +81,16 @@ pub struct Settings {
     pub trace: Option<TraceMaker>,
     /// When clients have to show where they are.
     pub retry: RetryPolicy,
+    /// How much of anything there may be over QUIC, at each worker.
+    pub quic: endpoint::Limits,
     /// Whether 0-RTT is taken.
     pub takes_zero_rtt: bool,
-    /// The first bytes of connection IDs, by which load balancers find this server. One byte.
-    pub server_id: u8,
+    /// The first bytes of connection IDs, by which load balancers find this server: one byte. Default: 0, and then
+    /// [`Settings::host`] tells servers apart that have one certificate.
+    pub server_id: Option<u8>,
+    /// What no other host has, such as its name and machine ID, and what stays over a restart: stateless resets are made from
+    /// it where there is no [`Settings::server_id`]. Default: nothing.
+    pub host: Vec<u8>,
     /// How long clients over TCP may remember that there is HTTP/3 (RFC 7838 §3.1). Default: a day; none for not telling
     /// them.
     pub alt_svc: Option<Duration>,
@@ -173,8 +179,10 @@ impl Settings {
             key_log: None,
             trace: None,
             retry: RetryPolicy::UnderLoad { handshakes: 500 },
+            quic: endpoint::Limits::default(),
             takes_zero_rtt: true,
-            server_id: 0,
+            server_id: None,
+            host: Vec::new(),
             alt_svc: Some(Duration::from_secs(86_400)),
             sockets: Options::default(),
             http3: http3::Config::default(),
@@ -252,6 +260,10 @@ pub struct Report {
 
 /// The byte of a connection ID that tells the worker: after octet 0 and the server's.
 const WORKER_BYTE: u8 = 2;
+/// The nonce of a connection ID, in bytes. Reset tokens follow from IDs by a key that outlives the process, so no ID may come
+/// again after a restart (RFC 9000 §10.3.2). Nonces begin at random: of a thousand million IDs before a restart and as many
+/// after it, two are the same once in a million times.
+const NONCE_LEN: usize = 10;
 
 impl Server {
     /// Starts it.
@@ -266,7 +278,7 @@ impl Server {
             identity: &settings.identity,
             ticket_keys: settings.ticket_keys.as_deref(),
             takes_zero_rtt: settings.takes_zero_rtt,
-            server_id: settings.server_id,
+            server_id: settings.server_id.unwrap_or(0),
             key_log: settings.key_log.clone(),
             tcp_protocols: versions.tcp_protocols(),
             ticket_secret: random()?,
@@ -320,7 +332,6 @@ impl Server {
             let parts = Http3Parts {
                 workers,
                 sockets,
-                steering,
                 clock,
                 crypto: made.quic,
                 tokens: made.credentials.tokens(),
@@ -504,7 +515,6 @@ fn tcp_parts(
 struct Http3Parts {
     workers: usize,
     sockets: Vec<Socket>,
-    steering: Steering,
     clock: Clock,
     crypto: TlsServer,
     tokens: Arc<TokenStore>,
@@ -516,14 +526,17 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
     let Http3Parts {
         workers,
         sockets,
-        steering,
         clock,
         crypto,
         tokens,
         arms,
         ends,
     } = parts;
-    let reset_secret = reset_secret(settings.identity.key.secret_der(), settings.server_id);
+    let reset_secret = reset_secret(
+        settings.identity.key.secret_der(),
+        settings.server_id,
+        &settings.host,
+    );
     let shared = Shared {
         handler: settings.handler,
         http3: settings.http3,
@@ -539,23 +552,18 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
             }
         }),
     };
-    let (server_id, retry) = (settings.server_id, settings.retry);
+    let (retry, limits) = (settings.retry, settings.quic);
+    let server_id = settings.server_id.unwrap_or(0);
     let crypto = Arc::new(crypto);
     let mailboxes: Vec<Arc<Mailbox>> = (0..workers).map(|_| Arc::default()).collect();
     let for_workers = mailboxes.clone();
     let make = move |worker: usize| {
-        let ids = QuicLbConfig {
-            rotation: 0,
-            server_id_len: 2,
-            nonce_len: 5,
-            key: None,
-            encodes_length: false,
-        };
-        let ids = QuicLbIds::new(ids, &[server_id, worker as u8], random_io()?)
+        let ids = QuicLbIds::new(ids_config(), &[server_id, worker as u8], random_io()?)
             .map_err(|error| io::Error::other(error.to_string()))?;
         let mut config = EndpointConfig {
             ids: Box::new(ids),
             reset_key: Some(reset_secret),
+            limits,
             ..EndpointConfig::server(first_config(&arms.current()), crypto.clone())
         };
         if let Some(server) = &mut config.server {
@@ -571,7 +579,6 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
     let owners = Owners {
         byte: WORKER_BYTE,
         workers,
-        steering,
     };
     let crew = Crew::start(sockets, owners, clock, make).map_err(StartError::System)?;
     for (mailbox, remote) in mailboxes.iter().zip(crew.remotes()) {
@@ -580,17 +587,31 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
     Ok(crew)
 }
 
+/// What connection IDs look like: octet 0, the server, the worker, a nonce.
+const fn ids_config() -> QuicLbConfig {
+    QuicLbConfig {
+        rotation: 0,
+        server_id_len: 2,
+        nonce_len: NONCE_LEN,
+        key: None,
+        encodes_length: false,
+    }
+}
+
 /// What connections get that nobody chose for.
 fn first_config(arms: &Arms) -> Arc<Config> {
     Arc::clone(&arms.all()[0].config)
 }
 
 /// What stateless resets are made from (RFC 9000 §10.3.2): of the private key, so that a server that was killed and is
-/// there again can tell the clients of the one before; and of the server's number, so that another server with the same
-/// certificate, to which a packet is led astray, cannot end a connection (§21.11).
-fn reset_secret(private_key: &[u8], server_id: u8) -> ResetSecret {
+/// there again can tell the clients of the one before; and of the server's number, or else of its host, so that another
+/// server with the same certificate, to which a packet is led astray, cannot end a connection (§21.11).
+fn reset_secret(private_key: &[u8], server_id: Option<u8>, host: &[u8]) -> ResetSecret {
     let key = hmac::Key::new(hmac::HMAC_SHA256, private_key);
-    let label = [b"lastbyte stateless reset ".as_slice(), &[server_id]].concat();
+    let label = match server_id {
+        Some(id) => [b"lastbyte stateless reset ".as_slice(), &[id]].concat(),
+        None => [b"lastbyte stateless reset of host ".as_slice(), host].concat(),
+    };
     let mut secret = [0; 32];
     secret.copy_from_slice(hmac::sign(&key, &label).as_ref());
     ResetSecret(secret)

@@ -51,13 +51,11 @@ impl Server {
         let crypto = Arc::new(TlsServer::new(config).expect("for QUIC"));
         let address: SocketAddr = "127.0.0.1:0".parse().expect("an address");
         let options = Options::default();
-        let (sockets, steering) =
-            bind_group(address, 1, &options, Steering::ByAddress).expect("a socket");
+        let (sockets, _) = bind_group(address, 1, &options, Steering::ByAddress).expect("a socket");
         let port = sockets[0].local_address().port();
         let owners = Owners {
             byte: 0,
             workers: 1,
-            steering,
         };
         let accepted = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&accepted);

@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args, ValueEnum};
+use lastbyte_quic::endpoint::{self, RateLimit};
 use lastbyte_record::packed::Packing;
 use lastbyte_server::{
     Versions,
@@ -15,6 +16,9 @@ use lastbyte_wire::packet::Version;
 
 use super::descriptors;
 use crate::{commands::values, failure::Failure};
+
+/// The defaults over QUIC.
+const QUIC: endpoint::Limits = endpoint::Limits::DEFAULT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -154,14 +158,10 @@ pub(crate) struct Arguments {
     /// The UDP payload to begin with, in bytes, which initial windows count in too. More than 1200 fails on paths that carry less
     #[arg(long, value_name = "BYTES", default_value = "1200", value_parser = values::size::<u16>(1200..=65_000), help_heading = "Transport")]
     pub(super) initial_mtu: u16,
-    /// The byte of connection IDs by which a load balancer finds this server
-    #[arg(
-        long,
-        value_name = "0..255",
-        default_value_t = 0,
-        help_heading = "Transport"
-    )]
-    pub(super) server_id: u8,
+    /// Byte of connection IDs by which a load balancer finds this server. Without it, stateless resets are bound to the host
+    /// (its name and machine ID)
+    #[arg(long, value_name = "0..255", help_heading = "Transport")]
+    pub(super) server_id: Option<u8>,
     /// Append a line for each connection over QUIC to this file
     #[arg(long, value_name = "FILE", help_heading = "Logs")]
     pub(super) log: Option<PathBuf>,
@@ -197,7 +197,31 @@ pub(crate) struct Arguments {
     /// Connections over TCP at a time; more wait
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(0..=1_000_000_000), help_heading = "Limits")]
     tcp_connections: usize,
-    /// How long a TLS handshake over TCP may take
+    /// QUIC connections at each worker
+    #[arg(long, value_name = "N", default_value_t = QUIC.connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    max_connections: usize,
+    /// QUIC handshakes in progress at each worker
+    #[arg(long, value_name = "N", default_value_t = QUIC.handshakes, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    max_handshakes: usize,
+    /// QUIC handshakes in progress at each worker of validated clients from one IPv4 address or IPv6 /56
+    #[arg(long, value_name = "N", default_value_t = QUIC.handshakes_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    max_handshakes_per_prefix: usize,
+    /// QUIC handshakes in progress at each worker of clients whose address is not validated
+    #[arg(long, value_name = "N", default_value_t = QUIC.unvalidated, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    max_unvalidated: usize,
+    /// Stateless resets a second from each worker; 0 for none
+    #[arg(long, value_name = "N", default_value_t = QUIC.resets.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
+    max_resets: u32,
+    /// Version Negotiation packets a second from each worker; 0 for none
+    #[arg(long, value_name = "N", default_value_t = QUIC.version_negotiations.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
+    max_version_negotiations: u32,
+    /// Refused QUIC clients a second that get an answer from each worker; 0 for none
+    #[arg(long, value_name = "N", default_value_t = QUIC.refusals.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
+    max_refusals: u32,
+    /// Answers without a connection (Retry, reset, refusal, ...) that wait to be sent at each worker
+    #[arg(long, value_name = "N", default_value_t = QUIC.answers, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    max_pending_answers: usize,
+    /// How long a handshake may take, over QUIC and of TLS over TCP
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span, help_heading = "Limits")]
     handshake_timeout: Duration,
     /// How long the head of a request of HTTP/1.1 may take, from the end of the one before
@@ -366,6 +390,20 @@ impl Arguments {
             requests: descriptors::for_upstream(descriptors, self.proxy_requests),
             streams: self.proxy_streams,
             ..proxy::Limits::default()
+        }
+    }
+
+    pub(super) fn quic_limits(&self) -> endpoint::Limits {
+        endpoint::Limits {
+            connections: self.max_connections,
+            handshakes: self.max_handshakes,
+            handshakes_per_prefix: self.max_handshakes_per_prefix,
+            unvalidated: self.max_unvalidated,
+            handshake_timeout: self.handshake_timeout,
+            answers: self.max_pending_answers,
+            resets: RateLimit::of(self.max_resets),
+            version_negotiations: RateLimit::of(self.max_version_negotiations),
+            refusals: RateLimit::of(self.max_refusals),
         }
     }
 

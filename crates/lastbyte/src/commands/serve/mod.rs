@@ -228,6 +228,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     };
     settings.takes_zero_rtt = !arguments.no_0rtt;
     settings.server_id = arguments.server_id;
+    settings.host = host_identity();
+    settings.quic = arguments.quic_limits();
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
     settings.tcp = arguments.tcp_limits();
     settings.http3 = http3::Config {
@@ -235,6 +237,15 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         ..http3::Config::default()
     };
     Ok(settings)
+}
+
+/// What no other host has and what stays over a restart, as far as the system tells.
+fn host_identity() -> Vec<u8> {
+    ["/etc/machine-id", "/proc/sys/kernel/hostname"]
+        .iter()
+        .filter_map(|path| files::read(Path::new(path)).ok())
+        .collect::<Vec<_>>()
+        .concat()
 }
 
 /// Reads again what can be changed while connections go on. All of it is looked at before any of it counts.

@@ -139,3 +139,38 @@ fn flags_that_do_not_fit_together_are_refused() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+/// Each limit of the endpoint has a flag, which is a key of the file too.
+#[test]
+fn every_limit_over_quic_can_be_set() {
+    use lastbyte_quic::endpoint::{Limits, RateLimit};
+
+    let defaults = merged("", &[]).expect("it is right").quic_limits();
+    assert_eq!(defaults, Limits::default());
+    let text = "\
+max-connections = 1
+max-handshakes = 2
+max-handshakes-per-prefix = 3
+max-unvalidated = 4
+max-pending-answers = 5
+max-resets = 6
+max-version-negotiations = 7
+max-refusals = 8
+handshake-timeout = \"9s\"
+";
+    let limits = merged(text, &[]).expect("it is right").quic_limits();
+    let expected = Limits {
+        connections: 1,
+        handshakes: 2,
+        handshakes_per_prefix: 3,
+        unvalidated: 4,
+        answers: 5,
+        resets: RateLimit::of(6),
+        version_negotiations: RateLimit::of(7),
+        refusals: RateLimit::of(8),
+        handshake_timeout: Duration::from_secs(9),
+    };
+    assert_eq!(limits, expected);
+    let error = merged("max-handshakes = 0", &[]).expect_err("none could come");
+    assert!(error.contains("a whole number from 1 to"), "{error}");
+}
