@@ -105,8 +105,10 @@ impl Endpoint {
         if proof == Proof::Invalid {
             return self.refuse(now, path, &initial, TransportError::INVALID_TOKEN);
         }
+        let prefix = Prefix::of(path.remote);
+        let is_full = self.established.count(&prefix) >= self.room();
         let room = self.limits.handshakes.saturating_sub(self.load.handshakes);
-        if !server.is_accepting || self.is_full() || room == 0 {
+        if !server.is_accepting || is_full || room == 0 {
             return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
         }
         let is_crowded = self.load.unvalidated >= self.limits.unvalidated;
@@ -119,7 +121,7 @@ impl Endpoint {
         };
         if matches!(proof, Proof::Retry(_) | Proof::Earlier { .. }) {
             let most = self.limits.handshakes_per_prefix.min(room);
-            if self.prefixes.count(&Prefix::of(path.remote)) >= most {
+            if self.prefixes.count(&prefix) >= most {
                 return self.refuse(now, path, &initial, TransportError::CONNECTION_REFUSED);
             }
         } else {

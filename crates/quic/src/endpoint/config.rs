@@ -82,7 +82,8 @@ pub enum RetryPolicy {
 /// How much of anything there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections, those that were closed and not yet taken among them. Default: 100 000.
+    /// Connections, those that were closed and not yet taken among them; beyond, new clients are refused, and so they are if
+    /// there are more connections from their prefix than there is room for others. Default: 100 000.
     pub connections: usize,
     /// Clients' handshakes in progress; beyond, new clients are refused. Default: 10 000.
     pub handshakes: usize,

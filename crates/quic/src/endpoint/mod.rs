@@ -116,7 +116,10 @@ pub struct Endpoint {
     limits: Limits,
     buckets: Buckets,
     load: Load,
+    /// Of validated clients whose handshake is in progress.
     prefixes: Prefixes,
+    /// Of clients whose handshake is complete.
+    established: Prefixes,
     wall_clock: WallClock,
     random: Random,
     statistics: Statistics,
@@ -199,6 +202,7 @@ impl Endpoint {
             },
             load: Load::default(),
             prefixes: Prefixes::new(prefix_hash),
+            established: Prefixes::new(prefix_hash),
             wall_clock: WallClock::new(Time::ZERO, WallTime::UNIX_EPOCH),
             random,
             statistics: Statistics::default(),
@@ -389,7 +393,13 @@ impl Endpoint {
 
     /// Whether one more connection may be.
     fn is_full(&self) -> bool {
-        self.slots.len() + self.closed.len() >= self.limits.connections
+        self.room() == 0
+    }
+
+    /// How many more connections may be.
+    fn room(&self) -> usize {
+        let there = self.slots.len() + self.closed.len();
+        self.limits.connections.saturating_sub(there)
     }
 
     /// A generator for a connection, and an ID of its that leads nowhere yet.

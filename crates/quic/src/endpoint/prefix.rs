@@ -1,4 +1,4 @@
-//! Whose handshakes are in progress, by address prefix.
+//! Whose connections there are, by address prefix: those whose handshakes are in progress, and those that are established.
 //!
 //! Owns: a count for each prefix. Never: counts a client that has not shown where it is, as its address may be another's.
 //!
@@ -6,8 +6,8 @@
 //!
 //! - *A prefix is a whole IPv4 address, or the first 56 bits of an IPv6 address.* Hosts are given 64 bits there, sites 56 or 48;
 //!   an IPv4 address is shared by a site or more.
-//! - *No prefix has more handshakes than there is room left*, besides its limit. So n of them at their most leave one part in
-//!   n + 1 of all handshakes to others, however many n is: an IPv4 /24 and an IPv6 /48 are 256 prefixes each.
+//! - *No prefix has more connections than there is room left*, nor more handshakes in progress. So n of them at their most
+//!   leave one part in n + 1 of all to others, however many n is: an IPv4 /24 and an IPv6 /48 are 256 prefixes each.
 
 use core::net::SocketAddr;
 
@@ -43,7 +43,7 @@ impl Key for Prefix {
     }
 }
 
-/// Handshakes in progress by prefix.
+/// Connections by prefix.
 pub(super) struct Prefixes {
     counts: Table<Prefix, usize>,
 }

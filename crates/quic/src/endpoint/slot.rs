@@ -29,6 +29,8 @@ pub(super) struct Slot {
     pub(super) is_ready: bool,
     /// Until the handshake is complete.
     pub(super) handshake: Option<Handshake>,
+    /// Where the client was when it completed the handshake.
+    established: Option<Prefix>,
     /// What the token of an earlier connection said beside the address.
     pub(super) token_extra: Vec<u8>,
     /// Whether the client has yet to get a token for its next connection.
@@ -67,6 +69,7 @@ impl Endpoint {
             routes: Routes::default(),
             is_ready: true,
             handshake: Some(handshake),
+            established: None,
             token_extra: Vec::new(),
             owes_token: side == Side::Server,
         };
@@ -90,6 +93,11 @@ impl Endpoint {
             && let Some(handshake) = slot.handshake.take()
         {
             self.load.end(slot.side, &handshake, &mut self.prefixes);
+            if slot.side == Side::Server {
+                let prefix = Prefix::of(slot.connection.network().remote);
+                slot.established = Some(prefix);
+                self.established.begin(prefix);
+            }
         }
         if slot.owes_token && slot.connection.stage() == Stage::Confirmed {
             slot.owes_token = false;
@@ -126,6 +134,9 @@ impl Endpoint {
         };
         if let Some(handshake) = &slot.handshake {
             self.load.end(slot.side, handshake, &mut self.prefixes);
+        }
+        if let Some(prefix) = &slot.established {
+            self.established.end(prefix);
         }
         self.timers.set(handle.index(), None);
         self.demux.remove(handle, slot.routes);

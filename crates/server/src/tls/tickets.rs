@@ -8,6 +8,7 @@
 use std::{
     fmt,
     sync::{PoisonError, RwLock},
+    time::Duration,
 };
 
 use aws_lc_rs::{
@@ -15,7 +16,10 @@ use aws_lc_rs::{
     hkdf, rand,
 };
 use lastbyte_driver::Clock;
-use lastbyte_quic::crypto::tickets::{LIFETIME_MAX, RUSTLS_VERSION, keys::SECRET_LEN};
+use lastbyte_quic::{
+    WallTime,
+    crypto::tickets::{LIFETIME_MAX, RUSTLS_VERSION, keys::SECRET_LEN},
+};
 use rustls::server::ProducesTickets;
 
 const KEY_ID_LEN: usize = 4;
@@ -102,7 +106,8 @@ impl ProducesTickets for TcpTickets {
         let key = keys.first()?;
         let mut nonce = [0; NONCE_LEN];
         rand::fill(&mut nonce).ok()?;
-        let mut content = Clock::since_epoch().as_secs().to_be_bytes().to_vec();
+        let now = Clock::wall_time().since_unix_epoch().as_secs();
+        let mut content = now.to_be_bytes().to_vec();
         content.extend_from_slice(plain);
         let aad = Aad::from(key.id);
         let unique = Nonce::assume_unique_for_key(nonce);
@@ -128,10 +133,8 @@ impl ProducesTickets for TcpTickets {
             .open_in_place(unique, Aad::from(*id), &mut content)
             .ok()?;
         let (made, plain) = opened.split_first_chunk::<8>()?;
-        let age = Clock::since_epoch()
-            .as_secs()
-            .saturating_sub(u64::from_be_bytes(*made));
-        (age <= LIFETIME_MAX.as_secs()).then(|| plain.to_vec())
+        let made = WallTime::from_unix(Duration::from_secs(u64::from_be_bytes(*made)));
+        (Clock::wall_time().since(made) <= LIFETIME_MAX).then(|| plain.to_vec())
     }
 }
 

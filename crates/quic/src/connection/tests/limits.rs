@@ -88,12 +88,11 @@ fn path_challenge(writer: &mut Writer<'_>) {
         .expect("room");
 }
 
+/// Writes a frame.
+type Write = Box<dyn Fn(&mut Writer<'_>)>;
+
 /// So many packets of these frames get through before the server has enough; all that it sends is thrown away.
-fn packets_until_closed<'a>(
-    pair: &mut Pair,
-    most: u32,
-    frames: impl Fn(u32) -> Vec<Box<dyn Fn(&mut Writer<'_>) + 'a>>,
-) -> u32 {
+fn packets_until_closed(pair: &mut Pair, most: u32, frames: impl Fn(u32) -> Vec<Write>) -> u32 {
     let mut buffer = vec![0; 65_535];
     for number in 0..most {
         let frames = frames(number);
@@ -115,7 +114,7 @@ fn rfc9000_21_9_a_frame_that_is_of_use_excuses_two_that_are_not_and_no_more() {
     let burst = FloodGuard::BURST as u32;
     // Each packet has a new byte, and a hundred challenges: it is the frames that count.
     let passed = packets_until_closed(&mut ready(), burst, |number| {
-        let mut frames: Vec<Box<dyn Fn(&mut Writer<'_>)>> = vec![Box::new(stream_byte(number))];
+        let mut frames: Vec<Write> = vec![Box::new(stream_byte(number))];
         frames.extend((0..100).map(|_| Box::new(path_challenge) as _));
         frames
     });

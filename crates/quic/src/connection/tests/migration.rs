@@ -144,8 +144,9 @@ fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answe
 fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_full_one() {
     let (mut pair, _) = midway(1, Faults::default());
     pair.transmit();
-    let flying = pair.flying.drain().map(|flying| flying.0);
-    let acknowledgment = flying.filter(|flying| flying.to_server).next();
+    let mut flying = pair.flying.drain().map(|flying| flying.0);
+    let acknowledgment = flying.find(|flying| flying.to_server);
+    drop(flying);
     let mut datagram = acknowledgment.expect("one is under way").bytes;
     let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
     let ecn = crate::ack::EcnCodepoint::NotEct;

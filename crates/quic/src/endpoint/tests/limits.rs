@@ -206,6 +206,25 @@ fn however_many_hosts_fill_their_share_there_is_room_for_others() {
     }
 }
 
+#[test]
+fn a_host_that_opens_all_connections_it_can_leaves_room_for_others() {
+    let server = server_with(|config| config.limits.connections = 8);
+    let mut world = World::new(server, 2000);
+    world.closes = false;
+    // All of one address, and then of others.
+    for (clients, expected) in [
+        ([0, 250, 500, 750, 1000, 1250, 1500], 4),
+        ([1, 2, 3, 4, 5, 6, 7], 8),
+    ] {
+        for index in clients {
+            world.begin(index);
+            world.run_for(Duration::from_millis(500));
+        }
+        assert_eq!(world.server.connections(), expected);
+    }
+    assert_eq!(world.server.established.len(), 5);
+}
+
 /// Who sends in the name of another must not use up that one's share.
 #[test]
 fn addresses_that_were_not_shown_count_for_no_prefix() {

@@ -217,6 +217,10 @@ pub(super) fn assert_empty(endpoint: &Endpoint) {
     assert_eq!(endpoint.demux.sizes(), [0; 4], "{endpoint:?}");
     assert_eq!(endpoint.timers.len(), 0);
     assert_eq!(endpoint.load, Load::default());
+    assert_eq!(
+        (endpoint.prefixes.len(), endpoint.established.len()),
+        (0, 0)
+    );
     assert_eq!(endpoint.answers.len(), 0);
     assert!(endpoint.ready.is_empty());
     assert_eq!(endpoint.deadline(), None);
