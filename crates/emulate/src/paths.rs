@@ -452,7 +452,7 @@ impl WayReport {
 
     /// What links dropped, for any reason.
     #[must_use]
-    pub fn dropped_in_all(&self) -> u64 {
+    pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().map(|count| count.packets).sum()
     }
 }

@@ -1,7 +1,7 @@
-//! What a link costs a packet: handed in, polled at its deadline, taken out.
+//! Benchmarks the cost per packet of a link: send, poll at the deadline, deliver.
 //!
-//! Eight packets come at once each time that seven and a half could be sent, so there is a queue, and at its end drops.
-//! `cargo bench -p lastbyte-link`; times are per packet handed in.
+//! Bursts of eight packets arrive in the time that seven and a half can be sent, so the queue fills and eventually
+//! drops. Run `cargo bench -p lastbyte-link`; times are per packet sent.
 
 use std::{hint::black_box, time::Duration};
 
@@ -22,7 +22,7 @@ struct Flow {
 impl Flow {
     fn new(config: &Config) -> Self {
         let mut flow = Self {
-            link: Link::new(config, 1).expect("a configuration"),
+            link: Link::new(config, 1).expect("valid configuration"),
             now: Time::ZERO,
             number: 0,
         };
@@ -33,7 +33,7 @@ impl Flow {
     }
 
     fn burst(&mut self) -> u64 {
-        // 1500 bytes at 100 Mb/s are 120 µs.
+        // 1500 bytes at 100 Mb/s take 120 µs.
         self.now = self.now + Duration::from_micros(900);
         let mut arrived = 0;
         while let Some(at) = self.link.deadline().filter(|at| *at <= self.now) {
@@ -71,10 +71,10 @@ fn packets(criterion: &mut Criterion) {
             (Duration::from_millis(50 * n), rate)
         })
         .collect();
-    let schedule = Schedule::new(&steps, Some(Duration::from_secs(10))).expect("steps");
-    // 100 Mb/s: 25 opportunities in 3 ms.
+    let schedule = Schedule::new(&steps, Some(Duration::from_secs(10))).expect("valid steps");
+    // 100 Mb/s is 25 opportunities per 3 ms.
     let timestamps: Vec<u64> = (1..=25).map(|n| (n * 3u64).div_ceil(25)).collect();
-    let trace = Trace::from_millis(&timestamps).expect("a trace");
+    let trace = Trace::from_millis(&timestamps).expect("valid trace");
     let capacity = |capacity| Config {
         capacity,
         ..drop_tail.clone()

@@ -1,7 +1,7 @@
-//! The bottleneck: takes packets off the queue, one after the other, and carries them at its rate.
+//! The bottleneck: dequeues packets one after the other and sends them at its rate.
 //!
-//! It catches up when it is called: all that ended at or before `now` is done in the order of time, each at its own
-//! instant. What ends at `now` has ended before a packet that arrives at `now`.
+//! Each call catches up on everything that completed at or before `now`, in chronological order and with the original
+//! times. A packet whose transmission ends at `now` has left before a packet that arrives at `now`.
 
 use crate::{
     Event, Observer, Rate, Time, Trace,
@@ -13,22 +13,22 @@ use crate::{
     trace::{self, OPPORTUNITY_BYTES},
 };
 
-/// How fast the bottleneck is. Default: there is none.
+/// The rate of the bottleneck. Default: [`Capacity::Unlimited`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Capacity {
-    /// Packets take no time and never wait; queue and departure do not matter.
+    /// There is no bottleneck: packets never wait, and queue and departure settings have no effect.
     #[default]
     Unlimited,
-    /// Always the same rate.
+    /// A constant rate.
     Constant(Rate),
-    /// A rate that changes at given times.
+    /// A rate that changes at specified times.
     Schedule(Schedule),
-    /// Recorded opportunities to deliver.
+    /// Recorded delivery opportunities.
     Trace(Trace),
 }
 
 impl Capacity {
-    /// The rate by which limits in milliseconds are turned into bytes.
+    /// The nominal rate, which converts limits in milliseconds to bytes.
     fn nominal(&self) -> Rate {
         match self {
             Self::Unlimited => Rate::ZERO,
@@ -39,15 +39,16 @@ impl Capacity {
     }
 }
 
-/// When a packet leaves the bottleneck for the propagation delay. Does not matter over a trace, where a packet leaves with
-/// the opportunity that carries its last byte.
+/// When a packet leaves the bottleneck and its propagation delay starts. Has no effect with a trace, where a packet
+/// leaves at the opportunity that carries its last byte.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Departure {
-    /// With its last bit, as a packet that is stored and forwarded. A link's delay is waiting + bytes / rate + propagation.
+    /// With its last bit, as with store-and-forward. The one-way delay is queueing delay + bytes / rate + propagation
+    /// delay.
     #[default]
     LastBit,
-    /// With its first bit, as in quicly's `t/simulator.c`: the time it takes to send holds up the next packet, not this one.
-    /// Clones the payload.
+    /// With its first bit, as in quicly's `t/simulator.c`: the transmission time delays the next packet, but not this
+    /// one. Clones the payload.
     FirstBit,
 }
 
@@ -59,14 +60,14 @@ enum Server {
     Trace(trace::Cursor),
 }
 
-/// The packet that is being sent.
+/// The packet in transmission.
 #[derive(Debug)]
 struct Service<T> {
     item: Item<T>,
-    began: Time,
-    /// When its last bit leaves. Not known over a trace, where it is [`Time::MAX`].
+    started: Time,
+    /// When its last bit leaves. [`Time::MAX`] with a trace, where it is not known in advance.
     ends: Time,
-    /// Over a trace: the bytes that no opportunity has carried yet.
+    /// With a trace: the bytes not yet carried by an opportunity.
     bytes_left: u32,
 }
 
@@ -76,9 +77,10 @@ pub(crate) struct Bottleneck<T> {
     server: Server,
     departure: Departure,
     service: Option<Service<T>>,
-    /// Work that would have fit into the last nanosecond of the packet before, in nanobits. Lost if nothing follows.
+    /// Unused capacity in the last nanosecond of the previous packet, in nanobits. Reset if no packet follows
+    /// immediately.
     credit: u64,
-    /// Up to when busy time is counted.
+    /// The time up to which busy time has been counted.
     counted_to: Time,
 }
 
@@ -101,7 +103,7 @@ impl<T: Clone> Bottleneck<T> {
         }
     }
 
-    /// Takes a packet. All that ends at or before `now` must have been done.
+    /// Enqueues a packet. Requires that [`Self::advance`] has been called for `now`.
     pub(crate) fn offer<O: Observer<T>>(
         &mut self,
         now: Time,
@@ -120,7 +122,7 @@ impl<T: Clone> Bottleneck<T> {
             if let Server::Trace(cursor) = &mut self.server {
                 cursor.skip_past(now);
             } else {
-                self.begin(now, sink, out);
+                self.start_service(now, sink, out);
                 return;
             }
         }
@@ -130,7 +132,7 @@ impl<T: Clone> Bottleneck<T> {
         statistics.queue_peak_packets = statistics.queue_peak_packets.max(depth.packets);
     }
 
-    /// Does all that ends at or before `now`.
+    /// Completes all transmissions that end at or before `now`.
     #[inline]
     pub(crate) fn advance<O: Observer<T>>(
         &mut self,
@@ -143,13 +145,13 @@ impl<T: Clone> Bottleneck<T> {
         }
         while let Some(service) = self.service.take_if(|service| service.ends <= now) {
             let ends = service.ends;
-            self.finish(ends, service, sink, out);
-            self.begin(ends, sink, out);
+            self.finish_service(ends, service, sink, out);
+            self.start_service(ends, sink, out);
         }
     }
 
-    /// Begins to send the next packet, if there is one.
-    fn begin<O: Observer<T>>(
+    /// Starts to transmit the next packet, if there is one.
+    fn start_service<O: Observer<T>>(
         &mut self,
         now: Time,
         sink: &mut Sink<'_, O>,
@@ -183,7 +185,7 @@ impl<T: Clone> Bottleneck<T> {
         self.service = Some(Service {
             bytes_left: 0,
             item,
-            began: now,
+            started: now,
             ends,
         });
     }
@@ -192,23 +194,23 @@ impl<T: Clone> Bottleneck<T> {
         let item = self.queue.dequeue(now, sink)?;
         let waited = now.since(item.queued_at);
         let depth = self.queue.depth();
-        sink.tell(now, Event::ServiceBegan { waited }, &item, depth);
+        sink.emit(now, Event::ServiceStarted { waited }, &item, depth);
         Some(item)
     }
 
-    fn finish<O: Observer<T>>(
+    fn finish_service<O: Observer<T>>(
         &mut self,
         now: Time,
         service: Service<T>,
         sink: &mut Sink<'_, O>,
         out: &mut Propagation<T>,
     ) {
-        let Service { item, began, .. } = service;
+        let Service { item, started, .. } = service;
         sink.statistics.served.add(item.packet.bytes);
         sink.statistics.busy += now.since(self.counted_to);
         self.counted_to = now;
         let depth = self.queue.depth();
-        sink.tell(now, Event::ServiceEnded { began }, &item, depth);
+        sink.emit(now, Event::ServiceEnded { started }, &item, depth);
         let has_departed =
             self.departure == Departure::FirstBit && !matches!(self.server, Server::Trace(_));
         if !has_departed {
@@ -216,7 +218,7 @@ impl<T: Clone> Bottleneck<T> {
         }
     }
 
-    /// Uses the opportunities of a trace up to `now`, each at its instant, as mahimahi does.
+    /// Uses the delivery opportunities of a trace up to `now`, with mahimahi's semantics.
     fn use_opportunities<O: Observer<T>>(
         &mut self,
         now: Time,
@@ -240,7 +242,7 @@ impl<T: Clone> Bottleneck<T> {
                         Some(item) => Service {
                             bytes_left: item.packet.bytes,
                             item,
-                            began: at,
+                            started: at,
                             ends: Time::MAX,
                         },
                         None => break,
@@ -253,7 +255,7 @@ impl<T: Clone> Bottleneck<T> {
                     self.service = Some(service);
                     break;
                 }
-                self.finish(at, service, sink, out);
+                self.finish_service(at, service, sink, out);
                 if left == 0 {
                     break;
                 }
@@ -261,12 +263,12 @@ impl<T: Clone> Bottleneck<T> {
         }
     }
 
-    /// Whether nothing is in service and nothing waits.
+    /// Whether no packet is in service or queued.
     fn is_idle(&self) -> bool {
         self.service.is_none() && self.queue.depth().packets == 0
     }
 
-    /// When it has something to do next.
+    /// The time of the next event in the bottleneck.
     pub(crate) fn next_event(&self) -> Option<Time> {
         match &self.server {
             Server::Unlimited => None,
@@ -275,7 +277,7 @@ impl<T: Clone> Bottleneck<T> {
         }
     }
 
-    /// The earliest instant at which a packet can leave it next.
+    /// The earliest time at which the next packet can leave the bottleneck.
     pub(crate) fn next_departure(&self) -> Option<Time> {
         let leaves_at_once =
             self.departure == Departure::FirstBit && !matches!(self.server, Server::Trace(_));
@@ -289,7 +291,7 @@ impl<T: Clone> Bottleneck<T> {
         &self.queue
     }
 
-    /// The bytes of the packet in service that has not departed yet.
+    /// The size in bytes of the packet in service, unless it has already departed.
     pub(crate) fn in_service(&self) -> Option<u32> {
         match (&self.server, self.departure) {
             (Server::Trace(_), _) | (_, Departure::LastBit) => self

@@ -1,4 +1,4 @@
-//! What a link is like, as plain data.
+//! The configuration of a link.
 
 use alloc::vec::Vec;
 use core::{fmt, time::Duration};
@@ -8,62 +8,54 @@ use crate::{
     Reordering, Spacing,
 };
 
-/// One direction of a path. The default is an ideal wire: no packet waits, and all arrive at the instant they are sent.
+/// The configuration of one direction of a path. The default is an ideal link: no packet waits, and every packet
+/// arrives at the time it is sent.
 ///
-/// A packet meets the pieces in the order of the fields, up to the queue; then the bottleneck, the delay, and what may
-/// happen on the way. The settings of one piece do not change what another does by chance.
+/// A packet passes the components in the order of the fields up to the queue, then the bottleneck, the delay and the
+/// impairments in transit. Each component has its own random number stream, so its settings do not change the random
+/// decisions of the others.
 ///
 /// ```
 /// use core::time::Duration;
 /// use lastbyte_link::{Capacity, Config, DropTail, Limit, Queue, Rate};
 ///
-/// // DSL as in quicly's simulator: 30 Mb/s, 30 ms for the round trip, a queue of 50 ms.
-/// let dsl = Config {
-///     capacity: Capacity::Constant(Rate::from_bits_per_second(30_000_000)),
-///     queue: Queue::DropTail(DropTail {
-///         limit: Limit::Time(Duration::from_millis(50)),
-///         mark_above: None,
-///     }),
-///     delay: Duration::from_millis(15),
-///     ..Config::default()
-/// };
-/// assert_eq!(dsl.check(), Ok(()));
+/// // DSL as in quicly's simulator: 30 Mb/s, 30 ms round-trip time, a queue of 50 ms.
 /// ```
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Config {
-    /// Packets that are too large vanish. Default: none are.
+    /// Silently drops packets above an MTU. Default: none.
     pub black_hole: Option<BlackHole>,
-    /// Drops what comes above a rate. Default: there is none.
+    /// Drops packets above a rate. Default: none.
     pub policer: Option<Policer>,
-    /// Models of loss, of which each may take a packet before it comes to the queue. Default: none.
+    /// Loss models, each of which may drop a packet before the queue. Default: none.
     pub loss: Vec<Loss>,
-    /// The probability that a packet is doubled. Its copy follows it into the queue at once. Default: 0.
+    /// The probability that a packet is duplicated. The copy enters the queue directly after the original. Default: 0.
     pub duplication: f64,
-    /// What waits before the bottleneck. Default: a drop-tail queue without a limit.
+    /// The queue in front of the bottleneck. Default: drop-tail without a limit.
     pub queue: Queue,
     /// The rate of the bottleneck. Default: unlimited.
     pub capacity: Capacity,
-    /// Whether a packet leaves the bottleneck with its first bit or its last. Default: its last.
+    /// Whether a packet leaves the bottleneck with its first or its last bit. Default: last.
     pub departure: Departure,
     /// The propagation delay. Default: none.
     pub delay: Duration,
-    /// The propagation delay becomes another. Default: it does not.
+    /// A change of the propagation delay. Default: none.
     pub path_change: Option<PathChange>,
-    /// More delay, another for each packet. Default: none.
+    /// Additional random delay per packet. Default: none.
     pub jitter: Option<Jitter>,
-    /// Packets that are held up while others go ahead. Default: none.
+    /// Holds back random packets so that later ones overtake them. Default: none.
     pub reordering: Option<Reordering>,
-    /// Packets gather, and arrive at these instants only, as aggregation by radio links does, to acknowledgments above all.
-    /// Counts from the epoch of [`Time`](crate::Time), last of all delays. Default: each arrives by itself.
+    /// Aggregation: packets are held and arrive only at these times, as radio links do, above all with acknowledgments.
+    /// Times count from the epoch of [`Time`](crate::Time). Applied after all other delays. Default: none.
     pub release: Option<Spacing>,
 }
 
 impl Config {
-    /// Whether a link can be made of this.
+    /// Checks that all settings are in range.
     ///
     /// # Errors
     ///
-    /// The first setting that is outside of its range, with its value.
+    /// Returns a [`ConfigError`] with the name and value of the first setting that is out of range.
     pub fn check(&self) -> Result<(), ConfigError> {
         for loss in &self.loss {
             check_loss(loss)?;
@@ -140,34 +132,34 @@ fn positive(field: &'static str, span: Duration) -> Result<(), ConfigError> {
     }
 }
 
-/// What is wrong with a [`Config`].
+/// An invalid setting in a [`Config`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ConfigError {
-    /// A probability is not from 0 to 1.
+    /// A probability is not in the range 0 to 1.
     Probability {
-        /// Which.
+        /// The name of the setting.
         field: &'static str,
-        /// Its value.
+        /// The invalid value.
         value: f64,
     },
-    /// A span of time is zero, and must not be.
+    /// A duration is zero.
     Zero {
-        /// Which.
+        /// The name of the setting.
         field: &'static str,
     },
-    /// FQ-CoDel needs 1 to 65536 queues.
+    /// The number of FQ-CoDel queues is not 1 to 65536.
     Flows {
-        /// How many it would have.
+        /// The configured number of queues.
         flows: u32,
     },
-    /// FQ-CoDel's quantum is below 256 bytes, so that a packet would take too many turns.
+    /// The FQ-CoDel quantum is below 256 bytes, so a packet would take too many rounds.
     Quantum {
-        /// What it is, in bytes.
+        /// The configured quantum in bytes.
         quantum: u32,
     },
-    /// The mean length of a burst of losses is not a number of one or more.
+    /// The mean length of loss bursts is less than 1 or not a number.
     BurstLength {
-        /// What it is, in packets.
+        /// The configured mean in packets.
         mean: f64,
     },
 }
@@ -178,23 +170,26 @@ impl fmt::Display for ConfigError {
             Self::Probability { field, value } => {
                 write!(
                     f,
-                    "`{field}` is a probability, from 0 to 1, and not {value}"
+                    "invalid `{field}`: {value} (expected a probability from 0 to 1)"
                 )
             }
-            Self::Zero { field } => write!(f, "`{field}` must be longer than zero"),
+            Self::Zero { field } => write!(
+                f,
+                "invalid `{field}`: 0 (expected a duration longer than 0)"
+            ),
             Self::Flows { flows } => {
-                write!(f, "`queue.flows` is {flows}, and must be from 1 to 65536")
+                write!(f, "invalid `queue.flows`: {flows} (expected 1 to 65536)")
             }
             Self::Quantum { quantum } => {
                 write!(
                     f,
-                    "`queue.quantum` is {quantum} bytes, and must be 256 or more"
+                    "invalid `queue.quantum`: {quantum} bytes (expected 256 or more)"
                 )
             }
             Self::BurstLength { mean } => {
                 write!(
                     f,
-                    "`loss.length` is {mean} packets in the mean, and must be 1 or more"
+                    "invalid `loss.length`: mean of {mean} packets (expected 1 or more)"
                 )
             }
         }

@@ -1,22 +1,24 @@
-//! What a network path does to packets: rate, queue, delay, loss, reordering. Pure, and all chance from a seed.
+//! Network path emulation as a pure state machine: rate, queue, delay, loss, reordering. All randomness comes from a
+//! seed.
 //!
-//! A [`Link`] is one direction of a path; two of them are a path, so the way back has a rate and delay of its own. It knows
-//! of a packet its size, its ECN field and its flow, and hands the rest back at the other end. It reads no clock: packets and
-//! times go in, packets and deadlines come out. It allocates nothing for each packet, and no setting makes it panic.
+//! A [`Link`] is one direction of a path; a path consists of two links, so that each direction has its own rate and
+//! delay. Of a packet, the link uses only its size, ECN field and flow; it returns the payload unchanged at the far
+//! end. It reads no clock: packets and times go in, packets and deadlines come out. It does not allocate per packet,
+//! and it does not panic, whatever its configuration.
 //!
-//! | piece | see |
+//! | component | see |
 //! |---|---|
-//! | all settings, with an example | [`Config`] |
-//! | packets too large vanish | [`BlackHole`] |
-//! | token bucket | [`Policer`] |
-//! | loss: Bernoulli, Gilbert-Elliott, by number, in bursts in time | [`Loss`] |
+//! | configuration, with an example | [`Config`] |
+//! | silent drop of packets above an MTU | [`BlackHole`] |
+//! | token bucket policer | [`Policer`] |
+//! | loss: Bernoulli, Gilbert-Elliott, listed packets, bursts at points in time | [`Loss`] |
 //! | duplication | [`Config::duplication`] |
-//! | queue: drop-tail, `CoDel`, FQ-CoDel, marks above a threshold | [`Queue`], [`Limit`] |
-//! | rate: constant, in steps, as recorded | [`Capacity`], [`Schedule`], [`Trace`] |
-//! | propagation delay, jitter, change of path | [`Config::delay`], [`Jitter`], [`PathChange`] |
+//! | queue: drop-tail, `CoDel`, FQ-CoDel, ECN marking above a threshold | [`Queue`], [`Limit`] |
+//! | rate: constant, stepwise, recorded trace | [`Capacity`], [`Schedule`], [`Trace`] |
+//! | propagation delay, jitter, path change | [`Config::delay`], [`Jitter`], [`PathChange`] |
 //! | reordering | [`Reordering`] |
 //! | aggregation | [`Config::release`] |
-//! | what happens inside, as it happens, and in sum | [`Observer`], [`Statistics`] |
+//! | events and counters | [`Observer`], [`Statistics`] |
 //!
 //! # Example
 //!
@@ -25,7 +27,7 @@
 //! use lastbyte_link::{Capacity, Config, Link, Packet, Rate, Time};
 //!
 //! let config = Config {
-//!     capacity: Capacity::Constant(Rate::from_bits_per_second(12_000_000)), // a packet of 1500 bytes each millisecond
+//!     capacity: Capacity::Constant(Rate::from_bits_per_second(12_000_000)), // one 1500-byte packet per millisecond
 //!     delay: Duration::from_millis(20),
 //!     ..Config::default()
 //! };

@@ -1,36 +1,36 @@
-//! The link: one direction of a path, as a chain of its pieces.
+//! One direction of a path, as a chain of components.
 
 use crate::{
     Config, ConfigError, Count, Delivery, DropReason, Event, Observer, Packet, Statistics, Time,
     bottleneck::Bottleneck,
-    loss::Losses,
+    loss::LossProcess,
     packet::{DUPLICATE, Item},
-    policer::Bucket,
+    policer::TokenBucket,
     propagation::Propagation,
     queue::Sink,
-    random::{Piece, Random},
+    random::{Component, Random},
 };
 use alloc::vec::Vec;
 
-/// Packets larger than the path carries vanish without a word, as where ICMP is filtered (RFC 8899 §3).
+/// Silently drops packets above an MTU, like a path on which ICMP is filtered (RFC 8899 §3).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BlackHole {
-    /// The largest packet that passes, in bytes.
+    /// The largest packet that is not dropped, in bytes.
     pub mtu: u32,
-    /// From when on; packets handed in before pass whatever their size.
+    /// When the limit takes effect. Packets sent before pass regardless of their size.
     pub from: Time,
 }
 
-/// One direction of a path: packets go in, and come out later, or not at all. Two of them are a path.
+/// One direction of a path: packets go in, and come out later or not at all. A path consists of two links.
 ///
-/// It does nothing by itself. Whoever drives it hands in packets with [`send`](Self::send), asks for the
-/// [`deadline`](Self::deadline), and takes out what arrived with [`poll`](Self::poll). Times handed in should never go back;
-/// one that does counts as the latest before it.
+/// The caller drives the link: it passes in packets with [`send`](Self::send), queries the
+/// [`deadline`](Self::deadline), and retrieves delivered packets with [`poll`](Self::poll). Times must not decrease; a
+/// time before the latest one counts as the latest one.
 #[derive(Debug)]
 pub struct Link<T> {
     black_hole: Option<BlackHole>,
-    policer: Option<Bucket>,
-    losses: Vec<Losses>,
+    policer: Option<TokenBucket>,
+    losses: Vec<LossProcess>,
     duplication: Option<(f64, Random)>,
     bottleneck: Bottleneck<T>,
     propagation: Propagation<T>,
@@ -39,23 +39,23 @@ pub struct Link<T> {
 }
 
 impl<T: Clone> Link<T> {
-    /// A link at the epoch, with nothing inside. What happens by chance follows from the seed: the same seed and the same
-    /// packets at the same times meet the same fates.
+    /// Creates an empty link at the epoch. All random decisions derive from `seed`: the same seed with the same packets
+    /// at the same times gives the same result.
     ///
     /// # Errors
     ///
-    /// As [`Config::check`].
+    /// Returns the [`ConfigError`] of [`Config::check`] if a setting is out of range.
     pub fn new(config: &Config, seed: u64) -> Result<Self, ConfigError> {
         config.check()?;
-        let random = Random::new(seed, Piece::Duplication, 0);
+        let random = Random::new(seed, Component::Duplication, 0);
         Ok(Self {
             black_hole: config.black_hole,
-            policer: config.policer.as_ref().map(Bucket::new),
+            policer: config.policer.as_ref().map(TokenBucket::new),
             losses: config
                 .loss
                 .iter()
                 .enumerate()
-                .map(|(index, model)| Losses::new(model, seed, index))
+                .map(|(index, model)| LossProcess::new(model, seed, index))
                 .collect(),
             duplication: (config.duplication > 0.0).then_some((config.duplication, random)),
             bottleneck: Bottleneck::new(&config.capacity, &config.queue, config.departure, seed),
@@ -65,16 +65,16 @@ impl<T: Clone> Link<T> {
         })
     }
 
-    /// Hands a packet to the link.
+    /// Sends a packet.
     pub fn send<O: Observer<T>>(&mut self, now: Time, packet: Packet<T>, observer: &mut O) {
         self.advance(now, observer);
         let now = self.now;
         let number = self.statistics.sent.packets;
         self.statistics.sent.add(packet.bytes);
-        // Each model is asked about each packet, so that what it does to the next depends on nothing else.
+        // Every model must see every packet, so that its later decisions do not depend on other components.
         let mut is_lost = false;
         for model in &mut self.losses {
-            is_lost |= model.takes(now, number);
+            is_lost |= model.is_lost(now, number);
         }
         let reason = if self
             .black_hole
@@ -106,7 +106,7 @@ impl<T: Clone> Link<T> {
         let copy = match self.duplication {
             Some((probability, random)) if random.happens(number, probability) => {
                 sink.statistics.duplicated.add(item.packet.bytes);
-                sink.tell(now, Event::Duplicated, &item, depth);
+                sink.emit(now, Event::Duplicated, &item, depth);
                 Some(Item {
                     tag: number | DUPLICATE,
                     ..item.clone()
@@ -121,7 +121,7 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// The next packet that arrived at or before `now`, in the order of arrival. To be called until there is none.
+    /// Returns the next packet that arrived at or before `now`, in order of arrival. Call it until it returns `None`.
     pub fn poll<O: Observer<T>>(&mut self, now: Time, observer: &mut O) -> Option<Delivery<T>> {
         self.advance(now, observer);
         let (at, item) = self.propagation.arrive(self.now)?;
@@ -133,9 +133,9 @@ impl<T: Clone> Link<T> {
         })
     }
 
-    /// When to call [`poll`](Self::poll) next; none if there is nothing to wait for. No packet arrives before. With a delay
-    /// that is fixed, one arrives just then, if the queue does not drop it; with others, or over a trace, it may take
-    /// another deadline or more.
+    /// When to call [`poll`](Self::poll) next, or `None` if there is nothing to wait for. No packet arrives earlier.
+    /// With a fixed delay, a packet arrives at the deadline unless the queue drops it; with variable delays or a trace,
+    /// it may take further deadlines.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let departs = self.bottleneck.next_departure();
@@ -143,9 +143,10 @@ impl<T: Clone> Link<T> {
         earliest(departs, self.propagation.next_arrival())
     }
 
-    /// When anything happens next inside: the end of a packet's service, an opportunity of a trace, an arrival. Between two
-    /// calls a link catches up with what happened, and tells observers late, though with the right time. Whoever wants to
-    /// hear of it, or read depths, at the very time, calls [`poll`](Self::poll) at these instants; packets fare the same.
+    /// The time of the next internal event: the end of a transmission, a delivery opportunity of a trace, or an
+    /// arrival. Each call to the link catches up on past events, so observers receive them late, but with the correct
+    /// time. To observe events or queue depths at the exact time, call [`poll`](Self::poll) at these times. Packets are
+    /// not affected.
     #[must_use]
     pub fn next_event(&self) -> Option<Time> {
         earliest(
@@ -154,20 +155,20 @@ impl<T: Clone> Link<T> {
         )
     }
 
-    /// The bytes that wait in the queue, without the packet in service, at the last call of [`send`](Self::send) or
+    /// The number of bytes in the queue, without the packet in service, as of the last call of [`send`](Self::send) or
     /// [`poll`](Self::poll).
     #[must_use]
     pub const fn queue_bytes(&self) -> u64 {
         self.bottleneck.queue().depth().bytes
     }
 
-    /// The packets that wait in the queue, as [`queue_bytes`](Self::queue_bytes) counts them.
+    /// The number of packets in the queue, counted like [`queue_bytes`](Self::queue_bytes).
     #[must_use]
     pub const fn queue_packets(&self) -> u64 {
         self.bottleneck.queue().depth().packets
     }
 
-    /// All that is inside: waiting, in service, or on the way.
+    /// The packets inside the link: queued, in service or in transit.
     #[must_use]
     pub fn inside(&self) -> Count {
         let mut inside = self.propagation.inside();
@@ -180,7 +181,7 @@ impl<T: Clone> Link<T> {
         inside
     }
 
-    /// What was counted up to the last call.
+    /// The counters as of the last call.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
@@ -198,7 +199,7 @@ impl<T: Clone> Link<T> {
     }
 }
 
-/// The earlier of two; never is none.
+/// The earlier of two times. [`Time::MAX`] counts as `None`.
 fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     a.into_iter().chain(b).min().filter(|at| *at < Time::MAX)
 }

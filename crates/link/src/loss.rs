@@ -1,48 +1,49 @@
-//! Packets that are lost for reasons other than a full queue.
+//! Packet loss for reasons other than a full queue.
 //!
-//! Each model decides about each packet handed to the link, also about those that another piece drops anyway: so the fate
-//! of the *n*-th packet by one model depends on nothing that other pieces do.
+//! Each model decides about every packet sent, even if another component drops it. The decision about the *n*-th packet
+//! therefore does not depend on other components.
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::{
     Time,
-    random::{Piece, Random},
+    random::{Component, Random},
     time::nanos,
 };
 
-/// A model of loss. A link may have several; a packet is lost if any of them says so.
+/// A loss model. A link may have several; a packet is lost if any of them drops it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Loss {
-    /// Each packet is lost with this probability, whatever happened to others.
+    /// Each packet is lost independently with this probability.
     Bernoulli(f64),
-    /// Losses come in bursts of packets.
+    /// LossProcess occur in bursts of packets.
     GilbertElliott(GilbertElliott),
-    /// These packets are lost: numbers of packets handed to the link, from zero, in any order.
+    /// The packets with these numbers are lost. Numbers count packets sent, from 0, and may be in any order.
     Packets(Vec<u64>),
-    /// Losses come in bursts at instants of time, as with handovers.
+    /// LossProcess occur in bursts at points in time, as with handovers.
     Bursts(Bursts),
 }
 
-/// A Markov chain of two states, good and bad, that steps with each packet: netem's `gemodel` (Salsano, Ludovici, Ordine:
-/// "Definition of a general and intuitive loss model for packet networks and its implementation in the Netem module in the
-/// Linux kernel", 2009). It begins in the good state. The state before the step decides about the packet.
+/// The Gilbert-Elliott model: a Markov chain with a good and a bad state and one step per packet. It matches netem's
+/// `gemodel` (Salsano, Ludovici, Ordine: "Definition of a general and intuitive loss model for packet networks and its
+/// implementation in the Netem module in the Linux kernel", 2009). It starts in the good state. The state before the
+/// step decides about the packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GilbertElliott {
-    /// Probability of a step from good to bad; *p*.
+    /// Probability of a transition from good to bad, *p*.
     pub to_bad: f64,
-    /// Probability of a step from bad to good; *r*.
+    /// Probability of a transition from bad to good, *r*.
     pub to_good: f64,
-    /// Probability of loss in the bad state; *1 − h*. In the simple Gilbert model 1.
+    /// Probability of loss in the bad state, *1 − h*; 1 in the simple Gilbert model.
     pub loss_in_bad: f64,
-    /// Probability of loss in the good state; *1 − k*. In the simple Gilbert model 0.
+    /// Probability of loss in the good state, *1 − k*; 0 in the simple Gilbert model.
     pub loss_in_good: f64,
 }
 
 impl GilbertElliott {
-    /// The simple Gilbert model with this mean loss and this mean length of a burst, in packets. It exists for a loss below
-    /// one and a burst of one or more; [`Link::new`](crate::Link::new) refuses what does not exist.
+    /// The simple Gilbert model with this mean loss and this mean burst length in packets. Requires a loss below 1 and
+    /// a burst length of at least 1; [`Link::new`](crate::Link::new) rejects other values.
     #[must_use]
     pub fn simple(mean_loss: f64, mean_burst: f64) -> Self {
         let to_good = 1.0 / mean_burst;
@@ -54,7 +55,7 @@ impl GilbertElliott {
         }
     }
 
-    /// The share of packets lost in the long run: each state's loss by the share of packets that see it.
+    /// The long-run loss rate: the loss of each state, weighted by the stationary probability of the state.
     #[must_use]
     pub fn mean_loss(&self) -> f64 {
         let sum = self.to_bad + self.to_good;
@@ -65,39 +66,39 @@ impl GilbertElliott {
     }
 }
 
-/// From certain instants on, the next packets are lost, however long they take to come. An instant that comes before the
-/// burst of the one before it is over adds nothing to that; several that pass between two packets count as one.
+/// At certain points in time a burst of losses starts, and the next packets are lost, whenever they are sent. A burst
+/// that starts during another one does not extend it; several starts between two packets count as one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bursts {
-    /// When.
+    /// When bursts start.
     pub spacing: Spacing,
-    /// The probability that anything is lost at such an instant.
+    /// The probability that a burst occurs at such a time.
     pub probability: f64,
-    /// How much is lost then.
+    /// The length of the burst.
     pub length: BurstLength,
 }
 
-/// The instants of a process in time. The first comes a spacing after the epoch of [`Time`].
+/// The spacing of points in time. The first point is one interval after the epoch of [`Time`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Spacing {
-    /// This far apart. More than zero.
+    /// A fixed interval, longer than zero.
     Fixed(Duration),
-    /// Exponentially distributed with this mean: a Poisson process. More than zero.
+    /// Exponentially distributed intervals with this mean, longer than zero: a Poisson process.
     Random(Duration),
 }
 
-/// How many packets a burst has.
+/// The number of packets in a burst.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum BurstLength {
-    /// So many.
+    /// A fixed number.
     Fixed(u64),
-    /// Geometrically distributed with this mean, one or more.
+    /// Geometrically distributed with this mean, at least 1.
     Random(f64),
 }
 
-/// A model at work.
+/// The state of a loss model.
 #[derive(Debug)]
-pub(crate) enum Losses {
+pub(crate) enum LossProcess {
     Bernoulli {
         probability: f64,
         random: Random,
@@ -108,23 +109,23 @@ pub(crate) enum Losses {
         random: Random,
     },
     Packets {
-        /// Largest first.
+        /// In descending order.
         numbers: Vec<u64>,
     },
     Bursts {
         model: Bursts,
         next: Time,
-        /// How many instants were drawn.
+        /// The number of points in time drawn so far.
         drawn: u64,
-        /// How many packets are still to be lost.
+        /// The number of packets of the current burst still to be lost.
         left: u64,
         random: Random,
     },
 }
 
-impl Losses {
+impl LossProcess {
     pub(crate) fn new(model: &Loss, seed: u64, index: usize) -> Self {
-        let random = Random::new(seed, Piece::Loss, index as u64);
+        let random = Random::new(seed, Component::Loss, index as u64);
         match model {
             Loss::Bernoulli(probability) => Self::Bernoulli {
                 probability: *probability,
@@ -150,8 +151,8 @@ impl Losses {
         }
     }
 
-    /// Whether the packet of this number is lost. To be asked about each, in order.
-    pub(crate) fn takes(&mut self, now: Time, number: u64) -> bool {
+    /// Whether the packet with this number is lost. Call it once for every packet, in order.
+    pub(crate) fn is_lost(&mut self, now: Time, number: u64) -> bool {
         match self {
             Self::Bernoulli {
                 probability,
@@ -186,7 +187,7 @@ impl Losses {
                 random,
             } => {
                 if now >= *next {
-                    // Three numbers for each instant: when, whether, how much.
+                    // Three random numbers per point in time: when, whether, and how many packets.
                     let index = drawn.wrapping_mul(3);
                     if random.happens(index.wrapping_add(1), model.probability) {
                         *left = (*left).max(length(model.length, *random, index.wrapping_add(2)));
@@ -202,7 +203,7 @@ impl Losses {
     }
 }
 
-/// The first instant after `now`. A Poisson process has no memory, so those in between need not be drawn.
+/// The first point in time after `now`. A Poisson process is memoryless, so points in between need not be drawn.
 fn next_instant(spacing: Spacing, random: Random, index: u64, now: Time) -> Time {
     match spacing {
         Spacing::Fixed(spacing) => {
@@ -218,7 +219,7 @@ fn length(length: BurstLength, random: Random, index: u64) -> u64 {
     match length {
         BurstLength::Fixed(packets) => packets,
         BurstLength::Random(mean) if mean <= 1.0 => 1,
-        // The inverse of the distribution: one more for each time that a coin with the odds 1 − 1/mean goes on.
+        // Inverse transform sampling of the geometric distribution.
         BurstLength::Random(mean) => {
             1 + (-random.exponential(index) / libm::log(1.0 - 1.0 / mean)) as u64
         }

@@ -1,26 +1,27 @@
-//! What a link tells whoever wants to know, as it happens.
+//! Events of a link, and the trait to observe them.
 
 use core::time::Duration;
 
 use crate::{Packet, Time};
 
-/// Why a packet was dropped.
+/// The reason for which a packet was dropped.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DropReason {
-    /// It is larger than what the path carries, and vanishes without a word ([`BlackHole`](crate::BlackHole)).
+    /// The packet exceeds the MTU and was silently dropped ([`BlackHole`](crate::BlackHole)).
     BlackHole,
-    /// The policer's bucket had no tokens for it ([`Policer`](crate::Policer)).
+    /// The token bucket had too few tokens ([`Policer`](crate::Policer)).
     Policer,
-    /// A loss model took it ([`Loss`](crate::Loss)).
+    /// A loss model dropped the packet ([`Loss`](crate::Loss)).
     Loss,
-    /// The queue had no room for it; or, by FQ-CoDel, for another, and this one was of the flow with most bytes.
+    /// The queue was full. FQ-CoDel drops packets of the flow with the most queued bytes, which may be a different
+    /// packet than the one that arrived.
     QueueFull,
-    /// `CoDel`'s control law took it from the head of the queue (RFC 8289 §5).
+    /// `CoDel` dropped the packet from the head of the queue (RFC 8289 §5).
     CoDel,
 }
 
 impl DropReason {
-    /// All reasons, in the order in which a packet meets them.
+    /// All reasons, in the order in which a packet passes the components.
     pub const ALL: [Self; 5] = [
         Self::BlackHole,
         Self::Policer,
@@ -29,7 +30,7 @@ impl DropReason {
         Self::CoDel,
     ];
 
-    /// A short name for logs.
+    /// The name used in logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,36 +43,36 @@ impl DropReason {
     }
 }
 
-/// What happened to a packet.
+/// An event in the life of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
-    /// It was cloned; the clone follows it, with the same number.
+    /// The packet was duplicated. The copy follows it and has the same number.
     Duplicated,
-    /// It joined the queue; the depth counts it. A packet that finds the bottleneck idle joins the queue, too, and leaves
-    /// it at the same instant.
+    /// The packet entered the queue; the depth includes it. A packet that finds the bottleneck idle also enters the
+    /// queue, and leaves it at the same time.
     Queued,
-    /// Its ECN field was changed to CE.
+    /// The ECN field of the packet was changed to CE.
     Marked,
-    /// It was dropped.
+    /// The packet was dropped.
     Dropped(DropReason),
-    /// The bottleneck began to send it; the depth does not count it any more.
-    ServiceBegan {
-        /// How long it was in the queue.
+    /// The bottleneck started to transmit the packet; the depth no longer includes it.
+    ServiceStarted {
+        /// The time the packet spent in the queue.
         waited: Duration,
     },
-    /// The bottleneck sent its last bit.
+    /// The bottleneck transmitted the last bit of the packet.
     ServiceEnded {
-        /// When it sent the first. Over a trace, both are the instants of delivery opportunities.
-        began: Time,
+        /// When it transmitted the first bit. With a trace, both are times of delivery opportunities.
+        started: Time,
     },
 }
 
-/// A number of packets, and their bytes.
+/// A count of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Count {
-    /// How many packets.
+    /// The number of packets.
     pub packets: u64,
-    /// The sum of their bytes.
+    /// The sum of their sizes in bytes.
     pub bytes: u64,
 }
 
@@ -87,25 +88,26 @@ impl Count {
     }
 }
 
-/// One thing that happened, and what surrounded it.
+/// An event with its context.
 #[derive(Debug)]
 pub struct Observation<'a, T> {
-    /// When it happened. Never decreases from one observation of a link to the next; may lie before the `now` of the call
-    /// that brings it, since a link catches up when it is called (see [`Link::next_event`](crate::Link::next_event)).
+    /// When the event happened. Does not decrease from one observation to the next. May be earlier than the `now` of
+    /// the call that reports it, because a link catches up when it is called (see
+    /// [`Link::next_event`](crate::Link::next_event)).
     pub at: Time,
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// The how manyth packet handed in it was, from zero.
+    /// The packet number, counted from 0 in the order of sending.
     pub number: u64,
-    /// The packet, after the event.
+    /// The packet after the event.
     pub packet: &'a Packet<T>,
-    /// What waits in the queue after the event, without the packet in service.
+    /// The queue depth after the event, without the packet in service.
     pub queue: Count,
 }
 
-/// Is told what happens inside of a link. `()` listens to nothing, and costs nothing.
+/// Receives the events of a link. `()` ignores them at no cost.
 pub trait Observer<T> {
-    /// Something happened.
+    /// Called for each event.
     fn on_event(&mut self, observation: &Observation<'_, T>);
 }
 

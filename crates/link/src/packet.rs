@@ -1,16 +1,16 @@
-//! What travels over a link.
+//! Packets on a link.
 
 /// The ECN field of a packet's IP header (RFC 3168 §5, RFC 9331 §4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Ecn {
-    /// The sender does not understand marks (00): the packet is dropped where others are marked.
+    /// Not-ECT (00): the packet is dropped where others are marked.
     #[default]
     NotEct,
-    /// Capable, and of the L4S service (01).
+    /// ECT(1) (01): ECN-capable, L4S.
     Ect1,
-    /// Capable (10).
+    /// ECT(0) (10): ECN-capable.
     Ect0,
-    /// Congestion was experienced on the way (11).
+    /// CE (11): congestion experienced.
     Ce,
 }
 
@@ -22,22 +22,22 @@ impl Ecn {
     }
 }
 
-/// A packet: what the link needs to know of it, and whatever the caller wants to get back at the other end.
+/// A packet: the properties that the link uses, and a payload of the caller.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Packet<T> {
-    /// What the link must carry, in bytes. Whether this counts the headers of IP and UDP is the caller's choice; rates and
-    /// limits mean the same bytes.
+    /// The size in bytes. The caller decides whether it includes IP and UDP headers; rates and limits use the same
+    /// measure.
     pub bytes: u32,
-    /// The ECN field, as it is when the packet is handed in, and as it comes out.
+    /// The ECN field. The link may change it to CE.
     pub ecn: Ecn,
-    /// Which flow it belongs to: fair queueing hashes this. Any number will do.
+    /// The flow, which fair queueing hashes. Any number is valid.
     pub flow: u32,
-    /// The caller's own. Cloned only to duplicate the packet; best small.
+    /// The caller's payload. It is cloned only to duplicate the packet, and should be small.
     pub payload: T,
 }
 
 impl<T> Packet<T> {
-    /// A packet of a flow 0 that is not capable of ECN.
+    /// Creates a packet of flow 0 with the ECN field Not-ECT.
     #[must_use]
     pub const fn new(bytes: u32, payload: T) -> Self {
         Self {
@@ -48,13 +48,13 @@ impl<T> Packet<T> {
         }
     }
 
-    /// The same, with this ECN field.
+    /// Sets the ECN field.
     #[must_use]
     pub fn with_ecn(self, ecn: Ecn) -> Self {
         Self { ecn, ..self }
     }
 
-    /// The same, of this flow.
+    /// Sets the flow.
     #[must_use]
     pub fn with_flow(self, flow: u32) -> Self {
         Self { flow, ..self }
@@ -66,19 +66,19 @@ impl<T> Packet<T> {
 pub struct Delivery<T> {
     /// When it arrived.
     pub at: crate::Time,
-    /// The how manyth packet handed in it was, from zero. A duplicate has the number of its original.
+    /// The packet number, counted from 0 in the order of sending. A duplicate has the number of its original.
     pub number: u64,
-    /// The packet, with its ECN field as the link left it.
+    /// The packet, with the ECN field as changed by the link.
     pub packet: Packet<T>,
 }
 
-/// A packet inside of a link.
+/// A packet inside a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Item<T> {
     pub(crate) packet: Packet<T>,
-    /// The how manyth handed in. The highest bit tells a duplicate.
+    /// The packet number. The most significant bit marks duplicates.
     pub(crate) tag: u64,
-    /// When it joined the queue.
+    /// When the packet entered the queue.
     pub(crate) queued_at: crate::Time,
 }
 

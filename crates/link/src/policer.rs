@@ -1,28 +1,28 @@
-//! A policer: packets above a rate are dropped at once, and none wait.
+//! A policer: packets above a rate are dropped immediately, without a queue.
 
 use crate::{Rate, Time, rate::work_of};
 
-/// A token bucket: it fills at a rate up to its size, and is full at first. A packet that finds tokens for all its bytes
-/// takes them; another is dropped, and takes none.
+/// A token bucket. It is initially full and refills at `rate` up to `burst`. A packet passes and takes tokens if there
+/// are enough for all its bytes; otherwise it is dropped and takes none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Policer {
-    /// How fast the bucket fills.
+    /// The rate at which the bucket refills.
     pub rate: Rate,
-    /// How much it holds, in bytes. Less than a packet lets none pass.
+    /// The size of the bucket in bytes. Packets larger than it never pass.
     pub burst: u64,
 }
 
-/// A policer at work.
+/// The state of a policer.
 #[derive(Debug)]
-pub(crate) struct Bucket {
+pub(crate) struct TokenBucket {
     rate: Rate,
-    /// In nanobits, as the tokens: the bits that pass in a nanosecond are the number of the rate, exactly.
+    /// In nanobits, like `tokens`: a rate of *r* bit/s adds exactly *r* nanobits per nanosecond.
     size: u128,
     tokens: u128,
     filled_at: Time,
 }
 
-impl Bucket {
+impl TokenBucket {
     pub(crate) const fn new(config: &Policer) -> Self {
         let size = config.burst as u128 * work_of(1);
         Self {
@@ -33,7 +33,7 @@ impl Bucket {
         }
     }
 
-    /// Whether a packet passes.
+    /// Whether a packet passes. Takes its tokens if so.
     pub(crate) fn admits(&mut self, now: Time, bytes: u32) -> bool {
         let span = u128::from(now.nanos_since(self.filled_at));
         let fill = u128::from(self.rate.bits_per_second()) * span;
@@ -53,16 +53,16 @@ mod tests {
 
     use super::*;
 
-    fn bucket(bits: u64, burst: u64) -> Bucket {
-        Bucket::new(&Policer {
+    fn bucket(bits: u64, burst: u64) -> TokenBucket {
+        TokenBucket::new(&Policer {
             rate: Rate::from_bits_per_second(bits),
             burst,
         })
     }
 
     #[test]
-    fn a_burst_passes_and_then_the_rate() {
-        // 8 Mb/s is a byte a microsecond.
+    fn a_burst_passes_then_the_rate_applies() {
+        // 8 Mb/s is one byte per microsecond.
         let mut bucket = bucket(8_000_000, 3000);
         assert!(bucket.admits(Time::ZERO, 1500));
         assert!(bucket.admits(Time::ZERO, 1500));
@@ -70,7 +70,7 @@ mod tests {
         assert!(!bucket.admits(Time::from_nanos(1_499_999), 1500));
         assert!(bucket.admits(Time::from_nanos(1_500_000), 1500));
         assert!(!bucket.admits(Time::from_nanos(1_500_000), 1));
-        // It holds no more than its size.
+        // The bucket holds no more than its size.
         assert!(bucket.admits(Time::from_nanos(9_000_000), 3000));
         assert!(!bucket.admits(Time::from_nanos(9_000_000), 1));
     }
@@ -103,7 +103,7 @@ mod tests {
         }
 
         #[test]
-        fn any_numbers_neither_overflow_nor_panic(rate: u64, burst: u64, at: u64, bytes: u32) {
+        fn any_values_neither_overflow_nor_panic(rate: u64, burst: u64, at: u64, bytes: u32) {
             let mut bucket = bucket(rate, burst);
             prop_assert_eq!(bucket.admits(Time::from_nanos(at), bytes), u64::from(bytes) <= burst);
             bucket.admits(Time::MAX, bytes);

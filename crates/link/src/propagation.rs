@@ -1,7 +1,6 @@
-//! The way from the bottleneck to the far end: it takes time, and may change the order.
+//! Propagation from the bottleneck to the far end: adds delay and may reorder packets.
 //!
-//! Packets that keep their order stand in a line, so the next to arrive is the first; only those that others may overtake
-//! are kept in a heap.
+//! Packets that arrive in order are kept in a FIFO. Only packets that others may overtake are kept in a heap.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::{cmp::Ordering, time::Duration};
@@ -9,26 +8,26 @@ use core::{cmp::Ordering, time::Duration};
 use crate::{
     Config, Count, Spacing, Time,
     packet::Item,
-    random::{Piece, Random},
+    random::{Component, Random},
     time::nanos,
 };
 
-/// Delay that is another for each packet, added to the propagation delay.
+/// Random delay per packet, in addition to the propagation delay.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Jitter {
-    /// How much.
+    /// The distribution of the delay.
     pub spread: Spread,
-    /// Whether packets may overtake each other. If not, one that would arrive before the packet ahead arrives together
-    /// with it.
+    /// Whether packets may overtake each other. If not, a packet that would arrive before its predecessor arrives
+    /// together with it.
     pub may_reorder: bool,
 }
 
 /// A distribution of delays.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Spread {
-    /// Each between zero and this is as likely as any other.
+    /// Uniformly distributed between zero and this maximum.
     Uniform(Duration),
-    /// Exponentially distributed with this mean, and at most 37 times as much.
+    /// Exponentially distributed with this mean, and at most 37 times the mean.
     Exponential(Duration),
 }
 
@@ -41,63 +40,63 @@ impl Spread {
     }
 }
 
-/// Some packets are held up, and those behind them go ahead.
+/// Holds back random packets, so that later ones overtake them.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reordering {
-    /// The probability that a packet is held up.
+    /// The probability that a packet is held back.
     pub probability: f64,
-    /// For how long; the packets that arrive meanwhile overtake it.
+    /// The additional delay of a packet that is held back. Packets that arrive in the meantime overtake it.
     pub extra: Duration,
 }
 
-/// The propagation delay changes once: the path becomes another. If it becomes shorter, packets still arrive in order,
-/// unless jitter may reorder them.
+/// A single change of the propagation delay, as by a route change. If the delay becomes shorter, packets still arrive
+/// in order unless jitter may reorder them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PathChange {
-    /// From when on, by the instant at which a packet leaves the bottleneck.
+    /// When the change takes effect, compared with the time at which a packet leaves the bottleneck.
     pub at: Time,
-    /// The delay from then on.
+    /// The new delay.
     pub delay: Duration,
 }
 
 #[derive(Debug)]
-struct Line<T> {
+struct InTransit<T> {
     arrives: Time,
-    order: u64,
+    departure_index: u64,
     item: Item<T>,
 }
 
-/// Greatest is what arrives first, and of what arrives together, what left first.
+/// Ordered for a max-heap: the greatest entry is the one that arrives first or, among equal times, departed first.
 #[derive(Debug)]
-struct Late<T>(Line<T>);
+struct HeapEntry<T>(InTransit<T>);
 
-impl<T> Late<T> {
+impl<T> HeapEntry<T> {
     const fn key(&self) -> (Time, u64) {
-        (self.0.arrives, self.0.order)
+        (self.0.arrives, self.0.departure_index)
     }
 }
 
-impl<T> PartialEq for Late<T> {
+impl<T> PartialEq for HeapEntry<T> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<T> Eq for Late<T> {}
+impl<T> Eq for HeapEntry<T> {}
 
-impl<T> PartialOrd for Late<T> {
+impl<T> PartialOrd for HeapEntry<T> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Late<T> {
+impl<T> Ord for HeapEntry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }
 }
 
-/// Instants at which what has gathered is released.
+/// The times at which held packets are released.
 #[derive(Debug)]
 struct Releases {
     spacing: Spacing,
@@ -107,7 +106,7 @@ struct Releases {
 }
 
 impl Releases {
-    /// The first instant at or after `ready`.
+    /// The first release time at or after `ready`.
     fn after(&mut self, ready: Time) -> Time {
         match self.spacing {
             Spacing::Fixed(period) => {
@@ -116,7 +115,7 @@ impl Releases {
             }
             Spacing::Random(mean) => {
                 if self.next < ready {
-                    // A Poisson process has no memory: from any instant on, the next is this far.
+                    // A Poisson process is memoryless, so the next release time can be drawn from any point in time.
                     let wait = nanos(mean) as f64 * self.random.exponential(self.drawn);
                     self.next = ready.plus(wait as u64);
                     self.drawn += 1;
@@ -134,9 +133,9 @@ pub(crate) struct Propagation<T> {
     jitter: Option<(Jitter, Random)>,
     reordering: Option<(Reordering, Random)>,
     releases: Option<Releases>,
-    line: VecDeque<Line<T>>,
-    late: BinaryHeap<Late<T>>,
-    /// How many departed.
+    in_order: VecDeque<InTransit<T>>,
+    reorderable: BinaryHeap<HeapEntry<T>>,
+    /// The number of packets that have departed.
     departed: u64,
     inside: Count,
 }
@@ -150,18 +149,18 @@ impl<T> Propagation<T> {
                 .map(|change| (change.at, nanos(change.delay))),
             jitter: config
                 .jitter
-                .map(|jitter| (jitter, Random::new(seed, Piece::Jitter, 0))),
+                .map(|jitter| (jitter, Random::new(seed, Component::Jitter, 0))),
             reordering: config
                 .reordering
-                .map(|reordering| (reordering, Random::new(seed, Piece::Reordering, 0))),
+                .map(|reordering| (reordering, Random::new(seed, Component::Reordering, 0))),
             releases: config.release.map(|spacing| Releases {
                 spacing,
-                random: Random::new(seed, Piece::Release, 0),
+                random: Random::new(seed, Component::Release, 0),
                 next: Time::ZERO,
                 drawn: 0,
             }),
-            line: VecDeque::new(),
-            late: BinaryHeap::new(),
+            in_order: VecDeque::new(),
+            reorderable: BinaryHeap::new(),
             departed: 0,
             inside: Count::default(),
         }
@@ -174,7 +173,7 @@ impl<T> Propagation<T> {
         }
     }
 
-    /// Takes a packet that leaves the bottleneck at `now`, which never goes back.
+    /// Accepts a packet that leaves the bottleneck at `now`. `now` must not decrease.
     pub(crate) fn depart(&mut self, now: Time, item: Item<T>) {
         let mut arrives = now.plus(self.delay_at(now));
         let mut may_be_overtaken = false;
@@ -191,50 +190,57 @@ impl<T> Propagation<T> {
         if let Some(releases) = &mut self.releases {
             arrives = releases.after(arrives);
         }
-        if !may_be_overtaken && let Some(ahead) = self.line.back() {
+        if !may_be_overtaken && let Some(ahead) = self.in_order.back() {
             arrives = arrives.max(ahead.arrives);
         }
         self.inside.add(item.packet.bytes);
-        let line = Line {
+        let packet = InTransit {
             arrives,
-            order: self.departed,
+            departure_index: self.departed,
             item,
         };
         self.departed += 1;
         if may_be_overtaken {
-            self.late.push(Late(line));
+            self.reorderable.push(HeapEntry(packet));
         } else {
-            self.line.push_back(line);
+            self.in_order.push_back(packet);
         }
     }
 
-    /// The next packet that arrives at or before `now`.
+    /// Removes and returns the next packet that arrives at or before `now`.
     pub(crate) fn arrive(&mut self, now: Time) -> Option<(Time, Item<T>)> {
-        let in_line = self.line.front().map(|line| (line.arrives, line.order));
-        let is_late = match (in_line, self.late.peek().map(Late::key)) {
-            (Some(line), Some(late)) => late < line,
-            (line, _) => line.is_none(),
+        let next_in_order = self
+            .in_order
+            .front()
+            .map(|packet| (packet.arrives, packet.departure_index));
+        let is_from_heap = match (next_in_order, self.reorderable.peek().map(HeapEntry::key)) {
+            (Some(fifo), Some(heap)) => heap < fifo,
+            (fifo, _) => fifo.is_none(),
         };
-        let first = if is_late {
-            self.late.peek().filter(|late| late.0.arrives <= now)?;
-            self.late.pop()?.0
+        let first = if is_from_heap {
+            self.reorderable
+                .peek()
+                .filter(|entry| entry.0.arrives <= now)?;
+            self.reorderable.pop()?.0
         } else {
-            self.line.front().filter(|line| line.arrives <= now)?;
-            self.line.pop_front()?
+            self.in_order
+                .front()
+                .filter(|packet| packet.arrives <= now)?;
+            self.in_order.pop_front()?
         };
         self.inside.take(first.item.packet.bytes);
         Some((first.arrives, first.item))
     }
 
-    /// When the next packet arrives, of those that left the bottleneck.
+    /// The next arrival of a packet that has left the bottleneck.
     pub(crate) fn next_arrival(&self) -> Option<Time> {
-        let line = self.line.front().map(|line| line.arrives);
-        let late = self.late.peek().map(|late| late.0.arrives);
-        line.into_iter().chain(late).min()
+        let packet = self.in_order.front().map(|packet| packet.arrives);
+        let heap = self.reorderable.peek().map(|entry| entry.0.arrives);
+        fifo.into_iter().chain(heap).min()
     }
 
-    /// The earliest arrival of a packet that leaves the bottleneck at `departure` or later: by a path that becomes shorter,
-    /// a later one may come first.
+    /// The earliest arrival of a packet that leaves the bottleneck at `departure` or later. If the path becomes
+    /// shorter, a later packet may arrive earlier.
     pub(crate) fn earliest_arrival(&self, departure: Time) -> Time {
         let arrival = departure.plus(self.delay_at(departure));
         match self.change {
@@ -243,7 +249,7 @@ impl<T> Propagation<T> {
         }
     }
 
-    /// What is on the way.
+    /// The packets in transit.
     pub(crate) const fn inside(&self) -> Count {
         self.inside
     }

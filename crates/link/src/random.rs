@@ -1,34 +1,35 @@
-//! Chance that can be asked for by number.
+//! Random numbers addressed by index.
 //!
-//! The *n*-th number is `SplitMix64`'s (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA
-//! 2014), whose state is a counter: any of its numbers can be had without those before it. Each piece of a link has a
-//! generator of its own, and asks it by the number of the packet. So what one piece does to the *n*-th packet depends on
-//! the seed, on its own settings and on *n*; what other pieces did to that or any packet cannot change it.
+//! The generator is `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
+//! Its state is a counter, so each number can be computed without its predecessors. Each component of a link has its
+//! own stream, indexed by packet number. The decision of a component about the *n*-th packet therefore depends only on
+//! the seed, the component's settings and *n*, not on other components.
 
-/// Which piece of a link a generator is for. The numbers are part of what a seed means: a piece keeps its own.
+/// The component of a link that uses a stream. The discriminants must not change, because they determine the result of
+/// a seed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Piece {
+pub(crate) enum Component {
     Duplication = 1,
     Jitter = 2,
     Reordering = 3,
     Release = 4,
     Hash = 5,
-    /// The first of the list of loss models; the others count on from here.
+    /// The first loss model; the others use the following values.
     Loss = 0x1000,
 }
 
-/// Golden ratio times 2⁶⁴, made odd.
+/// The golden ratio times 2⁶⁴, rounded to an odd number.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A source of random numbers, addressed by index.
+/// A stream of random numbers addressed by index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The generator of one piece of the link with this seed; of the `index`-th of its kind.
-    pub(crate) const fn new(seed: u64, piece: Piece, index: u64) -> Self {
+    /// The stream of the `index`-th component of this kind in a link with this seed.
+    pub(crate) const fn new(seed: u64, piece: Component, index: u64) -> Self {
         let stream = (piece as u64).wrapping_add(index);
-        // Twice mixed, so that neighbouring seeds and pieces lie far apart.
+        // Mixed twice, so that adjacent seeds and components have unrelated streams.
         Self(mix(
             mix(seed.wrapping_add(GAMMA)) ^ mix(stream.wrapping_mul(GAMMA).wrapping_add(1))
         ))
@@ -41,24 +42,24 @@ impl Random {
             .wrapping_add(index.wrapping_add(1).wrapping_mul(GAMMA)))
     }
 
-    /// At least zero, less than one, in steps of 2⁻⁵³.
+    /// Uniformly distributed in [0, 1), in steps of 2⁻⁵³.
     pub(crate) fn unit(self, index: u64) -> f64 {
         (self.at(index) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Whether something of this probability happens.
+    /// `true` with this probability.
     pub(crate) fn happens(self, index: u64, probability: f64) -> bool {
         self.unit(index) < probability
     }
 
-    /// Exponentially distributed with mean one; at most 37.
+    /// Exponentially distributed with mean 1. At most 37.
     pub(crate) fn exponential(self, index: u64) -> f64 {
         -libm::log(1.0 - self.unit(index))
     }
 
-    /// Uniform over the nanoseconds from zero to `max`, both included.
+    /// Uniformly distributed over 0 to `max`, inclusive.
     pub(crate) const fn up_to(self, index: u64, max: u64) -> u64 {
-        // The upper half of a product: no division, and a bias below 2⁻⁶⁴ × max.
+        // The upper half of the product avoids a division. The bias is below 2⁻⁶⁴ × max.
         ((self.at(index) as u128 * (max as u128 + 1)) >> 64) as u64
     }
 }
@@ -75,19 +76,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_numbers_of_state_zero_are_those_of_the_paper() {
+    fn first_numbers_of_state_zero_match_the_paper() {
         assert_eq!(Random(0).at(0), 0xe220_a839_7b1d_cdaf);
         assert_eq!(Random(0).at(1), 0x6e78_9e6a_a1b9_65f4);
     }
 
     #[test]
-    fn pieces_and_seeds_have_numbers_of_their_own() {
+    fn components_and_seeds_have_distinct_streams() {
         let mut firsts: Vec<u64> = Vec::new();
         for seed in [0, 1, 2, u64::MAX] {
-            for piece in [Piece::Duplication, Piece::Jitter, Piece::Reordering] {
+            for piece in [
+                Component::Duplication,
+                Component::Jitter,
+                Component::Reordering,
+            ] {
                 firsts.extend((0..4).map(|index| Random::new(seed, piece, 0).at(index)));
             }
-            firsts.extend((0..4).map(|index| Random::new(seed, Piece::Loss, index).at(0)));
+            firsts.extend((0..4).map(|index| Random::new(seed, Component::Loss, index).at(0)));
         }
         let count = firsts.len();
         firsts.sort_unstable();
@@ -96,8 +101,8 @@ mod tests {
     }
 
     #[test]
-    fn distributions_have_their_means() {
-        let random = Random::new(7, Piece::Jitter, 0);
+    fn distributions_have_the_expected_means() {
+        let random = Random::new(7, Component::Jitter, 0);
         let count = 100_000;
         let mean = |value: &dyn Fn(u64) -> f64| (0..count).map(value).sum::<f64>() / count as f64;
         let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.02;
@@ -111,8 +116,8 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_kept_at_both_ends() {
-        let random = Random::new(1, Piece::Jitter, 0);
+    fn bounds_hold_at_both_ends() {
+        let random = Random::new(1, Component::Jitter, 0);
         assert!((0..1000).all(|n| random.up_to(n, 0) == 0));
         assert!((0..1000).any(|n| random.up_to(n, 1) == 1));
         assert!((0..1000).any(|n| random.up_to(n, u64::MAX) > 1 << 63));

@@ -1,9 +1,9 @@
-//! Rates, in bits per second, and the work of carrying packets at them, without drift.
+//! Rates in bits per second, and drift-free transmission times.
 //!
-//! Work is counted in nanobits: a bit is 10⁹ of them, so a link of *r* bit/s does *r* nanobits in a nanosecond, and all of
-//! it is whole numbers. A packet ends at a whole nanosecond, rounded up; what the link could have done in the rest of that
-//! nanosecond is credited to the packet that follows at once. So a train of packets ends when its bits divided by the rate
-//! say so, however many packets it has.
+//! Work is measured in nanobits, of which a bit has 10⁹: a link of *r* bit/s transmits exactly *r* nanobits per
+//! nanosecond, so all arithmetic is on integers. The end of a packet is rounded up to a nanosecond; the unused capacity
+//! in that nanosecond is credited to a packet that follows immediately. A train of packets therefore takes its total
+//! number of bits divided by the rate, however many packets it has.
 
 use core::{fmt, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::time::nanos;
 
 pub(crate) const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// A rate of data, in bits per second.
+/// A data rate in bits per second.
 ///
 /// ```
 /// use core::time::Duration;
@@ -26,28 +26,28 @@ pub(crate) const NANOS_PER_SECOND: u64 = 1_000_000_000;
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing passes.
+    /// No data passes.
     pub const ZERO: Self = Self(0);
 
-    /// So many bits per second.
+    /// Creates a rate from bits per second.
     #[must_use]
     pub const fn from_bits_per_second(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// So many bytes per second, saturating.
+    /// Creates a rate from bytes per second. Saturates.
     #[must_use]
     pub const fn from_bytes_per_second(bytes: u64) -> Self {
         Self(bytes.saturating_mul(8))
     }
 
-    /// Bits per second.
+    /// The rate in bits per second.
     #[must_use]
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
 
-    /// How long `bytes` take to pass, rounded up to the nanosecond; the longest span if nothing passes.
+    /// The time that `bytes` take to pass, rounded up to the nanosecond. With a rate of zero, `u64::MAX` nanoseconds.
     #[must_use]
     pub fn time_for(self, bytes: u64) -> Duration {
         let work = u128::from(bytes) * 8 * u128::from(NANOS_PER_SECOND);
@@ -58,7 +58,7 @@ impl Rate {
         }
     }
 
-    /// How many whole bytes pass in `span`, saturating.
+    /// The number of whole bytes that pass in `span`. Saturates.
     #[must_use]
     pub fn bytes_in(self, span: Duration) -> u64 {
         let nanobits = u128::from(self.0) * u128::from(nanos(span));
@@ -67,7 +67,7 @@ impl Rate {
 }
 
 impl fmt::Display for Rate {
-    /// As `tc` writes rates, in the largest unit that needs no fraction: `55mbit`, `1500kbit`, `9bit`.
+    /// Formats the rate like `tc`, in the largest unit that needs no fraction: `55mbit`, `1500kbit`, `9bit`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [
             (1_000_000_000, "gbit"),
@@ -88,15 +88,15 @@ impl fmt::Debug for Rate {
     }
 }
 
-/// The work of carrying `bytes`, in nanobits.
+/// The work of transmitting `bytes`, in nanobits.
 pub(crate) const fn work_of(bytes: u32) -> u128 {
     bytes as u128 * 8 * NANOS_PER_SECOND as u128
 }
 
-/// How many nanoseconds `work` takes at `rate`, rounded up, and the work that would fit into what was rounded. Most work
-/// fits 64 bits, where division is several times faster.
+/// The number of nanoseconds that `work` takes at `rate`, rounded up, and the unused work in the last nanosecond. Most
+/// work fits in 64 bits, where division is several times faster.
 ///
-/// `None` if nothing passes.
+/// Returns `None` if the rate is zero.
 pub(crate) fn nanos_for(work: u128, rate: Rate) -> Option<(u64, u64)> {
     if work == 0 {
         return Some((0, 0));
@@ -106,8 +106,7 @@ pub(crate) fn nanos_for(work: u128, rate: Rate) -> Option<(u64, u64)> {
     }
     if let Ok(work) = u64::try_from(work) {
         let nanos = work.div_ceil(rate.0);
-        // Less than the rate, since it is what is missing to a whole nanosecond; the product may pass 64 bits, and wraps
-        // back.
+        // The unused work is less than the rate. The product may overflow 64 bits, but the subtraction wraps back.
         return Some((nanos, nanos.wrapping_mul(rate.0).wrapping_sub(work)));
     }
     let nanos = work.div_ceil(u128::from(rate.0));
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn shown_as_tc_shows_rates() {
+    fn rates_are_displayed_like_tc() {
         let shown = |bits| Rate::from_bits_per_second(bits).to_string();
         let rates = [0, 999, 64_000, 1_500_000, 1_000_000_000];
         assert_eq!(
@@ -153,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_work_is_done_in_its_time_and_the_rest_of_it(bytes: u32, rate in 1u64..) {
+        fn any_work_equals_its_time_less_the_unused_work(bytes: u32, rate in 1u64..) {
             let work = work_of(bytes);
             let (nanos, rest) = nanos_for(work, Rate(rate)).expect("a rate");
             prop_assert!(rest < rate);
@@ -161,7 +160,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_pass_in_the_time_they_need_and_not_in_less(bytes in 1u64..1 << 40, rate in 1u64..1 << 40) {
+        fn any_bytes_need_exactly_time_for(bytes in 1u64..1 << 40, rate in 1u64..1 << 40) {
             let rate = Rate(rate);
             let time = rate.time_for(bytes);
             prop_assert!(rate.bytes_in(time) >= bytes);

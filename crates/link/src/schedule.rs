@@ -1,6 +1,6 @@
-//! A rate that changes at given times, once or over and over.
+//! A rate that changes at specified times, once or periodically.
 //!
-//! A packet in service when the rate changes goes on at the new rate. A rate of zero is a stall: what is in service waits.
+//! A packet in transmission continues at the new rate. A rate of zero stalls it.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::{fmt, time::Duration};
@@ -11,24 +11,20 @@ use crate::{
     time::nanos,
 };
 
-/// A rate that changes by steps. Time counts from the epoch of [`Time`].
+/// A stepwise rate. Times count from the epoch of [`Time`].
 ///
 /// ```
 /// use core::time::Duration;
 /// use lastbyte_link::{Rate, Schedule};
 ///
-/// // A satellite that stands still for 100 ms of every 15 s.
-/// let rate = Rate::from_bits_per_second;
-/// let steps = [(Duration::ZERO, rate(0)), (Duration::from_millis(100), rate(90_000_000))];
-/// let leo = Schedule::new(&steps, Some(Duration::from_secs(15)))?;
-/// assert_eq!(leo.nominal(), rate(89_400_000));
+/// // A satellite link that stalls for 100 ms every 15 s.
 /// # Ok::<(), lastbyte_link::ScheduleError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     steps: Arc<[Step]>,
     period: Option<u64>,
-    /// What one period can carry, in nanobits.
+    /// The capacity of one period in nanobits.
     period_work: u128,
 }
 
@@ -39,11 +35,14 @@ struct Step {
 }
 
 impl Schedule {
-    /// From each of these times on, this rate. With a period, all of it is repeated; without one, the last rate stays.
+    /// Creates a schedule that changes to each rate at its time. With a period, the steps repeat; without one, the last
+    /// rate persists.
     ///
     /// # Errors
     ///
-    /// If there are no steps, the first is not at zero, times do not increase, or the period is not after the last step.
+    /// Returns [`ScheduleError::Empty`] if there are no steps, [`ScheduleError::StartsLate`] if the first is not at
+    /// time zero, [`ScheduleError::NotInOrder`] if times do not increase, and [`ScheduleError::PeriodTooShort`] if the
+    /// period does not end after the last step.
     pub fn new(
         steps: &[(Duration, Rate)],
         period: Option<Duration>,
@@ -85,7 +84,8 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// The rate by which limits in milliseconds are turned into bytes: the mean over the period; without a period, the first.
+    /// The nominal rate, which converts limits in milliseconds to bytes: the mean over the period or, without a period,
+    /// the first rate.
     #[must_use]
     pub fn nominal(&self) -> Rate {
         match self.period {
@@ -97,33 +97,33 @@ impl Schedule {
     }
 }
 
-/// What is wrong with the steps of a [`Schedule`].
+/// The steps of a [`Schedule`] are invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScheduleError {
-    /// There are none.
+    /// There are no steps.
     Empty,
     /// The first step is not at time zero.
     StartsLate,
-    /// The step at this index (from zero) is not later than the one before it.
+    /// A step is not later than its predecessor.
     NotInOrder {
-        /// Its index.
+        /// The index of the step, from 0.
         index: usize,
     },
-    /// The period ends before the last step begins.
+    /// The period does not end after the last step.
     PeriodTooShort,
 }
 
 impl fmt::Display for ScheduleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("a schedule needs at least one step"),
-            Self::StartsLate => f.write_str("the first step of a schedule must be at time zero"),
+            Self::Empty => f.write_str("the schedule has no steps"),
+            Self::StartsLate => f.write_str("the first step of the schedule must be at time 0"),
             Self::NotInOrder { index } => write!(
                 f,
-                "step {index} of the schedule (from zero) must be later than the one before it"
+                "step {index} of the schedule (counted from 0) must be later than its predecessor"
             ),
             Self::PeriodTooShort => {
-                f.write_str("the period of a schedule must end after its last step begins")
+                f.write_str("the period of the schedule must end after its last step")
             }
         }
     }
@@ -131,11 +131,11 @@ impl fmt::Display for ScheduleError {
 
 impl core::error::Error for ScheduleError {}
 
-/// A place in a schedule. Moves forward only.
+/// A position in a schedule. Only moves forward.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     schedule: Schedule,
-    /// When the current repetition began.
+    /// When the current period started.
     base: u64,
     index: usize,
 }
@@ -149,7 +149,7 @@ impl Cursor {
         }
     }
 
-    /// When the current step ends; [`u64::MAX`] if it does not.
+    /// When the current step ends, or [`u64::MAX`] if it does not.
     fn step_end(&self) -> u64 {
         let steps = &self.schedule.steps;
         match (steps.get(self.index + 1), self.schedule.period) {
@@ -159,7 +159,7 @@ impl Cursor {
         }
     }
 
-    /// To the step that holds at `now`.
+    /// Moves to the step in effect at `now`.
     fn seek(&mut self, now: u64) {
         if let Some(period) = self.schedule.period {
             let whole = (now - self.base) / period;
@@ -183,26 +183,26 @@ impl Cursor {
         }
     }
 
-    /// When `work` that begins at `begin` is done, and what work would still fit into the nanosecond then; never is
-    /// [`Time::MAX`]. Takes no more steps than one period has, however much work there is.
+    /// The time at which `work` started at `begin` is complete ([`Time::MAX`] for never), and the unused work in the
+    /// last nanosecond. Iterates over at most the steps of one period plus whole periods at once.
     pub(crate) fn end_of(&mut self, begin: Time, mut work: u128) -> (Time, u64) {
         let mut now = begin.as_nanos();
         self.seek(now);
         loop {
             let rate = self.schedule.steps[self.index].rate;
             let end = self.step_end();
-            let room = u128::from(rate.bits_per_second()) * u128::from(end - now);
-            if work <= room || end == u64::MAX {
+            let capacity = u128::from(rate.bits_per_second()) * u128::from(end - now);
+            if work <= capacity || end == u64::MAX {
                 return match nanos_for(work, rate) {
                     Some((nanos, rest)) => (Time::from_nanos(now).plus(nanos), rest),
                     None => (Time::MAX, 0),
                 };
             }
-            work -= room;
+            work -= capacity;
             now = end;
             self.next_step();
             if self.index == 0 {
-                // Work that fills whole periods is done with them, but for a last piece, however small.
+                // Skip the whole periods that `work` fills, but leave a remainder for the last one.
                 let Some(whole) = (work - 1).checked_div(self.schedule.period_work) else {
                     return (Time::MAX, 0);
                 };

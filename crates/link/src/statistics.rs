@@ -1,43 +1,43 @@
-//! What a link counts.
+//! The counters of a link.
 
 use core::time::Duration;
 
 use crate::{Count, DropReason};
 
-/// Counts since the link was made. Always:
+/// Counters since the link was created. The invariant is
 /// `sent + duplicated = delivered + dropped + inside`, with [`Link::inside`](crate::Link::inside).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Statistics {
-    /// Handed to the link.
+    /// Packets sent.
     pub sent: Count,
-    /// Made by the link, as copies.
+    /// Copies created by the link.
     pub duplicated: Count,
-    /// Handed out at the far end.
+    /// Packets delivered, including copies.
     pub delivered: Count,
-    /// Changed to CE, whatever became of them then.
+    /// Packets marked CE, including those dropped later.
     pub marked: Count,
-    /// Sent by the bottleneck to the last bit.
+    /// Packets transmitted completely by the bottleneck.
     pub served: Count,
-    /// For how long the bottleneck had something to send, up to the end of the last packet served. At a constant rate this
-    /// is the time it spent sending; divided by the time that passed, it is the utilisation.
+    /// The time during which the bottleneck had packets to send, up to the end of the last transmission. At a constant
+    /// rate, this divided by the elapsed time is the utilization.
     pub busy: Duration,
-    /// The most bytes that ever waited in the queue at once. The packet in service does not count.
+    /// The maximum queue depth in bytes, without the packet in service.
     pub queue_peak_bytes: u64,
-    /// The most packets that ever waited in the queue at once.
+    /// The maximum queue depth in packets, without the packet in service.
     pub queue_peak_packets: u64,
     pub(crate) dropped: [Count; DropReason::ALL.len()],
 }
 
 impl Statistics {
-    /// What was dropped for this reason.
+    /// The packets dropped for this reason.
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> Count {
         self.dropped[reason as usize]
     }
 
-    /// What was dropped, for any reason.
+    /// All packets dropped.
     #[must_use]
-    pub fn dropped_in_all(&self) -> Count {
+    pub fn dropped_total(&self) -> Count {
         self.dropped
             .iter()
             .fold(Count::default(), |sum, count| Count {

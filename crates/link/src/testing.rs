@@ -1,4 +1,4 @@
-//! What tests of several pieces share.
+//! Helpers shared by the tests.
 
 use core::time::Duration;
 
@@ -19,32 +19,32 @@ pub(crate) fn at_us(us: u64) -> Time {
     Time::ZERO + Duration::from_micros(us)
 }
 
-/// A byte a microsecond: 1000 bytes are a millisecond.
+/// One byte per microsecond: 1000 bytes take 1 ms.
 pub(crate) const BYTE_A_MICROSECOND: Rate = Rate::from_bits_per_second(8_000_000);
 
-/// An event, and when, to which packet, at which depth after it.
-pub(crate) type Note = (Time, u64, Event, Count);
+/// Time, packet number, event and queue depth after the event.
+pub(crate) type LogEntry = (Time, u64, Event, Count);
 
-/// Writes down what happens.
+/// Records events.
 #[derive(Debug, Default)]
-pub(crate) struct Notes(pub(crate) Vec<Note>);
+pub(crate) struct EventLog(pub(crate) Vec<LogEntry>);
 
-impl<T> Observer<T> for Notes {
+impl<T> Observer<T> for EventLog {
     fn on_event(&mut self, seen: &Observation<'_, T>) {
         assert!(self.0.last().is_none_or(|last| last.0 <= seen.at));
         self.0.push((seen.at, seen.number, seen.event, seen.queue));
     }
 }
 
-impl Notes {
-    /// When, and to which packets, something happened that fits.
+impl EventLog {
+    /// Times and packet numbers of the events that match.
     pub(crate) fn of(&self, fits: impl Fn(Event) -> bool) -> Vec<(Time, u64)> {
-        let fitting = self.0.iter().filter(|note| fits(note.2));
-        fitting.map(|note| (note.0, note.1)).collect()
+        let fitting = self.0.iter().filter(|entry| fits(entry.2));
+        fitting.map(|entry| (entry.0, entry.1)).collect()
     }
 }
 
-/// A drop-tail queue before a constant rate, without delay.
+/// A drop-tail queue in front of a constant rate, without delay.
 pub(crate) fn drop_tail(rate: Rate, limit: Limit) -> Config {
     Config {
         capacity: Capacity::Constant(rate),
@@ -56,51 +56,51 @@ pub(crate) fn drop_tail(rate: Rate, limit: Limit) -> Config {
     }
 }
 
-/// A link, and what was noted of it.
+/// A link with its recorded events and arrivals.
 pub(crate) struct Bench<T> {
     pub(crate) link: Link<T>,
-    pub(crate) notes: Notes,
+    pub(crate) events: EventLog,
     pub(crate) arrived: Vec<Delivery<T>>,
 }
 
 impl<T: Clone> Bench<T> {
     pub(crate) fn new(config: &Config, seed: u64) -> Self {
         Self {
-            link: Link::new(config, seed).expect("a configuration"),
-            notes: Notes::default(),
+            link: Link::new(config, seed).expect("valid configuration"),
+            events: EventLog::default(),
             arrived: Vec::new(),
         }
     }
 
-    /// Sends a packet, after all that arrives up to then.
+    /// Sends a packet after processing all earlier arrivals.
     pub(crate) fn send(&mut self, now: Time, packet: Packet<T>) {
         self.run_until(now);
-        self.link.send(now, packet, &mut self.notes);
+        self.link.send(now, packet, &mut self.events);
     }
 
-    /// All that arrives up to `end`, by the link's own deadlines.
+    /// Polls the link at each deadline up to `end`.
     pub(crate) fn run_until(&mut self, end: Time) {
         while let Some(at) = self.link.deadline().filter(|at| *at <= end) {
             let before = self.link.next_event();
             let count = self.arrived.len();
-            while let Some(delivery) = self.link.poll(at, &mut self.notes) {
-                assert_eq!(delivery.at, at, "arrives at a deadline");
+            while let Some(delivery) = self.link.poll(at, &mut self.events) {
+                assert_eq!(delivery.at, at, "packets arrive only at a deadline");
                 self.arrived.push(delivery);
             }
             let has_moved = self.arrived.len() > count || self.link.deadline() > Some(at);
             assert!(has_moved, "stuck at {at:?}, {before:?}");
         }
-        assert!(self.link.poll(end, &mut self.notes).is_none());
+        assert!(self.link.poll(end, &mut self.events).is_none());
     }
 
-    /// All that arrives at all.
+    /// Polls the link until it has no deadline.
     pub(crate) fn run(&mut self) {
         while let Some(at) = self.link.deadline() {
             self.run_until(at);
         }
     }
 
-    /// Arrivals in milliseconds, and the numbers of the packets.
+    /// Arrival times in milliseconds and packet numbers.
     pub(crate) fn arrivals_ms(&self) -> Vec<(u64, u64)> {
         let arrived = self.arrived.iter();
         arrived

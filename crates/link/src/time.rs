@@ -1,11 +1,11 @@
-//! Points in time, as the caller's clock counts them.
+//! Points in time on the caller's clock.
 //!
-//! This crate never reads a clock. Whoever drives a link hands in `now`, counted in nanoseconds from an epoch of its own
-//! choosing. Schedules and traces count from that same epoch. Spans of time are [`core::time::Duration`].
+//! This crate does not read a clock. The caller passes `now` in nanoseconds since an epoch of its choice. Schedules and
+//! traces count from the same epoch. Durations are [`core::time::Duration`].
 
 use core::{fmt, ops::Add, time::Duration};
 
-/// A point in time: nanoseconds since an epoch that the caller chose. Arithmetic saturates.
+/// A point in time: nanoseconds since the caller's epoch. Arithmetic saturates.
 ///
 /// ```
 /// use core::time::Duration;
@@ -22,10 +22,10 @@ pub struct Time(u64);
 impl Time {
     /// The epoch.
     pub const ZERO: Self = Self(0);
-    /// The far end of the clock, 584 years after the epoch: "never".
+    /// The latest time, 584 years after the epoch. Stands for "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the epoch.
+    /// Creates a time `nanos` nanoseconds after the epoch.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
@@ -37,18 +37,18 @@ impl Time {
         self.0
     }
 
-    /// The span from `earlier` to `self`; zero if `earlier` is in fact later.
+    /// The duration from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// `nanos` nanoseconds later, saturating.
+    /// `nanos` nanoseconds later. Saturates.
     pub(crate) const fn plus(self, nanos: u64) -> Self {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// Nanoseconds from `earlier` to `self`, zero if that is in fact later.
+    /// Nanoseconds from `earlier` to `self`, or zero if `earlier` is later.
     pub(crate) const fn nanos_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -68,7 +68,7 @@ impl fmt::Debug for Time {
     }
 }
 
-/// A span as nanoseconds in 64 bits, saturating: a [`Duration`] can hold more.
+/// A duration in nanoseconds. Saturates, because a [`Duration`] can exceed 64 bits.
 pub(crate) const fn nanos(span: Duration) -> u64 {
     span.as_secs()
         .saturating_mul(1_000_000_000)

@@ -1,15 +1,16 @@
-//! A link recorded as a list of delivery opportunities, in the format of mahimahi's `mm-link` (Netravali et al.:
+//! Links recorded as a list of delivery opportunities, in the format of mahimahi's `mm-link` (Netravali et al.:
 //! "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015).
 //!
-//! One whole number a line, in milliseconds, not decreasing; each is an opportunity to deliver 1500 bytes. The trace
-//! begins anew at its last timestamp. What one opportunity can do, as mahimahi accounts for it:
+//! A trace has one integer per line: a timestamp in milliseconds, which must not decrease. Each is an opportunity to
+//! deliver 1500 bytes. The trace repeats after its last timestamp. As in mahimahi:
 //!
-//! - it delivers as many packets as fit, the last of them perhaps in part; that one goes on with the next opportunity;
-//! - what it could deliver and nobody asked for is lost;
-//! - a packet that arrives at the instant of an opportunity has missed it.
+//! - an opportunity delivers as many packets as fit; a packet that fits only in part continues with the next
+//!   opportunity;
+//! - unused bytes of an opportunity are lost;
+//! - a packet that arrives at the time of an opportunity misses it.
 //!
-//! Mahimahi delivers 1504 bytes at once, since it counts the four that its tunnel device puts before each packet; here
-//! nothing is put before them.
+//! Mahimahi delivers 1504 bytes per opportunity, because it counts the four bytes that its tunnel device adds to each
+//! packet. They do not exist here.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::{fmt, str::FromStr, time::Duration};
@@ -20,12 +21,12 @@ use crate::{
     time::nanos,
 };
 
-/// What one opportunity can deliver, in bytes.
+/// The size of a delivery opportunity in bytes.
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A list of delivery opportunities, repeated for ever.
+/// A list of delivery opportunities that repeats forever.
 ///
 /// ```
 /// use lastbyte_link::Trace;
@@ -34,23 +35,23 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 /// assert_eq!(trace.nominal().to_string(), "16mbit"); // 4 × 1500 bytes in 3 ms
 ///
 /// let error = "0\n2\n1\n".parse::<Trace>().unwrap_err();
-/// assert_eq!(error.to_string(), "line 3: timestamps must not decrease, and 1 comes after 2");
+/// assert_eq!(error.to_string(), "line 3: timestamps must not decrease (1 follows 2)");
 /// # Ok::<(), lastbyte_link::TraceError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trace {
     /// In nanoseconds.
     opportunities: Arc<[u64]>,
-    /// Where in the trace time zero is.
+    /// The position in the trace at time zero, in nanoseconds.
     start: u64,
 }
 
 impl Trace {
-    /// A trace of these timestamps, in milliseconds.
+    /// Creates a trace from timestamps in milliseconds.
     ///
     /// # Errors
     ///
-    /// As for a text with a timestamp a line.
+    /// Returns the same errors as parsing a text with one timestamp per line; see [`TraceError`].
     pub fn from_millis(timestamps: &[u64]) -> Result<Self, TraceError> {
         let mut builder = Builder::default();
         for timestamp in timestamps {
@@ -59,26 +60,26 @@ impl Trace {
         builder.build()
     }
 
-    /// The same trace, read from `start` on: what it does then, it does at the epoch of [`Time`].
+    /// Starts the trace at the offset `start`, which becomes the epoch of [`Time`].
     #[must_use]
     pub fn starting_at(mut self, start: Duration) -> Self {
         self.start = nanos(start) % self.period_nanos();
         self
     }
 
-    /// After how long it begins anew.
+    /// The period after which the trace repeats.
     #[must_use]
     pub fn period(&self) -> Duration {
         Duration::from_nanos(self.period_nanos())
     }
 
-    /// How many opportunities are in one period.
+    /// The number of opportunities per period.
     #[must_use]
     pub fn opportunities(&self) -> usize {
         self.opportunities.len()
     }
 
-    /// Its mean rate, by which limits in milliseconds are turned into bytes.
+    /// The nominal rate, which converts limits in milliseconds to bytes: the mean rate.
     #[must_use]
     pub fn nominal(&self) -> Rate {
         let bits = self.opportunities.len() as u128 * u128::from(OPPORTUNITY_BYTES) * 8;
@@ -94,7 +95,7 @@ impl Trace {
 impl FromStr for Trace {
     type Err = TraceError;
 
-    /// Reads mahimahi's format. A last line may end without a line feed; lines may end in CR LF.
+    /// Parses mahimahi's format. The last line may lack a line feed, and lines may end in CR LF.
     fn from_str(text: &str) -> Result<Self, TraceError> {
         let mut builder = Builder::default();
         for line in text.lines() {
@@ -149,31 +150,31 @@ impl Builder {
     }
 }
 
-/// What is wrong with the text of a [`Trace`]. Lines count from one.
+/// The text of a [`Trace`] is invalid. Lines count from 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TraceError {
     /// There are no timestamps.
     Empty,
-    /// A line has nothing in it.
+    /// A line is empty.
     EmptyLine {
-        /// Which.
+        /// The line number.
         line: usize,
     },
-    /// A line is no whole number of milliseconds, or one that the clock cannot hold (584 years).
+    /// A line is not an integer, or exceeds the range of the clock (584 years).
     NotATimestamp {
-        /// Which.
+        /// The line number.
         line: usize,
     },
-    /// A timestamp is smaller than the one before it.
+    /// A timestamp is smaller than its predecessor.
     Decreases {
-        /// Which line.
+        /// The line number.
         line: usize,
-        /// The timestamp before.
+        /// The preceding timestamp.
         before: u64,
-        /// Its own.
+        /// The timestamp.
         timestamp: u64,
     },
-    /// All timestamps are zero: it would begin anew for ever.
+    /// All timestamps are zero, so the trace has no period.
     NoDuration,
 }
 
@@ -182,11 +183,11 @@ impl fmt::Display for TraceError {
         match self {
             Self::Empty => f.write_str("the trace has no timestamps"),
             Self::EmptyLine { line } => {
-                write!(f, "line {line}: expected a timestamp, found nothing")
+                write!(f, "line {line}: empty line (expected a timestamp)")
             }
             Self::NotATimestamp { line } => write!(
                 f,
-                "line {line}: expected a whole number of milliseconds and nothing else"
+                "line {line}: invalid timestamp (expected an integer number of milliseconds)"
             ),
             Self::Decreases {
                 line,
@@ -194,10 +195,10 @@ impl fmt::Display for TraceError {
                 timestamp,
             } => write!(
                 f,
-                "line {line}: timestamps must not decrease, and {timestamp} comes after {before}"
+                "line {line}: timestamps must not decrease ({timestamp} follows {before})"
             ),
             Self::NoDuration => f.write_str(
-                "the last timestamp must be more than zero, since the trace begins anew then",
+                "invalid last timestamp: 0 (expected more than 0, the period of the trace)",
             ),
         }
     }
@@ -205,11 +206,11 @@ impl fmt::Display for TraceError {
 
 impl core::error::Error for TraceError {}
 
-/// A place in a trace. Moves forward only.
+/// A position in a trace. Only moves forward.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     trace: Trace,
-    /// When the current repetition began, on a clock that is ahead of the link's by the trace's start.
+    /// When the current period started, on a clock that is ahead of the link's by `trace.start`.
     base: u64,
     index: usize,
 }
@@ -237,7 +238,7 @@ impl Cursor {
         }
     }
 
-    /// It is used.
+    /// Consumes the next opportunity.
     pub(crate) fn advance(&mut self) {
         self.index += 1;
         if self.index == self.trace.opportunities.len() {
@@ -246,18 +247,18 @@ impl Cursor {
         }
     }
 
-    /// All opportunities up to `now` passed unused.
+    /// Skips all opportunities up to `now`, which passed unused.
     pub(crate) fn skip_past(&mut self, now: Time) {
         let now = now.as_nanos().saturating_add(self.trace.start);
         let period = self.trace.period_nanos();
         if now - self.base >= period {
-            // The last opportunity of a period and a first at zero of the next are at one instant, and both have passed.
+            // The last opportunity of a period coincides with an opportunity at 0 of the next one; both have passed.
             self.base += (now - self.base) / period * period;
             self.index = 0;
         }
         let passed = now - self.base;
         let rest = &self.trace.opportunities[self.index..];
-        // Nearly always the next one or the one after.
+        // It is nearly always one of the next few.
         self.index += match rest.iter().take(4).position(|at| *at > passed) {
             Some(near) => near,
             None => rest.partition_point(|at| *at <= passed),

@@ -1,6 +1,6 @@
-//! A link allocates nothing for each packet, once its queues have grown.
+//! A link does not allocate per packet once its queues have grown.
 
-#![expect(unsafe_code, reason = "an allocator that counts must be an allocator")]
+#![expect(unsafe_code, reason = "implements a counting global allocator")]
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -19,17 +19,17 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: all is done by the system's allocator; counting touches a thread-local without a destructor, which does not
+// SAFETY: delegates to the system allocator. Counting uses a thread-local without a destructor, which does not
 // allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's obligations are passed on as they are.
+        // SAFETY: the caller upholds the contract, which is that of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's obligations are passed on as they are.
+        // SAFETY: the caller upholds the contract, which is that of the system allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Packets of 1500 bytes each millisecond, in bursts of up to 60 at an overload of a fifth, of sixteen flows.
+/// Sends packets of 1500 bytes every millisecond, in bursts of up to 60, at an overload of a fifth, in 16 flows.
 fn drive(link: &mut Link<u64>, milliseconds: std::ops::Range<u64>) -> u64 {
     let mut arrived = 0;
     for millis in milliseconds {
@@ -55,7 +55,7 @@ fn drive(link: &mut Link<u64>, milliseconds: std::ops::Range<u64>) -> u64 {
 }
 
 fn assert_allocates_nothing(name: &str, config: &Config) {
-    let mut link = Link::new(config, 1).expect("a configuration");
+    let mut link = Link::new(config, 1).expect("valid configuration");
     drive(&mut link, 0..30_000);
     let before = ALLOCATIONS.get();
     let arrived = drive(&mut link, 30_000..60_000);
@@ -64,7 +64,7 @@ fn assert_allocates_nothing(name: &str, config: &Config) {
 }
 
 #[test]
-fn a_link_allocates_nothing_once_its_queues_have_grown() {
+fn a_link_does_not_allocate_once_its_queues_have_grown() {
     let limit = Limit::Packets(100);
     let base = Config {
         capacity: Capacity::Constant(Rate::from_bits_per_second(12_000_000)),
@@ -95,7 +95,7 @@ fn a_link_allocates_nothing_once_its_queues_have_grown() {
     };
     assert_allocates_nothing("FQ-CoDel", &fq);
     let trace = Config {
-        capacity: Capacity::Trace(Trace::from_millis(&[1]).expect("a trace")),
+        capacity: Capacity::Trace(Trace::from_millis(&[1]).expect("valid trace")),
         ..base.clone()
     };
     assert_allocates_nothing("trace", &trace);
@@ -115,7 +115,7 @@ fn a_link_allocates_nothing_once_its_queues_have_grown() {
         ],
         duplication: 0.01,
         capacity: Capacity::Schedule(
-            Schedule::new(&steps, Some(Duration::from_millis(60))).expect("steps"),
+            Schedule::new(&steps, Some(Duration::from_millis(60))).expect("valid steps"),
         ),
         jitter: Some(Jitter {
             spread: Spread::Uniform(Duration::from_millis(3)),

@@ -141,7 +141,7 @@ impl<W: Write + Send + 'static> Listener for Lines<W> {
             LinkHappening::Queued => "link-queued",
             LinkHappening::Marked => "link-marked",
             LinkHappening::Dropped(_) => "link-dropped",
-            LinkHappening::ServiceBegan { .. } => "link-began",
+            LinkHappening::ServiceStarted { .. } => "link-began",
             LinkHappening::ServiceEnded { .. } => "link-ended",
         };
         sheet.line(&self.label, event.at, name, |line| {

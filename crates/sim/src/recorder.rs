@@ -115,7 +115,7 @@ impl Listener for Recorder {
         let (at, depth) = (notes.since_start(event.at), event.queue.bytes);
         let recording = &mut notes.recording;
         match event.event {
-            LinkHappening::Queued | LinkHappening::ServiceBegan { .. } => {
+            LinkHappening::Queued | LinkHappening::ServiceStarted { .. } => {
                 recording.queue.push((at, depth));
             }
             LinkHappening::Dropped(_) => recording.drops.push((at, depth)),

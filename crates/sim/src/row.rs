@@ -109,7 +109,7 @@ impl Row {
                 queue_peak_bytes: outcome.down.queue_peak_bytes,
                 queue_drops: outcome.down.dropped(DropReason::QueueFull).packets
                     + outcome.down.dropped(DropReason::CoDel).packets,
-                link_drops: outcome.down.dropped_in_all().packets,
+                link_drops: outcome.down.dropped_total().packets,
                 progress: one.progress.clone(),
                 next_ttlb: one
                     .responses

@@ -557,8 +557,8 @@ impl<L: Listener> link::Observer<Datagram> for Ears<'_, L> {
     fn on_event(&mut self, observation: &Observation<'_, Datagram>) {
         let at = Time::from_nanos(observation.at.as_nanos());
         match (observation.event, &mut self.watch) {
-            (Event::ServiceEnded { began }, Some((watch, _))) => watch.on_served(
-                Time::from_nanos(began.as_nanos()),
+            (Event::ServiceEnded { started }, Some((watch, _))) => watch.on_served(
+                Time::from_nanos(started.as_nanos()),
                 at,
                 observation.packet.bytes,
             ),

@@ -63,7 +63,7 @@ fn a_datagram_takes_as_long_as_the_link_says() {
     let report = paths.report();
     assert_eq!(report.down.sent.packets, 4);
     assert_eq!(report.down.delivered.bytes, 3000);
-    assert_eq!(report.down.dropped_in_all(), 1);
+    assert_eq!(report.down.dropped_total(), 1);
     assert_eq!(report.up.delivered.packets, 1);
     assert_eq!(report.late.max(), Duration::ZERO);
 }

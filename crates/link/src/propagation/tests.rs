@@ -6,7 +6,8 @@ use crate::{
     testing::{BYTE_A_MICROSECOND, Bench, at_ms, at_us, drop_tail, ms},
 };
 
-/// Packets a millisecond apart, over a link that only delays: when each arrives, in microseconds, in order of arrival.
+/// Sends packets 1 ms apart over a link with delay only, and returns arrival times in microseconds and packet numbers
+/// in order of arrival.
 fn arrivals(config: &Config, seed: u64, packets: u64) -> Vec<(u64, u64)> {
     let mut bench = Bench::new(config, seed);
     for number in 0..packets {
@@ -31,7 +32,7 @@ fn delayed(delay: Duration) -> Config {
 }
 
 #[test]
-fn a_fixed_delay_is_the_delay_of_each() {
+fn a_fixed_delay_applies_to_every_packet() {
     assert_eq!(
         arrivals(&delayed(ms(20)), 1, 3),
         [(20_000, 0), (21_000, 1), (22_000, 2)]
@@ -50,7 +51,7 @@ fn jittered(spread: Spread, may_reorder: bool) -> Config {
 }
 
 #[test]
-fn jitter_has_its_mean_and_bounds() {
+fn jitter_has_the_configured_mean_and_bounds() {
     for (spread, mean, max) in [
         (Spread::Uniform(ms(8)), 4000.0, 8000),
         (Spread::Exponential(ms(3)), 3000.0, 111_000),
@@ -83,7 +84,7 @@ fn jitter_without_reordering_waits_for_the_packet_ahead() {
 }
 
 #[test]
-fn those_that_are_held_up_are_overtaken_by_those_that_come_meanwhile() {
+fn packets_held_back_are_overtaken() {
     let config = Config {
         reordering: Some(Reordering {
             probability: 0.1,
@@ -140,8 +141,8 @@ fn a_path_that_becomes_longer_or_shorter_keeps_the_order() {
 }
 
 #[test]
-fn a_packet_that_waits_for_a_shorter_path_is_foreseen() {
-    // They leave the bottleneck at 1, 2 and 3 ms; from 2 ms on it takes 5 ms.
+fn the_deadline_anticipates_a_shorter_path() {
+    // The packets leave the bottleneck at 1, 2 and 3 ms; from 2 ms on the delay is 5 ms.
     let config = Config {
         path_change: Some(PathChange {
             at: at_ms(2),
@@ -163,7 +164,7 @@ fn a_packet_that_waits_for_a_shorter_path_is_foreseen() {
 }
 
 #[test]
-fn packets_gather_until_they_are_released() {
+fn packets_are_held_until_the_next_release() {
     let config = Config {
         release: Some(Spacing::Fixed(ms(4))),
         ..delayed(ms(2))
@@ -183,7 +184,7 @@ fn packets_gather_until_they_are_released() {
 }
 
 #[test]
-fn random_releases_come_at_their_rate_and_keep_the_order() {
+fn random_releases_have_the_configured_rate_and_keep_the_order() {
     let config = Config {
         release: Some(Spacing::Random(ms(5))),
         ..Config::default()
@@ -192,14 +193,15 @@ fn random_releases_come_at_their_rate_and_keep_the_order() {
     assert!(numbers(&arrivals).is_sorted());
     let mut instants: Vec<u64> = arrivals.iter().map(|(at, _)| *at).collect();
     instants.dedup();
-    // A packet waits for what remains of a gap, which is as long as a gap; gaps without a packet are not seen.
+    // A packet waits for the residual interval, whose mean equals that of an interval; intervals without a packet are
+    // not observed.
     let wait = arrivals
         .iter()
         .map(|(at, number)| (at - number * 1000) as f64)
         .sum::<f64>()
         / arrivals.len() as f64;
     assert!((wait / 5000.0 - 1.0).abs() < 0.05, "{wait}");
-    // Of each gap, its end is the first after some packet: 1 − e^(−1/5) of packets begin a new one.
+    // A share of 1 − e^(−1/5) of packets is the first of its release.
     let expected = 50_000.0 * (1.0 - (-0.2_f64).exp());
     let found = instants.len() as f64;
     assert!((found / expected - 1.0).abs() < 0.05, "{found}");
@@ -207,7 +209,7 @@ fn random_releases_come_at_their_rate_and_keep_the_order() {
 
 proptest! {
     #[test]
-    fn any_propagation_is_a_sorted_list(
+    fn any_propagation_matches_a_sorted_list(
         packets in vec((0u64..2000, 0u32..2000), 1..200),
         seed: u64,
         delay in 0u64..5000,
@@ -228,7 +230,7 @@ proptest! {
             release: release.map(|(gap, is_fixed)| if is_fixed { Spacing::Fixed(us(gap)) } else { Spacing::Random(us(gap)) }),
             ..Config::default()
         };
-        // `Bench` asserts that each arrives at a deadline, and none between two.
+        // `Bench` asserts that packets arrive at deadlines only.
         let mut bench = Bench::new(&config, seed);
         let mut now = 0;
         let mut sent = Vec::new();

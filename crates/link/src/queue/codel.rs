@@ -1,43 +1,43 @@
-//! Controlled delay: RFC 8289, with its pseudocode of §5 as the model.
+//! Controlled delay (RFC 8289), following the pseudocode of §5.
 //!
-//! While packets stay in the queue for longer than `target` for all of an `interval`, one is dropped at the head; and if
-//! that does not help, the next `interval / √count` later, sooner each time (§5.6, the control law). A queue with no more
-//! than one packet of the largest size is let be.
+//! If packets have stayed in the queue for longer than `target` during an entire `interval`, one is dropped at the
+//! head. As long as the delay persists, further drops follow at decreasing intervals of `interval / √count` (§5.6, the
+//! control law). A queue of at most one maximum-size packet is exempt.
 //!
-//! With ECN, a packet that is capable is marked where another would be dropped (RFC 8289 is silent; RFC 8290 §3 says so).
-//! As Linux does it, a mark takes the place of the drop in the control law, and at most one packet is marked at a time.
+//! With ECN, ECN-capable packets are marked where others are dropped (RFC 8290 §3; RFC 8289 does not mention it). As in
+//! Linux, a mark counts as a drop in the control law, and at most one packet is marked per dequeue.
 
 use alloc::collections::VecDeque;
 use core::mem;
 
-use super::{CoDel, Room, Sink};
+use super::{CoDel, ResolvedLimit, Sink};
 use crate::{Count, DropReason, Event, Observer, Rate, Time, packet::Item, time::nanos};
 
-/// What `CoDel` needs of a queue.
+/// The queue operations that `CoDel` needs.
 pub(super) trait Source<T> {
     /// The packet at the head.
     fn head(&self) -> Option<&Item<T>>;
-    /// Takes it off.
+    /// Removes the packet at the head.
     fn pop(&mut self) -> Option<Item<T>>;
-    /// Bytes in this queue.
+    /// The number of bytes in this queue.
     fn bytes(&self) -> u64;
-    /// All that waits before the bottleneck, for reports.
+    /// The total depth in front of the bottleneck, for events.
     fn depth(&self) -> Count;
 }
 
-/// The control of one queue: the variables of RFC 8289 §5.3.
+/// The `CoDel` state of one queue: the variables of RFC 8289 §5.3.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     target: u64,
     interval: u64,
     has_ecn: bool,
-    /// When the delay will have been above target for an interval; if it is above.
+    /// `first_above_time_`: when the delay will have been above target for an interval, if it is above target now.
     first_above: Option<Time>,
     is_dropping: bool,
     drop_next: Time,
-    /// Drops since dropping began.
+    /// The number of drops since the dropping state was entered.
     count: u32,
-    /// What `count` was when dropping last began.
+    /// The value of `count` when the dropping state was last entered.
     last_count: u32,
     largest_packet: u32,
 }
@@ -68,8 +68,8 @@ impl Control {
         from.plus((self.interval as f64 / libm::sqrt(f64::from(self.count))) as u64)
     }
 
-    /// Whether the packet at the head, if there is one, may be dropped: RFC 8289 §5.5, `dodequeue`.
-    fn judge<T>(&mut self, now: Time, queue: &impl Source<T>) -> Option<bool> {
+    /// Whether the packet at the head, if there is one, may be dropped: `dodequeue` of RFC 8289 §5.5.
+    fn ok_to_drop<T>(&mut self, now: Time, queue: &impl Source<T>) -> Option<bool> {
         let Some(head) = queue.head() else {
             self.first_above = None;
             return None;
@@ -84,50 +84,50 @@ impl Control {
         Some(now >= since)
     }
 
-    /// The next packet to send: RFC 8289 §5.4, `deque`.
+    /// Dequeues the next packet to send: `deque` of RFC 8289 §5.4.
     pub(super) fn dequeue<T, O: Observer<T>>(
         &mut self,
         now: Time,
         queue: &mut impl Source<T>,
         sink: &mut Sink<'_, O>,
     ) -> Option<Item<T>> {
-        let may_drop = self.judge(now, queue) == Some(true);
+        let may_drop = self.ok_to_drop(now, queue) == Some(true);
         if !may_drop {
             self.is_dropping = false;
         } else if self.is_dropping {
             while self.is_dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                let spared = self.mark_or_drop(now, queue, sink);
-                if spared.is_some() {
+                let marked = self.mark_or_drop(now, queue, sink);
+                if marked.is_some() {
                     self.drop_next = self.control_law(self.drop_next);
-                    return spared;
+                    return marked;
                 }
-                self.is_dropping = self.judge(now, queue) == Some(true);
+                self.is_dropping = self.ok_to_drop(now, queue) == Some(true);
                 if self.is_dropping {
                     self.drop_next = self.control_law(self.drop_next);
                 }
             }
         } else {
-            let spared = self.mark_or_drop(now, queue, sink);
-            if spared.is_none() {
-                self.judge(now, queue);
+            let marked = self.mark_or_drop(now, queue, sink);
+            if marked.is_none() {
+                self.ok_to_drop(now, queue);
             }
             self.is_dropping = true;
-            // What held the queue last time is a good beginning, if that was not long ago.
+            // If the last dropping state was recent, resume with the drop rate that controlled the queue then.
             let before = mem::replace(&mut self.count, 1).saturating_sub(self.last_count);
             if before > 1 && now.nanos_since(self.drop_next) < self.interval.saturating_mul(16) {
                 self.count = before;
             }
             self.drop_next = self.control_law(now);
             self.last_count = self.count;
-            if spared.is_some() {
-                return spared;
+            if marked.is_some() {
+                return marked;
             }
         }
         queue.pop()
     }
 
-    /// Takes the packet at the head off the queue. If it may be marked, it is marked and returned; if not, dropped.
+    /// Removes the packet at the head. If it can be marked, it is marked and returned; otherwise it is dropped.
     #[cold]
     fn mark_or_drop<T, O: Observer<T>>(
         &self,
@@ -171,11 +171,11 @@ impl<T> Source<T> for Fifo<T> {
     }
 }
 
-/// One queue under control.
+/// A single FIFO queue with `CoDel`.
 #[derive(Debug)]
 pub(crate) struct CoDelQueue<T> {
     fifo: Fifo<T>,
-    room: Room,
+    limit: ResolvedLimit,
     control: Control,
 }
 
@@ -186,7 +186,7 @@ impl<T> CoDelQueue<T> {
                 items: VecDeque::new(),
                 depth: Count::default(),
             },
-            room: Room::new(config.limit, nominal),
+            limit: ResolvedLimit::new(config.limit, nominal),
             control: Control::new(config),
         }
     }
@@ -199,12 +199,12 @@ impl<T> CoDelQueue<T> {
         sink: &mut Sink<'_, O>,
     ) {
         let bytes = item.packet.bytes;
-        if !is_idle && !self.room.holds_with(self.fifo.depth, bytes) {
+        if !is_idle && !self.limit.holds_with(self.fifo.depth, bytes) {
             return sink.drop(now, DropReason::QueueFull, &item, self.fifo.depth);
         }
         self.fifo.depth.add(bytes);
         self.control.on_enqueued(bytes);
-        sink.tell(now, Event::Queued, &item, self.fifo.depth);
+        sink.emit(now, Event::Queued, &item, self.fifo.depth);
         self.fifo.items.push_back(item);
     }
 

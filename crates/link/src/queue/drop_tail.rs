@@ -1,16 +1,16 @@
-//! First in, first out, with a limit, and a step above which packets are marked.
+//! A FIFO queue with a limit and an optional threshold above which packets are marked.
 
 use alloc::collections::VecDeque;
 
-use super::{DropTail, Room, Sink};
+use super::{DropTail, ResolvedLimit, Sink};
 use crate::{Count, DropReason, Event, Observer, Rate, Time, packet::Item};
 
 #[derive(Debug)]
 pub(crate) struct DropTailQueue<T> {
     items: VecDeque<Item<T>>,
     depth: Count,
-    room: Room,
-    mark_above: Option<Room>,
+    limit: ResolvedLimit,
+    mark_above: Option<ResolvedLimit>,
 }
 
 impl<T> DropTailQueue<T> {
@@ -18,8 +18,10 @@ impl<T> DropTailQueue<T> {
         Self {
             items: VecDeque::new(),
             depth: Count::default(),
-            room: Room::new(config.limit, nominal),
-            mark_above: config.mark_above.map(|limit| Room::new(limit, nominal)),
+            limit: ResolvedLimit::new(config.limit, nominal),
+            mark_above: config
+                .mark_above
+                .map(|limit| ResolvedLimit::new(limit, nominal)),
         }
     }
 
@@ -30,7 +32,7 @@ impl<T> DropTailQueue<T> {
         is_idle: bool,
         sink: &mut Sink<'_, O>,
     ) {
-        if !is_idle && !self.room.holds_with(self.depth, item.packet.bytes) {
+        if !is_idle && !self.limit.holds_with(self.depth, item.packet.bytes) {
             return sink.drop(now, DropReason::QueueFull, &item, self.depth);
         }
         self.depth.add(item.packet.bytes);
@@ -41,7 +43,7 @@ impl<T> DropTailQueue<T> {
         {
             sink.mark(now, &mut item, self.depth);
         }
-        sink.tell(now, Event::Queued, &item, self.depth);
+        sink.emit(now, Event::Queued, &item, self.depth);
         self.items.push_back(item);
     }
 

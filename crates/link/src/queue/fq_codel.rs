@@ -1,28 +1,28 @@
-//! Flow queueing with controlled delay: RFC 8290.
+//! Flow queueing with controlled delay (RFC 8290).
 //!
-//! Flows are hashed to queues, which are served in turn, a quantum of bytes each, by deficit round robin; a queue that was
-//! empty goes before those with a backlog, for one quantum (§4.2). Each queue has a `CoDel` of its own. When there is too
-//! much in all, the queue with most bytes gives up half of them, at the head, and 64 packets at most at a time (§4.1.1,
-//! and Linux, whose number that is).
+//! Flows are hashed to queues, which are served by deficit round robin with a quantum of bytes per round. A queue that
+//! was empty goes before those with a backlog for one quantum (§4.2). Each queue has its own `CoDel` state. When the
+//! total limit is exceeded, the queue with the most bytes drops half of them from its head, but at most 64 packets at a
+//! time (§4.1.1; 64 is the value of Linux).
 //!
-//! Packets of all queues are nodes of one slab, so nothing is allocated once it has grown to the longest queue.
+//! Packets of all queues are nodes of one slab, so no allocations occur once it has grown to the maximum queue length.
 
 use alloc::{vec, vec::Vec};
 
 use super::{
-    FqCoDel, Room, Sink,
+    FqCoDel, ResolvedLimit, Sink,
     codel::{Control, Source},
 };
 use crate::{
     Count, DropReason, Event, Observer, Rate, Time,
     packet::Item,
-    random::{Piece, Random, mix},
+    random::{Component, Random, mix},
 };
 
-/// How many packets a queue may lose at once.
+/// The maximum number of packets dropped from a queue at once.
 const DROP_BATCH: u32 = 64;
 
-/// No node, no flow.
+/// The absence of a node or flow.
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Node<T> {
     next: u32,
 }
 
-/// Nodes of all flows, and those that are free.
+/// The nodes of all flows and the list of free nodes.
 #[derive(Debug)]
 struct Slab<T> {
     nodes: Vec<Node<T>>,
@@ -54,7 +54,7 @@ impl<T> Slab<T> {
         index
     }
 
-    /// The item of a node, and the node after it.
+    /// Frees a node, and returns its item and successor.
     fn remove(&mut self, index: u32) -> (Option<Item<T>>, u32) {
         let node = &mut self.nodes[index as usize];
         let item = node.item.take();
@@ -64,36 +64,36 @@ impl<T> Slab<T> {
     }
 }
 
-/// A list of flows, or of the packets of a flow: where it begins and ends.
+/// The ends of a linked list of flows, or of the packets of a flow.
 #[derive(Clone, Copy, Debug)]
-struct Ends {
+struct List {
     head: u32,
     tail: u32,
 }
 
-const EMPTY: Ends = Ends {
+const EMPTY: List = List {
     head: NONE,
     tail: NONE,
 };
 
 #[derive(Debug)]
 struct Flow {
-    packets: Ends,
+    packets: List,
     bytes: u64,
-    /// What it may still send in its turn; not above zero: its turn is over.
+    /// The number of bytes that the flow may still send in this round. The round is over when it is 0 or less.
     deficit: i64,
     control: Control,
-    /// Whether it is in the list of new flows or in that of old ones.
+    /// Whether the flow is in the list of new or old flows.
     is_listed: bool,
-    /// The flow after it in its list.
+    /// The next flow in the list.
     next: u32,
 }
 
-/// One flow's packets, as `CoDel` sees them.
+/// The packets of one flow, for `CoDel`.
 struct FlowQueue<'a, T> {
     slab: &'a mut Slab<T>,
     depth: &'a mut Count,
-    packets: &'a mut Ends,
+    packets: &'a mut List,
     bytes: &'a mut u64,
 }
 
@@ -130,16 +130,16 @@ impl<T> Source<T> for FlowQueue<'_, T> {
 pub(crate) struct FqCoDelQueue<T> {
     slab: Slab<T>,
     depth: Count,
-    room: Room,
-    /// For each value of the hash, the index of its flow; made when the first packet comes.
+    limit: ResolvedLimit,
+    /// The index of the flow for each hash value. Flows are created when their first packet arrives.
     buckets: Vec<u32>,
     flows: Vec<Flow>,
-    new: Ends,
-    old: Ends,
+    new: List,
+    old: List,
     quantum: i64,
-    /// As each flow begins.
+    /// The initial `CoDel` state of each flow.
     control: Control,
-    /// Makes which flows collide a matter of the seed (RFC 8290 §5.1).
+    /// Makes hash collisions depend on the seed (RFC 8290 §5.1).
     perturbation: u64,
 }
 
@@ -151,18 +151,18 @@ impl<T> FqCoDelQueue<T> {
                 free: NONE,
             },
             depth: Count::default(),
-            room: Room::new(config.codel.limit, nominal),
+            limit: ResolvedLimit::new(config.codel.limit, nominal),
             buckets: vec![NONE; config.flows as usize],
             flows: Vec::new(),
             new: EMPTY,
             old: EMPTY,
             quantum: i64::from(config.quantum),
             control: Control::new(&config.codel),
-            perturbation: Random::new(seed, Piece::Hash, 0).at(0),
+            perturbation: Random::new(seed, Component::Hash, 0).at(0),
         }
     }
 
-    /// The queue of a flow.
+    /// The index of the queue of a flow.
     fn classify(&mut self, flow: u32) -> u32 {
         let hash = mix(u64::from(flow) ^ self.perturbation);
         let bucket = ((u128::from(hash) * self.buckets.len() as u128) >> 64) as usize;
@@ -191,7 +191,7 @@ impl<T> FqCoDelQueue<T> {
         let bytes = item.packet.bytes;
         let index = self.classify(item.packet.flow);
         self.depth.add(bytes);
-        sink.tell(now, Event::Queued, &item, self.depth);
+        sink.emit(now, Event::Queued, &item, self.depth);
         let node = self.slab.insert(item);
         let flow = &mut self.flows[index as usize];
         flow.control.on_enqueued(bytes);
@@ -207,13 +207,14 @@ impl<T> FqCoDelQueue<T> {
             flow.deficit = self.quantum;
             append(&mut self.new, &mut self.flows, index);
         }
-        while !is_idle && !self.room.holds(self.depth) {
-            self.shorten_the_largest(now, sink);
+        while !is_idle && !self.limit.holds(self.depth) {
+            self.drop_from_largest_flow(now, sink);
         }
     }
 
-    fn shorten_the_largest<O: Observer<T>>(&mut self, now: Time, sink: &mut Sink<'_, O>) {
-        // Of flows with the same number of bytes, the first with packets: some may have none, and packets no bytes.
+    fn drop_from_largest_flow<O: Observer<T>>(&mut self, now: Time, sink: &mut Sink<'_, O>) {
+        // Of flows with equally many bytes, the first one with packets: a flow can be empty, and packets can have zero
+        // bytes.
         let Some(flow) = self
             .flows
             .iter_mut()
@@ -271,7 +272,8 @@ impl<T> FqCoDelQueue<T> {
                 }
                 list.head = flow.next;
                 if is_new {
-                    // Not forgotten yet, lest a flow be new again with each packet and starve the others.
+                    // Moved to the old flows first, so that a flow is not new again with each packet and does not
+                    // starve the others.
                     append(&mut self.old, &mut self.flows, index);
                 } else {
                     flow.is_listed = false;
@@ -289,8 +291,8 @@ impl<T> FqCoDelQueue<T> {
     }
 }
 
-/// Puts a flow, which is in no list, at the end of this one.
-fn append(list: &mut Ends, flows: &mut [Flow], index: u32) {
+/// Appends a flow that is in no list.
+fn append(list: &mut List, flows: &mut [Flow], index: u32) {
     flows[index as usize].next = NONE;
     if list.head == NONE {
         list.head = index;

@@ -1,8 +1,8 @@
-//! What waits before the bottleneck, in which order it leaves, and what is dropped or marked when there is too much.
+//! Queues in front of the bottleneck: scheduling order, drops and marks.
 //!
-//! The packet in service is out of the queue: it counts neither for limits nor for depths. A packet that finds the
-//! bottleneck idle, with nothing in service and nothing waiting, always gets in, however small the limit and however large
-//! the packet; so a limit of zero is a link without a buffer.
+//! The packet in service is not part of the queue: it counts neither toward limits nor toward depths. A packet that
+//! finds the bottleneck idle, with no packet in service or queued, is always accepted, whatever the limit and its size.
+//! A limit of zero therefore means a link without a buffer.
 
 mod codel;
 mod drop_tail;
@@ -15,32 +15,32 @@ use crate::{
     Count, DropReason, Ecn, Event, Observation, Observer, Rate, Statistics, Time, packet::Item,
 };
 
-/// How much may wait. Default: without a limit.
+/// The limit of a queue. Default: unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Limit {
-    /// Any number of packets.
+    /// No limit.
     #[default]
     Unlimited,
-    /// So many bytes, with the packet that would join.
+    /// A number of bytes, including the arriving packet.
     Bytes(u64),
-    /// So many packets, with the one that would join.
+    /// A number of packets, including the arriving one.
     Packets(u64),
-    /// As many bytes as pass in this time at the link's nominal rate: its constant rate, or what [`Schedule::nominal`] or
-    /// [`Trace::nominal`] say. A buffer has a size, which does not change when the rate does.
+    /// The number of bytes that pass in this time at the link's nominal rate: its constant rate, [`Schedule::nominal`]
+    /// or [`Trace::nominal`]. The limit in bytes is fixed and does not follow rate changes.
     ///
     /// [`Schedule::nominal`]: crate::Schedule::nominal
     /// [`Trace::nominal`]: crate::Trace::nominal
     Time(Duration),
 }
 
-/// The queue before the bottleneck. Default: [`DropTail`] without a limit.
+/// The queue in front of the bottleneck. Default: [`DropTail`] without a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Queue {
-    /// First in, first out; what does not fit is dropped.
+    /// First in, first out. Packets that do not fit are dropped.
     DropTail(DropTail),
     /// First in, first out, with drops or marks at the head that keep the delay short (RFC 8289).
     CoDel(CoDel),
-    /// A queue a flow, served in turn, each with `CoDel` (RFC 8290).
+    /// One queue per flow, served in turn, each with `CoDel` (RFC 8290).
     FqCoDel(FqCoDel),
 }
 
@@ -50,28 +50,28 @@ impl Default for Queue {
     }
 }
 
-/// First in, first out. A packet that would lift the queue above the limit is dropped.
+/// First in, first out. A packet with which the queue would exceed the limit is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct DropTail {
-    /// How much may wait. Default: any number of packets.
+    /// The limit. Default: unlimited.
     pub limit: Limit,
-    /// Packets that are capable of ECN and lift the queue above this are marked as they join: the step of RFC 8257 §3.1.
-    /// Default: none are marked.
+    /// ECN-capable packets with which the queue exceeds this threshold are marked on arrival, as with the step marking
+    /// of RFC 8257 §3.1. Default: no marking.
     pub mark_above: Option<Limit>,
 }
 
 /// Controlled delay (RFC 8289).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CoDel {
-    /// The delay that a standing queue may have. Default: 5 ms (RFC 8289 §4.4).
+    /// The acceptable standing queue delay. Default: 5 ms (RFC 8289 §4.4).
     pub target: Duration,
-    /// How long the delay may stay above target before the first drop: a round trip. More than zero. Default: 100 ms
-    /// (RFC 8289 §4.3).
+    /// How long the delay may stay above `target` before the first drop: about a round-trip time. Longer than zero.
+    /// Default: 100 ms (RFC 8289 §4.3).
     pub interval: Duration,
-    /// Whether to mark packets that are capable of ECN where others are dropped. Default: no.
+    /// Whether to mark ECN-capable packets instead of dropping them. Default: `false`.
     pub ecn: bool,
-    /// How much may wait in all. What does not fit is dropped at the tail by `CoDel`, from the head of the largest flow by
-    /// FQ-CoDel. Default: 1000 packets, in FQ-CoDel 10240 (RFC 8290 §5.2.2).
+    /// The total limit. `CoDel` drops arriving packets that do not fit; FQ-CoDel drops from the head of the largest
+    /// flow. Default: 1000 packets, for FQ-CoDel 10240 (RFC 8290 §5.2.2).
     pub limit: Limit,
 }
 
@@ -89,11 +89,11 @@ impl Default for CoDel {
 /// Flow queueing with controlled delay (RFC 8290).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FqCoDel {
-    /// The control of each queue, and the limit of all of them together.
+    /// The `CoDel` parameters of each queue, and the limit of all queues together.
     pub codel: CoDel,
-    /// How many queues flows are spread over by a hash, 1 to 65536. Default: 1024.
+    /// The number of queues to which flows are hashed, 1 to 65536. Default: 1024.
     pub flows: u32,
-    /// How many bytes a flow may send in its turn, 256 or more. Default: 1514.
+    /// The number of bytes that a flow may send per round, at least 256. Default: 1514.
     pub quantum: u32,
 }
 
@@ -110,14 +110,14 @@ impl Default for FqCoDel {
     }
 }
 
-/// A limit in numbers that can be compared.
+/// A [`Limit`] in bytes and packets.
 #[derive(Clone, Copy, Debug)]
-struct Room {
+struct ResolvedLimit {
     bytes: u64,
     packets: u64,
 }
 
-impl Room {
+impl ResolvedLimit {
     fn new(limit: Limit, nominal: Rate) -> Self {
         let (bytes, packets) = match limit {
             Limit::Unlimited => (u64::MAX, u64::MAX),
@@ -138,7 +138,7 @@ impl Room {
     }
 }
 
-/// Where a link's pieces say what they do.
+/// Where the components of a link report events.
 #[derive(Debug)]
 pub(crate) struct Sink<'a, O> {
     pub(crate) statistics: &'a mut Statistics,
@@ -147,7 +147,7 @@ pub(crate) struct Sink<'a, O> {
 
 impl<O> Sink<'_, O> {
     #[inline]
-    pub(crate) fn tell<T>(&mut self, at: Time, event: Event, item: &Item<T>, queue: Count)
+    pub(crate) fn emit<T>(&mut self, at: Time, event: Event, item: &Item<T>, queue: Count)
     where
         O: Observer<T>,
     {
@@ -165,23 +165,23 @@ impl<O> Sink<'_, O> {
         O: Observer<T>,
     {
         self.statistics.dropped[reason as usize].add(item.packet.bytes);
-        self.tell(at, Event::Dropped(reason), item, queue);
+        self.emit(at, Event::Dropped(reason), item, queue);
     }
 
     fn mark<T>(&mut self, at: Time, item: &mut Item<T>, queue: Count)
     where
         O: Observer<T>,
     {
-        // A second mark changes nothing, and is none.
+        // A packet that is already marked is not counted again.
         if item.packet.ecn != Ecn::Ce {
             item.packet.ecn = Ecn::Ce;
             self.statistics.marked.add(item.packet.bytes);
-            self.tell(at, Event::Marked, item, queue);
+            self.emit(at, Event::Marked, item, queue);
         }
     }
 }
 
-/// Any of the queues.
+/// A queue of any kind.
 #[derive(Debug)]
 pub(crate) enum Discipline<T> {
     DropTail(DropTailQueue<T>),
@@ -198,7 +198,8 @@ impl<T> Discipline<T> {
         }
     }
 
-    /// Takes a packet in, or drops it, or others for it. `is_idle`: the bottleneck is, so limits do not matter.
+    /// Enqueues a packet, or drops it or others in its place. If `is_idle`, the bottleneck is idle and limits do not
+    /// apply.
     pub(crate) fn enqueue<O: Observer<T>>(
         &mut self,
         now: Time,
@@ -213,7 +214,7 @@ impl<T> Discipline<T> {
         }
     }
 
-    /// The packet that leaves next, if any. There is one if the queue is not empty.
+    /// Dequeues the next packet. Returns `Some` if the queue is not empty.
     pub(crate) fn dequeue<O: Observer<T>>(
         &mut self,
         now: Time,

@@ -18,7 +18,7 @@ fn mbit(mbit: u64) -> Rate {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn errors_name_the_problem() {
     let new = |steps: &[(Duration, Rate)], period| Schedule::new(steps, period);
     assert_eq!(new(&[], None), Err(ScheduleError::Empty));
     assert_eq!(
@@ -26,11 +26,11 @@ fn what_is_wrong_is_named() {
         Err(ScheduleError::StartsLate)
     );
     let twice = [(ms(0), mbit(1)), (ms(5), mbit(2)), (ms(5), mbit(3))];
-    let error = new(&twice, None).expect_err("twice the same time");
+    let error = new(&twice, None).expect_err("equal times");
     assert_eq!(error, ScheduleError::NotInOrder { index: 2 });
     assert_eq!(
         error.to_string(),
-        "step 2 of the schedule (from zero) must be later than the one before it"
+        "step 2 of the schedule (counted from 0) must be later than its predecessor"
     );
     assert_eq!(
         new(&twice[..2], Some(ms(5))),
@@ -39,10 +39,10 @@ fn what_is_wrong_is_named() {
 }
 
 #[test]
-fn work_goes_on_at_the_rate_of_each_step() {
-    // 1 Mb/s for 10 ms, a stall of 5 ms, then 4 Mb/s: 1250 bytes, none, 500 a millisecond.
+fn work_continues_at_the_rate_of_each_step() {
+    // 1 Mb/s for 10 ms, a stall of 5 ms, then 4 Mb/s: 1250 bytes, none, then 500 bytes per millisecond.
     let steps = [(ms(0), mbit(1)), (ms(10), mbit(0)), (ms(15), mbit(4))];
-    let mut cursor = Cursor::new(Schedule::new(&steps, None).expect("steps"));
+    let mut cursor = Cursor::new(Schedule::new(&steps, None).expect("valid steps"));
     assert_eq!(cursor.end_of(Time::ZERO, work_of(1000)), (at_ms(8), 0));
     assert_eq!(cursor.end_of(at_ms(8), work_of(250)), (at_ms(10), 0));
     assert_eq!(cursor.end_of(at_ms(10), work_of(500)), (at_ms(16), 0));
@@ -50,25 +50,25 @@ fn work_goes_on_at_the_rate_of_each_step() {
 }
 
 #[test]
-fn work_never_ends_when_the_rate_stays_zero() {
+fn work_never_ends_if_the_rate_stays_zero() {
     for (steps, period) in [
         ([(ms(0), mbit(1)), (ms(1), mbit(0))], None),
         ([(ms(0), mbit(0)), (ms(1), mbit(0))], Some(ms(2))),
     ] {
-        let mut cursor = Cursor::new(Schedule::new(&steps, period).expect("steps"));
+        let mut cursor = Cursor::new(Schedule::new(&steps, period).expect("valid steps"));
         assert_eq!(cursor.end_of(Time::ZERO, work_of(1500)).0, Time::MAX);
     }
 }
 
 #[test]
-fn much_work_over_short_periods_is_soon_computed() {
-    // A bit each 2 ns: four gigabytes last 68 years of them.
+fn whole_periods_are_skipped_at_once() {
+    // One nanobit per period of 2 ns: 4 GiB would take more than 2000 years, which is beyond `Time::MAX`.
     let steps = [
         (Duration::ZERO, Rate::from_bits_per_second(1)),
         (Duration::from_nanos(1), Rate::ZERO),
     ];
     let mut cursor =
-        Cursor::new(Schedule::new(&steps, Some(Duration::from_nanos(2))).expect("steps"));
+        Cursor::new(Schedule::new(&steps, Some(Duration::from_nanos(2))).expect("valid steps"));
     let (end, _) = cursor.end_of(Time::ZERO, 1_000_000_007);
     assert_eq!(end.as_nanos(), 2 * 1_000_000_006 + 1);
     assert_eq!(cursor.end_of(end, work_of(u32::MAX)).0, Time::MAX);
@@ -76,7 +76,7 @@ fn much_work_over_short_periods_is_soon_computed() {
 
 proptest! {
     #[test]
-    fn any_schedule_does_what_a_sum_over_nanoseconds_does(
+    fn any_schedule_matches_a_sum_over_nanoseconds(
         steps in vec((1u64..6, 0u64..5), 1..5),
         extra in 1u64..4,
         repeats: bool,
@@ -89,7 +89,7 @@ proptest! {
             from += length;
         }
         let period = nanos(table.last().expect("a step").0) + extra;
-        let schedule = Schedule::new(&table, repeats.then(|| Duration::from_nanos(period))).expect("steps");
+        let schedule = Schedule::new(&table, repeats.then(|| Duration::from_nanos(period))).expect("valid steps");
         let rate_at = |now: u64| {
             let now = Duration::from_nanos(if repeats { now % period } else { now });
             table.iter().rev().find(|(from, _)| *from <= now).expect("a step").1.bits_per_second()

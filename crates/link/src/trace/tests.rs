@@ -9,42 +9,42 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn errors_say_where_and_what() {
+fn errors_name_the_line_and_the_problem() {
     assert_eq!(error(""), "the trace has no timestamps");
     assert_eq!(
         error("1\n\n2\n"),
-        "line 2: expected a timestamp, found nothing"
+        "line 2: empty line (expected a timestamp)"
     );
     for text in ["1\n2.5", "1\n -2", "1\nx", "1\n99999999999999999999"] {
         assert_eq!(
             error(text),
-            "line 2: expected a whole number of milliseconds and nothing else"
+            "line 2: invalid timestamp (expected an integer number of milliseconds)"
         );
     }
     assert_eq!(
         error("18446744073710"),
-        "line 1: expected a whole number of milliseconds and nothing else"
+        "line 1: invalid timestamp (expected an integer number of milliseconds)"
     );
     assert_eq!(
         error("5\n4\n"),
-        "line 2: timestamps must not decrease, and 4 comes after 5"
+        "line 2: timestamps must not decrease (4 follows 5)"
     );
     assert_eq!(
         error("0\n0\n"),
-        "the last timestamp must be more than zero, since the trace begins anew then"
+        "invalid last timestamp: 0 (expected more than 0, the period of the trace)"
     );
 }
 
 #[test]
-fn text_and_numbers_make_the_same_trace() {
-    let trace = Trace::from_millis(&[0, 7, 7, 12]).expect("a trace");
+fn text_and_numbers_give_the_same_trace() {
+    let trace = Trace::from_millis(&[0, 7, 7, 12]).expect("valid trace");
     assert_eq!("0\n7\r\n7\n12".parse(), Ok(trace.clone()));
     assert_eq!(trace.opportunities(), 4);
     assert_eq!(trace.period(), Duration::from_millis(12));
     assert_eq!(trace.nominal(), Rate::from_bits_per_second(4_000_000));
 }
 
-/// The first opportunities, in milliseconds.
+/// The times of the first opportunities in milliseconds.
 fn first(trace: &Trace, count: usize) -> Vec<u64> {
     let mut cursor = Cursor::new(trace.clone());
     (0..count)
@@ -57,8 +57,8 @@ fn first(trace: &Trace, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn the_trace_begins_anew_at_its_last_timestamp() {
-    let trace = Trace::from_millis(&[0, 2, 5]).expect("a trace");
+fn the_trace_repeats_after_its_last_timestamp() {
+    let trace = Trace::from_millis(&[0, 2, 5]).expect("valid trace");
     assert_eq!(first(&trace, 8), [0, 2, 5, 5, 7, 10, 10, 12]);
     let later = trace.starting_at(Duration::from_millis(2));
     assert_eq!(first(&later, 6), [0, 3, 3, 5, 8, 8]);
@@ -67,10 +67,10 @@ fn the_trace_begins_anew_at_its_last_timestamp() {
 }
 
 #[test]
-fn time_without_end_is_no_trouble() {
+fn the_latest_time_does_not_overflow() {
     let mut cursor = Cursor::new(
         Trace::from_millis(&[1, 3])
-            .expect("a trace")
+            .expect("valid trace")
             .starting_at(Duration::from_millis(2)),
     );
     cursor.skip_past(Time::MAX);
@@ -84,14 +84,14 @@ fn time_without_end_is_no_trouble() {
 
 proptest! {
     #[test]
-    fn any_skip_comes_where_single_steps_come(
+    fn any_skip_matches_single_steps(
         mut timestamps in vec(0u64..40, 1..12),
         start in 0u64..50,
         skips in vec(0u64..100, 1..20),
     ) {
         timestamps.sort_unstable();
         *timestamps.last_mut().expect("one") += 1;
-        let trace = Trace::from_millis(&timestamps).expect("a trace").starting_at(Duration::from_millis(start));
+        let trace = Trace::from_millis(&timestamps).expect("valid trace").starting_at(Duration::from_millis(start));
         let mut fast = Cursor::new(trace.clone());
         let mut naive = Cursor::new(trace);
         let mut now = Time::ZERO;

@@ -49,7 +49,7 @@ fn a_deep_queue_keeps_the_link_busy() {
         assert!(outcome.down.queue_peak_bytes > limit * 9 / 10);
         // Payload, headers and what was sent twice: the bytes that the link carried are those that were sent and not dropped.
         let server = outcome.flows[0].server.as_ref().expect("a server");
-        let dropped = outcome.down.dropped_in_all();
+        let dropped = outcome.down.dropped_total();
         assert_eq!(
             outcome.down.sent.bytes,
             outcome.down.served.bytes + dropped.bytes + outcome.down.sent.bytes

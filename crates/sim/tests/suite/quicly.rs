@@ -69,7 +69,7 @@ fn times_and_drops_are_those_of_quiclys_simulator() {
                     ));
                 }
             }
-            let dropped = outcome.down.dropped_in_all().packets;
+            let dropped = outcome.down.dropped_total().packets;
             assert_eq!(dropped, lost(&outcome), "every loss is a drop");
             if (dropped as f64 / drops - 1.0).abs() > 0.06 {
                 failures.push(format!("{mbit} Mb/s {arm}: {dropped} drops, there {drops}"));

@@ -1,4 +1,4 @@
-//! What holds for any configuration, any packets, and any way to drive a link.
+//! Properties that hold for any configuration, any packets and any way of driving a link.
 
 use core::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::{
     BlackHole, BurstLength, Bursts, Capacity, CoDel, Config, Delivery, Departure, DropTail, Ecn,
     FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss, Packet, PathChange, Policer, Queue, Rate,
     Reordering, Schedule, Spacing, Spread, Time, Trace,
-    testing::{Note, Notes},
+    testing::{EventLog, LogEntry},
 };
 
-/// Spans and rates from nothing to the most, most of them of the size of networks.
+/// Values from zero to the maximum, most of them of realistic magnitude.
 fn number(usual: u64) -> impl Strategy<Value = u64> {
     prop_oneof![8 => 0..usual, 1 => Just(0), 1 => any::<u64>(), 1 => Just(u64::MAX)]
 }
@@ -71,7 +71,7 @@ fn schedule() -> impl Strategy<Value = Schedule> {
         vec((positive(5_000_000), rate()), 1..5),
         option::of(positive(5_000_000)),
     )
-        .prop_filter_map("times that do not overflow", |(steps, rest)| {
+        .prop_filter_map("times must not overflow", |(steps, rest)| {
             let mut from = Duration::ZERO;
             let mut table = Vec::new();
             for (length, rate) in steps {
@@ -87,7 +87,7 @@ fn trace() -> impl Strategy<Value = Trace> {
     (vec(0u64..20, 1..8), span(50_000_000)).prop_map(|(mut timestamps, start)| {
         timestamps.sort_unstable();
         timestamps.push(20);
-        let trace = Trace::from_millis(&timestamps).expect("a trace");
+        let trace = Trace::from_millis(&timestamps).expect("valid trace");
         trace.starting_at(start)
     })
 }
@@ -188,7 +188,7 @@ fn config() -> impl Strategy<Value = Config> {
     })
 }
 
-/// When it comes, and what.
+/// The time of sending, and the packet.
 type Sent = (Time, Packet<u64>);
 
 fn packets(most: u32) -> impl Strategy<Value = Vec<Sent>> {
@@ -208,10 +208,10 @@ fn packets(most: u32) -> impl Strategy<Value = Vec<Sent>> {
     })
 }
 
-/// Sent plus doubled is delivered plus dropped plus inside.
+/// Checks that sent + duplicated = delivered + dropped + inside.
 fn assert_conserved(link: &Link<u64>) {
     let statistics = link.statistics();
-    let (dropped, inside) = (statistics.dropped_in_all(), link.inside());
+    let (dropped, inside) = (statistics.dropped_total(), link.inside());
     assert_eq!(
         statistics.sent.packets + statistics.duplicated.packets,
         statistics.delivered.packets + dropped.packets + inside.packets
@@ -222,10 +222,10 @@ fn assert_conserved(link: &Link<u64>) {
     );
 }
 
-/// What is polled at each of the link's own instants up to `end`.
+/// Polls the link at each of its events up to `end`.
 fn drain(
     link: &mut Link<u64>,
-    notes: &mut Notes,
+    events: &mut EventLog,
     arrived: &mut Vec<Delivery<u64>>,
     next: impl Fn(&Link<u64>) -> Option<Time>,
     end: Time,
@@ -234,53 +234,53 @@ fn drain(
     while let Some(at) = next(link).filter(|at| *at <= end) {
         assert!(before < Some(at), "stuck at {at:?}");
         before = Some(at);
-        while let Some(delivery) = link.poll(at, notes) {
+        while let Some(delivery) = link.poll(at, events) {
             assert_eq!(delivery.at, at);
             arrived.push(delivery);
         }
     }
 }
 
-/// Drives a link to the end of its packets and some time after.
+/// Drives a link until some time after its last packet.
 fn drive(
     config: &Config,
     seed: u64,
     packets: &[Sent],
     next: impl Fn(&Link<u64>) -> Option<Time>,
-) -> (Vec<Delivery<u64>>, Vec<Note>, Link<u64>) {
-    let mut link = Link::new(config, seed).expect("a configuration");
-    let mut notes = Notes::default();
+) -> (Vec<Delivery<u64>>, Vec<LogEntry>, Link<u64>) {
+    let mut link = Link::new(config, seed).expect("valid configuration");
+    let mut events = EventLog::default();
     let mut arrived = Vec::new();
     for (at, packet) in packets {
-        // Up to just before it: whether what arrives with it is taken out before it or after makes no difference.
+        // Stops just before the packet: the order of polling and sending at the same time makes no difference.
         let before = Time::from_nanos(at.as_nanos().saturating_sub(1));
-        drain(&mut link, &mut notes, &mut arrived, &next, before);
-        link.send(*at, packet.clone(), &mut notes);
+        drain(&mut link, &mut events, &mut arrived, &next, before);
+        link.send(*at, packet.clone(), &mut events);
         assert_conserved(&link);
     }
     let last = packets.last().map_or(Time::ZERO, |(at, _)| *at);
     let end = last.plus(500_000_000);
-    drain(&mut link, &mut notes, &mut arrived, &next, end);
-    while let Some(delivery) = link.poll(end, &mut notes) {
+    drain(&mut link, &mut events, &mut arrived, &next, end);
+    while let Some(delivery) = link.poll(end, &mut events) {
         arrived.push(delivery);
     }
     assert_conserved(&link);
-    (arrived, notes.0, link)
+    (arrived, events.0, link)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn any_way_to_drive_a_link_gives_the_same_fates(config in config(), packets in packets(3_000_000), seed: u64) {
-        let (arrived, notes, link) = drive(&config, seed, &packets, Link::deadline);
-        // At each event; at no instant at all but when packets are sent.
+    fn any_way_to_drive_a_link_gives_the_same_outcomes(config in config(), packets in packets(3_000_000), seed: u64) {
+        let (arrived, events, link) = drive(&config, seed, &packets, Link::deadline);
+        // Poll at each event, or only when packets are sent.
         let (each, each_notes, _) = drive(&config, seed, &packets, Link::next_event);
         prop_assert_eq!(&arrived, &each);
-        prop_assert_eq!(&notes, &each_notes);
+        prop_assert_eq!(&events, &each_notes);
         let (seldom, seldom_notes, _) = drive(&config, seed, &packets, |_| None);
         prop_assert_eq!(&arrived, &seldom);
-        prop_assert_eq!(&notes, &seldom_notes);
+        prop_assert_eq!(&events, &seldom_notes);
 
         prop_assert!(arrived.is_sorted_by_key(|delivery| delivery.at));
         for delivery in &arrived {
@@ -300,8 +300,8 @@ proptest! {
     }
 
     #[test]
-    fn any_link_ends_at_the_end_of_time(config in config(), packets in packets(u32::MAX), seed: u64) {
-        let mut link = Link::new(&config, seed).expect("a configuration");
+    fn any_link_terminates_at_the_latest_time(config in config(), packets in packets(u32::MAX), seed: u64) {
+        let mut link = Link::new(&config, seed).expect("valid configuration");
         for (at, packet) in packets {
             link.send(at, packet, &mut ());
         }

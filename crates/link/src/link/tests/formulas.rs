@@ -1,4 +1,4 @@
-//! Links whose behaviour is known in closed form.
+//! Links whose behavior is known in closed form.
 
 use core::time::Duration;
 
@@ -6,13 +6,13 @@ use proptest::{collection::vec, prelude::*};
 
 use crate::{
     Capacity, Config, Count, DropReason, Event, Limit, Packet, Rate, Time, Trace,
-    random::{Piece, Random},
+    random::{Component, Random},
     testing::{Bench, at_ms, at_us, drop_tail, ms},
 };
 
 #[test]
-fn a_train_ends_when_its_bits_over_the_rate_say_so() {
-    // 1500 bytes at 7 Mb/s are 1 714 285.714… ns: rounded each for itself, a million of them would be 286 µs late.
+fn a_train_takes_its_bits_divided_by_the_rate() {
+    // 1500 bytes at 7 Mb/s take 1 714 285.714… ns. If each were rounded, a million of them would be 286 µs late.
     let rate = Rate::from_bits_per_second(7_000_000);
     let mut bench = Bench::new(&drop_tail(rate, Limit::Unlimited), 1);
     let packets = 100_000;
@@ -31,10 +31,10 @@ fn a_train_ends_when_its_bits_over_the_rate_say_so() {
 }
 
 #[test]
-fn the_wait_of_random_arrivals_is_that_of_m_d_1() {
-    // Pollaczek and Khinchine: at load ρ and service time s, the mean wait is s ρ / (2 (1 − ρ)). Here: 1 ms × 2.
+fn random_arrivals_wait_as_in_an_m_d_1_queue() {
+    // Pollaczek–Khinchine: at load ρ and service time s, the mean wait is s ρ / (2 (1 − ρ)), here 1 ms × 2.
     let load = 0.8;
-    let random = Random::new(1, Piece::Hash, 0);
+    let random = Random::new(1, Component::Hash, 0);
     let rate = Rate::from_bits_per_second(8_000_000);
     let mut bench = Bench::new(&drop_tail(rate, Limit::Unlimited), 1);
     let mut now = 0.0;
@@ -44,8 +44,8 @@ fn the_wait_of_random_arrivals_is_that_of_m_d_1() {
         bench.send(Time::from_nanos(now as u64), Packet::new(1000, ()));
     }
     bench.run();
-    let waited = bench.notes.0.iter().filter_map(|note| match note.2 {
-        Event::ServiceBegan { waited } => Some(waited),
+    let waited = bench.events.0.iter().filter_map(|entry| match entry.2 {
+        Event::ServiceStarted { waited } => Some(waited),
         _ => None,
     });
     let mean = waited.sum::<Duration>().as_secs_f64() / packets as f64;
@@ -56,23 +56,23 @@ fn the_wait_of_random_arrivals_is_that_of_m_d_1() {
 
 #[test]
 fn a_fluid_overload_fills_the_queue_and_loses_the_rest() {
-    // 12 Mb/s into 8 Mb/s with room for 100 kB: full after 200 ms, then a third is lost.
+    // 12 Mb/s into 8 Mb/s with a queue of 100 kB: full after 200 ms, then a third is lost.
     let rate = Rate::from_bits_per_second(8_000_000);
     let mut bench = Bench::new(&drop_tail(rate, Limit::Time(ms(100))), 1);
     for index in 0..3000 {
         bench.send(at_us(index * 1000 * 2 / 3), Packet::new(1000, ()));
     }
     let full = Event::Dropped(DropReason::QueueFull);
-    let drops = bench.notes.of(|event| event == full);
+    let drops = bench.events.of(|event| event == full);
     assert!((at_ms(198)..at_ms(202)).contains(&drops[0].0));
-    // 2 s − 200 ms at 4 Mb/s.
+    // The excess of 4 Mb/s during 2 s − 200 ms.
     assert!((895..=905).contains(&drops.len()), "{}", drops.len());
     assert_eq!(bench.link.statistics().queue_peak_bytes, 100_000);
 }
 
 #[test]
 fn a_trace_delivers_its_mean_rate() {
-    let trace = Trace::from_millis(&[1, 1, 4, 9, 9, 9, 10]).expect("a trace");
+    let trace = Trace::from_millis(&[1, 1, 4, 9, 9, 9, 10]).expect("valid trace");
     let mean = trace.nominal();
     assert_eq!(mean, Rate::from_bits_per_second(8_400_000));
     let config = Config {
@@ -80,7 +80,7 @@ fn a_trace_delivers_its_mean_rate() {
         ..Config::default()
     };
     let mut bench = Bench::new(&config, 1);
-    // 700 bytes do not divide an opportunity: parts must count.
+    // 700 bytes do not divide an opportunity, so partial packets must be counted.
     for _ in 0..20_000 {
         bench.send(Time::ZERO, Packet::new(700, ()));
     }
@@ -91,10 +91,10 @@ fn a_trace_delivers_its_mean_rate() {
 }
 
 proptest! {
-    /// Drop-tail by Lindley's recursion: a packet begins when it comes and the one before has ended; it has room if what came
-    /// before and has not begun leaves room.
+    /// Compares drop-tail with Lindley's recursion: a packet starts when it has arrived and its predecessor has ended,
+    /// and it fits if the earlier packets that have not started leave enough space.
     #[test]
-    fn any_drop_tail_is_lindleys_recursion(
+    fn any_drop_tail_matches_lindleys_recursion(
         packets in vec((0u64..3000, 0u32..3000), 1..200),
         rate in 1_000_000u64..100_000_000,
         limit in 0u64..20_000,
@@ -104,7 +104,7 @@ proptest! {
         let rate = Rate::from_bits_per_second(rate);
         let limit = if in_packets { Limit::Packets(limit / 1000) } else { Limit::Bytes(limit) };
         let mut bench = Bench::new(&Config { delay: ms(delay), ..drop_tail(rate, limit) }, 1);
-        // Begins and bytes of those that were let in; the work since the link was last idle, and when that was.
+        // Start times and sizes of accepted packets; the work since the link was last idle, and when that was.
         let mut begun: Vec<(Time, u64)> = Vec::new();
         let (mut ends, mut idle_until, mut work) = (Time::ZERO, Time::ZERO, 0u128);
         let mut expected = Vec::new();
@@ -158,16 +158,16 @@ proptest! {
             let mut sum = 0;
             for next in &bench.arrived[from + 1..] {
                 sum += u64::from(next.packet.bytes);
-                // A nanosecond of rounding.
+                // One nanosecond of rounding.
                 let span = next.at.since(first.at) + Duration::from_nanos(1);
                 prop_assert!(rate.time_for(sum) <= span);
             }
         }
     }
 
-    /// A trace by the book: each opportunity's bytes go to what is there, in order.
+    /// Compares a trace with a naive model: the bytes of each opportunity go to the queued packets in order.
     #[test]
-    fn any_trace_is_a_bucket_an_opportunity(
+    fn any_trace_matches_a_naive_model(
         mut timestamps in vec(0u64..20, 1..8),
         packets in vec((0u64..4000, 0u32..4000), 1..80),
     ) {
@@ -175,7 +175,7 @@ proptest! {
         *timestamps.last_mut().expect("one") += 1;
         let period = *timestamps.last().expect("one");
         let config = Config {
-            capacity: Capacity::Trace(Trace::from_millis(&timestamps).expect("a trace")),
+            capacity: Capacity::Trace(Trace::from_millis(&timestamps).expect("valid trace")),
             ..Config::default()
         };
         let mut bench = Bench::new(&config, 1);

@@ -1,4 +1,4 @@
-//! Pieces of the chain, and what they leave each other.
+//! The components of a link, and that they do not influence each other's random decisions.
 
 use core::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 #[test]
-fn rfc8899_3_large_packets_vanish_from_a_time_on() {
+fn rfc8899_3_large_packets_are_dropped_from_a_given_time_on() {
     let config = Config {
         black_hole: Some(BlackHole {
             mtu: 1400,
@@ -37,7 +37,7 @@ fn a_copy_follows_its_original_into_the_queue() {
     bench.send(Time::ZERO, Packet::new(1000, 'a'));
     bench.send(Time::ZERO, Packet::new(1000, 'b'));
     bench.run();
-    // The first is in service, its copy and the second wait; the copy of that finds no room.
+    // The first is in service; its copy and the second are queued; the copy of the second does not fit.
     let arrived: Vec<(u64, char)> = bench
         .arrived
         .iter()
@@ -46,7 +46,7 @@ fn a_copy_follows_its_original_into_the_queue() {
     assert_eq!(arrived, [(0, 'a'), (0, 'a'), (1, 'b')]);
     assert_eq!(bench.link.statistics().duplicated.packets, 2);
     assert_eq!(
-        bench.notes.of(|e| e == Event::Duplicated),
+        bench.events.of(|e| e == Event::Duplicated),
         [(Time::ZERO, 0), (Time::ZERO, 1)]
     );
     let full = bench.link.statistics().dropped(DropReason::QueueFull);
@@ -54,7 +54,7 @@ fn a_copy_follows_its_original_into_the_queue() {
 }
 
 #[test]
-fn copies_have_a_fate_of_their_own_on_the_way() {
+fn copies_are_delayed_independently() {
     let config = Config {
         duplication: 1.0,
         jitter: Some(Jitter {
@@ -69,23 +69,24 @@ fn copies_have_a_fate_of_their_own_on_the_way() {
     assert_ne!(bench.arrived[0].at, bench.arrived[1].at);
 }
 
-/// Packets a millisecond apart. Which are dropped for a reason, which are doubled, how long the others take on the way.
+/// The outcome of packets sent 1 ms apart: which are dropped for a given reason, which are duplicated, and how long the
+/// others are in transit.
 #[derive(PartialEq, Debug)]
-struct Fates {
+struct Outcomes {
     lost: Vec<u64>,
     doubled: Vec<u64>,
     extra: Vec<(u64, Duration)>,
 }
 
-fn fates(config: &Config, seed: u64) -> Fates {
+fn outcomes(config: &Config, seed: u64) -> Outcomes {
     let mut bench = Bench::new(config, seed);
     for number in 0..2000 {
         bench.send(at_ms(number), Packet::new(1000, ()));
     }
     bench.run();
     let numbers = |event| -> Vec<u64> {
-        let notes = bench.notes.of(|e| e == event);
-        notes.into_iter().map(|(_, number)| number).collect()
+        let events = bench.events.of(|e| e == event);
+        events.into_iter().map(|(_, number)| number).collect()
     };
     let mut extra: Vec<(u64, Duration)> = bench
         .arrived
@@ -93,7 +94,7 @@ fn fates(config: &Config, seed: u64) -> Fates {
         .map(|delivery| (delivery.number, delivery.at.since(at_ms(delivery.number))))
         .collect();
     extra.sort();
-    Fates {
+    Outcomes {
         lost: numbers(Event::Dropped(DropReason::Loss)),
         doubled: numbers(Event::Duplicated),
         extra,
@@ -117,15 +118,15 @@ fn chance() -> Config {
 }
 
 #[test]
-fn same_seed_same_fates() {
-    assert_eq!(fates(&chance(), 7), fates(&chance(), 7));
-    assert_ne!(fates(&chance(), 7), fates(&chance(), 8));
+fn same_seed_same_outcomes() {
+    assert_eq!(outcomes(&chance(), 7), outcomes(&chance(), 7));
+    assert_ne!(outcomes(&chance(), 7), outcomes(&chance(), 8));
 }
 
 #[test]
-fn pieces_draw_by_themselves() {
-    let all = fates(&chance(), 7);
-    let without_duplication = fates(
+fn components_draw_independently() {
+    let all = outcomes(&chance(), 7);
+    let without_duplication = outcomes(
         &Config {
             duplication: 0.0,
             ..chance()
@@ -134,8 +135,8 @@ fn pieces_draw_by_themselves() {
     );
     assert_eq!(all.lost, without_duplication.lost);
     let is_doubled = |number: &u64| all.doubled.contains(number);
-    let singles = |fates: &Fates| -> Vec<(u64, Duration)> {
-        let extra = fates.extra.iter();
+    let singles = |outcomes: &Outcomes| -> Vec<(u64, Duration)> {
+        let extra = outcomes.extra.iter();
         extra
             .filter(|(number, _)| !is_doubled(number))
             .copied()
@@ -143,7 +144,7 @@ fn pieces_draw_by_themselves() {
     };
     assert_eq!(singles(&all), singles(&without_duplication));
 
-    let without_loss = fates(
+    let without_loss = outcomes(
         &Config {
             loss: Vec::new(),
             ..chance()
@@ -166,12 +167,12 @@ fn pieces_draw_by_themselves() {
         .collect();
     assert_eq!(kept, all.extra);
 
-    // A second model takes packets of its own; a policer's drops do not shift those of loss.
+    // A second loss model drops other packets, and the drops of a policer do not change those of the loss models.
     let two = Config {
         loss: vec![Loss::Bernoulli(0.05), Loss::Bernoulli(0.05)],
         ..chance()
     };
-    let two = fates(&two, 7);
+    let two = outcomes(&two, 7);
     assert!(two.lost.len() > all.lost.len() + 50);
     assert!(all.lost.iter().all(|number| two.lost.contains(number)));
     let policed = Config {
@@ -181,14 +182,15 @@ fn pieces_draw_by_themselves() {
         }),
         ..chance()
     };
-    let policed = fates(&policed, 7);
+    let policed = outcomes(&policed, 7);
     assert!(policed.lost.len() < all.lost.len() * 3 / 4);
     assert!(policed.lost.iter().all(|number| all.lost.contains(number)));
 }
 
 #[test]
 fn a_packet_departs_with_its_first_bit_as_in_quicly() {
-    // quicly's `t/simulator.c`: what finds the link idle leaves at once; the next may leave bytes / rate later.
+    // quicly's `t/simulator.c`: a packet that finds the link idle leaves immediately, and the next one bytes / rate
+    // later.
     let config = Config {
         departure: Departure::FirstBit,
         delay: ms(10),
@@ -219,17 +221,17 @@ fn a_packet_departs_with_its_first_bit_as_in_quicly() {
 
 #[test]
 fn opportunities_carry_parts_of_packets_as_in_mahimahi() {
-    // An opportunity each 10 ms, of 1500 bytes.
+    // One opportunity of 1500 bytes every 10 ms.
     let config = Config {
-        capacity: Capacity::Trace(Trace::from_millis(&[10]).expect("a trace")),
+        capacity: Capacity::Trace(Trace::from_millis(&[10]).expect("valid trace")),
         ..Config::default()
     };
     let mut bench = Bench::new(&config, 1);
-    // At 10 ms: 600, 600, and 300 of 1800. At 20: the other 1500 of it. At 30: 100, and 1400 are lost.
+    // At 10 ms: 600, 600, and 300 of 1800 bytes. At 20 ms: the other 1500. At 30 ms: 100, and 1400 are unused.
     for bytes in [600, 600, 1800, 100] {
         bench.send(at_ms(1), Packet::new(bytes, ()));
     }
-    // It misses the opportunity at 40 ms, since it comes at 40 ms.
+    // It arrives at 40 ms and therefore misses the opportunity at 40 ms.
     bench.send(at_ms(40), Packet::new(2000, ()));
     bench.send(at_ms(55), Packet::new(1000, ()));
     bench.run();
@@ -237,17 +239,17 @@ fn opportunities_carry_parts_of_packets_as_in_mahimahi() {
         bench.arrivals_ms(),
         [(10, 0), (10, 1), (20, 2), (30, 3), (60, 4), (60, 5)]
     );
-    let ended = |event| matches!(event, Event::ServiceEnded { began } if began == at_ms(10));
+    let ended = |event| matches!(event, Event::ServiceEnded { started } if started == at_ms(10));
     assert_eq!(
-        bench.notes.of(ended),
+        bench.events.of(ended),
         [(at_ms(10), 0), (at_ms(10), 1), (at_ms(20), 2)]
     );
-    // Something to send from 1 to 30 ms, and from 40 to 60.
+    // The bottleneck has packets from 1 to 30 ms and from 40 to 60 ms.
     assert_eq!(bench.link.statistics().busy, ms(49));
 }
 
 #[test]
-fn two_links_are_a_path_and_acknowledgments_have_their_own() {
+fn two_links_form_a_path_with_separate_directions() {
     let mut down = Bench::new(
         &Config {
             delay: ms(5),
@@ -270,7 +272,7 @@ fn two_links_are_a_path_and_acknowledgments_have_their_own() {
 }
 
 #[test]
-fn time_that_goes_back_counts_as_the_latest() {
+fn decreasing_time_counts_as_the_latest() {
     let mut bench = Bench::new(&drop_tail(BYTE_A_MICROSECOND, Limit::Unlimited), 1);
     bench.send(at_ms(5), Packet::new(1000, ()));
     bench.link.send(at_ms(2), Packet::new(1000, ()), &mut ());
@@ -279,7 +281,7 @@ fn time_that_goes_back_counts_as_the_latest() {
 }
 
 #[test]
-fn what_never_ends_has_no_deadline() {
+fn a_transmission_that_never_ends_has_no_deadline() {
     for capacity in [
         Capacity::Constant(Rate::ZERO),
         Capacity::Constant(Rate::from_bits_per_second(1)),
@@ -288,7 +290,7 @@ fn what_never_ends_has_no_deadline() {
             capacity,
             ..Config::default()
         };
-        let mut link = Link::new(&config, 1).expect("a link");
+        let mut link = Link::new(&config, 1).expect("valid configuration");
         link.send(at_ms(1), Packet::new(u32::MAX, ()), &mut ());
         assert_eq!(link.deadline(), None);
         assert_eq!(link.next_event(), None);
@@ -297,12 +299,12 @@ fn what_never_ends_has_no_deadline() {
 }
 
 #[test]
-fn next_event_tells_of_what_happens_before_an_arrival() {
+fn next_event_includes_events_before_an_arrival() {
     let config = Config {
         delay: ms(30),
         ..drop_tail(BYTE_A_MICROSECOND, Limit::Unlimited)
     };
-    let mut link = Link::new(&config, 1).expect("a link");
+    let mut link = Link::new(&config, 1).expect("valid configuration");
     link.send(Time::ZERO, Packet::new(1000, ()), &mut ());
     link.send(Time::ZERO, Packet::new(1000, ()), &mut ());
     assert_eq!(link.deadline(), Some(at_ms(31)));
@@ -316,7 +318,7 @@ fn next_event_tells_of_what_happens_before_an_arrival() {
 }
 
 #[test]
-fn settings_out_of_range_are_named() {
+fn errors_name_settings_out_of_range() {
     use crate::{BurstLength, Bursts, CoDel, ConfigError, FqCoDel, GilbertElliott, Spacing};
 
     let said = |config: Config| {
@@ -333,18 +335,18 @@ fn settings_out_of_range_are_named() {
     };
     assert_eq!(
         said(loss(Loss::Bernoulli(1.5))),
-        "`loss` is a probability, from 0 to 1, and not 1.5"
+        "invalid `loss`: 1.5 (expected a probability from 0 to 1)"
     );
     assert_eq!(
         said(loss(Loss::GilbertElliott(GilbertElliott::simple(0.5, 0.5)))),
-        "`loss.to_bad` is a probability, from 0 to 1, and not 2"
+        "invalid `loss.to_bad`: 2 (expected a probability from 0 to 1)"
     );
     assert_eq!(
         said(Config {
             duplication: f64::NAN,
             ..Config::default()
         }),
-        "`duplication` is a probability, from 0 to 1, and not NaN"
+        "invalid `duplication`: NaN (expected a probability from 0 to 1)"
     );
     let bursts = Bursts {
         spacing: Spacing::Random(ms(1)),
@@ -353,14 +355,14 @@ fn settings_out_of_range_are_named() {
     };
     assert_eq!(
         said(loss(Loss::Bursts(bursts))),
-        "`loss.length` is 0.5 packets in the mean, and must be 1 or more"
+        "invalid `loss.length`: mean of 0.5 packets (expected 1 or more)"
     );
     assert_eq!(
         said(Config {
             release: Some(Spacing::Fixed(Duration::ZERO)),
             ..Config::default()
         }),
-        "`release` must be longer than zero"
+        "invalid `release`: 0 (expected a duration longer than 0)"
     );
     let codel = CoDel {
         interval: Duration::ZERO,
@@ -368,7 +370,7 @@ fn settings_out_of_range_are_named() {
     };
     assert_eq!(
         said(queue(Queue::CoDel(codel))),
-        "`queue.interval` must be longer than zero"
+        "invalid `queue.interval`: 0 (expected a duration longer than 0)"
     );
     let fq = FqCoDel {
         flows: 0,
@@ -376,7 +378,7 @@ fn settings_out_of_range_are_named() {
     };
     assert_eq!(
         said(queue(Queue::FqCoDel(fq))),
-        "`queue.flows` is 0, and must be from 1 to 65536"
+        "invalid `queue.flows`: 0 (expected 1 to 65536)"
     );
     let fq = FqCoDel {
         quantum: 255,
@@ -404,7 +406,7 @@ fn a_policer_drops_before_the_queue() {
     }
     let policed = Event::Dropped(DropReason::Policer);
     assert_eq!(
-        bench.notes.of(|event| event == policed),
+        bench.events.of(|event| event == policed),
         [(at_us(0), 2), (at_us(999), 3)]
     );
 }

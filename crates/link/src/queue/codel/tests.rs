@@ -1,4 +1,4 @@
-//! Timelines computed by hand, over a link of a byte a microsecond and packets of 1000 bytes.
+//! Timelines computed by hand for a link of one byte per microsecond and packets of 1000 bytes.
 
 use core::time::Duration;
 
@@ -18,16 +18,17 @@ fn config(codel: CoDel) -> Config {
     }
 }
 
-/// When packets are dropped, in microseconds.
+/// The times of drops in microseconds.
 fn drops_us(bench: &Bench<()>) -> Vec<u64> {
-    let dropped = bench.notes.of(|e| e == Event::Dropped(DropReason::CoDel));
+    let dropped = bench.events.of(|e| e == Event::Dropped(DropReason::CoDel));
     dropped
         .into_iter()
         .map(|(at, _)| at.as_nanos() / 1000)
         .collect()
 }
 
-/// As many packets as it sends, always, on top of `standing` packets at the start: a queue that only drops make shorter.
+/// One packet arrives for each one sent, in addition to `standing` packets at the start, so that only drops shorten the
+/// queue.
 fn overload(codel: CoDel, ecn: Ecn, standing: u64, millis: u64) -> Bench<()> {
     let mut bench = Bench::new(&config(codel), 1);
     for _ in 0..standing {
@@ -41,8 +42,8 @@ fn overload(codel: CoDel, ecn: Ecn, standing: u64, millis: u64) -> Bench<()> {
 
 #[test]
 fn rfc8289_5_6_drops_follow_the_control_law() {
-    // The packet that leaves at 5 ms is the first to have waited 5 ms, so the first drop is at 105 ms. The next is due
-    // 100 ms later; from there 100/√2 later, then 100/√3, and so on. Packets leave at whole milliseconds.
+    // The packet that leaves at 5 ms is the first that waited for 5 ms, so the first drop is at 105 ms. The next drop
+    // is due 100 ms later, then 100/√2 ms, then 100/√3 ms, and so on. Packets leave at whole milliseconds.
     let bench = overload(CoDel::default(), Ecn::NotEct, 100, 700);
     let mut due = 205_000.0;
     let mut expected = vec![105_000];
@@ -62,20 +63,20 @@ fn rfc8289_5_6_drops_follow_the_control_law() {
 
 #[test]
 fn rfc8289_5_5_nothing_is_dropped_before_an_interval_above_target() {
-    // 90 packets at once: the last leaves after 90 ms.
+    // 90 packets at once: the last one leaves after 90 ms.
     let bench = overload(CoDel::default(), Ecn::NotEct, 90, 0);
     let mut bench = bench;
     bench.run();
     assert_eq!(drops_us(&bench), []);
     assert_eq!(bench.arrived.len(), 90);
-    // 4 in the queue for ever have waited 4 ms when they leave.
+    // With a standing queue of 4 packets, each has waited 4 ms when it leaves.
     let bench = overload(CoDel::default(), Ecn::NotEct, 4, 1000);
     assert_eq!(drops_us(&bench), []);
 }
 
 #[test]
-fn rfc8289_5_5_a_queue_of_one_packet_is_let_be() {
-    // At 8 kb/s a packet takes a second, far above target. One that waits behind another is no standing queue.
+fn rfc8289_5_5_a_queue_of_one_packet_is_exempt() {
+    // At 8 kb/s a packet takes a second, far above target. One packet behind another is not a standing queue.
     let config = Config {
         capacity: Capacity::Constant(Rate::from_bits_per_second(8_000)),
         ..config(CoDel::default())
@@ -93,9 +94,9 @@ fn rfc8289_5_5_a_queue_of_one_packet_is_let_be() {
 }
 
 #[test]
-fn rfc8289_5_4_dropping_ends_with_the_delay_and_takes_up_its_rate_again() {
-    // Ten drops in an overload; then the queue runs dry. A second overload soon after begins where the first one was:
-    // 10 drops − the 1 at which it began.
+fn rfc8289_5_4_dropping_ends_with_the_delay_and_resumes_at_its_rate() {
+    // Ten drops in an overload, then the queue empties. A second overload soon after resumes at the rate of the first:
+    // 10 drops − the initial count of 1.
     let mut bench = overload(CoDel::default(), Ecn::NotEct, 100, 510);
     bench.run();
     let first = drops_us(&bench).len();
@@ -107,10 +108,10 @@ fn rfc8289_5_4_dropping_ends_with_the_delay_and_takes_up_its_rate_again() {
     bench.run();
     let drops = drops_us(&bench);
     let gap = drops[first + 1] - drops[first];
-    // 100 / √9 = 33.3 ms, at the next whole millisecond; it would be 100 ms from scratch.
+    // 100 / √9 = 33.3 ms, rounded up to a millisecond. It would be 100 ms from scratch.
     assert_eq!(gap, 34_000);
 
-    // After 16 intervals that is forgotten.
+    // After 16 intervals the count is reset.
     let idle = bench.arrived.last().expect("arrivals").at.as_nanos() / 1_000_000;
     for _ in 0..300 {
         bench.send(at_ms(idle + 2000), Packet::new(1000, ()));
@@ -122,7 +123,7 @@ fn rfc8289_5_4_dropping_ends_with_the_delay_and_takes_up_its_rate_again() {
 }
 
 #[test]
-fn rfc8290_3_capable_packets_are_marked_where_others_are_dropped() {
+fn rfc8290_3_ecn_capable_packets_are_marked_where_others_are_dropped() {
     let codel = CoDel {
         ecn: true,
         ..CoDel::default()
@@ -130,7 +131,7 @@ fn rfc8290_3_capable_packets_are_marked_where_others_are_dropped() {
     let bench = overload(codel, Ecn::Ect0, 100, 500);
     assert_eq!(drops_us(&bench), []);
     let marked: Vec<u64> = bench
-        .notes
+        .events
         .of(|event| event == Event::Marked)
         .into_iter()
         .map(|(at, _)| at.as_nanos() / 1000)
@@ -141,7 +142,7 @@ fn rfc8290_3_capable_packets_are_marked_where_others_are_dropped() {
             105_000, 205_000, 276_000, 334_000, 384_000, 429_000, 469_000
         ]
     );
-    // Others are dropped, as are all if it does not mark.
+    // Packets that are not ECN-capable are dropped, and so are all if ECN is off.
     let drops = drops_us(&overload(codel, Ecn::NotEct, 100, 500));
     assert_eq!(drops, marked);
     let unmarked = overload(CoDel::default(), Ecn::Ect0, 100, 500);
@@ -149,7 +150,7 @@ fn rfc8290_3_capable_packets_are_marked_where_others_are_dropped() {
 }
 
 #[test]
-fn what_does_not_fit_is_dropped_at_the_tail() {
+fn packets_that_do_not_fit_are_dropped_at_the_tail() {
     let codel = CoDel {
         limit: Limit::Packets(3),
         ..CoDel::default()
@@ -157,12 +158,12 @@ fn what_does_not_fit_is_dropped_at_the_tail() {
     let bench = overload(codel, Ecn::NotEct, 6, 0);
     let full = Event::Dropped(DropReason::QueueFull);
     assert_eq!(
-        bench.notes.of(|event| event == full),
+        bench.events.of(|event| event == full),
         [(Time::ZERO, 4), (Time::ZERO, 5)]
     );
 }
 
-/// Packets that wait, to be taken out at any time.
+/// A queue with these packets, which can be dequeued at any time.
 fn waiting(packets: &[(u32, u64)]) -> Fifo<()> {
     let mut fifo = Fifo {
         items: VecDeque::new(),
@@ -180,7 +181,7 @@ fn waiting(packets: &[(u32, u64)]) -> Fifo<()> {
 }
 
 #[test]
-fn a_long_pause_drops_many_at_once_and_ends() {
+fn a_long_pause_drops_many_packets_at_once() {
     let mut fifo = waiting(&[(1000, 0); 500]);
     let mut control = Control::new(&CoDel::default());
     control.on_enqueued(1000);
@@ -191,7 +192,7 @@ fn a_long_pause_drops_many_at_once_and_ends() {
     };
     assert!(control.dequeue(at_ms(10), &mut fifo, &mut sink).is_some());
     assert!(control.dequeue(at_ms(110), &mut fifo, &mut sink).is_some());
-    // At 1110 ms, the drops due at 210 ms and after are made up for: that is n with 100 (1 + 1/√2 + … 1/√(n-1)) ≤ 1000.
+    // At 1110 ms, the drops due from 210 ms on are caught up: n drops with 100 (1 + 1/√2 + … 1/√(n-1)) ≤ 1000.
     assert!(control.dequeue(at_ms(1110), &mut fifo, &mut sink).is_some());
     let due = (1..1_000_000)
         .scan(0.0, |sum, n| {
@@ -203,9 +204,9 @@ fn a_long_pause_drops_many_at_once_and_ends() {
     assert_eq!(sink.statistics.dropped(DropReason::CoDel).packets, 1 + due);
 }
 
-/// RFC 8289 §5 once more, in floating point and without a queue: which packets of 1000 bytes are dropped, if they come at
-/// these microseconds to a link of a byte a microsecond.
-struct ByTheBook<'a> {
+/// A second implementation of RFC 8289 §5, in floating point and without a queue: which packets of 1000 bytes are
+/// dropped if they arrive at these microseconds at a link of one byte per microsecond.
+struct NaiveCoDel<'a> {
     arrivals: &'a [f64],
     target: f64,
     interval: f64,
@@ -213,7 +214,7 @@ struct ByTheBook<'a> {
     dropped: Vec<u64>,
 }
 
-impl ByTheBook<'_> {
+impl NaiveCoDel<'_> {
     fn may_drop(&mut self, head: usize, now: f64) -> bool {
         let behind = self.arrivals[head + 1..].iter().filter(|at| **at < now);
         if now - self.arrivals[head] < self.target || behind.count() <= 1 {
@@ -267,11 +268,11 @@ impl ByTheBook<'_> {
 
 proptest! {
     #[test]
-    fn any_arrivals_are_dropped_by_the_book(
+    fn any_arrivals_match_a_naive_codel(
         trains in proptest::collection::vec((1u64..3000, 1u64..60_000, 1usize..150), 1..20),
     ) {
-        // Trains of packets at some pace, and pauses between them. The target is no multiple of a microsecond, nor any
-        // drop due at one, so that rounding decides nothing.
+        // Trains of packets at a given pace with pauses in between. Neither the target nor any drop falls on a whole
+        // microsecond, so that rounding does not matter.
         let target = Duration::from_nanos(4_999_700);
         let interval = Duration::from_nanos(20_000_300);
         let codel = CoDel { target, interval, ecn: false, limit: Limit::Unlimited };
@@ -289,10 +290,10 @@ proptest! {
             bench.send(at_us(*at), Packet::new(1000, ()));
         }
         bench.run();
-        let dropped = bench.notes.of(|e| e == Event::Dropped(DropReason::CoDel));
+        let dropped = bench.events.of(|e| e == Event::Dropped(DropReason::CoDel));
         let dropped: Vec<u64> = dropped.into_iter().map(|(_, number)| number).collect();
         let floats: Vec<f64> = arrivals.iter().map(|at| *at as f64).collect();
-        let by_the_book = ByTheBook {
+        let by_the_book = NaiveCoDel {
             arrivals: &floats,
             target: 4999.7,
             interval: 20_000.3,

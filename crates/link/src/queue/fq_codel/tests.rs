@@ -21,12 +21,12 @@ fn packet(bytes: u32, flow: u32) -> Packet<()> {
 }
 
 #[test]
-fn rfc8290_4_2_a_sparse_flow_goes_before_a_bulk_one() {
+fn rfc8290_4_2_a_sparse_flow_has_priority_over_a_bulk_flow() {
     let mut bench = Bench::new(&config(FqCoDel::default()), 1);
     for _ in 0..50 {
         bench.send(Time::ZERO, packet(1000, 1));
     }
-    // A packet each 10 ms: never more than the quantum, so it waits for the packet in service only.
+    // A packet every 10 ms never exceeds the quantum, so it waits only for the packet in service.
     for n in 0..4 {
         bench.send(at_us(10_500 + n * 10_000), packet(100, 2));
     }
@@ -37,14 +37,14 @@ fn rfc8290_4_2_a_sparse_flow_goes_before_a_bulk_one() {
         .filter(|delivery| delivery.packet.flow == 2)
         .map(|delivery| delivery.at.as_nanos() / 1000)
         .collect();
-    // In the middle of a packet of the bulk flow, which by then is late by the sparse packets before.
+    // In the middle of a packet of the bulk flow, which has been delayed by the earlier sparse packets.
     assert_eq!(sparse, [11_100, 21_200, 31_300, 41_400]);
 }
 
 #[test]
-fn rfc8290_4_2_flows_take_turns_of_a_quantum() {
-    // Quantum 1500: after its first 1000 bytes, a flow has 500 left and sends another packet, and is 500 in debt; then
-    // one packet (deficit 1000 to 0), then two, and so on.
+fn rfc8290_4_2_flows_are_served_a_quantum_per_round() {
+    // Quantum 1500: after its first 1000 bytes a flow has 500 left and sends another packet, which leaves a deficit of
+    // −500. Then it sends one packet (deficit 1000 to 0), then two, and so on.
     let fq = FqCoDel {
         quantum: 1500,
         ..FqCoDel::default()
@@ -59,9 +59,9 @@ fn rfc8290_4_2_flows_take_turns_of_a_quantum() {
 }
 
 #[test]
-fn rfc8290_4_2_a_flow_that_runs_empty_is_not_new_again_at_once() {
-    // Two flows with a backlog, and one that sends half of the rate, a packet at a time: more than its third. It would get
-    // its half, were it a new flow with each packet.
+fn rfc8290_4_2_an_emptied_flow_is_not_immediately_new_again() {
+    // Two flows with a backlog, and a third that sends at half of the rate, one packet at a time, which is more than
+    // its fair third. If it counted as new with each packet, it would get its half.
     let mut bench = Bench::new(&config(FqCoDel::default()), 1);
     for _ in 0..200 {
         bench.send(Time::ZERO, packet(1000, 1));
@@ -76,7 +76,7 @@ fn rfc8290_4_2_a_flow_that_runs_empty_is_not_new_again_at_once() {
 }
 
 #[test]
-fn flows_share_by_bytes_whatever_their_packets() {
+fn flows_share_bytes_regardless_of_packet_size() {
     let mut bench = Bench::new(&config(FqCoDel::default()), 1);
     for n in 0..2000 {
         bench.send(at_us(n * 500), packet(1000, 1));
@@ -94,7 +94,7 @@ fn flows_share_by_bytes_whatever_their_packets() {
 }
 
 #[test]
-fn rfc8290_4_1_the_largest_flow_gives_up_half_when_there_is_too_much() {
+fn rfc8290_4_1_overflow_drops_half_of_the_largest_flow() {
     let fq = FqCoDel {
         codel: CoDel {
             limit: Limit::Packets(10),
@@ -103,26 +103,27 @@ fn rfc8290_4_1_the_largest_flow_gives_up_half_when_there_is_too_much() {
         ..FqCoDel::default()
     };
     let mut bench = Bench::new(&config(fq), 1);
-    // Packet 0 is in service, 1 to 9 wait; a flow of its own fills the queue, and one more is too many.
+    // Packet 0 is in service and 1 to 9 are queued. A packet of another flow fills the queue, and one more exceeds the
+    // limit.
     for _ in 0..10 {
         bench.send(Time::ZERO, packet(1000, 1));
     }
     bench.send(Time::ZERO, packet(100, 2));
     let full = |bench: &Bench<()>| -> Vec<u64> {
         let full = Event::Dropped(DropReason::QueueFull);
-        let dropped = bench.notes.of(|event| event == full);
+        let dropped = bench.events.of(|event| event == full);
         dropped.into_iter().map(|(_, number)| number).collect()
     };
     assert_eq!(full(&bench), []);
     bench.send(Time::ZERO, packet(100, 2));
-    // Of 9000 bytes, 5000 are more than half; they go from the head.
+    // Packets are dropped from the head until at most half of the 9000 bytes are left.
     assert_eq!(full(&bench), [1, 2, 3, 4, 5]);
     bench.run();
     assert_eq!(bench.arrived.len(), 7);
 }
 
 #[test]
-fn a_flow_gives_up_no_more_than_64_packets_at_a_time() {
+fn overflow_drops_at_most_64_packets_at_once() {
     let fq = FqCoDel {
         codel: CoDel {
             limit: Limit::Packets(200),
@@ -139,8 +140,9 @@ fn a_flow_gives_up_no_more_than_64_packets_at_a_time() {
 }
 
 #[test]
-fn each_flow_has_a_control_of_its_own() {
-    // A flow that sends half of what it may is never dropped, next to one that sends twice as much as there is.
+fn each_flow_has_its_own_codel_state() {
+    // A flow that sends at half of its fair share loses nothing next to a flow that sends at twice the rate of the
+    // link.
     let mut bench = Bench::new(&config(FqCoDel::default()), 1);
     for n in 0..2000 {
         bench.send(at_us(n * 500), packet(1000, 1));
@@ -155,7 +157,7 @@ fn each_flow_has_a_control_of_its_own() {
 }
 
 #[test]
-fn which_flows_collide_is_a_matter_of_the_seed() {
+fn hash_collisions_depend_on_the_seed() {
     let collisions = |seed| {
         let fq = FqCoDel {
             flows: 16,
@@ -172,7 +174,7 @@ fn which_flows_collide_is_a_matter_of_the_seed() {
 
 proptest! {
     #[test]
-    fn any_flow_keeps_its_order_and_nothing_is_forgotten(
+    fn any_flow_keeps_its_order_and_loses_no_packet(
         packets in vec((0u64..3000, 0u32..5, 0u32..3000), 1..300),
         limit in 0u64..40,
         quantum in 256u32..3000,
@@ -196,7 +198,7 @@ proptest! {
         let statistics = bench.link.statistics();
         prop_assert_eq!(
             statistics.sent.bytes,
-            statistics.delivered.bytes + statistics.dropped_in_all().bytes
+            statistics.delivered.bytes + statistics.dropped_total().bytes
         );
     }
 }
