@@ -17,11 +17,11 @@ use crate::{
 pub enum Loss {
     /// Each packet is lost independently with this probability.
     Bernoulli(f64),
-    /// LossProcess occur in bursts of packets.
+    /// Losses occur in bursts of packets.
     GilbertElliott(GilbertElliott),
     /// The packets with these numbers are lost. Numbers count packets sent, from 0, and may be in any order.
     Packets(Vec<u64>),
-    /// LossProcess occur in bursts at points in time, as with handovers.
+    /// Losses occur in bursts at points in time, as with handovers.
     Bursts(Bursts),
 }
 

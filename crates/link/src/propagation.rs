@@ -234,7 +234,7 @@ impl<T> Propagation<T> {
 
     /// The next arrival of a packet that has left the bottleneck.
     pub(crate) fn next_arrival(&self) -> Option<Time> {
-        let packet = self.in_order.front().map(|packet| packet.arrives);
+        let fifo = self.in_order.front().map(|packet| packet.arrives);
         let heap = self.reorderable.peek().map(|entry| entry.0.arrives);
         fifo.into_iter().chain(heap).min()
     }

@@ -32,7 +32,7 @@ fn bernoulli_loss_rate_is_within_four_standard_deviations() {
         let deviation = (expected * (1.0 - probability)).sqrt();
         let share = lost(&outcomes);
         assert!((share - expected).abs() < 4.0 * deviation, "{share}");
-        // LossProcess are independent, so the mean run length is 1 / (1 − p).
+        // Losses are independent, so the mean run length is 1 / (1 − p).
         let length = mean(&runs(&outcomes));
         assert!((length * (1.0 - probability) - 1.0).abs() < 0.1, "{length}");
     }

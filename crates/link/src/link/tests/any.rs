@@ -275,12 +275,12 @@ proptest! {
     fn any_way_to_drive_a_link_gives_the_same_outcomes(config in config(), packets in packets(3_000_000), seed: u64) {
         let (arrived, events, link) = drive(&config, seed, &packets, Link::deadline);
         // Poll at each event, or only when packets are sent.
-        let (each, each_notes, _) = drive(&config, seed, &packets, Link::next_event);
+        let (each, each_events, _) = drive(&config, seed, &packets, Link::next_event);
         prop_assert_eq!(&arrived, &each);
-        prop_assert_eq!(&events, &each_notes);
-        let (seldom, seldom_notes, _) = drive(&config, seed, &packets, |_| None);
+        prop_assert_eq!(&events, &each_events);
+        let (seldom, seldom_events, _) = drive(&config, seed, &packets, |_| None);
         prop_assert_eq!(&arrived, &seldom);
-        prop_assert_eq!(&events, &seldom_notes);
+        prop_assert_eq!(&events, &seldom_events);
 
         prop_assert!(arrived.is_sorted_by_key(|delivery| delivery.at));
         for delivery in &arrived {
