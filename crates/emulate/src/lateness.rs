@@ -1,11 +1,11 @@
-//! How much later than its time something happened, as a histogram of fixed size.
+//! A histogram of delays, of fixed size.
 
 use core::time::Duration;
 
 #[cfg(test)]
 mod tests;
 
-/// Spans of time, counted in buckets that are at most an eighth wide.
+/// A histogram of durations. Buckets are at most an eighth of their value wide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lateness {
     buckets: Box<[u64; BUCKETS]>,
@@ -13,7 +13,7 @@ pub struct Lateness {
     max: Duration,
 }
 
-/// Eight steps for each power of two, of nanoseconds.
+/// The number of buckets per power of two nanoseconds.
 const STEPS: u32 = 8;
 const BUCKETS: usize = 64 * STEPS as usize;
 
@@ -28,7 +28,7 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    /// Counts one.
+    /// Records a duration.
     pub fn record(&mut self, late: Duration) {
         let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket(nanos)] += 1;
@@ -36,19 +36,20 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// How many were counted.
+    /// The number of recorded durations.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest.
+    /// The longest recorded duration.
     #[must_use]
     pub const fn max(&self) -> Duration {
         self.max
     }
 
-    /// What so large a share was not later than, from 0 to 1, rounded up by an eighth at most; zero if nothing was counted.
+    /// The quantile for `share`, 0 to 1. The result exceeds the exact value by at most an eighth. Zero if nothing has
+    /// been recorded.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = (share.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0);
@@ -63,7 +64,8 @@ impl Lateness {
     }
 }
 
-/// Values below 8 have a bucket each; above, the three bits after the first one tell.
+/// Values below 8 have one bucket each. For larger values, the three bits after the most significant one select the
+/// bucket.
 const fn bucket(nanos: u64) -> usize {
     if nanos < STEPS as u64 {
         return nanos as usize;
@@ -73,7 +75,7 @@ const fn bucket(nanos: u64) -> usize {
     ((exponent - 2) * STEPS + step) as usize
 }
 
-/// The largest value of a bucket.
+/// The largest value in a bucket.
 const fn upper(index: usize) -> u64 {
     let index = index as u64;
     let steps = STEPS as u64;
@@ -82,7 +84,7 @@ const fn upper(index: usize) -> u64 {
     }
     let exponent = index / steps + 2;
     let next = steps + index % steps + 1;
-    // The last bucket ends where the numbers do.
+    // The last bucket ends at `u64::MAX`.
     match next.checked_shl(exponent as u32 - 3) {
         Some(end) if end >> (exponent - 3) == next => end - 1,
         _ => u64::MAX,

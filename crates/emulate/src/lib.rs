@@ -1,23 +1,24 @@
-//! Emulated paths between real sockets: a UDP relay, or a network device for all protocols, that does to packets what a
-//! modelled link does, when it does it.
+//! Network path emulation between real endpoints: a UDP relay, or a network device for all IP protocols, that subjects
+//! packets to simulated links in real time.
 //!
-//! | module | owns |
+//! | module | responsibility |
 //! |---|---|
-//! | [`paths`] | which client's datagram is in which link, and until when: bytes and time in, bytes and deadlines out |
-//! | [`relay`] | sockets, the clock, and the thread between them |
-//! | [`packet`] | IP packets: which way they go, whose they are, the addresses at their other end |
-//! | [`tunnel`] | a network device, the clock, and the thread behind it |
-//! | [`running`] | such a thread, seen from outside |
-//! | [`lateness`] | how much later than the model says packets left |
+//! | [`paths`] | clients and their links, without I/O: datagrams and times in, datagrams and deadlines out |
+//! | [`relay`] | the UDP relay: sockets, clock and thread |
+//! | [`packet`] | IP packets: direction, flow and address translation |
+//! | [`tunnel`] | the TUN device: device, clock and thread |
+//! | [`running`] | the handle of a running relay or tunnel |
+//! | [`lateness`] | histogram of the delay added by this machine |
 //!
-//! The links are those of the simulator, so what holds there for a network file, holds here: rates, queues, loss, jitter,
-//! marks, policers. What does not hold is the order of chance: real packets come at other times than simulated ones.
+//! The links are those of the simulator, so rates, queues, loss, jitter, ECN marking and policers of a network file
+//! behave the same. Random events differ from the simulator's, because real packets arrive at other times than
+//! simulated ones.
 //!
-//! A relay is as good as its timer. It therefore writes down how late each datagram left ([`Report::late`]), and whoever
-//! measures through it asks that first: a run over a busy machine shows there.
+//! The accuracy of the emulation depends on the timers of the machine. [`Report::late`] therefore records how late each
+//! datagram was sent. Check it before trusting a measurement; a busy machine shows there.
 //!
-//! Anybody may start a relay, for QUIC and anything else over UDP. A device takes rights, and everything over IP goes through.
-//! Linux has what it takes (`epoll`, TUN).
+//! A relay needs no privileges, and carries QUIC and any other protocol over UDP. A device requires `CAP_NET_ADMIN` and
+//! carries any protocol over IP. Both require Linux (`epoll`, TUN).
 
 #![forbid(unsafe_code)]
 

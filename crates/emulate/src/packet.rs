@@ -1,19 +1,21 @@
-//! IP packets between a client and a server that are both on this host, and whose packets are to leave it all the same.
+//! Address translation for IP packets between a client and a server on the same host, so that they leave the host
+//! through a device.
 //!
-//! Owns: which way a packet goes, whose it is, and its addresses at the other end. Never: touches a device.
+//! This module determines the direction, flow and translated addresses of a packet. It does not access a device.
 //!
-//! A packet to an address of this host never leaves it. So a [`Network`] has three addresses: the *host*'s, the only one that
-//! the host has; the *server*'s, to which clients connect; and the *client*'s, from which servers think they are asked. Both
-//! lie behind the device, so packets to them come out there, and which of the two it is says which way a packet goes. It is
-//! handed back with both addresses replaced:
+//! The kernel delivers packets to an address of the host locally. A [`Network`] therefore has three addresses: the
+//! *host*'s, the only one assigned to the host; the *server*'s, to which clients connect; and the *client*'s, which
+//! servers see as the peer. Packets to the latter two are routed to the device, and the destination determines their
+//! direction. Both addresses are replaced before the packet returns to the host:
 //!
 //! ```text
 //! client  host -> server  ==path==>  client -> host  server
 //!         server -> host  <==path==  host -> client
 //! ```
 //!
-//! Server and client are chosen so that their 16-bit words have the same sum. The checksums of IP, TCP, UDP and whatever else
-//! uses the Internet checksum (RFC 1071) thus stay as they are, whether the packet is whole or a fragment.
+//! The server and client addresses are chosen such that their 16-bit words have the same sum. The checksums of IP, TCP,
+//! UDP and all other protocols with the Internet checksum (RFC 1071) therefore stay valid, for complete packets and for
+//! fragments.
 
 use core::{
     fmt,
@@ -41,21 +43,22 @@ struct Ends<const N: usize> {
     client: [u8; N],
 }
 
-/// Why addresses are none for a device.
+/// The network cannot be used for a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetworkError;
 
 impl fmt::Display for NetworkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "the network has to be the first address of a /15 for unicast, such as 198.18.0.0/15 or 10.76.0.0/15",
+            "invalid network (expected the first address of a unicast /15, such as 198.18.0.0/15 or 10.76.0.0/15)",
         )
     }
 }
 
 impl std::error::Error for NetworkError {}
 
-/// Those for measurements of network devices (RFC 2544 Appendix C.2.2, RFC 5180 §8), which nobody else should have in use.
+/// The networks reserved for benchmarking network devices (RFC 2544 Appendix C.2.2, RFC 5180 §8), which are not
+/// otherwise in use.
 impl Default for Network {
     fn default() -> Self {
         Self::with_v4([198, 18])
@@ -63,16 +66,19 @@ impl Default for Network {
 }
 
 impl Network {
-    /// How long the prefix of the IPv4 addresses is, in bits. Server and client differ in the 16th, and make up for it below.
+    /// The prefix length of the IPv4 network in bits. Server and client address differ in the 16th bit, and in a lower
+    /// word that compensates for the checksum.
     pub const PREFIX_V4: u8 = 15;
-    /// How long the prefix of the IPv6 addresses is, in bits.
+    /// The prefix length of the IPv6 network in bits.
     pub const PREFIX_V6: u8 = 64;
 
-    /// With IPv4 addresses from the network that begins here, and IPv6 addresses from `2001:2::/48`.
+    /// Creates a network with IPv4 addresses from the /15 that starts at `first`, and IPv6 addresses from
+    /// `2001:2::/48`.
     ///
     /// # Errors
     ///
-    /// None of that length begins here, or it is one of special use in which hosts have no addresses.
+    /// Returns [`NetworkError`] if `first` is not the first address of a /15, or if the network is reserved for a
+    /// special use in which hosts have no addresses.
     pub const fn new(first: Ipv4Addr) -> Result<Self, NetworkError> {
         let [one, two, 0, 0] = first.octets() else {
             return Err(NetworkError);
@@ -98,26 +104,26 @@ impl Network {
         }
     }
 
-    /// The host's addresses: what servers may listen on.
+    /// The host's addresses, on which servers may listen.
     #[must_use]
     pub fn host(&self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4.host.into(), self.v6.host.into())
     }
 
-    /// The server's addresses: what clients connect to.
+    /// The server's addresses, to which clients connect.
     #[must_use]
     pub fn server(&self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4.server.into(), self.v6.server.into())
     }
 
-    /// The client's addresses: what servers see.
+    /// The client's addresses, which servers see as the peer.
     #[must_use]
     pub fn client(&self) -> (Ipv4Addr, Ipv6Addr) {
         (self.v4.client.into(), self.v6.client.into())
     }
 
-    /// Puts the addresses of the other end into a packet that came out of the device, and says where it goes; `None`, and the
-    /// packet as it was, if it is not between these two, or no IP packet.
+    /// Translates the addresses of a packet read from the device, and returns its direction and flow. Returns `None`,
+    /// and leaves the packet unchanged, if it is not an IP packet between client and server.
     pub fn pass(&self, packet: &mut [u8]) -> Option<Passage> {
         let layout = Layout::of(packet)?;
         let way = match layout.version {
@@ -125,7 +131,7 @@ impl Network {
             Version::V6 => self.v6.pass(packet, layout.addresses),
         }?;
         let mut flow = Flow::of(packet, &layout, way);
-        // What an ICMP error quotes is the packet as it was delivered, and whoever sent it knows it by other addresses.
+        // An ICMP error quotes the packet as delivered, but its sender knows it by the addresses before translation.
         if let Some(at) = quoted(packet, &layout)
             && let Some(quoted) = packet.get_mut(at..)
             && let Some(inner) = Layout::of(quoted)
@@ -146,7 +152,7 @@ impl Network {
     }
 }
 
-/// Each network of IPv4 has a subnet of IPv6 to go with it.
+/// The IPv6 subnet that belongs to an IPv4 network.
 const fn v6(subnet: [u8; 2], word: u16, last: u16) -> [u8; 16] {
     let subnet = u16::from_be_bytes(subnet);
     Ipv6Addr::new(0x2001, 2, 0, subnet, 0, 0, word, last).octets()
@@ -171,7 +177,7 @@ impl<const N: usize> Ends<N> {
         Some(way)
     }
 
-    /// Makes a delivered packet what it was when it was sent, if it is one that came the other way.
+    /// Reverts the translation of a quoted packet, if it came in the opposite direction.
     fn quote(&self, packet: &mut [u8], at: usize, way: Way) -> bool {
         let Some(addresses) = packet.get_mut(at..at + 2 * N) else {
             return false;
@@ -190,32 +196,32 @@ impl<const N: usize> Ends<N> {
     }
 }
 
-/// What a packet of a device is.
+/// The properties of a translated packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// Where it goes.
+    /// The direction of the packet.
     pub way: Way,
-    /// Whose it is.
+    /// The flow to which the packet belongs.
     pub flow: Flow,
-    /// Its marks.
+    /// The ECN field.
     pub ecn: Ecn,
 }
 
-/// What belongs together: the packets of one connection, both ways.
+/// Identifies the packets of a connection, in both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flow {
-    /// Whether it is IPv6.
+    /// Whether the flow uses IPv6.
     pub is_v6: bool,
-    /// The protocol's number: 6 TCP, 17 UDP, 1 and 58 ICMP.
+    /// The IP protocol number: 6 TCP, 17 UDP, 1 and 58 ICMP.
     pub protocol: u8,
-    /// The client's port, or the identifier of a ping; zero for fragments, and where there are none.
+    /// The client's port, or the identifier of an ICMP echo. Zero for fragments and protocols without ports.
     pub client: u16,
     /// The server's port, or zero.
     pub server: u16,
 }
 
 impl Flow {
-    /// A number for fair queueing, the same for all packets of the flow (FNV-1a).
+    /// The flow number for fair queueing, equal for all packets of the flow (FNV-1a).
     #[must_use]
     pub fn number(&self) -> u32 {
         let [a, b] = self.client.to_be_bytes();
@@ -267,7 +273,7 @@ const ICMP_V6: u8 = 58;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
-/// Sets the ECN field of an IP packet, and corrects the header's checksum, which IPv6 has none of (RFC 1624 §3).
+/// Sets the ECN field of an IP packet, and updates the header checksum of IPv4 (RFC 1624 §3).
 pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     let Some(layout) = Layout::of(packet) else {
         return;
@@ -291,7 +297,7 @@ pub fn set_ecn(packet: &mut [u8], ecn: Ecn) {
     }
 }
 
-/// The sum in ones' complement.
+/// Ones' complement addition.
 const fn plus(one: u16, other: u16) -> u16 {
     let (sum, carry) = one.overflowing_add(other);
     sum + carry as u16
@@ -303,15 +309,15 @@ enum Version {
     V6,
 }
 
-/// Where things are in a packet, or in as much of one as an error quotes.
+/// The offsets of the fields in a packet, or in the part of a packet quoted by an ICMP error.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     version: Version,
     protocol: u8,
-    /// Both addresses, one behind the other.
+    /// The offset of the source address, which the destination follows.
     addresses: usize,
-    /// The next protocol's header. Fragments have none, also the first, so that all go the same way; neither have packets with
-    /// extension headers of IPv6.
+    /// The offset of the transport header. `None` for all fragments, including the first, so that they belong to the
+    /// same flow, and for IPv6 packets with extension headers.
     payload: Option<usize>,
 }
 
@@ -323,7 +329,7 @@ impl Layout {
                 if len < 20 || packet.len() < len {
                     return None;
                 }
-                // More fragments, or not the first.
+                // The More Fragments flag, or a non-zero fragment offset.
                 let is_fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
                 Some(Self {
                     version: Version::V4,
@@ -360,7 +366,7 @@ impl Layout {
     }
 }
 
-/// Where the packet is that an ICMP error complains of (RFC 792, RFC 4443 §3).
+/// The offset of the packet quoted by an ICMP error (RFC 792, RFC 4443 §3).
 fn quoted(packet: &[u8], layout: &Layout) -> Option<usize> {
     let at = layout.payload?;
     let kind = *packet.get(at)?;

@@ -1,8 +1,8 @@
-//! Which datagram is in which link, and when it comes out.
+//! Clients, their links, and the datagrams inside them.
 //!
-//! Owns: clients by their addresses, a path for each of them or one for all, and what was counted. Never: reads a clock, or
-//! touches a socket; whoever drives it hands in datagrams and times, asks for the [`deadline`](Paths::deadline), and takes
-//! out what arrived.
+//! This module owns the clients by address, one path per client or one for all, and the counters. It reads no clock and
+//! touches no socket: the caller passes in datagrams and times, queries the [`deadline`](Paths::deadline), and
+//! retrieves delivered datagrams.
 
 use core::{cmp::Reverse, fmt, time::Duration};
 use std::{
@@ -20,37 +20,37 @@ mod tests;
 /// Whether clients share a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
-    /// Each address of a client has a path of its own, whose time begins with its first datagram.
+    /// Each client address has its own path, whose time starts with its first datagram.
     #[default]
     Apart,
-    /// All share one, whose time begins with the first datagram of all.
+    /// All clients share one path, whose time starts with the first datagram.
     Shared,
 }
 
-/// What the paths are like.
+/// The configuration of the paths.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// From the server to clients.
     pub down: Config,
     /// From clients to the server.
     pub up: Config,
-    /// What a packet has beside what is handed in, in bytes; the links carry it too.
+    /// The header overhead per packet in bytes, which the links add to the size of the datagram.
     pub overhead: u32,
-    /// Whether clients share one.
+    /// Whether clients share a path.
     pub sharing: Sharing,
-    /// Where all chance comes from. Paths of their own have each a seed that follows from it and their number.
+    /// The random seed. With [`Sharing::Apart`], the seed of each path is derived from it and the path's number.
     pub seed: u64,
-    /// After how long without a datagram a client is forgotten. Default: 60 s.
+    /// The idle time after which a client is removed. Default: 60 s.
     pub idle: Duration,
-    /// How many clients there may be at a time; datagrams of others are dropped and counted. Default: 4096.
+    /// The maximum number of concurrent clients. Datagrams of further clients are dropped and counted. Default: 4096.
     pub clients_max: usize,
-    /// How many bytes may be in one direction of a path at a time; what comes above that is dropped and counted. Default:
-    /// 256 MiB. Queues have limits of their own: this one is for those that are told to have none.
+    /// The maximum number of bytes inside one direction of a path. Datagrams beyond it are dropped and counted.
+    /// Default: 256 MiB. It bounds memory use with queues that have no limit of their own.
     pub inside_max: u64,
 }
 
 impl Plan {
-    /// Paths of their own over these links, all else at its default.
+    /// Creates a plan with one path per client over these links, and defaults otherwise.
     #[must_use]
     pub fn new(down: Config, up: Config) -> Self {
         Self {
@@ -66,17 +66,17 @@ impl Plan {
     }
 }
 
-/// Where a datagram goes.
+/// The direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
-    /// To the server.
+    /// From a client to the server.
     Up,
-    /// To a client.
+    /// From the server to a client.
     Down,
 }
 
 impl Way {
-    /// The other one.
+    /// The opposite direction.
     #[must_use]
     pub const fn back(self) -> Self {
         match self {
@@ -86,72 +86,72 @@ impl Way {
     }
 }
 
-/// A datagram that arrived.
+/// A datagram that passed its link.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arrival<A = SocketAddr> {
-    /// Whose it is.
+    /// The number of the client.
     pub client: u64,
     /// The client's address.
     pub address: A,
-    /// Where it goes.
+    /// The direction of the datagram.
     pub way: Way,
-    /// When it arrived, by the model: at or before the time it was asked for.
+    /// When the datagram left the link. At or before the time passed to [`Paths::poll`].
     pub at: Time,
-    /// Its marks.
+    /// The ECN field.
     pub ecn: Ecn,
     /// The datagram.
     pub bytes: Box<[u8]>,
 }
 
-/// Why a client's datagram was not taken.
+/// A datagram of a new client was dropped, because [`Plan::clients_max`] has been reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyClients;
 
 impl fmt::Display for TooManyClients {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("there are as many clients as there may be")
+        f.write_str("too many clients")
     }
 }
 
 impl std::error::Error for TooManyClients {}
 
-/// What became of the datagrams of one direction.
+/// The counters of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WayReport {
-    /// Handed to links.
+    /// Sent into links.
     pub sent: Count,
-    /// Made by links, as copies.
+    /// Copies created by links.
     pub duplicated: Count,
-    /// Arrived at the far end.
+    /// Delivered by links.
     pub delivered: Count,
-    /// Marked CE.
+    /// Marked CE by links.
     pub marked: Count,
-    /// Dropped by links, by reason: the order of [`DropReason::ALL`].
+    /// Dropped by links, by reason in the order of [`DropReason::ALL`].
     pub dropped: [Count; DropReason::ALL.len()],
-    /// Dropped since there were more than [`Plan::inside_max`] bytes inside.
+    /// Dropped because more than [`Plan::inside_max`] bytes were inside.
     pub overflowed: u64,
-    /// Arrived when their client was forgotten.
+    /// Dropped because their client had been removed.
     pub stray: u64,
 }
 
-/// What became of all of them.
+/// The counters of all paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// From clients to the server.
+    /// The direction from clients to the server.
     pub up: WayReport,
-    /// From the server to clients.
+    /// The direction from the server to clients.
     pub down: WayReport,
-    /// How many addresses of clients there were.
+    /// The total number of client addresses.
     pub clients: u64,
-    /// Datagrams of clients beyond [`Plan::clients_max`], or for which there was no socket.
+    /// Datagrams dropped because of [`Plan::clients_max`], or because no upstream socket could be created.
     pub refused: u64,
-    /// Datagrams that arrived, and that a socket or the device did not take.
+    /// Datagrams that were due but could not be written to the socket or device.
     pub unsent: u64,
-    /// Packets of a device that were not between a client and a server.
+    /// Packets from the device that were not between a client and a server.
     pub foreign: u64,
-    /// Packets of a device that were dropped before any path, since they were not fetched in time.
+    /// Packets that the kernel dropped because they were not read from the device in time.
     pub missed: u64,
-    /// How much later than the model says datagrams were sent on.
+    /// The delay between the delivery time of the link and the time at which the datagram was polled.
     pub late: Lateness,
 }
 
@@ -165,9 +165,9 @@ struct Parcel {
 struct Path {
     up: Link<Parcel>,
     down: Link<Parcel>,
-    /// Its own time begins here.
+    /// The start of the path's own time.
     epoch: Time,
-    /// What is in the heap for it.
+    /// The path's valid entry in the heap.
     due: Option<Time>,
 }
 
@@ -175,11 +175,11 @@ struct Path {
 struct Client<A> {
     address: A,
     path: u64,
-    /// When it or the server last said something.
+    /// When the client or the server last sent a datagram.
     heard: Time,
 }
 
-/// All paths. `A` is what tells clients apart.
+/// All paths. `A` identifies clients.
 #[derive(Debug)]
 pub struct Paths<A = SocketAddr> {
     plan: Plan,
@@ -192,11 +192,11 @@ pub struct Paths<A = SocketAddr> {
 }
 
 impl<A: Copy + Ord> Paths<A> {
-    /// No client yet.
+    /// Creates paths without clients.
     ///
     /// # Errors
     ///
-    /// A link cannot be made of one of the settings.
+    /// Returns the [`ConfigError`] of the first link setting that is out of range.
     pub fn new(plan: Plan) -> Result<Self, ConfigError> {
         plan.down.check()?;
         plan.up.check()?;
@@ -211,11 +211,11 @@ impl<A: Copy + Ord> Paths<A> {
         })
     }
 
-    /// The number of the client with this address, and whether it is new.
+    /// Returns the number of the client with this address, and whether it is new.
     ///
     /// # Errors
     ///
-    /// There are as many as there may be, and this is not one of them.
+    /// Returns [`TooManyClients`] if the client is new and [`Plan::clients_max`] has been reached.
     pub fn client(&mut self, now: Time, address: A) -> Result<(u64, bool), TooManyClients> {
         if let Some(number) = self.by_address.get(&address) {
             return Ok((*number, false));
@@ -235,7 +235,7 @@ impl<A: Copy + Ord> Paths<A> {
                 Link::new(&self.plan.up, seed),
                 Link::new(&self.plan.down, mix(self.plan.seed, 2 * path + 1)),
             ) else {
-                unreachable!("both were checked when this was made");
+                unreachable!("`Paths::new` checked both configurations");
             };
             let fresh = Path {
                 up,
@@ -257,12 +257,12 @@ impl<A: Copy + Ord> Paths<A> {
         Ok((number, true))
     }
 
-    /// Hands in a datagram of a client, or for it. One of a client that was forgotten is dropped.
+    /// Sends a datagram from or to a client into its path. Datagrams of a client that was removed are dropped.
     pub fn send(&mut self, now: Time, client: u64, way: Way, ecn: Ecn, bytes: &[u8]) {
         self.send_of(now, client, client as u32, way, ecn, bytes);
     }
 
-    /// The same for one of a client's several flows, which queues that are fair tell apart.
+    /// Like [`send`](Self::send), with a flow number for fair queueing among several flows of a client.
     pub fn send_of(&mut self, now: Time, client: u64, flow: u32, way: Way, ecn: Ecn, bytes: &[u8]) {
         let Some(found) = self.clients.get_mut(&client) else {
             self.report.way(way).stray += 1;
@@ -294,7 +294,7 @@ impl<A: Copy + Ord> Paths<A> {
         self.arm(number);
     }
 
-    /// The next datagram that arrived at or before `now`. To be called until there is none.
+    /// Returns the next datagram that is due at or before `now`. Call it until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Arrival<A>> {
         while let Some(Reverse((at, number))) = self.due.peek().copied() {
             if at > now {
@@ -305,7 +305,7 @@ impl<A: Copy + Ord> Paths<A> {
                 continue;
             };
             if path.due != Some(at) {
-                // Something came up since that is due earlier, and is in the heap by itself.
+                // The entry is stale: the path has since been added with an earlier deadline.
                 self.due.pop();
                 continue;
             }
@@ -348,7 +348,7 @@ impl<A: Copy + Ord> Paths<A> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Forgets clients of whom nothing was heard for as long as the plan says, and gives their numbers.
+    /// Removes clients that have been idle for [`Plan::idle`], and returns their numbers.
     pub fn expire(&mut self, now: Time) -> Vec<u64> {
         let idle = self.plan.idle;
         let gone: Vec<u64> = self
@@ -363,7 +363,7 @@ impl<A: Copy + Ord> Paths<A> {
         gone
     }
 
-    /// Forgets one client. If its path is its own, what is inside is gone too.
+    /// Removes a client and, unless it is shared, its path with all datagrams inside.
     pub fn forget(&mut self, number: u64) {
         let Some(client) = self.clients.remove(&number) else {
             return;
@@ -376,22 +376,22 @@ impl<A: Copy + Ord> Paths<A> {
         }
     }
 
-    /// A datagram that arrived could not be sent on.
+    /// Counts a datagram that was due but could not be sent.
     pub const fn unsent(&mut self) {
         self.report.unsent += 1;
     }
 
-    /// A packet was not between a client and a server.
+    /// Counts a packet that was not between a client and a server.
     pub const fn foreign(&mut self) {
         self.report.foreign += 1;
     }
 
-    /// A client's datagram could not be taken, for want of a socket.
+    /// Counts a datagram dropped because no upstream socket could be created.
     pub const fn refused(&mut self) {
         self.report.refused += 1;
     }
 
-    /// What became of all datagrams so far.
+    /// The counters so far.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
@@ -401,7 +401,7 @@ impl<A: Copy + Ord> Paths<A> {
         report
     }
 
-    /// Puts a path into the heap for its next deadline, unless it is there for one that is not later.
+    /// Adds a path to the heap with its next deadline, unless it has an entry that is not later.
     fn arm(&mut self, number: u64) {
         let Some(path) = self.by_number.get_mut(&number) else {
             return;
@@ -450,7 +450,7 @@ impl WayReport {
         }
     }
 
-    /// What links dropped, for any reason.
+    /// The number of packets dropped by links for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().map(|count| count.packets).sum()
@@ -462,7 +462,7 @@ const fn plus(sum: &mut Count, more: Count) {
     sum.bytes += more.bytes;
 }
 
-/// A seed of its own for each link (`SplitMix64`).
+/// Derives the seed of a link (`SplitMix64`).
 const fn mix(seed: u64, stream: u64) -> u64 {
     let state = seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,12 +1,12 @@
-//! The relay: one thread between the sockets of clients and of the server.
+//! The UDP relay: one thread between the clients and the server.
 //!
-//! Owns: one socket that clients send to, one for each client that the server answers to, the clock. Never: decides what
-//! happens to a datagram.
+//! This module owns the socket to which clients send, one upstream socket per client, and the clock. What happens to a
+//! datagram is decided by [`Paths`].
 
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "real time passes on an emulated path"
+    reason = "path emulation runs in real time"
 )]
 
 use std::{
@@ -31,41 +31,41 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// What a relay is to do.
+/// The configuration of a relay.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where clients send to; port 0 is any that is free.
+    /// The address to which clients send. Port 0 selects a free port.
     pub listen: SocketAddr,
-    /// Where the server is.
+    /// The address of the server.
     pub to: SocketAddr,
-    /// What lies between.
+    /// The emulated paths.
     pub plan: Plan,
 }
 
-/// Why a relay cannot start.
+/// A relay could not be started.
 #[derive(Debug)]
 pub enum StartError {
-    /// A link cannot be made of a setting.
+    /// A setting of a link is out of range.
     Path(ConfigError),
-    /// Nothing can be received at that address.
+    /// The relay cannot listen on the address.
     Listen(SocketAddr, io::Error),
-    /// There are no file descriptors or threads left.
+    /// A system resource, such as a file descriptor or thread, is not available.
     System(io::Error),
 }
 
 impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Path(error) => write!(f, "no path can be made of this: {error}"),
+            Self::Path(error) => write!(f, "invalid path: {error}"),
             Self::Listen(address, error) => write!(f, "cannot listen on `{address}`: {error}"),
-            Self::System(error) => write!(f, "cannot start a relay: {error}"),
+            Self::System(error) => write!(f, "cannot start the relay: {error}"),
         }
     }
 }
 
 impl std::error::Error for StartError {}
 
-/// A relay that runs, until it is stopped or dropped.
+/// A running relay. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Relay {
     address: SocketAddr,
@@ -73,11 +73,12 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts one.
+    /// Starts a relay.
     ///
     /// # Errors
     ///
-    /// The path cannot be, the address is taken, or the system has nothing left.
+    /// Returns [`StartError::Path`] if a link setting is out of range, [`StartError::Listen`] if the address cannot be
+    /// bound, and [`StartError::System`] if a system resource is not available.
     pub fn start(settings: Settings) -> Result<Self, StartError> {
         let paths = Paths::new(settings.plan).map_err(StartError::Path)?;
         let front = Socket::bind(settings.listen, &Options::default())
@@ -103,33 +104,33 @@ impl Relay {
         Ok(Self { address, running })
     }
 
-    /// Where clients send to.
+    /// The address to which clients send.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The thread behind it.
+    /// The handle of the relay's thread.
     #[must_use]
     pub const fn running(&self) -> &Running {
         &self.running
     }
 
-    /// Ends it, and says what became of all datagrams. What is on the way is dropped.
+    /// Stops the relay and returns its report. Datagrams in transit are dropped.
     ///
     /// # Errors
     ///
-    /// A socket broke.
+    /// Returns the I/O error that ended the relay's thread.
     pub fn stop(self) -> io::Result<Report> {
         self.running.stop()
     }
 }
 
-/// The key of the socket that clients send to; the others have the numbers of clients.
+/// The poller key of the socket to which clients send. Upstream sockets use the client number.
 const FRONT: u64 = u64::MAX - 1;
-/// How often forgotten clients are looked for.
+/// The interval at which idle clients are removed.
 const SWEEP: Duration = Duration::from_secs(1);
-/// How many batches are received from one socket before the others, and what is due, have their turn.
+/// The maximum number of batches received from one socket before other sockets and due datagrams are handled.
 const BATCHES: usize = 4;
 
 struct Turn {
@@ -169,7 +170,7 @@ impl Turn {
         }
     }
 
-    /// Sends on what arrived. The clock is read for each: a train of datagrams takes its time.
+    /// Forwards all datagrams that are due. Reads the clock for each one, because sending a burst takes time.
     fn send_due(&mut self) {
         while let Some(arrival) = self.paths.poll(self.now()) {
             let (socket, remote) = match arrival.way {
@@ -233,14 +234,14 @@ impl Turn {
     fn expire(&mut self, now: Time) {
         for client in self.paths.expire(now) {
             if let Some(socket) = self.upstreams.remove(&client) {
-                // Closing it would do, too.
+                // Cannot matter: closing the socket removes it too.
                 let _ = self.poller.remove(&socket);
             }
         }
     }
 }
 
-/// A socket that the server sees as one client.
+/// Creates the upstream socket of a client.
 fn upstream(to: SocketAddr, poller: &Poller, client: u64) -> io::Result<Socket> {
     let any: IpAddr = match to {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -1,6 +1,6 @@
-//! A thread that carries packets until it is told to end, and then says what became of them.
+//! The handle of a thread that forwards packets until it is stopped, and then returns a report.
 //!
-//! Owns: the thread, and the word that ends it. Never: knows what it carries.
+//! This module owns the thread and its stop flag. It does not know what the thread forwards.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ use lastbyte_udp::{Waker, sharpen_timers};
 
 use crate::paths::Report;
 
-/// Ends with its value.
+/// A running thread. It is stopped when the handle is dropped.
 #[derive(Debug)]
 pub struct Running {
     is_over: Arc<AtomicBool>,
@@ -24,7 +24,8 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a thread of that name. What it runs is made of the flag that tells it to end; the waker ends its wait.
+    /// Starts a thread called `name`. `work` receives the stop flag and returns the function to run. `waker` interrupts
+    /// the wait of that function.
     pub(crate) fn start<W>(
         name: &str,
         waker: Waker,
@@ -36,7 +37,7 @@ impl Running {
         let is_over = Arc::<AtomicBool>::default();
         let work = work(Arc::clone(&is_over));
         let thread = thread::Builder::new().name(name.to_owned()).spawn(|| {
-            // What it cannot do shows in how late packets are.
+            // If this fails, packets are sent later, which the report shows.
             let _ = sharpen_timers();
             work()
         })?;
@@ -47,17 +48,17 @@ impl Running {
         })
     }
 
-    /// Whether it ended by itself, which it does when its sockets break: [`stop`](Self::stop) says why.
+    /// Whether the thread ended by itself because of an I/O error, which [`stop`](Self::stop) returns.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends it, and says what became of all packets. What is on the way is dropped.
+    /// Stops the thread and returns its report. Packets in transit are dropped.
     ///
     /// # Errors
     ///
-    /// A socket or the device broke.
+    /// Returns the I/O error that ended the thread.
     pub fn stop(mut self) -> io::Result<Report> {
         match self.end() {
             Some(result) => result,
@@ -69,7 +70,7 @@ impl Running {
         self.is_over.store(true, Ordering::Relaxed);
         self.waker.wake();
         let result = self.thread.take()?.join();
-        Some(result.unwrap_or_else(|_| Err(io::Error::other("the thread of the path panicked"))))
+        Some(result.unwrap_or_else(|_| Err(io::Error::other("the emulation thread panicked"))))
     }
 }
 

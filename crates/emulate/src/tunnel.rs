@@ -1,14 +1,15 @@
-//! A network device whose packets go over modelled paths and come back to this host.
+//! A network device whose packets pass through emulated paths and return to this host.
 //!
-//! Owns: the device, the thread behind it, the clock. Never: decides what happens to a packet, or whose it is.
+//! This module owns the device, its thread and the clock. What happens to a packet is decided by [`Paths`], and its
+//! flow by [`crate::packet`].
 //!
-//! The device is gone with the tunnel, whatever ends the process. It has no offloads, so packets are no longer than its MTU,
-//! and their checksums are complete.
+//! The device disappears with the process, however it ends. It has no offloads, so packets do not exceed its MTU and
+//! have complete checksums.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "real time passes on an emulated path"
+    reason = "path emulation runs in real time"
 )]
 
 use std::{
@@ -34,19 +35,19 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// What a device is to be.
+/// The configuration of a tunnel.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its addresses.
+    /// The addresses of the device.
     pub network: Network,
-    /// The longest packet, in bytes. Default: 1500.
+    /// The MTU of the device in bytes. Default: 1500.
     pub mtu: u16,
-    /// What lies between. A flow is a client there; if they share a path, the host is the only client.
+    /// The emulated paths. Each flow is a client; if they share a path, the host is the only client.
     pub plan: Plan,
 }
 
 impl Settings {
-    /// Over these paths, all else at its default.
+    /// Creates settings with these paths, and defaults otherwise.
     #[must_use]
     pub fn new(plan: Plan) -> Self {
         Self {
@@ -57,49 +58,49 @@ impl Settings {
     }
 }
 
-/// Why there can be no device.
+/// A tunnel could not be started.
 #[derive(Debug)]
 pub enum TunnelError {
-    /// A link cannot be made of a setting.
+    /// A setting of a link is out of range.
     Path(ConfigError),
-    /// The host has that address already.
+    /// The address is already assigned to the host.
     Taken(Ipv4Addr),
-    /// The device cannot be made or set up.
+    /// The device could not be created or configured.
     Device(io::Error),
-    /// There are no file descriptors or threads left.
+    /// A system resource, such as a file descriptor or thread, is not available.
     System(io::Error),
 }
 
 impl fmt::Display for TunnelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Path(error) => write!(f, "no path can be made of this: {error}"),
+            Self::Path(error) => write!(f, "invalid path: {error}"),
             Self::Taken(address) => write!(
                 f,
-                "this machine has the address `{address}` already, perhaps of another path that is still there: take other \
+                "address `{address}` is already in use on this machine, perhaps by another emulated path; use other \
                  addresses, such as 10.76.0.0/15"
             ),
             Self::Device(error) => {
-                write!(f, "cannot make a network device: {error}")?;
+                write!(f, "cannot create a network device: {error}")?;
                 match error.kind() {
                     io::ErrorKind::PermissionDenied => f.write_str(
-                        "; that takes CAP_NET_ADMIN: run it with `sudo`, or run server, clients and this in a network of their \
-                         own, in one shell of `unshare -rn`",
+                        "; CAP_NET_ADMIN is required: use `sudo`, or run server, clients and this command in a network namespace of \
+                         their own, in one shell of `unshare -rn`",
                     ),
                     io::ErrorKind::NotFound => f.write_str(
-                        "; `/dev/net/tun` is missing: load the module `tun`, or give the container that device",
+                        "; `/dev/net/tun` is missing: load the kernel module `tun`, or pass the device to the container",
                     ),
                     _ => Ok(()),
                 }
             }
-            Self::System(error) => write!(f, "cannot start: {error}"),
+            Self::System(error) => write!(f, "cannot start the tunnel: {error}"),
         }
     }
 }
 
 impl std::error::Error for TunnelError {}
 
-/// A device with a path behind it, until it is stopped or dropped.
+/// A running tunnel. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Tunnel {
     name: String,
@@ -108,11 +109,13 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// Makes the device, with its addresses, and the routes that follow from them.
+    /// Creates the device with its addresses, and starts the thread. The routes follow from the addresses.
     ///
     /// # Errors
     ///
-    /// The path cannot be, or the device cannot.
+    /// Returns [`TunnelError::Path`] if a link setting is out of range, [`TunnelError::Taken`] if the host has the
+    /// address already, [`TunnelError::Device`] if the device cannot be created or configured, and
+    /// [`TunnelError::System`] if a system resource is not available.
     pub fn start(settings: Settings) -> Result<Self, TunnelError> {
         let shared = settings.plan.sharing == Sharing::Shared;
         let paths = Paths::new(settings.plan).map_err(TunnelError::Path)?;
@@ -127,9 +130,9 @@ impl Tunnel {
             .build_sync()
             .map_err(TunnelError::Device)?;
         let name = device.name().map_err(TunnelError::Device)?;
-        // Only the machine's own administrator may; others have the 500 packets that it begins with.
+        // Requires privileges in the initial user namespace. Without them the default of 500 packets remains.
         let _ = device.set_tx_queue_len(QUEUE);
-        // A host may do without.
+        // IPv6 is optional.
         let has_v6 = device.add_address_v6(v6, Network::PREFIX_V6).is_ok();
         device.set_nonblocking(true).map_err(TunnelError::Device)?;
         let poller = Poller::new().map_err(TunnelError::System)?;
@@ -157,35 +160,35 @@ impl Tunnel {
         })
     }
 
-    /// The device's name.
+    /// The name of the device.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it has an IPv6 address.
+    /// Whether the device has an IPv6 address.
     #[must_use]
     pub const fn has_v6(&self) -> bool {
         self.has_v6
     }
 
-    /// The thread behind it.
+    /// The handle of the tunnel's thread.
     #[must_use]
     pub const fn running(&self) -> &Running {
         &self.running
     }
 
-    /// Ends it, and says what became of all packets. What is on the way is dropped.
+    /// Stops the tunnel and returns its report. Packets in transit are dropped.
     ///
     /// # Errors
     ///
-    /// The device broke.
+    /// Returns the I/O error that ended the tunnel's thread.
     pub fn stop(self) -> io::Result<Report> {
         self.running.stop()
     }
 }
 
-/// Whether the host has this address: to itself, it would send from it.
+/// Whether the host has this address: if so, it is the source address of packets sent to it.
 fn is_here(address: Ipv4Addr) -> bool {
     let from = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| {
         socket.connect((address, 9))?;
@@ -194,13 +197,13 @@ fn is_here(address: Ipv4Addr) -> bool {
     from.is_ok_and(|from| from.ip() == address)
 }
 
-/// The key of the device.
+/// The poller key of the device.
 const DEVICE: u64 = 0;
-/// How many packets the kernel keeps until they are fetched: some 50 ms at 1 Gb/s.
+/// The transmit queue length of the device in packets, about 50 ms at 1 Gb/s.
 const QUEUE: u32 = 4096;
-/// How often forgotten flows are looked for.
+/// The interval at which idle flows are removed.
 const SWEEP: core::time::Duration = core::time::Duration::from_secs(1);
-/// How many packets are fetched before what is due has its turn.
+/// The maximum number of packets read before due packets are handled.
 const BATCH: usize = 64;
 
 struct Turn {
@@ -243,7 +246,7 @@ impl Turn {
         }
     }
 
-    /// Hands back what arrived. The clock is read for each: a train of packets takes its time.
+    /// Returns all packets that are due to the host. Reads the clock for each one, because sending a burst takes time.
     fn send_due(&mut self) {
         while let Some(mut arrival) = self.paths.poll(self.now()) {
             set_ecn(&mut arrival.bytes, arrival.ecn);
@@ -281,14 +284,14 @@ impl Turn {
     }
 }
 
-/// How many packets the kernel dropped before the device, as its table of devices says.
+/// The number of packets that the kernel dropped before the device, from `/proc`.
 fn missed(device: &str) -> u64 {
-    // The thread's own network, also in a namespace.
+    // `thread-self` selects the network namespace of this thread.
     let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     dropped_in(&table, device).unwrap_or(0)
 }
 
-/// The column of what was dropped on the way out.
+/// Parses the transmit drop column of `/proc/net/dev`.
 fn dropped_in(table: &str, device: &str) -> Option<u64> {
     let line = table.lines().find_map(|line| {
         let (name, counts) = line.split_once(':')?;

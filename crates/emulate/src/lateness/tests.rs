@@ -7,7 +7,10 @@ fn every_value_lies_in_a_bucket_an_eighth_wide() {
     values.extend([0, 3, u64::MAX, u64::MAX - 1, 999_999, 50_000]);
     for value in values {
         let upper = upper(bucket(value));
-        assert!(upper >= value, "{value} is above its bucket's end {upper}");
+        assert!(
+            upper >= value,
+            "{value} exceeds the end {upper} of its bucket"
+        );
         assert!(upper - value <= value / 8, "{value} is far below {upper}");
     }
     let mut before = None;

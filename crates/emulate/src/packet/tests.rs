@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The Internet checksum over everything, as one would write it first (RFC 1071).
+/// A straightforward implementation of the Internet checksum (RFC 1071).
 fn checksum(parts: &[&[u8]]) -> u16 {
     let bytes: Vec<u8> = parts.concat();
     let mut sum: u64 = 0;
@@ -15,7 +15,7 @@ fn checksum(parts: &[&[u8]]) -> u16 {
     !(sum as u16)
 }
 
-/// A packet of TCP, UDP or ICMP between two addresses, with right checksums.
+/// Builds a TCP, UDP or ICMP packet between two addresses with valid checksums.
 fn packet(addresses: [&[u8]; 2], protocol: u8, ports: [u16; 2], ecn: u8, data: &[u8]) -> Vec<u8> {
     let (header, sum_at): (Vec<u8>, usize) = match protocol {
         TCP => (vec![0; 20], 16),
@@ -36,7 +36,7 @@ fn packet(addresses: [&[u8]; 2], protocol: u8, ports: [u16; 2], ecn: u8, data: &
     around(addresses, protocol, ecn, &payload)
 }
 
-/// Over the pseudo header, where the protocol has one.
+/// The checksum of the payload, including the pseudo-header if the protocol has one.
 fn payload_sum(addresses: [&[u8]; 2], protocol: u8, payload: &[u8]) -> u16 {
     let len = (payload.len() as u32).to_be_bytes();
     match protocol {
@@ -83,7 +83,7 @@ fn around(addresses: [&[u8]; 2], protocol: u8, ecn: u8, payload: &[u8]) -> Vec<u
     whole
 }
 
-/// Whether every checksum is as it must be.
+/// Whether all checksums are valid.
 fn is_right(packet: &[u8]) -> bool {
     let v4 = packet[0] >> 4 == 4;
     let (header, protocol) = if v4 { (20, packet[9]) } else { (40, packet[6]) };
@@ -93,7 +93,7 @@ fn is_right(packet: &[u8]) -> bool {
         && payload_sum([source, destination], protocol, &packet[header..]) == 0
 }
 
-/// One network as bytes: host, server, client.
+/// The addresses of a network as bytes: host, server, client.
 fn ends(network: &Network, is_v6: bool) -> [Vec<u8>; 3] {
     let (host, server, client) = (network.host(), network.server(), network.client());
     [host, server, client].map(|(v4, v6)| {
@@ -132,8 +132,8 @@ proptest! {
             (&client, &server, Way::Down)
         };
         let mut sent = packet([&host, to], protocol, ports, marks.0 as u8, &data);
-        prop_assert!(is_right(&sent), "the test's own packet");
-        let passage = network.pass(&mut sent).expect("it is between the two");
+        prop_assert!(is_right(&sent), "packet built by the test");
+        let passage = network.pass(&mut sent).expect("between client and server");
         prop_assert!(is_right(&sent), "with other addresses");
         prop_assert_eq!(passage.way, way);
         prop_assert_eq!(passage.ecn, MARKS[marks.0]);
@@ -153,7 +153,7 @@ proptest! {
         prop_assert!(is_right(&sent), "with other marks");
         let as_marked = packet([from, &host], protocol, ports, marks.1 as u8, &data);
         let mut as_sent = sent.clone();
-        // Ones' complement has two zeros, and either is right.
+        // Ones' complement has two representations of zero, both of which are valid.
         if !is_v6 && checksum(&[&sent[..10], &sent[12..20]]) == 0 {
             as_sent[10..12].copy_from_slice(&as_marked[10..12]);
         }
@@ -172,15 +172,15 @@ proptest! {
         let (theirs, ours) = if is_up { (&client, &server) } else { (&server, &client) };
         let original = packet([&host, ours], UDP, ports, 0, &data);
         let mut delivered = original.clone();
-        let first = network.pass(&mut delivered).expect("it is between the two");
-        // Whoever it was delivered to answers: nobody listens there.
+        let first = network.pass(&mut delivered).expect("between client and server");
+        // The receiver answers that the port is unreachable.
         let mut error = vec![if is_v6 { 1 } else { 3 }, if is_v6 { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];
         error.extend_from_slice(&delivered);
         let icmp = if is_v6 { ICMP_V6 } else { ICMP };
         let sum = payload_sum([&host, theirs], icmp, &error);
         error[2..4].copy_from_slice(&sum.to_be_bytes());
         let mut error = around([&host, theirs], icmp, 0, &error);
-        let back = network.pass(&mut error).expect("it is between the two");
+        let back = network.pass(&mut error).expect("between client and server");
         prop_assert!(is_right(&error));
         prop_assert_eq!(back.way, first.way.back());
         prop_assert_eq!(back.flow, first.flow);
@@ -220,7 +220,7 @@ fn fragments_of_one_datagram_go_the_same_way() {
         piece[6..8].copy_from_slice(&fragment.to_be_bytes());
         network
             .pass(&mut piece)
-            .expect("it is between the two")
+            .expect("between client and server")
             .flow
     });
     assert_eq!(flows[0], flows[1]);

@@ -10,7 +10,7 @@ fn millis(millis: u64) -> Time {
     Time::from_nanos(millis * 1_000_000)
 }
 
-/// 8 Mb/s, so that a datagram of 1000 bytes takes 1 ms, and 10 ms of delay; up, 5 ms of delay alone.
+/// Down: 8 Mb/s, so a datagram of 1000 bytes takes 1 ms, and a delay of 10 ms. Up: a delay of 5 ms only.
 fn plan() -> Plan {
     let down = Config {
         capacity: Capacity::Constant(Rate::from_bits_per_second(8_000_000)),
@@ -32,7 +32,7 @@ fn arrivals(paths: &mut Paths) -> Vec<(u64, u64, Way)> {
     let mut all = Vec::new();
     while let Some(at) = paths.deadline() {
         while let Some(arrival) = paths.poll(at) {
-            assert_eq!(arrival.at, at, "it comes out when it arrives");
+            assert_eq!(arrival.at, at, "delivered at its deadline");
             let micros = arrival.at.as_nanos() / 1000;
             all.push((micros, arrival.client, arrival.way));
         }
@@ -42,17 +42,19 @@ fn arrivals(paths: &mut Paths) -> Vec<(u64, u64, Way)> {
 
 #[test]
 fn a_datagram_takes_as_long_as_the_link_says() {
-    let mut paths = Paths::new(plan()).expect("a plan that can be");
-    let (client, is_new) = paths.client(millis(100), address(1)).expect("room");
+    let mut paths = Paths::new(plan()).expect("valid plan");
+    let (client, is_new) = paths
+        .client(millis(100), address(1))
+        .expect("below clients_max");
     assert!(is_new);
     assert_eq!(paths.client(millis(101), address(1)), Ok((client, false)));
     paths.send(millis(100), client, Way::Up, Ecn::Ect0, &[7; 20]);
     assert_eq!(paths.poll(millis(104)), None);
-    let arrival = paths.poll(millis(105)).expect("it arrived");
+    let arrival = paths.poll(millis(105)).expect("delivered");
     assert_eq!(arrival.bytes[..], [7; 20]);
     assert_eq!((arrival.ecn, arrival.way), (Ecn::Ect0, Way::Up));
     assert_eq!(arrival.address, address(1));
-    // One in service, two that wait, and one that finds no room.
+    // One datagram is in service, two are queued, and one does not fit.
     for _ in 0..4 {
         paths.send(millis(200), client, Way::Down, Ecn::NotEct, &[0; 1000]);
     }
@@ -71,9 +73,13 @@ fn a_datagram_takes_as_long_as_the_link_says() {
 #[test]
 fn clients_have_paths_of_their_own_or_share_one() {
     for (sharing, last) in [(Sharing::Apart, 11_000), (Sharing::Shared, 12_000)] {
-        let mut paths = Paths::new(Plan { sharing, ..plan() }).expect("a plan that can be");
-        let (one, _) = paths.client(Time::ZERO, address(1)).expect("room");
-        let (two, _) = paths.client(Time::ZERO, address(2)).expect("room");
+        let mut paths = Paths::new(Plan { sharing, ..plan() }).expect("valid plan");
+        let (one, _) = paths
+            .client(Time::ZERO, address(1))
+            .expect("below clients_max");
+        let (two, _) = paths
+            .client(Time::ZERO, address(2))
+            .expect("below clients_max");
         for client in [one, two] {
             paths.send(Time::ZERO, client, Way::Down, Ecn::NotEct, &[0; 1000]);
         }
@@ -87,7 +93,7 @@ fn clients_have_paths_of_their_own_or_share_one() {
 
 #[test]
 fn the_time_of_a_path_begins_with_its_client() {
-    // The rate falls to an eighth after 50 ms: of the path's own time.
+    // The rate drops to an eighth after 50 ms of the path's own time.
     let schedule = [
         (Duration::ZERO, Rate::from_bits_per_second(8_000_000)),
         (
@@ -97,9 +103,13 @@ fn the_time_of_a_path_begins_with_its_client() {
     ];
     let mut plan = plan();
     plan.down.capacity = Capacity::Schedule(Schedule::new(&schedule, None).expect("a schedule"));
-    let mut paths = Paths::new(plan).expect("a plan that can be");
-    let (early, _) = paths.client(Time::ZERO, address(1)).expect("room");
-    let (late, _) = paths.client(millis(1000), address(2)).expect("room");
+    let mut paths = Paths::new(plan).expect("valid plan");
+    let (early, _) = paths
+        .client(Time::ZERO, address(1))
+        .expect("below clients_max");
+    let (late, _) = paths
+        .client(millis(1000), address(2))
+        .expect("below clients_max");
     for client in [early, late] {
         paths.send(millis(1000), client, Way::Down, Ecn::NotEct, &[0; 1000]);
     }
@@ -111,10 +121,12 @@ fn the_time_of_a_path_begins_with_its_client() {
 
 #[test]
 fn a_late_poll_is_written_down() {
-    let mut paths = Paths::new(plan()).expect("a plan that can be");
-    let (client, _) = paths.client(Time::ZERO, address(1)).expect("room");
+    let mut paths = Paths::new(plan()).expect("valid plan");
+    let (client, _) = paths
+        .client(Time::ZERO, address(1))
+        .expect("below clients_max");
     paths.send(Time::ZERO, client, Way::Up, Ecn::NotEct, &[0; 10]);
-    let arrival = paths.poll(millis(8)).expect("it arrived");
+    let arrival = paths.poll(millis(8)).expect("delivered");
     assert_eq!(arrival.at, millis(5));
     assert_eq!(paths.report().late.max(), Duration::from_millis(3));
 }
@@ -126,9 +138,13 @@ fn silent_clients_are_forgotten_and_what_they_counted_is_not() {
         clients_max: 2,
         ..plan()
     })
-    .expect("a plan that can be");
-    let (one, _) = paths.client(Time::ZERO, address(1)).expect("room");
-    let (two, _) = paths.client(Time::ZERO, address(2)).expect("room");
+    .expect("valid plan");
+    let (one, _) = paths
+        .client(Time::ZERO, address(1))
+        .expect("below clients_max");
+    let (two, _) = paths
+        .client(Time::ZERO, address(2))
+        .expect("below clients_max");
     assert_eq!(paths.client(Time::ZERO, address(3)), Err(TooManyClients));
     paths.send(millis(500), two, Way::Down, Ecn::NotEct, &[0; 10]);
     assert_eq!(paths.expire(millis(999)), []);
@@ -139,7 +155,7 @@ fn silent_clients_are_forgotten_and_what_they_counted_is_not() {
     assert_eq!(
         arrivals(&mut paths),
         [],
-        "their datagrams are gone with them"
+        "datagrams of removed clients are dropped"
     );
     let report = paths.report();
     assert_eq!((report.clients, report.refused), (3, 1));
@@ -151,8 +167,10 @@ fn a_queue_without_a_limit_has_one_here() {
     let mut plan = plan();
     plan.down.queue = Queue::default();
     plan.inside_max = 10_000;
-    let mut paths = Paths::new(plan).expect("a plan that can be");
-    let (client, _) = paths.client(Time::ZERO, address(1)).expect("room");
+    let mut paths = Paths::new(plan).expect("valid plan");
+    let (client, _) = paths
+        .client(Time::ZERO, address(1))
+        .expect("below clients_max");
     for _ in 0..20 {
         paths.send(Time::ZERO, client, Way::Down, Ecn::NotEct, &[0; 1000]);
     }
@@ -168,8 +186,13 @@ fn one_seed_gives_one_fate_to_the_same_datagrams() {
         let mut plan = plan();
         plan.seed = seed;
         plan.up.loss = vec![Loss::Bernoulli(0.3)];
-        let mut paths = Paths::new(plan).expect("a plan that can be");
-        let clients = [1, 2].map(|port| paths.client(Time::ZERO, address(port)).expect("room").0);
+        let mut paths = Paths::new(plan).expect("valid plan");
+        let clients = [1, 2].map(|port| {
+            paths
+                .client(Time::ZERO, address(port))
+                .expect("below clients_max")
+                .0
+        });
         let mut all = Vec::new();
         for at in 0..200 {
             for client in clients {
@@ -186,6 +209,6 @@ fn one_seed_gives_one_fate_to_the_same_datagrams() {
     assert_eq!(fates(1), fates(1));
     assert_ne!(fates(1), fates(2));
     let (one, two) = fates(1);
-    assert_ne!(one, two, "each path has chances of its own");
+    assert_ne!(one, two, "each path has its own random stream");
     assert!((100..180).contains(&one.len()), "{}", one.len());
 }

@@ -25,7 +25,7 @@ fn send(socket: &Socket, remote: SocketAddr, ecn: Mark, bytes: &[u8], segment_le
     socket.send(&transmit).expect("sent");
 }
 
-/// Waits for as many datagrams, and says where from, how marked, and what they are.
+/// Waits for `count` datagrams and returns their source, ECN mark and contents.
 fn receive(socket: &Socket, count: usize) -> Vec<(SocketAddr, Mark, Vec<u8>)> {
     let mut poller = Poller::new().expect("a poller");
     poller.add(socket, 0).expect("added");
@@ -55,18 +55,18 @@ fn datagrams_get_through_both_ways_no_sooner_than_the_path_lets_them() {
     .expect("a relay");
     let clients = [(); 2].map(|()| Socket::bind(any(), &Options::default()).expect("a socket"));
     let start = Instant::now();
-    // Batches of several datagrams are taken apart.
+    // Batches of several datagrams are split.
     let long: Vec<u8> = (0..2500_u32).map(|at| at as u8).collect();
     send(&clients[0], relay.address(), Mark::Ect0, &long, 1000);
     send(&clients[1], relay.address(), Mark::NotEct, b"second", 6);
     let mut arrived = receive(&server, 4);
     assert!(start.elapsed() >= delay);
-    // The two have different addresses here; a client's own datagrams stay in order.
+    // The server sees two different addresses; datagrams of the same client stay in order.
     let (first, _, _) = arrived
         .iter()
         .find(|(_, ecn, _)| *ecn == Mark::Ect0)
         .cloned()
-        .expect("the marks are as they were");
+        .expect("the marks are unchanged");
     arrived.sort_by_key(|(remote, _, _)| *remote != first);
     let whole: Vec<u8> = arrived[..3]
         .iter()
@@ -98,7 +98,7 @@ fn a_taken_address_is_an_error_that_names_it() {
         to: any(),
         plan: plan(Duration::ZERO),
     })
-    .expect_err("it is taken");
+    .expect_err("address in use");
     let text = error.to_string();
     assert!(text.contains(&taken.local_address().to_string()), "{text}");
 }

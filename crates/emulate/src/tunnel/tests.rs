@@ -12,7 +12,7 @@ use super::*;
 
 mod alone;
 
-/// A device, if there may be one.
+/// Creates a device, or skips the test if that is not permitted.
 fn device(plan: Plan) -> Option<Tunnel> {
     match Tunnel::start(Settings::new(plan)) {
         Ok(tunnel) => Some(tunnel),
@@ -27,9 +27,9 @@ fn device(plan: Plan) -> Option<Tunnel> {
     }
 }
 
-/// After how long something is taken for lost.
+/// The time after which a packet counts as lost.
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(5));
-/// How many bytes are transferred.
+/// The size of the transfer in bytes.
 const TRANSFER: usize = 2_000_000;
 const DELAY: Duration = Duration::from_millis(20);
 
@@ -46,7 +46,7 @@ fn plan() -> Plan {
     Plan::new(down, way)
 }
 
-/// A datagram there and back, and how long that took.
+/// Sends a datagram back and forth and returns the time it took.
 fn echo(server: IpAddr, client: IpAddr) -> Duration {
     let any = if server.is_ipv4() {
         "0.0.0.0:0"
@@ -64,12 +64,16 @@ fn echo(server: IpAddr, client: IpAddr) -> Duration {
     let mut buffer = [0; 10];
     let (len, from) = listening.recv_from(&mut buffer).expect("received");
     assert_eq!(buffer[..len], *b"there");
-    assert_eq!(from.ip(), client, "whom the server sees");
+    assert_eq!(from.ip(), client, "client address seen by the server");
     assert!(start.elapsed() >= DELAY);
     listening.send_to(b"and back", from).expect("sent");
     let (len, from) = asking.recv_from(&mut buffer).expect("received");
     assert_eq!(buffer[..len], *b"and back");
-    assert_eq!(from, SocketAddr::new(server, port), "whom the client sees");
+    assert_eq!(
+        from,
+        SocketAddr::new(server, port),
+        "server address seen by the client"
+    );
     start.elapsed()
 }
 
@@ -86,15 +90,15 @@ fn whatever_runs_over_ip_takes_as_long_as_the_path_says() {
             if tunnel.has_v6() {
                 assert!(echo(network.server().1.into(), network.client().1.into()) >= 2 * DELAY);
             }
-            // The error comes back over the path, and is understood.
+            // The ICMP error returns over the path and reaches the socket.
             let server = IpAddr::from(network.server().0);
             let socket = UdpSocket::bind("0.0.0.0:0").expect("a socket");
             socket.set_read_timeout(PATIENCE).expect("set");
             socket.connect((server, 9)).expect("connected");
-            socket.send(b"nobody").expect("sent");
-            let error = socket.recv(&mut [0; 10]).expect_err("nobody listens");
+            socket.send(b"closed").expect("sent");
+            let error = socket.recv(&mut [0; 10]).expect_err("port unreachable");
             assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
-            // A transfer, complete, no faster than the rate.
+            // A transfer is complete and no faster than the rate.
             let listener = TcpListener::bind("0.0.0.0:0").expect("a socket");
             let port = listener.local_addr().expect("an address").port();
             let sender = std::thread::spawn(move || {
@@ -121,7 +125,7 @@ fn whatever_runs_over_ip_takes_as_long_as_the_path_says() {
             assert_eq!((report.unsent, report.refused, report.missed), (0, 0, 0));
             let flows = 3 + u64::from(report.foreign > 0);
             assert!(report.clients >= 3, "{flows} flows: {report:?}");
-            assert!(!is_here(network.host().0), "the device is gone");
+            assert!(!is_here(network.host().0), "the device was removed");
         },
     );
 }
@@ -141,7 +145,7 @@ fn what_the_path_drops_is_counted_and_does_not_arrive() {
                 Config::default(),
                 Config::default(),
             )))
-            .expect_err("its addresses are taken");
+            .expect_err("addresses in use");
             assert!(error.to_string().contains("198.18.0.1"), "{error}");
             let server = UdpSocket::bind("0.0.0.0:0").expect("a socket");
             let port = server.local_addr().expect("an address").port();
@@ -150,7 +154,7 @@ fn what_the_path_drops_is_counted_and_does_not_arrive() {
                 let to = (Network::default().server().0, port);
                 client.send_to(&[number], to).expect("sent");
             }
-            // What was not dropped arrives 20 ms later; then there is no more.
+            // Packets that are not dropped arrive 20 ms later, and then no more.
             let silence = Some(Duration::from_secs(1));
             server.set_read_timeout(silence).expect("set");
             let mut arrived = 0;
@@ -175,7 +179,7 @@ fn what_the_path_drops_is_counted_and_does_not_arrive() {
 fn marks_of_the_path_arrive() {
     alone("tunnel::tests::marks_of_the_path_arrive", || {
         let mut plan = plan();
-        // 10 ms a packet; those that find one waiting are marked.
+        // A packet takes 10 ms; packets behind a queued one are marked.
         plan.up.capacity = Capacity::Constant(Rate::from_bits_per_second(1_000_000));
         plan.up.queue = Queue::DropTail(DropTail {
             limit: Limit::Unlimited,
@@ -204,7 +208,7 @@ fn marks_of_the_path_arrive() {
         while marks.len() < 5 {
             let mut ready = Vec::new();
             poller.wait(PATIENCE, &mut ready).expect("waited");
-            assert!(!ready.is_empty(), "nothing arrives: {marks:?}");
+            assert!(!ready.is_empty(), "no packet arrived: {marks:?}");
             server.receive(&mut batch).expect("received");
             for received in batch.received() {
                 let datagrams = received.bytes.chunks(received.segment_len);

@@ -1,4 +1,4 @@
-//! A test in a network of its own, in which it may make devices and take whatever address it likes.
+//! Runs a test in its own network namespace, in which it may create devices and use any address.
 
 use std::{
     env,
@@ -6,14 +6,14 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Whether this process has one.
+/// Set in the process that runs in its own namespace.
 const OWN: &str = "LASTBYTE_OWN_NETWORK";
 
-/// The host's network is for one test at a time.
+/// Only one test at a time may use the host's network.
 static HOST: Mutex<()> = Mutex::new(());
 
-/// Runs one test in a network namespace of its own: as this very program once more. Where there can be none, in the host's
-/// network. The name is the test's, with its modules.
+/// Runs a test in its own network namespace, by starting this program again. Falls back to the host's network if
+/// namespaces are not available. `test` is the test's full name with modules.
 pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     let may = || {
         let tried = Command::new("unshare").args(["-rn", "true"]).output();
@@ -33,7 +33,7 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     let out = String::from_utf8_lossy(&output.stdout);
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{out}{err}");
-    assert!(out.contains("1 passed"), "{test} is not its name: {out}");
+    assert!(out.contains("1 passed"), "no test is called {test}: {out}");
     err.lines()
         .filter_map(|line| line.strip_prefix("skipped: "))
         .for_each(lastbyte_testkit::skip);
