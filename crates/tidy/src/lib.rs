@@ -1,6 +1,6 @@
-//! The rules of the house that no compiler keeps, checked by the tests of this crate: `cargo test -p lastbyte-tidy`.
+//! Source-tree lints that the compiler cannot check. Run them with `cargo test -p lastbyte-tidy`.
 //!
-//! Each rule is one test. A failure lists the places, and what to do there. `ARCHITECTURE.md` says why each rule is.
+//! Each lint is one test. A failure lists the offending lines and the remedy. `ARCHITECTURE.md` explains the lints.
 
 #![forbid(unsafe_code)]
 

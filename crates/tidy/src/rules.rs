@@ -1,8 +1,8 @@
-//! The rules.
+//! The lints.
 
 use crate::tree::{File, count_files, crates, files, read};
 
-/// Which of our crates each may use. Arrows never run back; ARCHITECTURE.md draws them.
+/// The workspace crates on which each crate may depend, as drawn in ARCHITECTURE.md.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("congestion", &[]),
     ("wire", &[]),
@@ -65,10 +65,10 @@ const ANY: [&str; 14] = [
     "emulate",
 ];
 
-/// Crates that cannot even name a clock, a socket, a file or the environment: they have no standard library.
+/// Crates without the standard library, which therefore cannot access clocks, sockets, files or the environment.
 const WITHOUT_STD: &[&str] = &["congestion", "wire", "link"];
 
-/// Crates that may hold `unsafe`, each use with its reason and a safe twin.
+/// Crates that may contain `unsafe`. Each use needs a reason and a safe equivalent to test against.
 const MAY_BE_UNSAFE: &[&str] = &["udp", "query"];
 
 const LINES_MAX: usize = 1000;
@@ -80,23 +80,23 @@ fn rust() -> Vec<File> {
     all
 }
 
-/// Lines that break a rule, as `path:line: text`.
-fn offences(files: &[File], breaks: impl Fn(&str) -> bool) -> Vec<String> {
+/// The lines that violate a lint, as `path:line: text`.
+fn violations(files: &[File], violates: impl Fn(&str) -> bool) -> Vec<String> {
     files
         .iter()
         .flat_map(|file| {
             file.lines()
-                .filter(|(_, line)| breaks(line))
+                .filter(|(_, line)| violates(line))
                 .map(|(number, line)| format!("{}:{number}: {}", file.path, line.trim()))
         })
         .collect()
 }
 
-fn none(what_to_do: &str, offences: &[String]) {
+fn assert_none(remedy: &str, violations: &[String]) {
     assert!(
-        offences.is_empty(),
-        "{what_to_do}:\n{}",
-        offences.join("\n")
+        violations.is_empty(),
+        "{remedy}:\n{}",
+        violations.join("\n")
     );
 }
 
@@ -105,18 +105,18 @@ fn library(name: &str) -> File {
 }
 
 #[test]
-fn no_file_is_a_monster() {
+fn no_file_is_too_long() {
     let long: Vec<String> = rust()
         .iter()
         .filter(|file| file.text.lines().count() > LINES_MAX)
         .map(|file| file.path.clone())
         .collect();
-    none("cut these into rooms, each with a header", &long);
+    assert_none("split these into modules, each with a header", &long);
 }
 
 #[test]
-fn every_source_file_says_what_it_is() {
-    let silent: Vec<String> = rust()
+fn every_source_file_has_a_header() {
+    let headerless: Vec<String> = rust()
         .iter()
         .filter(|file| {
             !file.text.starts_with("//!")
@@ -125,31 +125,31 @@ fn every_source_file_says_what_it_is() {
         })
         .map(|file| file.path.clone())
         .collect();
-    none(
-        "begin these with a `//!` header: what the file owns, and which section it implements",
-        &silent,
+    assert_none(
+        "start these with a `//!` header: what the file is responsible for, and which sections it implements",
+        &headerless,
     );
 }
 
 #[test]
-fn nothing_is_left_for_later() {
-    // Put together here, so that this file does not break its own rule.
+fn no_to_do_marks_remain() {
+    // Concatenated here, so that this file does not violate its own lint.
     let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"]].map(|halves| halves.concat());
-    none(
+    assert_none(
         "finish these, or file an issue",
-        &offences(&rust(), |line| {
+        &violations(&rust(), |line| {
             marks.iter().any(|mark| line.contains(mark.as_str()))
         }),
     );
 }
 
 #[test]
-fn no_test_is_switched_off_and_no_lint_silenced_for_good() {
+fn no_test_is_ignored_and_no_lint_allowed() {
     let marks =
         [["#[ig", "nore"], ["#[al", "low("], ["#![al", "low("]].map(|halves| halves.concat());
-    none(
+    assert_none(
         "run the test, or `expect` the lint with a reason",
-        &offences(&rust(), |line| {
+        &violations(&rust(), |line| {
             marks.iter().any(|mark| line.contains(mark.as_str()))
         }),
     );
@@ -159,14 +159,14 @@ fn no_test_is_switched_off_and_no_lint_silenced_for_good() {
 fn no_line_ends_in_blanks() {
     let mut all = rust();
     all.extend(files(".", &[".md", ".toml"]));
-    none(
-        "take the blanks off",
-        &offences(&all, |line| line.ends_with([' ', '\t'])),
+    assert_none(
+        "remove trailing blanks",
+        &violations(&all, |line| line.ends_with([' ', '\t'])),
     );
 }
 
 #[test]
-fn unsafe_is_forbidden_but_where_it_may_be() {
+fn unsafe_is_forbidden_except_where_listed() {
     let missing: Vec<String> = crates()
         .iter()
         .filter(|name| !MAY_BE_UNSAFE.contains(&name.as_str()) && name.as_str() != "lastbyte")
@@ -174,7 +174,7 @@ fn unsafe_is_forbidden_but_where_it_may_be() {
         .filter(|file| !file.text.contains("#![forbid(unsafe_code)]"))
         .map(|file| file.path)
         .collect();
-    none("add `#![forbid(unsafe_code)]`", &missing);
+    assert_none("add `#![forbid(unsafe_code)]`", &missing);
 }
 
 /// Blocks, functions, traits and implementations, each counted.
@@ -237,7 +237,7 @@ fn every_fuzz_target_is_listed_and_its_corpus_replayed() {
             wrong.push(format!("fuzz/corpus/{name} is empty"));
         }
     }
-    none("see CONTRIBUTING.md, \"Fuzzing\"", &wrong);
+    assert_none("see CONTRIBUTING.md, \"Fuzzing\"", &wrong);
     // All targets, without a list that one could be missing from.
     assert!(read(".ci/run").text.contains("in $(cargo fuzz list); do"));
 }
@@ -252,9 +252,9 @@ fn tests_are_skipped_in_one_place() {
                 && !file.path.ends_with("tunnel/tests/alone.rs")
         })
         .collect();
-    none(
+    assert_none(
         "call `lastbyte_testkit::skip`, which fails with `CI` set",
-        &offences(&others, |line| line.contains(&mark)),
+        &violations(&others, |line| line.contains(&mark)),
     );
 }
 
@@ -275,15 +275,15 @@ fn pure_crates_have_no_standard_library() {
             .into_iter()
             .filter(|file| !file.path.ends_with("tests.rs") && !file.path.contains("/tests/"))
             .collect();
-        none(
+        assert_none(
             "use `core` or `alloc`",
-            &offences(&code, |line| line.contains("extern crate std")),
+            &violations(&code, |line| line.contains("extern crate std")),
         );
     }
 }
 
 #[test]
-fn arrows_between_crates_never_run_back() {
+fn crates_depend_only_on_listed_crates() {
     let mut wrong = Vec::new();
     for name in crates() {
         let Some((_, allowed)) = MAY_USE.iter().find(|(known, _)| *known == name) else {
@@ -296,10 +296,10 @@ fn arrows_between_crates_never_run_back() {
             }
         }
     }
-    none("see the arrows in ARCHITECTURE.md", &wrong);
+    assert_none("see the dependency diagram in ARCHITECTURE.md", &wrong);
 }
 
-/// Our crates in the `[dependencies]` of a crate; what its tests use does not count.
+/// The workspace crates in the `[dependencies]` of a crate. Development dependencies do not count.
 fn used_by(name: &str) -> Vec<String> {
     let manifest = read(&format!("crates/{name}/Cargo.toml"));
     let mut in_dependencies = false;
@@ -320,13 +320,13 @@ fn used_by(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_crate_is_on_the_map() {
+fn every_crate_is_mentioned_in_the_documents() {
     for document in ["ARCHITECTURE.md", "README.md"] {
         let text = read(document).text;
         for name in crates() {
             assert!(
                 text.contains(&format!("`{name}`")),
-                "{document} does not know `{name}`"
+                "{document} does not mention `{name}`"
             );
         }
     }
@@ -349,7 +349,7 @@ fn every_algorithm_is_in_the_table_of_the_readme() {
             let name = name.trim_end_matches("\",");
             assert!(
                 readme.contains(&format!("`{name}`")),
-                "README.md does not know `{name}`"
+                "README.md does not mention `{name}`"
             );
             found += 1;
         }

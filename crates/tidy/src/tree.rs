@@ -10,10 +10,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A text file of the tree.
+/// A text file of the repository.
 #[derive(Debug)]
 pub(crate) struct File {
-    /// Its path from the root, with slashes.
+    /// The path relative to the root, with slashes.
     pub(crate) path: String,
     pub(crate) text: String,
 }
@@ -35,7 +35,7 @@ pub(crate) fn root() -> PathBuf {
         .to_owned()
 }
 
-/// The file at `path` from the root.
+/// Reads the file at `path`, relative to the root.
 pub(crate) fn read(path: &str) -> File {
     let text =
         fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -45,7 +45,7 @@ pub(crate) fn read(path: &str) -> File {
     }
 }
 
-/// All files below `folder` that end so, in order.
+/// All files below `folder` whose name has one of these endings, in order.
 pub(crate) fn files(folder: &str, endings: &[&str]) -> Vec<File> {
     let mut found = Vec::new();
     visit(&root().join(folder), endings, &mut found);
@@ -66,7 +66,7 @@ fn visit(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     let entries =
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
-        let path = entry.expect("a readable folder").path();
+        let path = entry.expect("a readable directory").path();
         let name = path
             .file_name()
             .unwrap_or_default()
@@ -84,13 +84,13 @@ fn visit(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The names of the folders of `crates/`, in order.
+/// The names of the directories in `crates/`, in order.
 pub(crate) fn crates() -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(root().join("crates"))
         .expect("crates/ exists")
         .map(|entry| {
             entry
-                .expect("a readable folder")
+                .expect("a readable directory")
                 .file_name()
                 .to_string_lossy()
                 .into_owned()
