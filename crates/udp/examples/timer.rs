@@ -1,5 +1,5 @@
-//! How late does a paced packet leave? Waits for spans like those between packets, as a worker does, and prints by how much
-//! each was overslept: with the kernel's usual slack of 50 µs, and without.
+//! Measures how late a paced packet would be sent. Waits for intervals like those between packets and prints the delay
+//! of each wake-up, with the kernel's default timer slack of 50 µs and without.
 //!
 //!     cargo run --release -p lastbyte-udp --example timer
 
@@ -7,7 +7,7 @@
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::print_stdout,
-    reason = "a measurement of the clock, for people"
+    reason = "measures the clock and prints the result"
 )]
 
 use std::{
@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
     println!("slack      wait     P50     P90     P99      most   (µs late)");
     for is_sharp in [false, true] {
         if is_sharp && !sharpen_timers() {
-            println!("this system has no slack to change");
+            println!("this system has no timer slack to change");
             break;
         }
         let slack = if is_sharp { "1 ns" } else { "default" };

@@ -1,18 +1,18 @@
-//! UDP sockets as QUIC wants them: many datagrams a system call, ECN marks both ways, one socket a worker.
+//! UDP sockets for QUIC: several datagrams per system call, ECN marks in both directions, one socket per worker.
 //!
-//! | module | owns |
+//! | module | responsibility |
 //! |---|---|
-//! | [`socket`] | a socket: sending with segmentation offload (GSO), receiving in batches (`recvmmsg`, GRO), ECN (RFC 9000 §13.4), which local address a datagram came to, no fragmentation (§14) |
-//! | [`group`] | several sockets with one port, and which of them the kernel hands a datagram to |
-//! | [`wait`] | waiting for a socket, a deadline to the microsecond, or a word from another thread |
+//! | [`socket`] | a socket: sending with segmentation offload (GSO), receiving in batches (`recvmmsg`, GRO), ECN (RFC 9000 §13.4), the local address of received datagrams, no fragmentation (§14) |
+//! | [`group`] | several sockets on one port, and the choice of the socket that receives a datagram |
+//! | [`wait`] | waiting for a socket, a deadline with microsecond precision, or a wake-up from another thread |
 //! | [`poller`] | the same for many sockets |
-//! | [`tcp_info`] | what the kernel counts of a TCP connection, for those that run beside |
+//! | [`tcp_info`] | the kernel's statistics of a TCP connection |
 //!
-//! It knows nothing of QUIC but where a connection ID stands in a packet (RFC 8999 §5), reads no clock, and starts no
-//! thread. Sockets never block. What a system lacks (GSO, GRO, ECN, steering) is done without, and said by
-//! [`Capabilities`].
+//! Of QUIC, this crate knows only the position of the connection ID in a packet (RFC 8999 §5). It reads no clock and
+//! starts no thread. Sockets never block. Features that the system lacks (GSO, GRO, ECN, steering) are not used;
+//! [`Capabilities`] reports them.
 //!
-//! The `unsafe` of Lastbyte's networking is here: one call each of `setsockopt` and `getsockopt`, in `option`.
+//! All `unsafe` code of Lastbyte's networking is in `option`: one call each of `setsockopt` and `getsockopt`.
 
 #![deny(unsafe_code)]
 

@@ -1,39 +1,37 @@
-//! Socket options that no library at hand sets: the one place with `unsafe`.
+//! Socket options that no dependency supports. The only module with `unsafe` code.
 
 use std::{
     io,
     os::fd::{AsRawFd, BorrowedFd},
 };
 
-/// A value that the kernel reads as it stands in memory.
+/// A value that the kernel reads directly from memory.
 ///
 /// # Safety
 ///
-/// The type is what the kernel expects for the options it is used with, and has no padding that is not initialised.
-#[expect(
-    unsafe_code,
-    reason = "what the kernel reads is for the types to promise"
-)]
+/// The type must have the layout that the kernel expects for the options with which it is used, and no uninitialized
+/// padding.
+#[expect(unsafe_code, reason = "implementors guarantee the memory layout")]
 pub(crate) unsafe trait Plain: Copy {}
 
 // SAFETY: a C `int`.
-#[expect(unsafe_code, reason = "see the trait")]
+#[expect(unsafe_code, reason = "see the trait's safety section")]
 unsafe impl Plain for libc::c_int {}
 
 /// Sets an option.
 ///
 /// # Errors
 ///
-/// The system does not know it, or refuses the value.
-#[expect(unsafe_code, reason = "the call is the kernel's")]
+/// Returns the error of `setsockopt` if the system does not support the option or rejects the value.
+#[expect(unsafe_code, reason = "system call")]
 pub(crate) fn set<T: Plain>(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
     name: libc::c_int,
     value: &T,
 ) -> io::Result<()> {
-    // SAFETY: the pointer is to a live value of the length that is said, the kernel only reads it, and the descriptor is
-    // open as long as it is borrowed.
+    // SAFETY: the pointer refers to a live value of the given length, the kernel only reads it, and the descriptor is
+    // open while it is borrowed.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -50,13 +48,13 @@ pub(crate) fn set<T: Plain>(
     }
 }
 
-/// Reads an option into a buffer, as far as it goes. Returns how many bytes the system has written.
+/// Reads an option into a buffer, truncated to its length. Returns the number of bytes written.
 ///
 /// # Errors
 ///
-/// The system does not know it for this socket.
+/// Returns the error of `getsockopt` if the system does not support the option for this socket.
 #[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "the call is the kernel's")]
+#[expect(unsafe_code, reason = "system call")]
 pub(crate) fn get(
     socket: BorrowedFd<'_>,
     level: libc::c_int,
@@ -64,8 +62,8 @@ pub(crate) fn get(
     buffer: &mut [u8],
 ) -> io::Result<usize> {
     let mut len = buffer.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `len` bytes, which the buffer has, and how many into `len`; any bytes are a `[u8]`.
-    // The descriptor is open as long as it is borrowed.
+    // SAFETY: the kernel writes at most `len` bytes, which is the length of the buffer, and their number into `len`.
+    // All bytes are valid for `[u8]`. The descriptor is open while it is borrowed.
     let result = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),
@@ -82,27 +80,27 @@ pub(crate) fn get(
     }
 }
 
-/// Gives a group of sockets the program that picks one of them.
+/// Attaches the BPF program that selects a socket of a reuseport group.
 ///
 /// # Errors
 ///
-/// The system does not know it.
+/// Returns the error of `setsockopt` if the system does not support it.
 #[cfg(target_os = "linux")]
 pub(crate) fn attach_program(
     socket: BorrowedFd<'_>,
     instructions: &mut [libc::sock_filter],
 ) -> io::Result<()> {
     #[derive(Clone, Copy)]
-    struct Program(#[expect(dead_code, reason = "the kernel reads it")] libc::sock_fprog);
-    // SAFETY: a `sock_fprog`. Its padding is read by nobody.
-    #[expect(unsafe_code, reason = "see the trait")]
+    struct Program(#[expect(dead_code, reason = "read by the kernel")] libc::sock_fprog);
+    // SAFETY: has the layout of `sock_fprog`, whose padding the kernel does not read.
+    #[expect(unsafe_code, reason = "see the trait's safety section")]
     unsafe impl Plain for Program {}
 
     let program = Program(libc::sock_fprog {
         len: instructions.len() as u16,
         filter: instructions.as_mut_ptr(),
     });
-    // The instructions outlive the call, in which the kernel copies them.
+    // The kernel copies the instructions during the call, which they outlive.
     set(
         socket,
         libc::SOL_SOCKET,

@@ -1,6 +1,7 @@
-//! Waiting for any of many sockets, by one thread.
+//! Waits for any of many sockets in one thread.
 //!
-//! Owns: which sockets are waited for, each under a key of the caller's. Never: reads a clock, or keeps a socket open.
+//! This module tracks which sockets are polled, each with a key chosen by the caller. It reads no clock and does not
+//! keep sockets open.
 
 use std::{
     io::{self, Read},
@@ -26,7 +27,7 @@ use crate::wait::Waker;
 #[cfg(test)]
 mod tests;
 
-/// Waits for many sockets; one a thread. Linux has it (`epoll`).
+/// Waits for many sockets. Each thread needs its own poller. Linux only (`epoll`).
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
@@ -34,17 +35,17 @@ pub struct Poller {
     rope: Arc<UnixStream>,
 }
 
-/// The key of the bell. No socket can have it.
+/// The key of the wake-up socket. No other socket can use it.
 const BELL: u64 = u64::MAX;
-/// How many sockets one wait tells of at most; the others come with the next.
+/// The maximum number of sockets returned by one wait. The next wait returns the others.
 const EVENTS: usize = 64;
 
 impl Poller {
-    /// For one thread.
+    /// Creates a poller.
     ///
     /// # Errors
     ///
-    /// There are no file descriptors left.
+    /// Returns an error if no file descriptor is available.
     pub fn new() -> io::Result<Self> {
         let (bell, rope) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
@@ -58,18 +59,18 @@ impl Poller {
         })
     }
 
-    /// For other threads, to end the wait.
+    /// A handle with which other threads can end the wait.
     #[must_use]
     pub fn waker(&self) -> Waker {
         Waker::on(&self.rope)
     }
 
-    /// Waits for this too, a [`Socket`](crate::Socket) or whatever else the kernel polls, until it is closed or
+    /// Adds a [`Socket`](crate::Socket), or any other source the kernel can poll, until it is closed or
     /// [removed](Self::remove).
     ///
     /// # Errors
     ///
-    /// It is waited for already, the key is `u64::MAX`, or there is no memory.
+    /// Returns an error if the source has already been added, the key is `u64::MAX`, or memory is exhausted.
     pub fn add(&self, source: &impl AsFd, key: u64) -> io::Result<()> {
         if key == BELL {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -82,26 +83,26 @@ impl Poller {
         )?)
     }
 
-    /// Waits for this no more.
+    /// Removes a source.
     ///
     /// # Errors
     ///
-    /// It was not waited for.
+    /// Returns an error if the source has not been added.
     pub fn remove(&self, source: &impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, source)?)
     }
 
-    /// Waits until a socket has something to receive, another thread rings, or the time has passed; without one, for ever. A
-    /// signal ends it like the time. The keys of sockets to be received from take the place of what `ready` held. Says
-    /// whether somebody rang.
+    /// Waits until a source is readable, another thread calls [`Waker::wake`], a signal arrives, or `timeout` has
+    /// passed (`None`: no timeout). Replaces the contents of `ready` by the keys of the readable sources. Returns
+    /// whether another thread woke the poller.
     ///
     /// # Errors
     ///
-    /// The system refuses to wait.
+    /// Returns the error of the system call.
     pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<u64>) -> io::Result<bool> {
         ready.clear();
         let mut events = [MaybeUninit::uninit(); EVENTS];
-        // What does not fit is longer than anybody waits.
+        // A timeout out of range is effectively infinite.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let events: &[Event] = match epoll::wait(&self.epoll, &mut events[..], timeout.as_ref()) {
             Ok((events, _)) => events,
@@ -110,7 +111,7 @@ impl Poller {
         };
         let mut woken = false;
         for event in events {
-            // The structure is packed: its fields are copied out.
+            // The structure is packed, so its fields are copied.
             let key = event.data;
             match key.u64() {
                 BELL => woken = true,
@@ -118,7 +119,7 @@ impl Poller {
             }
         }
         if woken {
-            // Many rings are one.
+            // Several wake-ups are reported as one.
             let mut rings = [0; 64];
             while matches!(self.bell.read(&mut rings), Ok(read) if read == rings.len()) {}
         }

@@ -1,9 +1,9 @@
-//! One socket.
+//! A UDP socket.
 //!
-//! Owns: what is set on it, the classification of what goes wrong when sending, and the buffers of a batch. Never: keeps a
-//! datagram that could not be sent, or decides that one is worth sending again.
+//! This module sets the socket options, classifies send errors and owns the buffers of a batch. It does not keep
+//! datagrams that could not be sent, and does not retry.
 
-#![expect(clippy::disallowed_types, reason = "here is where sockets live")]
+#![expect(clippy::disallowed_types, reason = "this module wraps sockets")]
 
 use std::{
     fmt,
@@ -18,15 +18,14 @@ use socket2::{Domain, Protocol, SockRef, Type};
 #[cfg(test)]
 mod tests;
 
-/// What can be set on a socket.
+/// Socket options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many bytes the kernel may hold that were not received yet; it may allow less. Default: 4 MiB, which at 1 Gbit/s
-    /// is 30 ms.
+    /// The size of the receive buffer in bytes; the kernel may limit it. Default: 4 MiB, about 30 ms at 1 Gbit/s.
     pub receive_buffer: usize,
-    /// How many bytes the kernel may hold that did not leave yet. Default: 4 MiB.
+    /// The size of the send buffer in bytes; the kernel may limit it. Default: 4 MiB.
     pub send_buffer: usize,
-    /// Whether a socket on `[::]` takes IPv4 too. Default: yes.
+    /// Whether a socket on `[::]` accepts IPv4 too. Default: `true`.
     pub dual_stack: bool,
 }
 
@@ -40,22 +39,22 @@ impl Default for Options {
     }
 }
 
-/// What the system can do.
+/// The features that the system supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// How many datagrams leave in one system call: 1 without GSO.
+    /// The maximum number of datagrams sent per system call; 1 without GSO.
     pub send_segments: usize,
-    /// How many datagrams come in one buffer: 1 without GRO.
+    /// The maximum number of datagrams received per buffer; 1 without GRO.
     pub receive_segments: usize,
-    /// Whether datagrams are never fragmented on the way, which probing for a larger size needs (RFC 9000 §14).
+    /// Whether datagrams are sent with fragmentation disabled, which path MTU discovery requires (RFC 9000 §14).
     pub forbids_fragments: bool,
-    /// What the kernel holds before it drops what arrives, in bytes.
+    /// The actual size of the receive buffer in bytes.
     pub receive_buffer: usize,
-    /// What the kernel holds before it takes no more, in bytes.
+    /// The actual size of the send buffer in bytes.
     pub send_buffer: usize,
 }
 
-/// ECN marks of a datagram (RFC 3168 §5): the two bits as they are in the IP header.
+/// The ECN codepoint of a datagram (RFC 3168 §5), as encoded in the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// 00.
@@ -65,37 +64,37 @@ pub enum Ecn {
     Ect1,
     /// 10.
     Ect0,
-    /// 11: a router met congestion.
+    /// 11: congestion experienced.
     Ce,
 }
 
 /// Datagrams to be sent to one address.
 #[derive(Clone, Copy, Debug)]
 pub struct Transmit<'a> {
-    /// Where to.
+    /// The destination address.
     pub remote: SocketAddr,
-    /// From which of the local addresses; `None` leaves it to the system.
+    /// The local source address; `None` lets the system choose.
     pub local: Option<IpAddr>,
-    /// Their marks.
+    /// The ECN codepoint.
     pub ecn: Ecn,
-    /// Datagrams one after the other, all of `segment_len` bytes but the last, which may be shorter.
+    /// The concatenated datagrams. All are `segment_len` bytes long, except that the last one may be shorter.
     pub bytes: &'a [u8],
-    /// The length of each.
+    /// The length of each datagram in bytes.
     pub segment_len: usize,
 }
 
-/// Why datagrams did not leave.
+/// Datagrams could not be sent.
 #[derive(Debug)]
 pub enum SendError {
-    /// The kernel holds as many as it may. Try again when the socket is writable, from this byte on: what stands before it
-    /// has left.
+    /// The send buffer is full. Datagrams before this offset have been sent; retry from there when the socket is
+    /// writable.
     Full {
-        /// In bytes.
+        /// The offset in bytes.
         sent: usize,
     },
-    /// They are larger than the interface, or what the kernel knows of the path, lets through.
+    /// The datagrams exceed the MTU of the interface, or the path MTU known to the kernel.
     TooLarge,
-    /// Something else: no route, a firewall, an interface that is down. It may pass.
+    /// Another error, possibly temporary: no route, a firewall, an interface that is down.
     Failed(io::Error),
 }
 
@@ -120,11 +119,11 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// A socket on a local address; port 0 is any that is free.
+    /// Binds a socket to a local address. Port 0 selects a free port.
     ///
     /// # Errors
     ///
-    /// The address is taken, is not of this host, or may not be used.
+    /// Returns an error if the address is in use, not assigned to this host, or not permitted.
     pub fn bind(address: SocketAddr, options: &Options) -> io::Result<Self> {
         Self::from_io(open(address, options, false)?)
     }
@@ -132,30 +131,31 @@ impl Socket {
     pub(crate) fn from_io(io: socket2::Socket) -> io::Result<Self> {
         let io: UdpSocket = io.into();
         let state = UdpSocketState::new((&io).into())?;
-        // `quinn-udp` 0.6 asks for the time of arrival, and has no room for that beside the rest: of datagrams that the
-        // kernel joined, over IPv4, the mark would be cut off.
+        // `quinn-udp` 0.6 requests receive timestamps, but its control buffer has no space for them in addition to the
+        // rest: over IPv4, the ECN mark of datagrams joined by GRO would be truncated.
         #[cfg(target_os = "linux")]
         crate::option::set(io.as_fd(), libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &0)?;
         let local = io.local_addr()?;
         Ok(Self { io, state, local })
     }
 
-    /// A socket that somebody else made, such as one handed over at the start of the process. It becomes non-blocking.
+    /// Wraps an existing socket, such as one inherited at process start, and makes it non-blocking.
     ///
     /// # Errors
     ///
-    /// It is not a UDP socket.
+    /// Returns an error if it is not a UDP socket.
     pub fn from_std(io: UdpSocket) -> io::Result<Self> {
         Self::from_io(io.into())
     }
 
-    /// The address it is bound to.
+    /// The local address of the socket.
     #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.local
     }
 
-    /// What the system can do. Segments to be sent can become 1 when the network interface turns out not to know GSO.
+    /// The features that the system supports. The number of segments can drop to 1 if the network interface turns out
+    /// not to support GSO.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         let socket = SockRef::from(&self.io);
@@ -168,17 +168,18 @@ impl Socket {
         }
     }
 
-    /// How many datagrams may be sent in one call now.
+    /// The current maximum number of datagrams per call.
     #[must_use]
     pub fn send_segments(&self) -> usize {
         self.state.max_gso_segments()
     }
 
-    /// Sends datagrams: all of them in one system call if the system can.
+    /// Sends datagrams, in one system call if possible.
     ///
     /// # Errors
     ///
-    /// None, or where one system call does not take all of them, not all have left.
+    /// Returns a [`SendError`] if a datagram could not be sent. If several system calls are needed, some datagrams may
+    /// have been sent before.
     pub fn send(&self, transmit: &Transmit<'_>) -> Result<(), SendError> {
         let segment_len = transmit.segment_len.max(1);
         let mut rest = transmit.bytes;
@@ -187,7 +188,7 @@ impl Socket {
             let len = rest.len().min(segment_len.saturating_mul(segments));
             match self.send_at_once(&rest[..len], transmit) {
                 Ok(()) => rest = &rest[len..],
-                // The interface does not know GSO after all: one by one.
+                // The interface does not support GSO: send one by one.
                 Err(SendError::Failed(_)) if segments > self.state.max_gso_segments() => {}
                 Err(SendError::Full { .. }) => {
                     let sent = transmit.bytes.len() - rest.len();
@@ -225,7 +226,7 @@ impl Socket {
             })
     }
 
-    /// An address as this socket's family has it.
+    /// Converts an address to the address family of this socket.
     fn reachable(&self, address: SocketAddr) -> SocketAddr {
         SocketAddr::new(self.mapped(address.ip()), address.port())
     }
@@ -237,12 +238,12 @@ impl Socket {
         }
     }
 
-    /// Receives what is there into a batch, at most as much as it holds, without waiting. Returns how many buffers were
-    /// filled, with 0 for nothing; if all were, there may be more.
+    /// Receives available datagrams into a batch without waiting. Returns the number of buffers filled. If that is the
+    /// capacity of the batch, more datagrams may be available.
     ///
     /// # Errors
     ///
-    /// The socket is broken.
+    /// Returns the error of the system call.
     pub fn receive(&self, batch: &mut Batch) -> io::Result<usize> {
         batch.filled = 0;
         let mut slices = batch
@@ -254,7 +255,7 @@ impl Socket {
             .recv((&self.io).into(), &mut slices, &mut batch.metas)
         {
             Ok(filled) => batch.filled = filled,
-            // What an earlier datagram of ours met (ICMP) is not about this one.
+            // An ICMP error for an earlier datagram does not concern this call.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -276,7 +277,7 @@ impl AsFd for Socket {
     }
 }
 
-/// A socket with all that is set before it is bound.
+/// Creates a socket with all options that must be set before it is bound.
 pub(crate) fn open(
     address: SocketAddr,
     options: &Options,
@@ -294,42 +295,42 @@ pub(crate) fn open(
     if is_shared {
         socket.set_reuse_port(true)?;
     }
-    // The kernel cuts them to its own limits without a word: [`Capabilities`] tells.
+    // The kernel silently limits the sizes; [`Capabilities`] has the actual ones.
     let _ = socket.set_recv_buffer_size(options.receive_buffer);
     let _ = socket.set_send_buffer_size(options.send_buffer);
     socket.bind(&address.into())?;
     Ok(socket)
 }
 
-/// How many buffers a batch has: one system call fills them all.
+/// The number of buffers of a batch, all filled by one system call.
 const BUFFERS: usize = 8;
-/// As much as the kernel joins into one (GRO), and as a datagram can have.
+/// The size of a buffer: the maximum that the kernel joins with GRO, and the maximum size of a datagram.
 const BUFFER_LEN: usize = 65_536;
 
-/// Room for what comes in one system call.
+/// Buffers for the datagrams received in one system call.
 pub struct Batch {
     buffers: Box<[Box<[u8]>; BUFFERS]>,
     metas: [RecvMeta; BUFFERS],
     filled: usize,
 }
 
-/// Datagrams that came together, from one address, with one mark.
+/// Datagrams received together, from one address and with the same ECN codepoint.
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// Where from.
+    /// The source address.
     pub remote: SocketAddr,
-    /// To which local address, if the system tells.
+    /// The local destination address, if the system provides it.
     pub local: Option<IpAddr>,
-    /// Their marks.
+    /// The ECN codepoint.
     pub ecn: Ecn,
-    /// One after the other, all of `segment_len` bytes but the last, which may be shorter.
+    /// The concatenated datagrams. All are `segment_len` bytes long, except that the last one may be shorter.
     pub bytes: &'a mut [u8],
-    /// The length of each; at least 1.
+    /// The length of each datagram in bytes. At least 1.
     pub segment_len: usize,
 }
 
 impl Batch {
-    /// 512 KiB of buffers.
+    /// Creates a batch with 512 KiB of buffers.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -341,13 +342,13 @@ impl Batch {
         }
     }
 
-    /// How many buffers it has.
+    /// The number of buffers.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         BUFFERS
     }
 
-    /// What was received last.
+    /// The datagrams of the last receive.
     pub fn received(&mut self) -> impl Iterator<Item = Received<'_>> {
         let filled = self.buffers.iter_mut().zip(&self.metas).take(self.filled);
         filled.map(|(buffer, meta)| {
@@ -382,7 +383,7 @@ impl fmt::Debug for Batch {
     }
 }
 
-/// IPv4 as IPv4, also where it comes through a socket of IPv6.
+/// Converts IPv4-mapped IPv6 addresses to IPv4.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
@@ -390,7 +391,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// The address that reaches a socket from this host: loopback for one bound to all addresses.
+/// The address at which a socket is reachable from this host: loopback if it is bound to all addresses.
 #[must_use]
 pub fn loopback(local: SocketAddr) -> SocketAddr {
     match local.ip() {

@@ -1,6 +1,6 @@
-//! What the kernel counts of a TCP connection (`TCP_INFO`).
+//! The kernel's statistics of a TCP connection (`TCP_INFO`).
 //!
-//! Owns: which count stands where. It is about TCP, and stands here since this crate has what is `unsafe` of sockets.
+//! This module knows the layout of the structure. It is in this crate because it needs the `unsafe` socket options.
 
 use std::{
     io,
@@ -14,59 +14,59 @@ use libc::tcp_info;
 #[cfg(test)]
 mod tests;
 
-/// The counts. What an older kernel does not tell, or does not know yet, is `None`.
+/// The statistics. Values that the kernel does not provide, or does not know yet, are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// The least round-trip time.
+    /// The minimum round-trip time.
     pub rtt_min: Option<Duration>,
     /// The smoothed round-trip time.
     pub rtt: Option<Duration>,
-    /// Its mean deviation.
+    /// The mean deviation of the round-trip time.
     pub rtt_variance: Option<Duration>,
     /// The congestion window, in segments.
     pub window: Option<u64>,
-    /// The slow start threshold, in segments; none while it is without a bound.
+    /// The slow start threshold, in segments; `None` while it is infinite.
     pub slow_start_threshold: Option<u64>,
-    /// The size of a segment that is sent, in bytes.
+    /// The maximum segment size for sending, in bytes.
     pub segment_len: Option<u64>,
-    /// Segments sent, and sent again.
+    /// Segments sent, including retransmissions.
     pub segments_sent: Option<u64>,
     /// Segments received.
     pub segments_received: Option<u64>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub segments_retransmitted: Option<u64>,
-    /// Bytes sent, and sent again.
+    /// Bytes sent, including retransmissions.
     pub bytes_sent: Option<u64>,
-    /// Bytes sent again.
+    /// Bytes retransmitted.
     pub bytes_retransmitted: Option<u64>,
-    /// Bytes that the peer acknowledged.
+    /// Bytes acknowledged by the peer.
     pub bytes_acked: Option<u64>,
     /// Bytes received.
     pub bytes_received: Option<u64>,
-    /// The latest delivery rate, in bytes a second.
+    /// The latest delivery rate, in bytes per second.
     pub delivery_rate: Option<u64>,
-    /// How often segments were seen to overtake each other.
+    /// The number of reordering events observed.
     pub reorderings: Option<u64>,
-    /// Segments that the peer reported with a CE mark.
+    /// Segments that the peer reported as marked CE.
     pub delivered_ce: Option<u64>,
-    /// How long there was something to send.
+    /// The time during which there was data to send.
     pub busy: Option<Duration>,
-    /// Of that, how long the peer's window held it back.
+    /// The part of `busy` limited by the peer's receive window.
     pub limited_by_receiver: Option<Duration>,
-    /// Of that, how long a send buffer that was too small did.
+    /// The part of `busy` limited by the send buffer.
     pub limited_by_send_buffer: Option<Duration>,
-    /// Segments that were sent and are not acknowledged.
+    /// Segments sent but not acknowledged.
     pub unacked: u64,
-    /// Bytes that were not sent yet.
+    /// Bytes not sent yet.
     pub not_sent: u64,
 }
 
 impl TcpInfo {
-    /// Of this connection, now.
+    /// Reads the statistics of a connection.
     ///
     /// # Errors
     ///
-    /// It is no TCP socket, or the system does not tell.
+    /// Returns an error if this is not a TCP socket, or if the system does not support `TCP_INFO`.
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
         let mut bytes = [0; size_of::<tcp_info>()];
         let len = crate::option::get(
@@ -78,7 +78,7 @@ impl TcpInfo {
         Ok(Self::parse(&bytes[..len]))
     }
 
-    /// What an older kernel tells ends earlier.
+    /// Older kernels return a shorter structure.
     fn parse(bytes: &[u8]) -> Self {
         let u32_at = |at: usize| {
             let bytes = bytes.get(at..at + 4)?.try_into().ok()?;
@@ -92,7 +92,7 @@ impl TcpInfo {
         let micros = |micros: Option<u64>| micros.map(Duration::from_micros);
         let rtt = count(offset_of!(tcp_info, tcpi_rtt)).filter(|rtt| *rtt > 0);
         Self {
-            // All ones before there was a sample.
+            // All ones means that there is no sample yet.
             rtt_min: micros(
                 count(offset_of!(tcp_info, tcpi_min_rtt)).filter(|rtt| *rtt < u64::from(u32::MAX)),
             ),
@@ -123,10 +123,10 @@ impl TcpInfo {
     }
 }
 
-/// What Linux takes for no bound (`TCP_INFINITE_SSTHRESH`).
+/// The value that Linux uses for an infinite threshold (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_THRESHOLD: u64 = 0x7fff_ffff;
 
-/// The name of the kernel's congestion control of this connection: `cubic`, `bbr`.
+/// The name of the congestion control algorithm of a connection, such as `cubic` or `bbr`.
 #[must_use]
 pub fn tcp_congestion(socket: impl AsFd) -> Option<String> {
     let name = socket2::SockRef::from(&socket).tcp_congestion().ok()?;

@@ -1,9 +1,9 @@
-//! Waiting for whatever comes first: a datagram, room to send, a deadline, a word from another thread.
+//! Waits for the first of: a datagram, space in the send buffer, a deadline, a wake-up from another thread.
 //!
-//! Owns: the timer's precision. Never: reads a clock; how long to wait is an argument.
+//! This module sets the precision of timers. It reads no clock; the time to wait is an argument.
 //!
-//! A thread that paces packets has to wake up within tens of microseconds. The kernel may delay a timer by the thread's
-//! *slack*, 50 µs unless asked for less: [`sharpen_timers`].
+//! A thread that paces packets must wake up within tens of microseconds. The kernel may delay its timers by the
+//! thread's *timer slack*, which is 50 µs by default: see [`sharpen_timers`].
 
 use std::{
     io::{self, Read, Write},
@@ -25,8 +25,8 @@ use super::socket::Socket;
 #[cfg(test)]
 mod tests;
 
-/// Makes the timers of the calling thread as precise as the kernel can. Returns whether it could; if not, they are late by
-/// some 50 µs more.
+/// Makes the timers of the calling thread as precise as the kernel permits. Returns `false` if that is not possible;
+/// timers are then about 50 µs later.
 #[must_use]
 pub fn sharpen_timers() -> bool {
     #[cfg(target_os = "linux")]
@@ -39,18 +39,18 @@ pub fn sharpen_timers() -> bool {
     }
 }
 
-/// What ended a wait. All false: the time has passed.
+/// The reasons for which a wait ended. If all are `false`, it timed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
-    /// There is something to receive.
+    /// The socket is readable.
     pub readable: bool,
-    /// There is room to send.
+    /// The socket is writable.
     pub writable: bool,
     /// Another thread called [`Waker::wake`].
     pub woken: bool,
 }
 
-/// Waits; one a thread.
+/// Waits for a socket. Each thread needs its own waiter.
 #[derive(Debug)]
 pub struct Waiter {
     bell: UnixStream,
@@ -64,11 +64,11 @@ pub struct Waker {
 }
 
 impl Waiter {
-    /// For one thread.
+    /// Creates a waiter.
     ///
     /// # Errors
     ///
-    /// There are no file descriptors left.
+    /// Returns an error if no file descriptor is available.
     pub fn new() -> io::Result<Self> {
         let (bell, rope) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
@@ -79,7 +79,7 @@ impl Waiter {
         })
     }
 
-    /// For other threads.
+    /// A handle with which other threads can end the wait.
     #[must_use]
     pub fn waker(&self) -> Waker {
         Waker {
@@ -87,12 +87,12 @@ impl Waiter {
         }
     }
 
-    /// Waits for the socket to be readable, and writable if `wants_write`, for a word of another thread, or until the time
-    /// has passed; without one, for ever. A signal ends it like the time.
+    /// Waits until the socket is readable, or writable if `wants_write`, until another thread calls [`Waker::wake`], a
+    /// signal arrives, or `timeout` has passed (`None`: no timeout).
     ///
     /// # Errors
     ///
-    /// The socket is broken.
+    /// Returns the error of the system call.
     pub fn wait(
         &mut self,
         socket: &Socket,
@@ -105,7 +105,7 @@ impl Waiter {
             PollFd::new(socket, events),
             PollFd::new(&self.bell, PollFlags::IN),
         ];
-        // What does not fit is longer than anybody waits.
+        // A timeout out of range is effectively infinite.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         match poll(&mut polled, timeout.as_ref()) {
             Ok(0) | Err(Errno::INTR) => return Ok(Ready::default()),
@@ -115,11 +115,11 @@ impl Waiter {
         let [of_socket, of_bell] = polled.map(|polled| polled.revents());
         let woken = !of_bell.is_empty();
         if woken {
-            // Many rings are one.
+            // Several wake-ups are reported as one.
             let mut rings = [0; 64];
             while matches!(self.bell.read(&mut rings), Ok(read) if read == rings.len()) {}
         }
-        // An error of the socket is found by receiving.
+        // Socket errors are reported by the next receive.
         let broken = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
         Ok(Ready {
             readable: of_socket.intersects(PollFlags::IN | broken),
@@ -137,9 +137,9 @@ impl Waker {
         }
     }
 
-    /// Ends the wait, or the next one if there is none now.
+    /// Ends the current wait, or the next one if the thread is not waiting.
     pub fn wake(&self) {
-        // If it is full, there is a ring to be heard already; if the other end is gone, nobody waits.
+        // If the pipe is full, a wake-up is already pending; if the other end is closed, no thread waits.
         let _ = (&*self.rope).write(&[1]);
     }
 }

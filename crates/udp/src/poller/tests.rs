@@ -44,7 +44,7 @@ fn tells_which_of_many_sockets_has_something() {
     }
     told.sort_unstable();
     assert_eq!(told, [42, 99]);
-    // What was received is not told again; what is removed, never.
+    // Sockets are not reported again after receiving, and never after removal.
     poller.remove(&sockets[42]).expect("removed");
     say(&sockets[0], &sockets[42]);
     assert!(

@@ -8,7 +8,7 @@ fn bind(address: &str) -> Socket {
     Socket::bind(address, &Options::default()).expect("a socket")
 }
 
-/// All datagrams until so many are there: with mark, sender and local address.
+/// Receives `count` datagrams, with ECN codepoint, source and local address.
 fn receive(socket: &Socket, count: usize) -> Vec<(Vec<u8>, Ecn, SocketAddr, Option<IpAddr>)> {
     let mut waiter = Waiter::new().expect("a waiter");
     let mut batch = Batch::new();

@@ -40,7 +40,7 @@ fn what_was_sent_and_acknowledged_is_told() {
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'),
         "{name:?}"
     );
-    // What nobody reads stays behind.
+    // Data that the peer does not read remains unsent.
     server.set_nonblocking(true).expect("a mode");
     while server.write(&vec![7; 100_000]).is_ok() {}
     assert!(TcpInfo::of(&server).expect("Linux tells").not_sent > 0);
