@@ -25,7 +25,7 @@ enum Command {
     Get(Box<commands::get::Arguments>),
     /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
     Sim(Box<commands::sim::Arguments>),
-    /// Puts an emulated path between real clients and a real server: a port for UDP, or an address for everything.
+    /// Emulates a network path between real clients and a real server: a UDP relay, or a network device for all protocols.
     Emulate(Box<commands::emulate::Arguments>),
     /// Runs an experiment: connections drawn from a population into arms, simulated, logged and compared.
     Ab(commands::ab::Arguments),

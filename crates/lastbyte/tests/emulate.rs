@@ -189,7 +189,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
         ),
         (
             vec!["--network", "dsl", "--network", "lte"],
-            "one path at a time",
+            "more than one path",
         ),
         (vec!["--rate", "5mbit"], "needs an --rtt too"),
         (vec!["--to", "127.0.0.1"], "`--to 127.0.0.1`"),

@@ -1,4 +1,4 @@
-//! `lastbyte emulate`: real clients and a real server, with a modelled path between them.
+//! `lastbyte emulate`: emulates a network path between real clients and a real server.
 
 use std::{
     io::Write,
@@ -25,38 +25,47 @@ use super::{
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Examples, each line in a terminal of its own:
-  # UDP, so QUIC: clients send to another port. A path of 55 Mb/s and 39 ms.
-  lastbyte serve --self-signed
+Examples, with a server (`lastbyte serve --self-signed`), the path and the
+client in a terminal each:
+  # Relay UDP, and so QUIC, over a path of 55 Mb/s and 39 ms.
   lastbyte emulate --network vdsl --listen 127.0.0.1:4443 --to 127.0.0.1:4433
   lastbyte get -k --timing https://127.0.0.1:4443/1MB -o /dev/null
-  # A path of your own, shared by all clients, in front of any server.
+  # Put a custom path, shared by all clients, in front of any server.
   lastbyte emulate --rate 20Mb/s --rtt 80ms --queue 40ms --loss 0.5% \\
     --shared --to quic.example:443
-  # All protocols: another address, behind which is this very machine.
+  # Reach any port of this machine, over any protocol, at another address.
   sudo lastbyte emulate --network vdsl --tun
   curl -k https://198.18.0.2:4433/1MB -o /dev/null
   ping 198.18.0.2
 
-Paths are described as in `lastbyte sim`. Without --tun, each client (address and port) has a path of its own, which starts with its first packet, or all share one (--shared). With --tun all share one, or each connection has its own (--apart). Round trips, rates and queues are as modelled as long as the machine keeps up; the table at the end says how late packets were, and so whether to believe a measurement. Ctrl-C or SIGTERM ends it, with the table.
+The path options are those of `lastbyte sim`. Without --tun, each client \
+(address and port) has its own path, which starts with its first datagram; \
+with --shared, all clients share one. With --tun, all traffic shares one \
+path; with --apart, each connection has its own. Ctrl-C or SIGTERM stops the \
+command, which then prints a report. Its last line shows the extra delay \
+added by this machine; check it before trusting a measurement.
 
---tun makes a network device, which takes root or CAP_NET_ADMIN. Without either, run server, path and clients in a network of their own: in one shell of `unshare -rn`, after `ip link set lo up`.";
+--tun creates a network device, which requires root or CAP_NET_ADMIN. \
+Without these, run server, path and clients in a network namespace: in one \
+shell of `unshare -rn`, after `ip link set lo up`.";
 
-/// Puts an emulated path between real clients and a real server: a port for UDP, or an address for everything.
+/// Emulates a network path between real clients and a real server: a UDP relay, or a network device for all protocols.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// Where clients send to: an address and a UDP port, 0 for any that is free
+    /// Address and UDP port to which clients send; port 0 selects a free port
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4443")]
     listen: SocketAddr,
-    /// Where the server is: an address or a name, and a port
+    /// Address or name, and port, of the server
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:4433")]
     to: String,
-    /// One path for all clients, in place of one for each
+    /// Share one path among all clients instead of one path per client
     #[arg(long, conflicts_with = "apart")]
     shared: bool,
-    /// In place of a UDP port, make a network device with addresses from this network: what is sent to its second address,
-    /// whatever the protocol, comes back to this machine over the path. Without a value: 198.18.0.0/15. Takes root
+    /// Create a network device with addresses from this network instead of relaying UDP (requires root)
+    ///
+    /// Packets to the network's second address, of any IP protocol, pass through the path and return to this machine.
+    /// Without a value: 198.18.0.0/15.
     #[arg(
         long,
         value_name = "NET/15",
@@ -67,10 +76,10 @@ pub(crate) struct Arguments {
         help_heading = "Network device"
     )]
     tun: Option<Network>,
-    /// A path of its own for each connection, in place of one for all
+    /// Use one path per connection instead of one for all
     #[arg(long, requires = "tun", help_heading = "Network device")]
     apart: bool,
-    /// The longest packet of the device, in bytes
+    /// MTU of the device in bytes
     #[arg(
         long,
         value_name = "BYTES",
@@ -83,28 +92,28 @@ pub(crate) struct Arguments {
     /// Random seed
     #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
-    /// Forget a client, or with --apart a connection, after this long without a packet
+    /// Remove a client (with --apart, a connection) after this idle time
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span)]
     idle: Duration,
-    /// JSON in place of the table at the end
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     path: PathArguments,
 }
 
-/// Relays until it is told to stop.
+/// Runs until it is interrupted, then prints the report.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut paths = arguments.path.paths()?;
     let (Some((name, path)), None) = (paths.pop(), paths.pop()) else {
         return Err(Failure::Usage(
-            "one path at a time: give one --network, and start another relay for another"
+            "more than one path (expected one --network; start another `lastbyte emulate` for a second path)"
                 .to_owned(),
         ));
     };
     let name = format!("{name} ({})", describe(&path).join(", "));
     let (stop, stopped) = mpsc::channel();
-    // Without a handler it ends all the same, only without its table.
+    // Without a handler, a signal still ends the process, but without a report.
     let _ = ctrlc::set_handler(move || {
         let _ = stop.send(());
     });
@@ -135,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             String::new()
         };
         let device = tunnel.name();
-        say(&format!(
+        print_status(&format!(
             "{v4}{v6} -> this machine over {name}, through {device}"
         ));
         wait(&stopped, tunnel.running());
@@ -154,11 +163,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             StartError::Path(_) => Failure::usage(error),
             StartError::Listen(..) | StartError::System(_) => Failure::run(error),
         })?;
-        say(&format!("{} -> {to} over {name}", relay.address()));
+        print_status(&format!("{} -> {to} over {name}", relay.address()));
         wait(&stopped, relay.running());
         relay.stop()
     }
-    .map_err(|error| Failure::Run(format!("the path broke down: {error}")))?;
+    .map_err(|error| Failure::Run(format!("path emulation failed: {error}")))?;
     let text = if arguments.json {
         format!("{:#}\n", json_of(&report))
     } else {
@@ -170,16 +179,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Until it is told to stop, or ends by itself.
+/// Waits for a signal, or for the thread to end by itself.
 fn wait(stopped: &mpsc::Receiver<()>, running: &Running) {
-    while !running.is_over() && stopped.recv_timeout(LOOK).is_err() {}
+    while !running.is_over() && stopped.recv_timeout(CHECK_INTERVAL).is_err() {}
 }
 
-/// How often to see whether it ended by itself.
-const LOOK: Duration = Duration::from_millis(200);
+/// The interval at which the thread is checked.
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-#[expect(clippy::print_stderr, reason = "what it tells people goes to stderr")]
-fn say(line: &str) {
+#[expect(clippy::print_stderr, reason = "status messages go to stderr")]
+fn print_status(line: &str) {
     eprintln!("{line}");
 }
 
@@ -189,10 +198,10 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
         .map_err(|error| Failure::Usage(format!("`--to {text}`: {error}")))?;
     found
         .next()
-        .ok_or_else(|| Failure::Usage(format!("`--to {text}`: it has no address")))
+        .ok_or_else(|| Failure::Usage(format!("`--to {text}`: the name has no address")))
 }
 
-/// `198.18.0.0/15`
+/// Parses a network such as `198.18.0.0/15`.
 fn network(text: &str) -> Result<Network, String> {
     let first = text
         .strip_suffix("/15")
@@ -206,7 +215,7 @@ fn network(text: &str) -> Result<Network, String> {
 fn table(report: &Report) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
-    let mut header = vec!["", "packets", "bytes", "delivered", "marked", "doubled"];
+    let mut header = vec!["", "packets", "bytes", "delivered", "marked", "duplicated"];
     header.extend(DropReason::ALL.map(DropReason::name));
     header.push("overflow");
     table.set_header(header);
@@ -229,11 +238,11 @@ fn table(report: &Report) -> String {
     let late = |share| report.late.quantile(share);
     let device = match (report.missed, report.foreign) {
         (0, 0) => String::new(),
-        (missed, foreign) => format!("; {missed} dropped before the path, {foreign} of others"),
+        (missed, foreign) => format!("; {missed} dropped before the path, {foreign} unrelated"),
     };
     format!(
-        "{table}\n{} clients; {} packets refused, {} not sent on, {} too late for their client{device}\n\
-         sent on later than the model says: P50 {:.0?}, P90 {:.0?}, P99 {:.0?}, at most {:.0?}\n",
+        "{table}\n{} clients; {} packets refused, {} not sent, {} for removed clients{device}\n\
+         extra delay added by this machine: P50 {:.0?}, P90 {:.0?}, P99 {:.0?}, max {:.0?}\n",
         report.clients,
         report.refused,
         report.unsent,
