@@ -452,3 +452,20 @@ fn rfc9112_6_1_a_request_with_two_lengths_is_the_last_of_its_connection() {
     }
     serving.end();
 }
+
+#[test]
+fn an_upstream_that_takes_nothing_of_a_body_is_given_up() {
+    // Connections wait in its backlog, and nothing is read.
+    let deaf = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let limits = Limits {
+        response: Duration::from_millis(200),
+        ..Limits::default()
+    };
+    let serving = front(deaf.local_addr().expect("an address"), limits);
+    // More than all buffers on the way hold.
+    let request = Request::new("POST", "https", "localhost", "/");
+    let got = ask(&serving, request, vec![0; 30_000_000], usize::MAX);
+    assert_eq!(got.status, 504);
+    assert!(status_of(&got).contains("http_response_timeout"));
+    drop(serving.server.shut_down(Duration::ZERO));
+}
