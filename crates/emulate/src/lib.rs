@@ -34,7 +34,7 @@ pub mod tunnel;
 
 pub use lateness::Lateness;
 pub use packet::Network;
-pub use paths::{Plan, Report, Sharing, WayReport};
+pub use paths::{DirectionReport, Plan, Report, Sharing};
 #[cfg(target_os = "linux")]
 pub use relay::{Relay, Settings, StartError};
 #[cfg(target_os = "linux")]

@@ -24,7 +24,7 @@ use core::{
 
 use lastbyte_link::Ecn;
 
-use crate::paths::Way;
+use crate::paths::Direction;
 
 #[cfg(test)]
 mod tests;
@@ -32,12 +32,12 @@ mod tests;
 /// The addresses of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    v4: Ends<4>,
-    v6: Ends<16>,
+    v4: Addresses<4>,
+    v6: Addresses<16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ends<const N: usize> {
+struct Addresses<const N: usize> {
     host: [u8; N],
     server: [u8; N],
     client: [u8; N],
@@ -91,12 +91,12 @@ impl Network {
 
     const fn with_v4([one, two]: [u8; 2]) -> Self {
         Self {
-            v4: Ends {
+            v4: Addresses {
                 host: [one, two, 0, 1],
                 server: [one, two, 0, 2],
                 client: [one, two + 1, 0, 1],
             },
-            v6: Ends {
+            v6: Addresses {
                 host: v6([one, two], 0, 1),
                 server: v6([one, two], 0, 2),
                 client: v6([one, two], 1, 1),
@@ -124,28 +124,28 @@ impl Network {
 
     /// Translates the addresses of a packet read from the device, and returns its direction and flow. Returns `None`,
     /// and leaves the packet unchanged, if it is not an IP packet between client and server.
-    pub fn pass(&self, packet: &mut [u8]) -> Option<Passage> {
+    pub fn translate(&self, packet: &mut [u8]) -> Option<Translated> {
         let layout = Layout::of(packet)?;
-        let way = match layout.version {
-            Version::V4 => self.v4.pass(packet, layout.addresses),
-            Version::V6 => self.v6.pass(packet, layout.addresses),
+        let direction = match layout.version {
+            Version::V4 => self.v4.translate(packet, layout.addresses),
+            Version::V6 => self.v6.translate(packet, layout.addresses),
         }?;
-        let mut flow = Flow::of(packet, &layout, way);
+        let mut flow = Flow::of(packet, &layout, direction);
         // An ICMP error quotes the packet as delivered, but its sender knows it by the addresses before translation.
         if let Some(at) = quoted(packet, &layout)
             && let Some(quoted) = packet.get_mut(at..)
             && let Some(inner) = Layout::of(quoted)
         {
-            let back = match inner.version {
-                Version::V4 => self.v4.quote(quoted, inner.addresses, way),
-                Version::V6 => self.v6.quote(quoted, inner.addresses, way),
+            let is_restored = match inner.version {
+                Version::V4 => self.v4.restore_quoted(quoted, inner.addresses, direction),
+                Version::V6 => self.v6.restore_quoted(quoted, inner.addresses, direction),
             };
-            if back {
-                flow = Flow::of(quoted, &inner, way.back());
+            if is_restored {
+                flow = Flow::of(quoted, &inner, direction.opposite());
             }
         }
-        Some(Passage {
-            way,
+        Some(Translated {
+            direction,
             flow,
             ecn: layout.ecn(packet),
         })
@@ -158,34 +158,34 @@ const fn v6(subnet: [u8; 2], word: u16, last: u16) -> [u8; 16] {
     Ipv6Addr::new(0x2001, 2, 0, subnet, 0, 0, word, last).octets()
 }
 
-impl<const N: usize> Ends<N> {
-    fn pass(&self, packet: &mut [u8], at: usize) -> Option<Way> {
+impl<const N: usize> Addresses<N> {
+    fn translate(&self, packet: &mut [u8], at: usize) -> Option<Direction> {
         let addresses = packet.get_mut(at..at + 2 * N)?;
         let (source, destination) = addresses.split_at_mut(N);
         if *source != self.host {
             return None;
         }
-        let (way, seen) = if *destination == self.server {
-            (Way::Up, self.client)
+        let (direction, seen) = if *destination == self.server {
+            (Direction::Up, self.client)
         } else if *destination == self.client {
-            (Way::Down, self.server)
+            (Direction::Down, self.server)
         } else {
             return None;
         };
         source.copy_from_slice(&seen);
         destination.copy_from_slice(&self.host);
-        Some(way)
+        Some(direction)
     }
 
     /// Reverts the translation of a quoted packet, if it came in the opposite direction.
-    fn quote(&self, packet: &mut [u8], at: usize, way: Way) -> bool {
+    fn restore_quoted(&self, packet: &mut [u8], at: usize, direction: Direction) -> bool {
         let Some(addresses) = packet.get_mut(at..at + 2 * N) else {
             return false;
         };
         let (source, destination) = addresses.split_at_mut(N);
-        let (seen, sent_to) = match way {
-            Way::Up => (self.server, self.client),
-            Way::Down => (self.client, self.server),
+        let (seen, sent_to) = match direction {
+            Direction::Up => (self.server, self.client),
+            Direction::Down => (self.client, self.server),
         };
         if *source != seen || *destination != self.host {
             return false;
@@ -198,9 +198,9 @@ impl<const N: usize> Ends<N> {
 
 /// The properties of a translated packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct Translated {
     /// The direction of the packet.
-    pub way: Way,
+    pub direction: Direction,
     /// The flow to which the packet belongs.
     pub flow: Flow,
     /// The ECN field.
@@ -232,7 +232,7 @@ impl Flow {
         })
     }
 
-    fn of(packet: &[u8], layout: &Layout, way: Way) -> Self {
+    fn of(packet: &[u8], layout: &Layout, direction: Direction) -> Self {
         let header = layout.payload.and_then(|at| packet.get(at..));
         let word = |at: usize| {
             let bytes = header?.get(at..at + 2)?;
@@ -245,16 +245,16 @@ impl Flow {
                     .and_then(|header| header.first())
                     .filter(|kind| matches!(**kind, 0 | 8 | 128 | 129))
                     .and_then(|_| word(4));
-                match way {
-                    Way::Up => (identifier, None),
-                    Way::Down => (None, identifier),
+                match direction {
+                    Direction::Up => (identifier, None),
+                    Direction::Down => (None, identifier),
                 }
             }
             _ => (None, None),
         };
-        let (client, server) = match way {
-            Way::Up => (source, destination),
-            Way::Down => (destination, source),
+        let (client, server) = match direction {
+            Direction::Up => (source, destination),
+            Direction::Down => (destination, source),
         };
         Self {
             is_v6: layout.version == Version::V6,

@@ -68,17 +68,17 @@ impl Plan {
 
 /// The direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum Direction {
     /// From a client to the server.
     Up,
     /// From the server to a client.
     Down,
 }
 
-impl Way {
+impl Direction {
     /// The opposite direction.
     #[must_use]
-    pub const fn back(self) -> Self {
+    pub const fn opposite(self) -> Self {
         match self {
             Self::Up => Self::Down,
             Self::Down => Self::Up,
@@ -94,7 +94,7 @@ pub struct Arrival<A = SocketAddr> {
     /// The client's address.
     pub address: A,
     /// The direction of the datagram.
-    pub way: Way,
+    pub direction: Direction,
     /// When the datagram left the link. At or before the time passed to [`Paths::poll`].
     pub at: Time,
     /// The ECN field.
@@ -117,7 +117,7 @@ impl std::error::Error for TooManyClients {}
 
 /// The counters of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WayReport {
+pub struct DirectionReport {
     /// Sent into links.
     pub sent: Count,
     /// Copies created by links.
@@ -138,9 +138,9 @@ pub struct WayReport {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The direction from clients to the server.
-    pub up: WayReport,
+    pub up: DirectionReport,
     /// The direction from the server to clients.
-    pub down: WayReport,
+    pub down: DirectionReport,
     /// The total number of client addresses.
     pub clients: u64,
     /// Datagrams dropped because of [`Plan::clients_max`], or because no upstream socket could be created.
@@ -156,15 +156,15 @@ pub struct Report {
 }
 
 #[derive(Clone, Debug)]
-struct Parcel {
+struct Payload {
     client: u64,
     bytes: Box<[u8]>,
 }
 
 #[derive(Debug)]
 struct Path {
-    up: Link<Parcel>,
-    down: Link<Parcel>,
+    up: Link<Payload>,
+    down: Link<Payload>,
     /// The start of the path's own time.
     epoch: Time,
     /// The path's valid entry in the heap.
@@ -176,7 +176,7 @@ struct Client<A> {
     address: A,
     path: u64,
     /// When the client or the server last sent a datagram.
-    heard: Time,
+    last_active: Time,
 }
 
 /// All paths. `A` identifies clients.
@@ -250,7 +250,7 @@ impl<A: Copy + Ord> Paths<A> {
         let client = Client {
             address,
             path,
-            heard: now,
+            last_active: now,
         };
         self.clients.insert(number, client);
         self.by_address.insert(address, number);
@@ -258,36 +258,44 @@ impl<A: Copy + Ord> Paths<A> {
     }
 
     /// Sends a datagram from or to a client into its path. Datagrams of a client that was removed are dropped.
-    pub fn send(&mut self, now: Time, client: u64, way: Way, ecn: Ecn, bytes: &[u8]) {
-        self.send_of(now, client, client as u32, way, ecn, bytes);
+    pub fn send(&mut self, now: Time, client: u64, direction: Direction, ecn: Ecn, bytes: &[u8]) {
+        self.send_of(now, client, client as u32, direction, ecn, bytes);
     }
 
     /// Like [`send`](Self::send), with a flow number for fair queueing among several flows of a client.
-    pub fn send_of(&mut self, now: Time, client: u64, flow: u32, way: Way, ecn: Ecn, bytes: &[u8]) {
+    pub fn send_of(
+        &mut self,
+        now: Time,
+        client: u64,
+        flow: u32,
+        direction: Direction,
+        ecn: Ecn,
+        bytes: &[u8],
+    ) {
         let Some(found) = self.clients.get_mut(&client) else {
-            self.report.way(way).stray += 1;
+            self.report.direction(direction).stray += 1;
             return;
         };
-        found.heard = now;
+        found.last_active = now;
         let number = found.path;
         let Some(path) = self.by_number.get_mut(&number) else {
             return;
         };
         let time = path.time(now);
-        let link = match way {
-            Way::Up => &mut path.up,
-            Way::Down => &mut path.down,
+        let link = match direction {
+            Direction::Up => &mut path.up,
+            Direction::Down => &mut path.down,
         };
         if link.inside().bytes > self.plan.inside_max {
-            self.report.way(way).overflowed += 1;
+            self.report.direction(direction).overflowed += 1;
             return;
         }
         let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let parcel = Parcel {
+        let payload = Payload {
             client,
             bytes: bytes.into(),
         };
-        let packet = Packet::new(len.saturating_add(self.plan.overhead), parcel)
+        let packet = Packet::new(len.saturating_add(self.plan.overhead), payload)
             .with_ecn(ecn)
             .with_flow(flow);
         link.send(time, packet, &mut ());
@@ -311,32 +319,32 @@ impl<A: Copy + Ord> Paths<A> {
             }
             let time = path.time(now);
             let found = match path.up.poll(time, &mut ()) {
-                Some(delivery) => Some((Way::Up, delivery)),
+                Some(delivery) => Some((Direction::Up, delivery)),
                 None => path
                     .down
                     .poll(time, &mut ())
-                    .map(|found| (Way::Down, found)),
+                    .map(|found| (Direction::Down, found)),
             };
-            let Some((way, delivery)) = found else {
+            let Some((direction, delivery)) = found else {
                 self.due.pop();
                 path.due = None;
                 self.arm(number);
                 continue;
             };
             let at = path.epoch + delivery.at.since(Time::ZERO);
-            let parcel = delivery.packet.payload;
-            let Some(client) = self.clients.get(&parcel.client) else {
-                self.report.way(way).stray += 1;
+            let payload = delivery.packet.payload;
+            let Some(client) = self.clients.get(&payload.client) else {
+                self.report.direction(direction).stray += 1;
                 continue;
             };
             self.report.late.record(now.since(at));
             return Some(Arrival {
-                client: parcel.client,
+                client: payload.client,
                 address: client.address,
-                way,
+                direction,
                 at,
                 ecn: delivery.packet.ecn,
-                bytes: parcel.bytes,
+                bytes: payload.bytes,
             });
         }
         None
@@ -354,7 +362,7 @@ impl<A: Copy + Ord> Paths<A> {
         let gone: Vec<u64> = self
             .clients
             .iter()
-            .filter(|(_, client)| now.since(client.heard) >= idle)
+            .filter(|(_, client)| now.since(client.last_active) >= idle)
             .map(|(number, _)| *number)
             .collect();
         for number in &gone {
@@ -426,10 +434,10 @@ impl Path {
 }
 
 impl Report {
-    const fn way(&mut self, way: Way) -> &mut WayReport {
-        match way {
-            Way::Up => &mut self.up,
-            Way::Down => &mut self.down,
+    const fn direction(&mut self, direction: Direction) -> &mut DirectionReport {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
         }
     }
 
@@ -439,7 +447,7 @@ impl Report {
     }
 }
 
-impl WayReport {
+impl DirectionReport {
     fn add(&mut self, link: &Statistics) {
         plus(&mut self.sent, link.sent);
         plus(&mut self.duplicated, link.duplicated);

@@ -24,7 +24,7 @@ use lastbyte_link::{ConfigError, Ecn, Time};
 use lastbyte_udp::{Batch, Ecn as Mark, Options, Poller, Socket, Transmit, socket::loopback};
 
 use crate::{
-    paths::{Paths, Plan, Report, Way},
+    paths::{Direction, Paths, Plan, Report},
     running::Running,
 };
 
@@ -81,24 +81,26 @@ impl Relay {
     /// bound, and [`StartError::System`] if a system resource is not available.
     pub fn start(settings: Settings) -> Result<Self, StartError> {
         let paths = Paths::new(settings.plan).map_err(StartError::Path)?;
-        let front = Socket::bind(settings.listen, &Options::default())
+        let listener = Socket::bind(settings.listen, &Options::default())
             .map_err(|error| StartError::Listen(settings.listen, error))?;
-        let address = loopback(front.local_address());
+        let address = loopback(listener.local_address());
         let poller = Poller::new().map_err(StartError::System)?;
-        poller.add(&front, FRONT).map_err(StartError::System)?;
+        poller
+            .add(&listener, LISTENER)
+            .map_err(StartError::System)?;
         let waker = poller.waker();
         let running = Running::start("relay", waker, |is_over| {
-            let mut turn = Turn {
+            let mut event_loop = EventLoop {
                 to: settings.to,
                 paths,
-                front,
+                listener,
                 upstreams: BTreeMap::new(),
                 poller,
                 batch: Batch::new(),
                 start: Instant::now(),
                 is_over,
             };
-            move || turn.run()
+            move || event_loop.run()
         })
         .map_err(StartError::System)?;
         Ok(Self { address, running })
@@ -127,16 +129,16 @@ impl Relay {
 }
 
 /// The poller key of the socket to which clients send. Upstream sockets use the client number.
-const FRONT: u64 = u64::MAX - 1;
+const LISTENER: u64 = u64::MAX - 1;
 /// The interval at which idle clients are removed.
 const SWEEP: Duration = Duration::from_secs(1);
 /// The maximum number of batches received from one socket before other sockets and due datagrams are handled.
 const BATCHES: usize = 4;
 
-struct Turn {
+struct EventLoop {
     to: SocketAddr,
     paths: Paths,
-    front: Socket,
+    listener: Socket,
     upstreams: BTreeMap<u64, Socket>,
     poller: Poller,
     batch: Batch,
@@ -144,7 +146,7 @@ struct Turn {
     is_over: Arc<AtomicBool>,
 }
 
-impl Turn {
+impl EventLoop {
     fn now(&self) -> Time {
         Time::ZERO + self.start.elapsed()
     }
@@ -173,9 +175,9 @@ impl Turn {
     /// Forwards all datagrams that are due. Reads the clock for each one, because sending a burst takes time.
     fn send_due(&mut self) {
         while let Some(arrival) = self.paths.poll(self.now()) {
-            let (socket, remote) = match arrival.way {
-                Way::Up => (self.upstreams.get(&arrival.client), self.to),
-                Way::Down => (Some(&self.front), arrival.address),
+            let (socket, remote) = match arrival.direction {
+                Direction::Up => (self.upstreams.get(&arrival.client), self.to),
+                Direction::Down => (Some(&self.listener), arrival.address),
             };
             let transmit = Transmit {
                 remote,
@@ -192,8 +194,8 @@ impl Turn {
 
     fn receive(&mut self, key: u64) -> io::Result<()> {
         for _ in 0..BATCHES {
-            let socket = if key == FRONT {
-                &self.front
+            let socket = if key == LISTENER {
+                &self.listener
             } else {
                 match self.upstreams.get(&key) {
                     Some(socket) => socket,
@@ -205,7 +207,7 @@ impl Turn {
             }
             let now = Time::ZERO + self.start.elapsed();
             for received in self.batch.received() {
-                let client = if key == FRONT {
+                let client = if key == LISTENER {
                     let Ok((client, is_new)) = self.paths.client(now, received.remote) else {
                         continue;
                     };
@@ -221,10 +223,14 @@ impl Turn {
                 } else {
                     key
                 };
-                let way = if key == FRONT { Way::Up } else { Way::Down };
+                let direction = if key == LISTENER {
+                    Direction::Up
+                } else {
+                    Direction::Down
+                };
                 let ecn = codepoint(received.ecn);
                 for datagram in received.bytes.chunks(received.segment_len) {
-                    self.paths.send(now, client, way, ecn, datagram);
+                    self.paths.send(now, client, direction, ecn, datagram);
                 }
             }
         }

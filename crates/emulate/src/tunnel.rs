@@ -139,7 +139,7 @@ impl Tunnel {
         poller.add(&device, DEVICE).map_err(TunnelError::System)?;
         let waker = poller.waker();
         let running = Running::start("tunnel", waker, |is_over| {
-            let mut turn = Turn {
+            let mut event_loop = EventLoop {
                 device,
                 name: name.clone(),
                 network: settings.network,
@@ -150,7 +150,7 @@ impl Tunnel {
                 start: Instant::now(),
                 is_over,
             };
-            move || turn.run()
+            move || event_loop.run()
         })
         .map_err(TunnelError::System)?;
         Ok(Self {
@@ -206,7 +206,7 @@ const SWEEP: core::time::Duration = core::time::Duration::from_secs(1);
 /// The maximum number of packets read before due packets are handled.
 const BATCH: usize = 64;
 
-struct Turn {
+struct EventLoop {
     device: SyncDevice,
     name: String,
     network: Network,
@@ -218,7 +218,7 @@ struct Turn {
     is_over: Arc<AtomicBool>,
 }
 
-impl Turn {
+impl EventLoop {
     fn now(&self) -> Time {
         Time::ZERO + self.start.elapsed()
     }
@@ -268,17 +268,23 @@ impl Turn {
             let Some(packet) = self.buffer.get_mut(..len) else {
                 continue;
             };
-            let Some(passage) = self.network.pass(packet) else {
+            let Some(translated) = self.network.translate(packet) else {
                 self.paths.foreign();
                 continue;
             };
-            let whose = (!self.shared).then_some(passage.flow);
+            let whose = (!self.shared).then_some(translated.flow);
             let Ok((client, _)) = self.paths.client(now, whose) else {
                 continue;
             };
-            let flow = passage.flow.number();
-            self.paths
-                .send_of(now, client, flow, passage.way, passage.ecn, packet);
+            let flow = translated.flow.number();
+            self.paths.send_of(
+                now,
+                client,
+                flow,
+                translated.direction,
+                translated.ecn,
+                packet,
+            );
         }
         Ok(())
     }

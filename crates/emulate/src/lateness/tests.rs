@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn every_value_lies_in_a_bucket_an_eighth_wide() {
+fn every_value_is_in_a_bucket_of_at_most_an_eighth() {
     let mut values: Vec<u64> = (0..64).map(|exponent| 1 << exponent).collect();
     values.extend((0..64).map(|exponent| (1_u64 << exponent).wrapping_mul(13) / 8));
     values.extend([0, 3, u64::MAX, u64::MAX - 1, 999_999, 50_000]);
@@ -22,7 +22,7 @@ fn every_value_lies_in_a_bucket_an_eighth_wide() {
 }
 
 #[test]
-fn quantiles_are_those_of_what_was_counted() {
+fn quantiles_match_the_recorded_values() {
     let mut late = Lateness::default();
     assert_eq!(late.quantile(0.5), Duration::ZERO);
     for micros in 1..=1000 {

@@ -33,7 +33,7 @@ fn packet(addresses: [&[u8]; 2], protocol: u8, ports: [u16; 2], ecn: u8, data: &
     payload.extend_from_slice(data);
     let sum = payload_sum(addresses, protocol, &payload);
     payload[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
-    around(addresses, protocol, ecn, &payload)
+    ip_packet(addresses, protocol, ecn, &payload)
 }
 
 /// The checksum of the payload, including the pseudo-header if the protocol has one.
@@ -51,7 +51,7 @@ fn payload_sum(addresses: [&[u8]; 2], protocol: u8, payload: &[u8]) -> u16 {
     }
 }
 
-fn around(addresses: [&[u8]; 2], protocol: u8, ecn: u8, payload: &[u8]) -> Vec<u8> {
+fn ip_packet(addresses: [&[u8]; 2], protocol: u8, ecn: u8, payload: &[u8]) -> Vec<u8> {
     let mut whole;
     if addresses[0].len() == 4 {
         whole = vec![
@@ -84,7 +84,7 @@ fn around(addresses: [&[u8]; 2], protocol: u8, ecn: u8, payload: &[u8]) -> Vec<u
 }
 
 /// Whether all checksums are valid.
-fn is_right(packet: &[u8]) -> bool {
+fn has_valid_checksums(packet: &[u8]) -> bool {
     let v4 = packet[0] >> 4 == 4;
     let (header, protocol) = if v4 { (20, packet[9]) } else { (40, packet[6]) };
     let half = (header - if v4 { 12 } else { 8 }) / 2;
@@ -94,7 +94,7 @@ fn is_right(packet: &[u8]) -> bool {
 }
 
 /// The addresses of a network as bytes: host, server, client.
-fn ends(network: &Network, is_v6: bool) -> [Vec<u8>; 3] {
+fn addresses_of(network: &Network, is_v6: bool) -> [Vec<u8>; 3] {
     let (host, server, client) = (network.host(), network.server(), network.client());
     [host, server, client].map(|(v4, v6)| {
         if is_v6 {
@@ -115,7 +115,7 @@ const MARKS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce];
 
 proptest! {
     #[test]
-    fn any_packet_keeps_its_checksums_and_comes_out_with_the_other_addresses(
+    fn any_packet_keeps_valid_checksums_when_translated(
         network in any_network(),
         is_v6 in any::<bool>(),
         is_up in any::<bool>(),
@@ -124,19 +124,19 @@ proptest! {
         marks in (0_usize..4, 0_usize..4),
         data in proptest::collection::vec(any::<u8>(), 0..200),
     ) {
-        let [host, server, client] = ends(&network, is_v6);
+        let [host, server, client] = addresses_of(&network, is_v6);
         let protocol = [TCP, UDP, if is_v6 { ICMP_V6 } else { ICMP }][kind];
-        let (to, from, way) = if is_up {
-            (&server, &client, Way::Up)
+        let (to, from, direction) = if is_up {
+            (&server, &client, Direction::Up)
         } else {
-            (&client, &server, Way::Down)
+            (&client, &server, Direction::Down)
         };
         let mut sent = packet([&host, to], protocol, ports, marks.0 as u8, &data);
-        prop_assert!(is_right(&sent), "packet built by the test");
-        let passage = network.pass(&mut sent).expect("between client and server");
-        prop_assert!(is_right(&sent), "with other addresses");
-        prop_assert_eq!(passage.way, way);
-        prop_assert_eq!(passage.ecn, MARKS[marks.0]);
+        prop_assert!(has_valid_checksums(&sent), "packet built by the test");
+        let translated = network.translate(&mut sent).expect("between client and server");
+        prop_assert!(has_valid_checksums(&sent), "with other addresses");
+        prop_assert_eq!(translated.direction, direction);
+        prop_assert_eq!(translated.ecn, MARKS[marks.0]);
         let at = if is_v6 { 8 } else { 12 };
         prop_assert_eq!(&sent[at..at + host.len()], &from[..]);
         prop_assert_eq!(&sent[at + host.len()..at + 2 * host.len()], &host[..]);
@@ -148,9 +148,9 @@ proptest! {
         } else {
             (far, near)
         };
-        prop_assert_eq!(passage.flow, Flow { is_v6, protocol, client, server });
+        prop_assert_eq!(translated.flow, Flow { is_v6, protocol, client, server });
         set_ecn(&mut sent, MARKS[marks.1]);
-        prop_assert!(is_right(&sent), "with other marks");
+        prop_assert!(has_valid_checksums(&sent), "with other marks");
         let as_marked = packet([from, &host], protocol, ports, marks.1 as u8, &data);
         let mut as_sent = sent.clone();
         // Ones' complement has two representations of zero, both of which are valid.
@@ -161,35 +161,35 @@ proptest! {
     }
 
     #[test]
-    fn any_error_quotes_the_packet_as_its_sender_knows_it(
+    fn any_icmp_error_quotes_the_packet_before_translation(
         network in any_network(),
         is_v6 in any::<bool>(),
         is_up in any::<bool>(),
         ports in any::<[u16; 2]>(),
         data in proptest::collection::vec(any::<u8>(), 0..40),
     ) {
-        let [host, server, client] = ends(&network, is_v6);
+        let [host, server, client] = addresses_of(&network, is_v6);
         let (theirs, ours) = if is_up { (&client, &server) } else { (&server, &client) };
         let original = packet([&host, ours], UDP, ports, 0, &data);
         let mut delivered = original.clone();
-        let first = network.pass(&mut delivered).expect("between client and server");
+        let first = network.translate(&mut delivered).expect("between client and server");
         // The receiver answers that the port is unreachable.
         let mut error = vec![if is_v6 { 1 } else { 3 }, if is_v6 { 4 } else { 3 }, 0, 0, 0, 0, 0, 0];
         error.extend_from_slice(&delivered);
         let icmp = if is_v6 { ICMP_V6 } else { ICMP };
         let sum = payload_sum([&host, theirs], icmp, &error);
         error[2..4].copy_from_slice(&sum.to_be_bytes());
-        let mut error = around([&host, theirs], icmp, 0, &error);
-        let back = network.pass(&mut error).expect("between client and server");
-        prop_assert!(is_right(&error));
-        prop_assert_eq!(back.way, first.way.back());
+        let mut error = ip_packet([&host, theirs], icmp, 0, &error);
+        let back = network.translate(&mut error).expect("between client and server");
+        prop_assert!(has_valid_checksums(&error));
+        prop_assert_eq!(back.direction, first.direction.opposite());
         prop_assert_eq!(back.flow, first.flow);
         let quoted = if is_v6 { 48 } else { 28 };
         prop_assert_eq!(&error[quoted..], &original[..]);
     }
 
     #[test]
-    fn any_bytes_are_taken_without_panic_and_strangers_stay_as_they_are(
+    fn any_bytes_do_not_panic_and_unrelated_packets_stay_unchanged(
         mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
         version in prop_oneof![Just(0x45_u8), Just(0x46), Just(0x60), any::<u8>()],
         is_ours in any::<bool>(),
@@ -203,7 +203,7 @@ proptest! {
             bytes[16..20].copy_from_slice(&network.v4.client);
         }
         let before = bytes.clone();
-        if network.pass(&mut bytes).is_none() {
+        if network.translate(&mut bytes).is_none() {
             prop_assert_eq!(&bytes, &before);
         }
         set_ecn(&mut bytes, Ecn::Ce);
@@ -211,15 +211,15 @@ proptest! {
 }
 
 #[test]
-fn fragments_of_one_datagram_go_the_same_way() {
+fn fragments_of_a_datagram_belong_to_the_same_flow() {
     let network = Network::default();
-    let [host, server, _] = ends(&network, false);
+    let [host, server, _] = addresses_of(&network, false);
     let whole = packet([&host, &server], UDP, [7, 8], 0, &[0; 100]);
     let flows = [0x2000_u16, 0x2010, 0x0020].map(|fragment| {
         let mut piece = whole.clone();
         piece[6..8].copy_from_slice(&fragment.to_be_bytes());
         network
-            .pass(&mut piece)
+            .translate(&mut piece)
             .expect("between client and server")
             .flow
     });
@@ -229,7 +229,7 @@ fn fragments_of_one_datagram_go_the_same_way() {
 }
 
 #[test]
-fn networks_that_cannot_be_are_refused() {
+fn invalid_networks_are_rejected() {
     for first in [
         [198, 19, 0, 0],
         [198, 18, 0, 1],

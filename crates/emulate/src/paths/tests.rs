@@ -28,39 +28,45 @@ fn plan() -> Plan {
     Plan::new(down, up)
 }
 
-fn arrivals(paths: &mut Paths) -> Vec<(u64, u64, Way)> {
+fn arrivals(paths: &mut Paths) -> Vec<(u64, u64, Direction)> {
     let mut all = Vec::new();
     while let Some(at) = paths.deadline() {
         while let Some(arrival) = paths.poll(at) {
             assert_eq!(arrival.at, at, "delivered at its deadline");
             let micros = arrival.at.as_nanos() / 1000;
-            all.push((micros, arrival.client, arrival.way));
+            all.push((micros, arrival.client, arrival.direction));
         }
     }
     all
 }
 
 #[test]
-fn a_datagram_takes_as_long_as_the_link_says() {
+fn a_datagram_takes_the_time_of_its_link() {
     let mut paths = Paths::new(plan()).expect("valid plan");
     let (client, is_new) = paths
         .client(millis(100), address(1))
         .expect("below clients_max");
     assert!(is_new);
     assert_eq!(paths.client(millis(101), address(1)), Ok((client, false)));
-    paths.send(millis(100), client, Way::Up, Ecn::Ect0, &[7; 20]);
+    paths.send(millis(100), client, Direction::Up, Ecn::Ect0, &[7; 20]);
     assert_eq!(paths.poll(millis(104)), None);
     let arrival = paths.poll(millis(105)).expect("delivered");
     assert_eq!(arrival.bytes[..], [7; 20]);
-    assert_eq!((arrival.ecn, arrival.way), (Ecn::Ect0, Way::Up));
+    assert_eq!((arrival.ecn, arrival.direction), (Ecn::Ect0, Direction::Up));
     assert_eq!(arrival.address, address(1));
     // One datagram is in service, two are queued, and one does not fit.
     for _ in 0..4 {
-        paths.send(millis(200), client, Way::Down, Ecn::NotEct, &[0; 1000]);
+        paths.send(
+            millis(200),
+            client,
+            Direction::Down,
+            Ecn::NotEct,
+            &[0; 1000],
+        );
     }
     assert_eq!(
         arrivals(&mut paths),
-        [211_000, 212_000, 213_000].map(|at| (at, client, Way::Down))
+        [211_000, 212_000, 213_000].map(|at| (at, client, Direction::Down))
     );
     let report = paths.report();
     assert_eq!(report.down.sent.packets, 4);
@@ -71,7 +77,7 @@ fn a_datagram_takes_as_long_as_the_link_says() {
 }
 
 #[test]
-fn clients_have_paths_of_their_own_or_share_one() {
+fn clients_have_separate_paths_or_share_one() {
     for (sharing, last) in [(Sharing::Apart, 11_000), (Sharing::Shared, 12_000)] {
         let mut paths = Paths::new(Plan { sharing, ..plan() }).expect("valid plan");
         let (one, _) = paths
@@ -81,18 +87,18 @@ fn clients_have_paths_of_their_own_or_share_one() {
             .client(Time::ZERO, address(2))
             .expect("below clients_max");
         for client in [one, two] {
-            paths.send(Time::ZERO, client, Way::Down, Ecn::NotEct, &[0; 1000]);
+            paths.send(Time::ZERO, client, Direction::Down, Ecn::NotEct, &[0; 1000]);
         }
         assert_eq!(
             arrivals(&mut paths),
-            [(11_000, one, Way::Down), (last, two, Way::Down)],
+            [(11_000, one, Direction::Down), (last, two, Direction::Down)],
             "{sharing:?}"
         );
     }
 }
 
 #[test]
-fn the_time_of_a_path_begins_with_its_client() {
+fn the_time_of_a_path_starts_with_its_client() {
     // The rate drops to an eighth after 50 ms of the path's own time.
     let schedule = [
         (Duration::ZERO, Rate::from_bits_per_second(8_000_000)),
@@ -111,28 +117,37 @@ fn the_time_of_a_path_begins_with_its_client() {
         .client(millis(1000), address(2))
         .expect("below clients_max");
     for client in [early, late] {
-        paths.send(millis(1000), client, Way::Down, Ecn::NotEct, &[0; 1000]);
+        paths.send(
+            millis(1000),
+            client,
+            Direction::Down,
+            Ecn::NotEct,
+            &[0; 1000],
+        );
     }
     assert_eq!(
         arrivals(&mut paths),
-        [(1_011_000, late, Way::Down), (1_018_000, early, Way::Down)]
+        [
+            (1_011_000, late, Direction::Down),
+            (1_018_000, early, Direction::Down)
+        ]
     );
 }
 
 #[test]
-fn a_late_poll_is_written_down() {
+fn a_late_poll_is_recorded() {
     let mut paths = Paths::new(plan()).expect("valid plan");
     let (client, _) = paths
         .client(Time::ZERO, address(1))
         .expect("below clients_max");
-    paths.send(Time::ZERO, client, Way::Up, Ecn::NotEct, &[0; 10]);
+    paths.send(Time::ZERO, client, Direction::Up, Ecn::NotEct, &[0; 10]);
     let arrival = paths.poll(millis(8)).expect("delivered");
     assert_eq!(arrival.at, millis(5));
     assert_eq!(paths.report().late.max(), Duration::from_millis(3));
 }
 
 #[test]
-fn silent_clients_are_forgotten_and_what_they_counted_is_not() {
+fn idle_clients_are_removed_but_their_counters_remain() {
     let mut paths = Paths::new(Plan {
         idle: Duration::from_secs(1),
         clients_max: 2,
@@ -146,10 +161,10 @@ fn silent_clients_are_forgotten_and_what_they_counted_is_not() {
         .client(Time::ZERO, address(2))
         .expect("below clients_max");
     assert_eq!(paths.client(Time::ZERO, address(3)), Err(TooManyClients));
-    paths.send(millis(500), two, Way::Down, Ecn::NotEct, &[0; 10]);
+    paths.send(millis(500), two, Direction::Down, Ecn::NotEct, &[0; 10]);
     assert_eq!(paths.expire(millis(999)), []);
     assert_eq!(paths.expire(millis(1000)), [one]);
-    paths.send(millis(1000), one, Way::Down, Ecn::NotEct, &[0; 10]);
+    paths.send(millis(1000), one, Direction::Down, Ecn::NotEct, &[0; 10]);
     assert!(paths.client(millis(1000), address(3)).is_ok());
     assert_eq!(paths.expire(millis(5000)).len(), 2);
     assert_eq!(
@@ -163,7 +178,7 @@ fn silent_clients_are_forgotten_and_what_they_counted_is_not() {
 }
 
 #[test]
-fn a_queue_without_a_limit_has_one_here() {
+fn an_unlimited_queue_is_bounded_by_inside_max() {
     let mut plan = plan();
     plan.down.queue = Queue::default();
     plan.inside_max = 10_000;
@@ -172,7 +187,7 @@ fn a_queue_without_a_limit_has_one_here() {
         .client(Time::ZERO, address(1))
         .expect("below clients_max");
     for _ in 0..20 {
-        paths.send(Time::ZERO, client, Way::Down, Ecn::NotEct, &[0; 1000]);
+        paths.send(Time::ZERO, client, Direction::Down, Ecn::NotEct, &[0; 1000]);
     }
     let all = arrivals(&mut paths).len() as u64;
     let report = paths.report();
@@ -181,7 +196,7 @@ fn a_queue_without_a_limit_has_one_here() {
 }
 
 #[test]
-fn one_seed_gives_one_fate_to_the_same_datagrams() {
+fn the_same_seed_gives_the_same_outcomes() {
     let fates = |seed| {
         let mut plan = plan();
         plan.seed = seed;
@@ -196,7 +211,13 @@ fn one_seed_gives_one_fate_to_the_same_datagrams() {
         let mut all = Vec::new();
         for at in 0..200 {
             for client in clients {
-                paths.send(millis(10 * at), client, Way::Up, Ecn::NotEct, &[0; 10]);
+                paths.send(
+                    millis(10 * at),
+                    client,
+                    Direction::Up,
+                    Ecn::NotEct,
+                    &[0; 10],
+                );
             }
             all.extend(arrivals(&mut paths));
         }

@@ -7,11 +7,11 @@ fn any() -> SocketAddr {
 }
 
 fn plan(delay: Duration) -> Plan {
-    let way = Config {
+    let direction = Config {
         delay,
         ..Config::default()
     };
-    Plan::new(way.clone(), way)
+    Plan::new(direction.clone(), direction)
 }
 
 fn send(socket: &Socket, remote: SocketAddr, ecn: Mark, bytes: &[u8], segment_len: usize) {
@@ -44,7 +44,7 @@ fn receive(socket: &Socket, count: usize) -> Vec<(SocketAddr, Mark, Vec<u8>)> {
 }
 
 #[test]
-fn datagrams_get_through_both_ways_no_sooner_than_the_path_lets_them() {
+fn datagrams_pass_in_both_directions_with_the_delay_of_the_path() {
     let server = Socket::bind(any(), &Options::default()).expect("a socket");
     let delay = Duration::from_millis(20);
     let relay = Relay::start(Settings {
@@ -91,7 +91,7 @@ fn datagrams_get_through_both_ways_no_sooner_than_the_path_lets_them() {
 }
 
 #[test]
-fn a_taken_address_is_an_error_that_names_it() {
+fn an_address_in_use_is_named_in_the_error() {
     let taken = Socket::bind(any(), &Options::default()).expect("a socket");
     let error = Relay::start(Settings {
         listen: taken.local_address(),

@@ -33,17 +33,17 @@ const PATIENCE: Option<Duration> = Some(Duration::from_secs(5));
 const TRANSFER: usize = 2_000_000;
 const DELAY: Duration = Duration::from_millis(20);
 
-/// 80 Mb/s down, and 20 ms each way.
+/// 80 Mb/s down, and 20 ms each direction.
 fn plan() -> Plan {
-    let way = Config {
+    let direction = Config {
         delay: DELAY,
         ..Config::default()
     };
     let down = Config {
         capacity: Capacity::Constant(Rate::from_bits_per_second(80_000_000)),
-        ..way.clone()
+        ..direction.clone()
     };
-    Plan::new(down, way)
+    Plan::new(down, direction)
 }
 
 /// Sends a datagram back and forth and returns the time it took.
@@ -78,9 +78,9 @@ fn echo(server: IpAddr, client: IpAddr) -> Duration {
 }
 
 #[test]
-fn whatever_runs_over_ip_takes_as_long_as_the_path_says() {
+fn udp_icmp_and_tcp_take_the_time_of_the_path() {
     alone(
-        "tunnel::tests::whatever_runs_over_ip_takes_as_long_as_the_path_says",
+        "tunnel::tests::udp_icmp_and_tcp_take_the_time_of_the_path",
         || {
             let Some(tunnel) = device(plan()) else {
                 return;
@@ -131,9 +131,9 @@ fn whatever_runs_over_ip_takes_as_long_as_the_path_says() {
 }
 
 #[test]
-fn what_the_path_drops_is_counted_and_does_not_arrive() {
+fn dropped_packets_are_counted_and_do_not_arrive() {
     alone(
-        "tunnel::tests::what_the_path_drops_is_counted_and_does_not_arrive",
+        "tunnel::tests::dropped_packets_are_counted_and_do_not_arrive",
         || {
             let mut plan = plan();
             plan.sharing = Sharing::Shared;
@@ -176,8 +176,8 @@ fn what_the_path_drops_is_counted_and_does_not_arrive() {
 }
 
 #[test]
-fn marks_of_the_path_arrive() {
-    alone("tunnel::tests::marks_of_the_path_arrive", || {
+fn ce_marks_of_the_path_arrive() {
+    alone("tunnel::tests::ce_marks_of_the_path_arrive", || {
         let mut plan = plan();
         // A packet takes 10 ms; packets behind a queued one are marked.
         plan.up.capacity = Capacity::Constant(Rate::from_bits_per_second(1_000_000));
@@ -221,7 +221,7 @@ fn marks_of_the_path_arrive() {
 }
 
 #[test]
-fn the_kernels_table_of_devices_is_read() {
+fn proc_net_dev_is_parsed() {
     let table = "Inter-|   Receive                                                |  Transmit\n \
         face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
         lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n\

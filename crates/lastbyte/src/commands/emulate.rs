@@ -11,8 +11,8 @@ use std::{
 use clap::Args;
 use comfy_table::{CellAlignment, Table};
 use lastbyte_emulate::{
-    Network, Plan, Relay, Report, Settings, Sharing, StartError, Tunnel, TunnelError, WayReport,
-    packet::NetworkError, running::Running, tunnel,
+    DirectionReport, Network, Plan, Relay, Report, Settings, Sharing, StartError, Tunnel,
+    TunnelError, packet::NetworkError, running::Running, tunnel,
 };
 use lastbyte_link::DropReason;
 use lastbyte_sim::units;
@@ -255,7 +255,7 @@ fn table(report: &Report) -> String {
 }
 
 fn json_of(report: &Report) -> serde_json::Value {
-    let way = |way: &WayReport| {
+    let way = |way: &DirectionReport| {
         let dropped: serde_json::Map<String, serde_json::Value> = DropReason::ALL
             .iter()
             .zip(&way.dropped)
