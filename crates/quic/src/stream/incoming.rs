@@ -54,10 +54,7 @@ impl Streams {
         let offset = frame.header.offset.get();
         let end = offset.saturating_add(frame.data.len() as u64);
         let is_new = receive.lacks(offset..end, frame.header.fin);
-        let new = receive.admit(end, frame.header.fin, now)?;
-        self.window
-            .on_received(new, now)
-            .map_err(|_| Violation::flow_control("data beyond the connection's limit"))?;
+        receive.admit(end, frame.header.fin, &mut self.window, now)?;
         let mut buffers = Buffers {
             pool: &mut self.rings,
             gaps_max: self.config.gaps_max,
@@ -110,15 +107,13 @@ impl Streams {
         let Some(receive) = &mut stream.receive else {
             return Ok(());
         };
-        let (new, is_news) = receive.on_reset(
+        let is_news = receive.on_reset(
             frame.final_size.get(),
             frame.error_code,
+            &mut self.window,
             now,
             &mut self.rings,
         )?;
-        self.window
-            .on_received(new, now)
-            .map_err(|_| Violation::flow_control("final size beyond the connection's limit"))?;
         if is_news {
             stream.events.remove(EventSet::READABLE);
             stream.events.insert(EventSet::RESET);

@@ -124,8 +124,14 @@ impl ReceivePart {
             || (self.state.lacks_data() && !self.assembler.has(bytes))
     }
 
-    /// Checks where a STREAM frame ends. Returns how many bytes of credit it takes (§4.1).
-    pub(super) fn admit(&mut self, end: u64, fin: bool, now: Time) -> Result<u64, Violation> {
+    /// Checks where a STREAM frame ends, and takes credit for it (§4.1).
+    pub(super) fn admit(
+        &mut self,
+        end: u64,
+        fin: bool,
+        connection: &mut ReceiveWindow,
+        now: Time,
+    ) -> Result<(), Violation> {
         match self.final_size {
             Some(size) if end > size => {
                 return Err(Violation::final_size("data beyond the final size"));
@@ -138,21 +144,30 @@ impl ReceivePart {
             }
             _ => {}
         }
-        let new = self.take_credit(end, now)?;
+        self.take_credit(end, connection, now)?;
         if fin && self.final_size.is_none() {
             self.final_size = Some(end);
             self.step(ReceiveInput::Fin);
         }
-        Ok(new)
+        Ok(())
     }
 
-    fn take_credit(&mut self, end: u64, now: Time) -> Result<u64, Violation> {
+    /// The connection's credit first: what is not charged there must not be released to it later.
+    fn take_credit(
+        &mut self,
+        end: u64,
+        connection: &mut ReceiveWindow,
+        now: Time,
+    ) -> Result<(), Violation> {
         let new = end.saturating_sub(self.highest);
+        connection
+            .on_received(new, now)
+            .map_err(|_| Violation::flow_control("data beyond the connection's limit"))?;
         self.window
             .on_received(new, now)
             .map_err(|_| Violation::flow_control("data beyond the stream's limit"))?;
         self.highest = self.highest.max(end);
-        Ok(new)
+        Ok(())
     }
 
     /// Hands on the data of a frame that was admitted, or keeps it. Returns whether there is more to read than before.
@@ -267,14 +282,15 @@ impl ReceivePart {
         self.step(ReceiveInput::Read);
     }
 
-    /// The peer gives the stream up (§3.2). Returns how many bytes of credit that takes, and whether it is news.
+    /// The peer gives the stream up (§3.2). Returns whether it is news.
     pub(super) fn on_reset(
         &mut self,
         final_size: u64,
         code: VarInt,
+        connection: &mut ReceiveWindow,
         now: Time,
         pool: &mut RingPool,
-    ) -> Result<(u64, bool), Violation> {
+    ) -> Result<bool, Violation> {
         if self.final_size.is_some_and(|size| size != final_size) {
             return Err(Violation::final_size("RESET_STREAM changes the final size"));
         }
@@ -283,7 +299,7 @@ impl ReceivePart {
                 "RESET_STREAM below data received before",
             ));
         }
-        let new = self.take_credit(final_size, now)?;
+        self.take_credit(final_size, connection, now)?;
         self.final_size = Some(final_size);
         let is_news = self.state.lacks_data();
         self.step(ReceiveInput::Reset);
@@ -291,7 +307,7 @@ impl ReceivePart {
             self.reset_code = code;
             self.assembler.discard(pool);
         }
-        Ok((new, is_news))
+        Ok(is_news)
     }
 
     /// The application knows of the reset.

@@ -132,6 +132,8 @@ fn rfc9000_4_1_data_beyond_the_connection_limit_is_a_flow_control_error() {
             );
         }
         assert_eq!(code(&mut server, &last), FLOW);
+        // The application, which does not know yet, gives the stream up: nothing is released that was not charged.
+        assert!(server.stop_sending(id(8), varint(1), NOW).is_ok());
     }
 }
 
