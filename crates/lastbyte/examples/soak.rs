@@ -379,14 +379,19 @@ fn soak(span: Duration) -> Outcome<ExitCode> {
     for client in clients {
         client.join().map_err(|_| "a client panicked")??;
     }
-    // Those that vanished are forgotten when they have been silent for long enough.
+    // Clients that vanished are forgotten once they have been silent for long enough; the scrapes themselves take a moment to
+    // be closed.
     let patience = Instant::now() + 10 * IDLE;
-    while serving.metric("lastbyte_connections")? > 0 && Instant::now() < patience {
+    let descriptors_after = loop {
+        let open = descriptors(serving.child.id())?;
+        let is_quiet = open <= descriptors_before && serving.metric("lastbyte_connections")? == 0;
+        if is_quiet || Instant::now() > patience {
+            break open;
+        }
         thread::sleep(IDLE / 10);
-    }
+    };
     let left = serving.metric("lastbyte_connections")?;
     let handshakes_left = serving.metric("lastbyte_quic_handshakes_in_progress")?;
-    let descriptors_after = descriptors(serving.child.id())?;
     let accepted = serving.metric("lastbyte_connections_accepted_total")?;
     drop(serving.input);
     let status = serving.child.wait()?;
