@@ -68,6 +68,7 @@ impl Connection {
                     .peer_ids
                     .on_new(new)
                     .map_err(|error| Fatal::new(error.transport_error(), error.reason()))?;
+                self.forget_paths_without_id();
             }
             Frame::RetireConnectionId(retire) => {
                 self.handle_retire(retire.sequence.get(), opened)?;

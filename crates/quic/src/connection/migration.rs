@@ -342,19 +342,9 @@ impl Connection {
         let Some(path) = self.others.get_mut(index) else {
             return;
         };
-        let was_wanted = std::mem::take(&mut path.is_wanted);
+        path.is_wanted = false;
         let mut id_left = None;
         if let Some(sequence) = path.lent {
-            if self.rooms.peer_ids.lent(sequence).is_none() {
-                // The peer has retired the ID since: nothing can be sent there.
-                let network = path.network;
-                self.statistics.paths.closed_without_id += 1;
-                self.forget_path(index);
-                if was_wanted {
-                    self.events.push(Event::PathFailed(network));
-                }
-                return;
-            }
             id_left = Some(self.rooms.peer_ids.exchange(sequence));
         }
         std::mem::swap(&mut self.path, path);
@@ -454,6 +444,25 @@ impl Connection {
     fn forget_paths(&mut self, is_done: impl Fn(&Path) -> bool) {
         while let Some(index) = self.others.iter().position(&is_done) {
             self.forget_path(index);
+        }
+    }
+
+    /// Paths whose connection ID the peer has retired are no more: nothing can be sent there (RFC 9000 §5.1.2). Kept, they
+    /// would want to send a challenge at once, for ever.
+    pub(super) fn forget_paths_without_id(&mut self) {
+        let mut index = 0;
+        while let Some(path) = self.others.get(index) {
+            let peer_ids = &self.rooms.peer_ids;
+            if path.lent.is_none_or(|id| peer_ids.lent(id).is_some()) {
+                index += 1;
+                continue;
+            }
+            let (network, is_wanted) = (path.network, path.is_wanted);
+            self.statistics.paths.closed_without_id += 1;
+            self.forget_path(index);
+            if is_wanted {
+                self.events.push(Event::PathFailed(network));
+            }
         }
     }
 
