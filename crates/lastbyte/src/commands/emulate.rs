@@ -25,8 +25,7 @@ use super::{
 use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
-Examples, with a server (`lastbyte serve --self-signed`), the path and the
-client in a terminal each:
+Examples, beside a server (`lastbyte serve --self-signed`), each in a terminal:
   # Relay UDP, and so QUIC, over a path of 55 Mb/s and 39 ms.
   lastbyte emulate --network vdsl --listen 127.0.0.1:4443 --to 127.0.0.1:4433
   lastbyte get -k --timing https://127.0.0.1:4443/1MB -o /dev/null
