@@ -39,6 +39,8 @@ pub(super) struct Path {
     pub(super) lent: Option<u64>,
     /// What was put away when the path was left.
     put_away: Option<(PathControl, MtuDiscovery)>,
+    /// Which of our connection IDs the peer used here when the path was left.
+    peer_used: Option<ConnectionId>,
     /// Whether it is to be moved to once it is validated.
     is_wanted: bool,
 }
@@ -51,6 +53,7 @@ impl Path {
             validation: PathValidation::new(),
             lent: None,
             put_away: None,
+            peer_used: None,
             is_wanted: false,
         }
     }
@@ -351,11 +354,14 @@ impl Connection {
         let left = path;
         self.path.lent = None;
         left.lent = id_left;
+        // §9.5: after a return to this path, the ID of the one left is another than the peer uses here.
+        left.peer_used = Some(self.peer_uses);
+        self.peer_uses = self.path.peer_used.take().unwrap_or(self.peer_uses);
         let network = self.path.network;
         let is_rebinding = network.is_same_but_for_port(&left.network)
             && network.local.ip() == left.network.local.ip();
         if let Some((control, mtu)) = self.path.put_away.take() {
-            let control = self.recovery.change_path(control);
+            let control = self.recovery.change_path(control, &mut self.rooms);
             let mtu = std::mem::replace(&mut self.rooms.mtu, mtu);
             left.put_away = Some((control, mtu));
         } else if !is_rebinding {
@@ -366,7 +372,8 @@ impl Connection {
             });
             let mut mtu = MtuDiscovery::new(self.config.mtu);
             mtu.start(self.max_udp_payload_size);
-            let control = self.recovery.change_path(PathControl::new(controller));
+            let control = PathControl::new(controller);
+            let control = self.recovery.change_path(control, &mut self.rooms);
             let mtu = std::mem::replace(&mut self.rooms.mtu, mtu);
             left.put_away = Some((control, mtu));
         }

@@ -113,6 +113,8 @@ pub struct Connection {
     close: Close,
     close_phrase: Box<str>,
     flood: FloodGuard,
+    /// Packets sent in a row that elicit no acknowledgment.
+    not_ack_eliciting: PerSpace<u8>,
     stage: Stage,
     peer_parameters: Option<Box<TransportParameters>>,
     /// The peer's `max_ack_delay`; zero before it is known.
@@ -235,6 +237,7 @@ impl Connection {
             close: Close::new(),
             close_phrase: Box::default(),
             flood: FloodGuard::new(now),
+            not_ack_eliciting: PerSpace::default(),
             stage: Stage::Handshaking,
             peer_parameters: None,
             peer_max_ack_delay: Duration::ZERO,

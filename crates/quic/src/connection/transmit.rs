@@ -6,7 +6,7 @@
 
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
-    Encode, Side, Writer,
+    Encode, Side, TransportError, Writer,
     frame::{HandshakeDone, PathChallenge, PathResponse, Ping},
     packet::{LongHeader, LongKind, PacketBuilder, PacketNumber, PacketType, ShortHeader},
 };
@@ -241,6 +241,11 @@ impl Connection {
     /// The number of the next packet of a space. Now and then one is skipped, so that a peer that acknowledges what it
     /// has not received gives itself away (RFC 9000 §21.4).
     pub(super) fn next_number(&mut self, now: Time, space: Space) -> Option<PacketNumber> {
+        if self.recovery.is_over_limit() && self.close.state() == CloseState::Open {
+            let reason = "too many packets await acknowledgment";
+            self.fail(now, Fatal::new(TransportError::INTERNAL_ERROR, reason));
+            return None;
+        }
         if space == Space::Application {
             let next = self.recovery.sent(space).next_number();
             if next >= self.skip_at {
@@ -367,6 +372,15 @@ impl Connection {
         if is_probe && space == Space::Application && self.one_rtt.is_some() {
             self.write_immediate_ack(writer);
         }
+        // RFC 9000 §13.2.4: a peer that is sent nothing but acknowledgments need not acknowledge any of them.
+        if writer.position() == before
+            && writer.remaining() < room
+            && permit == Permit::All
+            && *self.not_ack_eliciting.get(space) >= NOT_ACK_ELICITING_MAX
+            && Ping.encode(writer).is_ok()
+        {
+            self.receipts.push(Receipt::Ping);
+        }
         writer.position() > before
     }
 
@@ -478,8 +492,12 @@ impl Connection {
         };
         self.recovery
             .on_sent(now, &outgoing, self.receipts.drain(..));
+        let in_a_row = self.not_ack_eliciting.get_mut(space);
         if manner.is_ack_eliciting {
+            *in_a_row = 0;
             self.idle.on_ack_eliciting_sent(now);
+        } else {
+            *in_a_row = in_a_row.saturating_add(1);
         }
         Some(len)
     }
@@ -688,6 +706,8 @@ const ACK_DELAY_EXPONENT: u8 = 3;
 const PATH_FRAME_LEN: usize = 9;
 /// With less than this a datagram holds no challenge and no answer.
 pub(super) const PATH_DATAGRAM_MIN: usize = 100;
+/// So many packets in a row elicit no acknowledgment; the next one carries a PING if it would not either.
+const NOT_ACK_ELICITING_MAX: u8 = 23;
 /// A packet number is skipped after so many packets, and up to as many more as the next says.
 const SKIP_MIN: u64 = 128;
 const SKIP_SPREAD: u64 = 1024;

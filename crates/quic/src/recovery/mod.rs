@@ -148,6 +148,10 @@ pub struct RecoveryStatistics {
     pub packets_lost_by_time: u64,
     /// Packets acknowledged after they had been declared lost.
     pub packets_late: u64,
+    /// Packets forgotten before they were acknowledged or declared lost: their keys were discarded, their frames sent
+    /// again for another reason than loss, or they elicit no acknowledgment and were too many. At any time, packets sent =
+    /// acknowledged + lost - late + forgotten + outstanding.
+    pub packets_forgotten: u64,
     /// Probe timeouts that expired.
     pub probe_timeouts: u64,
     /// The most packets the ring ever held.
@@ -228,10 +232,24 @@ impl Recovery {
         self.in_flight
     }
 
-    /// Bytes the congestion window has room for.
+    /// Bytes the congestion window has room for: none while as many packets as are ever kept await acknowledgment.
     #[must_use]
     pub fn window_left(&self) -> u64 {
+        if self.longest_ring() >= SentPackets::FULL {
+            return 0;
+        }
         self.controller.window().saturating_sub(self.in_flight)
+    }
+
+    /// Whether more packets await acknowledgment than can be explained: the connection is to be closed.
+    #[must_use]
+    pub fn is_over_limit(&self) -> bool {
+        self.longest_ring() >= SentPackets::LIMIT
+    }
+
+    fn longest_ring(&self) -> usize {
+        let lengths = Space::ALL.map(|space| self.sent(space).len());
+        lengths.into_iter().max().unwrap_or_default()
     }
 
     /// The controller's state, for logs.
@@ -321,7 +339,7 @@ impl Recovery {
             self.timer.on_ack_eliciting_sent(outgoing.space, now);
         }
         let sent = self.spaces.get_mut(outgoing.space);
-        sent.push(
+        self.statistics.packets_forgotten += sent.push(
             SentPacket {
                 sent_at: now,
                 bytes: outgoing.bytes,
@@ -431,18 +449,20 @@ impl Recovery {
             rtt: &self.rtt,
             has_rtt_sample: sample.is_some(),
         });
-        let horizon = self
-            .rtt
-            .probe_timeout(ack.max_ack_delay.unwrap_or_default())
-            * LOST_KEPT_TIMEOUTS;
-        let before = Time::from_nanos(now.as_nanos().saturating_sub(nanos(horizon)));
-        self.spaces.get_mut(space).expire(before);
+        self.expire(now, space, ack.max_ack_delay.unwrap_or_default());
         Ok(AckOutcome {
             newly_acked: news.packets,
             late: news.late,
             lost,
             newly_marked,
         })
+    }
+
+    /// Forgets what is kept of a space in case it is acknowledged after all, and never will be.
+    fn expire(&mut self, now: Time, space: Space, max_ack_delay: Duration) {
+        let horizon = self.rtt.probe_timeout(max_ack_delay) * LOST_KEPT_TIMEOUTS;
+        let before = Time::from_nanos(now.as_nanos().saturating_sub(nanos(horizon)));
+        self.statistics.packets_forgotten += self.spaces.get_mut(space).expire(before);
     }
 
     /// Takes what the frame acknowledges out of flight, and tells rooms and controller packet by packet.
@@ -605,6 +625,7 @@ impl Recovery {
         latest.since(earliest) > self.rtt.persistent_congestion_duration(max_ack_delay)
             && !Space::ALL
                 .iter()
+                .filter(|other| **other != space) // in this one the run would have ended
                 .any(|other| self.sent(*other).has_acked_between(earliest, latest))
     }
 
@@ -633,6 +654,7 @@ impl Recovery {
             }
             let (_, newest) = self.detect_losses(now, space, sink);
             self.close_losses(now, space, newest, context.max_ack_delay);
+            self.expire(now, space, context.max_ack_delay);
             return Expired::Lost;
         }
         let has_ack_eliciting = Space::ALL.map(|space| self.sent(space).has_ack_eliciting());
@@ -657,7 +679,9 @@ impl Recovery {
     /// 0-RTT that was refused (RFC 9002 §6.3, RFC 9001 §4.6.2). What of it is to be sent again is for `sink` to say.
     pub fn give_up(&mut self, now: Time, space: Space, sink: &mut impl ReceiptSink) {
         let in_flight = &mut self.in_flight;
+        let forgotten = &mut self.statistics.packets_forgotten;
         self.spaces.get_mut(space).give_up(&mut |packet, receipts| {
+            *forgotten += 1;
             if packet.is_in_flight {
                 *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
             }
@@ -668,10 +692,19 @@ impl Recovery {
 
     // ---- the path -------------------------------------------------------------------------------------------------
 
-    /// The connection goes by another path from now on, with `control`; returns that of the path left (RFC 9000 §9.4).
-    pub fn change_path(&mut self, control: PathControl) -> PathControl {
+    /// The connection uses another path from now on, with `control`; returns that of the path left (RFC 9000 §9.4). What
+    /// is outstanding since the change before is given up: `sink` receives its frames as lost.
+    pub fn change_path(
+        &mut self,
+        control: PathControl,
+        sink: &mut impl ReceiptSink,
+    ) -> PathControl {
+        let forgotten = &mut self.statistics.packets_forgotten;
         for space in Space::ALL {
-            self.spaces.get_mut(space).leave_path();
+            self.spaces.get_mut(space).leave_path(&mut |_, receipts| {
+                *forgotten += 1;
+                receipts.for_each(|receipt| sink.lost(space, receipt));
+            });
         }
         self.in_flight = 0;
         self.last_sent_at = None;
@@ -687,8 +720,10 @@ impl Recovery {
     /// The keys of a space are gone (RFC 9002 §6.4): what was in flight is no more, and nothing is said of it.
     pub fn discard_space(&mut self, now: Time, space: Space) {
         let in_flight = &mut self.in_flight;
+        let forgotten = &mut self.statistics.packets_forgotten;
         let sent = self.spaces.get_mut(space);
         sent.discard(&mut |packet| {
+            *forgotten += 1;
             if packet.is_in_flight {
                 *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
             }

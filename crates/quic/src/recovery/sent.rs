@@ -1,9 +1,17 @@
-//! The packets sent in one packet number space, in a ring by packet number.
+//! The packets sent in one packet number space, ascending by number.
 //!
 //! Acknowledging costs as much as is newly acknowledged, however much is in flight: a run of packets that are done knows
-//! where it begins, so a range that repeats what was said before is stepped over. Packets declared lost stay for a while,
-//! to be recognised if they are acknowledged after all. Receipts of frames lie in a second ring, so a packet of any
-//! number of frames costs no allocation.
+//! where it begins, so a range that repeats an earlier one is stepped over. Packets declared lost stay for a while, to be
+//! recognised if they are acknowledged after all. Receipts of frames are in a second ring, so a packet of any number of
+//! frames costs no allocation.
+//!
+//! # Bounds
+//!
+//! A peer decides what it acknowledges, so it must not decide how much is kept. Packets in flight are bounded by the
+//! congestion window; of all others (acknowledged ones between packets in flight, lost ones, packets that elicit no
+//! acknowledgment, probes of other paths) at most [`SentPackets::SURPLUS_MAX`] are kept. Beyond that the acknowledged ones
+//! are dropped, then the oldest of the rest. Numbers of dropped packets are missing from the ring: if they are
+//! acknowledged later, nothing happens.
 
 use std::collections::VecDeque;
 
@@ -51,16 +59,19 @@ pub enum Fate {
     Outstanding,
     /// Declared lost, and remembered in case it was not.
     Lost,
-    /// Acknowledged, or never sent: a number that was skipped.
+    /// Acknowledged.
     Done,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Slot {
+    number: u64,
     packet: SentPacket,
     fate: Fate,
-    /// The number was never sent; acknowledging it is a lie (RFC 9000 §21.4).
-    is_skipped: bool,
+    /// Whether it was in flight when it was sent; it counts as such while it is outstanding, on whatever path.
+    counts_in_flight: bool,
+    /// Whether an acknowledged packet between this one and the slot before it has been dropped.
+    follows_acked: bool,
     /// Where the run of done packets that ends here begins.
     run_start: u64,
     /// Its receipts are `receipts..receipts + receipt_count` of all ever made.
@@ -68,28 +79,28 @@ struct Slot {
     receipt_count: u16,
 }
 
-/// On the way down through the numbers of a range.
-enum Step {
-    /// This one is news.
-    News,
-    /// It is not, nor are those of its run; the one below the run is next.
-    GoOnAt(u64),
-    /// Nor is any left.
-    End,
+/// A number that was never sent: acknowledging it is a lie (RFC 9000 §21.4).
+#[derive(Clone, Copy, Debug)]
+struct Skipped {
+    number: u64,
+    at: Time,
 }
 
 /// The packets sent in one space.
 #[derive(Clone, Debug)]
 pub struct SentPackets {
-    /// The number of the first slot.
-    base: u64,
+    /// The number of the next packet.
+    next: u64,
     slots: VecDeque<Slot>,
+    skipped: VecDeque<Skipped>,
     /// How many receipts came before the first one kept.
     receipts_base: u64,
     receipts: VecDeque<Receipt>,
     largest_acked: Option<u64>,
     /// No packet below is outstanding.
     oldest_outstanding: u64,
+    /// Outstanding packets that count in flight.
+    in_flight: usize,
     ack_eliciting_outstanding: u64,
 }
 
@@ -112,24 +123,38 @@ pub struct NewlyAcked {
 }
 
 impl SentPackets {
+    /// Packets that are kept beside those in flight, at most.
+    pub const SURPLUS_MAX: usize = 1000;
+    /// Packets kept beside those in flight after the oldest of too many were dropped.
+    const SURPLUS_KEPT: usize = 750;
+    /// Skipped numbers that are remembered, at most.
+    const SKIPPED_MAX: usize = 256;
+    /// With so many packets nothing is sent but probes and acknowledgments: 27 MB, or 314 MB in flight with datagrams of
+    /// 1200 bytes.
+    pub const FULL: usize = 1 << 18;
+    /// With so many packets, which probes alone do not reach, the connection is closed.
+    pub const LIMIT: usize = Self::FULL + 4096;
+
     /// No packet sent yet.
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            base: 0,
+            next: 0,
             slots: VecDeque::new(),
+            skipped: VecDeque::new(),
             receipts_base: 0,
             receipts: VecDeque::new(),
             largest_acked: None,
             oldest_outstanding: 0,
+            in_flight: 0,
             ack_eliciting_outstanding: 0,
         }
     }
 
     /// The number of the next packet.
     #[must_use]
-    pub fn next_number(&self) -> u64 {
-        self.base + self.slots.len() as u64
+    pub const fn next_number(&self) -> u64 {
+        self.next
     }
 
     /// The largest number the peer acknowledged.
@@ -144,7 +169,7 @@ impl SentPackets {
         self.ack_eliciting_outstanding > 0
     }
 
-    /// How many slots there are: packets outstanding, and what is kept between and behind them.
+    /// How many packets are kept: at most [`SentPackets::SURPLUS_MAX`] beside those that count in flight.
     #[must_use]
     pub fn len(&self) -> usize {
         self.slots.len()
@@ -156,8 +181,23 @@ impl SentPackets {
         self.slots.is_empty()
     }
 
-    /// A packet with the next number was sent, with the receipts of its frames.
-    pub fn push(&mut self, packet: SentPacket, receipts: impl IntoIterator<Item = Receipt>) {
+    /// How many outstanding packets count in flight, on the path in use or, since the last change of path, the one before.
+    #[must_use]
+    pub const fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// The packets that are neither acknowledged nor lost, ascending by number.
+    pub fn outstanding(&self) -> impl Iterator<Item = &SentPacket> {
+        let slots = self.slots.iter();
+        slots
+            .filter(|slot| slot.fate == Fate::Outstanding)
+            .map(|slot| &slot.packet)
+    }
+
+    /// A packet with the next number was sent, with the receipts of its frames. Returns how many packets were forgotten to
+    /// make room, neither acknowledged nor lost.
+    pub fn push(&mut self, packet: SentPacket, receipts: impl IntoIterator<Item = Receipt>) -> u64 {
         let start = self.receipts_base + self.receipts.len() as u64;
         // One or two: cheaper one by one than as a batch.
         for receipt in receipts {
@@ -165,124 +205,115 @@ impl SentPackets {
         }
         let count = self.receipts_base + self.receipts.len() as u64 - start;
         self.ack_eliciting_outstanding += u64::from(packet.is_ack_eliciting);
+        self.in_flight += usize::from(packet.is_in_flight);
         self.slots.push_back(Slot {
+            number: self.next,
             packet,
             fate: Fate::Outstanding,
-            is_skipped: false,
+            counts_in_flight: packet.is_in_flight,
+            follows_acked: false,
             run_start: 0,
             receipts: start,
             receipt_count: u16::try_from(count).unwrap_or(u16::MAX),
         });
+        self.next += 1;
+        self.drop_surplus()
     }
 
-    /// Skips the next number, so that a peer that acknowledges what it has not received gives itself away
-    /// (RFC 9000 §21.4).
+    /// Skips the next number, so that a peer that acknowledges what it has not received is detected (RFC 9000 §21.4).
     pub fn skip(&mut self, now: Time) {
-        let number = self.next_number();
-        self.slots.push_back(Slot {
-            packet: SentPacket {
-                sent_at: now,
-                bytes: 0,
-                is_ack_eliciting: false,
-                is_in_flight: false,
-                is_mtu_probe: false,
-                is_off_path: false,
-                ecn: EcnCodepoint::NotEct,
-                controller: SendReceipt::default(),
-            },
-            fate: Fate::Done,
-            is_skipped: true,
-            run_start: number,
-            receipts: self.receipts_base + self.receipts.len() as u64,
-            receipt_count: 0,
+        self.skipped.push_back(Skipped {
+            number: self.next,
+            at: now,
         });
-        self.join_run(number);
+        if self.skipped.len() > Self::SKIPPED_MAX {
+            self.skipped.pop_front();
+        }
+        self.next += 1;
     }
 
-    /// Acknowledges `first..=last`. `newly` is told of each packet that was not acknowledged before, ascending within a
+    /// Acknowledges `first..=last`. `newly` receives each packet that was not acknowledged before, ascending within a
     /// run, with its receipts.
     ///
     /// # Errors
     ///
-    /// A number of the range was never sent. Whatever was told before stands; the connection is to be closed anyway.
+    /// Returns [`AckedUnsent`] if a number of the range was never sent. Then nothing of the range is acknowledged.
     pub fn acknowledge(
         &mut self,
         first: u64,
         last: u64,
         newly: &mut impl FnMut(&NewlyAcked, &mut dyn Iterator<Item = Receipt>),
     ) -> Result<(), AckedUnsent> {
-        if last >= self.next_number() {
+        if last >= self.next {
             return Err(AckedUnsent { number: last });
         }
+        let next_skipped = self.skipped.partition_point(|one| one.number < first);
+        if let Some(skipped) = self.skipped.get(next_skipped)
+            && skipped.number <= last
+        {
+            return Err(AckedUnsent {
+                number: skipped.number,
+            });
+        }
         self.largest_acked = self.largest_acked.max(Some(last));
-        let first = first.max(self.base);
-        let mut upper = last;
-        while upper >= first {
-            match self.step_over_done(first, upper)? {
-                Step::News => {}
-                Step::GoOnAt(below) => {
-                    upper = below;
-                    continue;
-                }
-                Step::End => break,
+        let start = self.index_from(first);
+        let mut end = self.index_from(last + 1);
+        while end > start {
+            if let Some(run_start) = self.run_start(end - 1) {
+                end = self.index_from(run_start).min(end - 1);
+                continue;
             }
-            let mut lower = upper;
-            while lower > first && self.fate(lower - 1) != Fate::Done {
+            let mut lower = end - 1;
+            while lower > start && self.run_start(lower - 1).is_none() {
                 lower -= 1;
             }
-            for number in lower..=upper {
-                self.acknowledge_one(number, newly);
+            for index in lower..end {
+                self.acknowledge_at(index, newly);
             }
-            let Some(next) = lower.checked_sub(1) else {
-                break;
-            };
-            upper = next;
+            end = lower;
         }
-        self.trim();
+        self.trim(Time::ZERO);
         Ok(())
     }
 
-    /// Looks at `number` on the way down to `first`.
-    fn step_over_done(&self, first: u64, number: u64) -> Result<Step, AckedUnsent> {
-        let Some(slot) = self.slot(number).filter(|slot| slot.fate == Fate::Done) else {
-            return Ok(Step::News);
-        };
-        // A skipped number is a run of its own: see `join_run`.
-        if slot.is_skipped {
-            return Err(AckedUnsent { number });
-        }
-        let below = slot.run_start.max(self.base).checked_sub(1);
-        Ok(below
-            .filter(|below| *below >= first)
-            .map_or(Step::End, Step::GoOnAt))
+    /// Where the run of done packets begins that ends at this index, if the packet there is done.
+    fn run_start(&self, index: usize) -> Option<u64> {
+        self.slots
+            .get(index)
+            .filter(|slot| slot.fate == Fate::Done)
+            .map(|slot| slot.run_start)
     }
 
-    fn acknowledge_one(
+    fn acknowledge_at(
         &mut self,
-        number: u64,
+        index: usize,
         newly: &mut impl FnMut(&NewlyAcked, &mut dyn Iterator<Item = Receipt>),
     ) {
-        let Some(slot) = self.slot_mut(number) else {
+        let run_before = index
+            .checked_sub(1)
+            .and_then(|before| self.run_start(before));
+        let Some(slot) = self.slots.get_mut(index) else {
             return;
         };
         let acked = NewlyAcked {
-            number,
+            number: slot.number,
             packet: slot.packet,
             was_lost: slot.fate == Fate::Lost,
         };
         slot.fate = Fate::Done;
+        slot.run_start = run_before.unwrap_or(slot.number);
         let (start, count) = (slot.receipts, slot.receipt_count);
-        self.ack_eliciting_outstanding = self
-            .ack_eliciting_outstanding
-            .saturating_sub(u64::from(acked.packet.is_ack_eliciting && !acked.was_lost));
+        if !acked.was_lost {
+            self.in_flight -= usize::from(slot.counts_in_flight);
+            self.ack_eliciting_outstanding -= u64::from(acked.packet.is_ack_eliciting);
+        }
         newly(&acked, &mut self.receipts_of(start, count));
-        self.join_run(number);
     }
 
-    /// Tells the receipts of the oldest packets outstanding that elicit acknowledgments, of so many at most. They stay
-    /// outstanding.
+    /// Hands out the receipts of the oldest outstanding packets that elicit acknowledgments, of at most `count` packets.
+    /// They stay outstanding.
     pub fn oldest(&self, count: usize, each: &mut impl FnMut(Receipt)) {
-        let first = self.oldest_outstanding.saturating_sub(self.base) as usize;
+        let first = self.index_from(self.oldest_outstanding);
         let outstanding = self.slots.iter().skip(first).filter(|slot| {
             let packet = &slot.packet;
             slot.fate == Fate::Outstanding
@@ -296,21 +327,8 @@ impl SentPackets {
         }
     }
 
-    /// Lets a packet that is done know where its run begins. Skipped numbers stay apart, so that no range steps over
-    /// them.
-    fn join_run(&mut self, number: u64) {
-        let run_before = number
-            .checked_sub(1)
-            .and_then(|before| self.slot(before))
-            .filter(|before| before.fate == Fate::Done && !before.is_skipped)
-            .map(|before| before.run_start);
-        if let Some(slot) = self.slot_mut(number) {
-            slot.run_start = run_before.filter(|_| !slot.is_skipped).unwrap_or(number);
-        }
-    }
-
-    /// Declares lost what `is_lost` says so of, among the packets outstanding up to the largest acknowledged. `lost` is
-    /// told of each, ascending, with its receipts.
+    /// Declares lost the packets for which `is_lost` returns true, from the oldest outstanding one up to the first for which
+    /// it returns false, and below the largest acknowledged. `lost` receives each, ascending, with its receipts.
     pub fn declare_lost(
         &mut self,
         mut is_lost: impl FnMut(u64, &SentPacket) -> bool,
@@ -319,48 +337,61 @@ impl SentPackets {
         let Some(largest_acked) = self.largest_acked else {
             return;
         };
-        let mut oldest = None;
-        for number in self.oldest_outstanding.max(self.base)..largest_acked {
-            let Some(slot) = self
-                .slot_mut(number)
-                .filter(|slot| slot.fate == Fate::Outstanding)
-            else {
-                continue;
-            };
-            let packet = slot.packet;
-            if !is_lost(number, &packet) {
-                oldest.get_or_insert(number);
-                continue;
+        let mut index = self.index_from(self.oldest_outstanding);
+        while let Some(slot) = self
+            .slots
+            .get(index)
+            .filter(|slot| slot.number < largest_acked)
+        {
+            if slot.fate == Fate::Outstanding {
+                if !is_lost(slot.number, &slot.packet) {
+                    self.oldest_outstanding = slot.number;
+                    return;
+                }
+                self.lose(index, lost);
             }
-            slot.fate = Fate::Lost;
-            let (start, count) = (slot.receipts, slot.receipt_count);
-            self.ack_eliciting_outstanding = self
-                .ack_eliciting_outstanding
-                .saturating_sub(u64::from(packet.is_ack_eliciting));
-            lost(number, &packet, &mut self.receipts_of(start, count));
+            index += 1;
         }
-        self.oldest_outstanding = oldest.unwrap_or(largest_acked);
+        self.oldest_outstanding = self.oldest_outstanding.max(largest_acked);
+    }
+
+    /// The outstanding packet of this index is lost.
+    fn lose(
+        &mut self,
+        index: usize,
+        lost: &mut impl FnMut(u64, &SentPacket, &mut dyn Iterator<Item = Receipt>),
+    ) {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return;
+        };
+        slot.fate = Fate::Lost;
+        let (number, packet) = (slot.number, slot.packet);
+        let (start, count) = (slot.receipts, slot.receipt_count);
+        self.in_flight -= usize::from(slot.counts_in_flight);
+        self.ack_eliciting_outstanding -= u64::from(packet.is_ack_eliciting);
+        lost(number, &packet, &mut self.receipts_of(start, count));
     }
 
     /// The span of sending times of the ack-eliciting packets that were lost in one run, up to `newest`, with none
-    /// acknowledged between, and all sent after `since`: persistent congestion is judged by it (RFC 9002 §7.6.2).
+    /// acknowledged between, and all sent after `since`: persistent congestion follows from it (RFC 9002 §7.6.2). Probes
+    /// of the path's datagram size are no sign of congestion (RFC 9000 §14.4), nor are packets of another path: they
+    /// neither end the run nor count in it.
     #[must_use]
     pub fn lost_run(&self, newest: u64, since: Time) -> Option<(Time, Time)> {
         let mut span: Option<(Time, Time)> = None;
-        let mut number = newest;
-        while let Some(slot) = self.slot(number) {
-            let is_in_run = slot.fate == Fate::Lost || slot.is_skipped;
-            if !is_in_run || slot.packet.sent_at <= since {
+        let end = self.index_from(newest.saturating_add(1));
+        for slot in self.slots.iter().take(end).rev() {
+            if slot.fate != Fate::Lost || slot.packet.sent_at <= since {
                 break;
             }
-            if slot.packet.is_ack_eliciting {
-                let latest = span.map_or(slot.packet.sent_at, |(_, latest)| latest);
-                span = Some((slot.packet.sent_at, latest));
+            let packet = &slot.packet;
+            if packet.is_ack_eliciting && !packet.is_mtu_probe && !packet.is_off_path {
+                let latest = span.map_or(packet.sent_at, |(_, latest)| latest);
+                span = Some((packet.sent_at, latest));
             }
-            let Some(below) = number.checked_sub(1) else {
+            if slot.follows_acked {
                 break;
-            };
-            number = below;
+            }
         }
         span
     }
@@ -368,58 +399,63 @@ impl SentPackets {
     /// Whether a packet sent after `from` and before `upto` is known to have been acknowledged.
     #[must_use]
     pub fn has_acked_between(&self, from: Time, upto: Time) -> bool {
-        self.slots.iter().any(|slot| {
-            slot.fate == Fate::Done
-                && !slot.is_skipped
-                && slot.packet.sent_at > from
-                && slot.packet.sent_at < upto
-        })
-    }
-
-    /// Takes all that is outstanding out of flight without a verdict: the keys are gone (RFC 9002 §6.4). `discarded` is
-    /// told of each packet.
-    pub fn discard(&mut self, discarded: &mut impl FnMut(&SentPacket)) {
-        for slot in self
+        let first = self
             .slots
-            .iter()
-            .filter(|slot| slot.fate == Fate::Outstanding)
-        {
-            discarded(&slot.packet);
-        }
-        self.base = self.next_number();
-        self.receipts_base += self.receipts.len() as u64;
-        self.slots = VecDeque::new();
-        self.receipts = VecDeque::new();
-        self.ack_eliciting_outstanding = 0;
-        self.oldest_outstanding = self.base;
+            .partition_point(|slot| slot.packet.sent_at <= from);
+        let after = self.slots.iter().skip(first);
+        after
+            .take_while(|slot| slot.packet.sent_at < upto)
+            .any(|slot| slot.fate == Fate::Done || slot.follows_acked)
     }
 
-    /// Gives up all that is outstanding: it counts as lost, but not as congestion. `given_up` is told of each packet, with
+    /// Takes all that is outstanding out of flight: the keys are gone (RFC 9002 §6.4). `discarded` receives each packet.
+    pub fn discard(&mut self, discarded: &mut impl FnMut(&SentPacket)) {
+        self.outstanding().for_each(discarded);
+        *self = Self {
+            next: self.next,
+            largest_acked: self.largest_acked,
+            oldest_outstanding: self.next,
+            ..Self::new()
+        };
+    }
+
+    /// Gives up all that is outstanding: it counts as lost, but not as congestion. `given_up` receives each packet, with
     /// its receipts.
     pub fn give_up(
         &mut self,
         given_up: &mut impl FnMut(&SentPacket, &mut dyn Iterator<Item = Receipt>),
     ) {
-        for number in self.oldest_outstanding.max(self.base)..self.next_number() {
-            let Some(slot) = self
-                .slot_mut(number)
-                .filter(|slot| slot.fate == Fate::Outstanding)
-            else {
-                continue;
-            };
-            let packet = slot.packet;
-            slot.fate = Fate::Lost;
-            slot.packet.is_in_flight = false;
-            let (start, count) = (slot.receipts, slot.receipt_count);
-            given_up(&packet, &mut self.receipts_of(start, count));
-        }
-        self.ack_eliciting_outstanding = 0;
-        self.oldest_outstanding = self.next_number();
+        self.lose_outstanding(|_| true, given_up);
+        self.oldest_outstanding = self.next;
     }
 
-    /// The connection goes by another path from now on: what is outstanding is in flight no more, and tells nothing of
-    /// the path in use (RFC 9000 §9.4). Whether it arrived is still of interest.
-    pub fn leave_path(&mut self) {
+    fn lose_outstanding(
+        &mut self,
+        is_lost: impl Fn(&Slot) -> bool,
+        lost: &mut impl FnMut(&SentPacket, &mut dyn Iterator<Item = Receipt>),
+    ) {
+        for index in self.index_from(self.oldest_outstanding)..self.slots.len() {
+            let slot = self.slots.get(index);
+            if slot.is_some_and(|slot| slot.fate == Fate::Outstanding && is_lost(slot)) {
+                self.lose(index, &mut |_, packet, receipts| lost(packet, receipts));
+                if let Some(slot) = self.slots.get_mut(index) {
+                    slot.packet.is_in_flight = false;
+                }
+            }
+        }
+    }
+
+    /// The connection uses another path from now on: what is outstanding is in flight no more, and has no bearing on the
+    /// path in use (RFC 9000 §9.4). Its acknowledgments still count for its frames. What is outstanding of the path before
+    /// that is given up, so that a peer that moves again and again, and acknowledges nothing, gathers no packets.
+    pub fn leave_path(
+        &mut self,
+        given_up: &mut impl FnMut(&SentPacket, &mut dyn Iterator<Item = Receipt>),
+    ) {
+        self.lose_outstanding(
+            |slot| slot.counts_in_flight && slot.packet.is_off_path,
+            given_up,
+        );
         for slot in &mut self.slots {
             let packet = &mut slot.packet;
             packet.is_in_flight = false;
@@ -429,42 +465,87 @@ impl SentPackets {
         }
     }
 
-    /// Forgets packets declared lost that were sent before `before`: nobody will acknowledge them now.
-    pub fn expire(&mut self, before: Time) {
-        while self.is_front_done()
-            || self
+    /// Forgets packets declared lost, and skipped numbers, of before `before`: no acknowledgment of them is expected any
+    /// more. Returns how many packets were forgotten that were neither acknowledged nor lost.
+    pub fn expire(&mut self, before: Time) -> u64 {
+        self.trim(before);
+        while let Some(skipped) = self.skipped.front()
+            && skipped.at < before
+            && self
                 .slots
                 .front()
-                .is_some_and(|slot| slot.fate == Fate::Lost && slot.packet.sent_at < before)
+                .is_none_or(|slot| slot.number > skipped.number)
         {
-            self.pop_front();
+            self.skipped.pop_front();
         }
+        self.drop_surplus()
     }
 
-    /// Drops what is done at the front.
-    fn trim(&mut self) {
-        while self.is_front_done() {
-            self.pop_front();
-        }
-    }
-
-    /// A skipped number is kept until its successor was acknowledged: only then has the peer had the chance to lie.
-    fn is_front_done(&self) -> bool {
-        let is_done = |slot: &Slot| slot.fate == Fate::Done;
-        match self.slots.front() {
-            Some(slot) if slot.is_skipped => self.slots.get(1).is_some_and(is_done),
-            front => front.is_some_and(is_done),
-        }
-    }
-
-    fn pop_front(&mut self) {
-        if let Some(slot) = self.slots.pop_front() {
-            self.base += 1;
+    /// Drops what is done at the front, or lost and sent before `before`.
+    fn trim(&mut self, before: Time) {
+        let is_over = |slot: &Slot| match slot.fate {
+            Fate::Outstanding => false,
+            Fate::Lost => slot.packet.sent_at < before,
+            Fate::Done => true,
+        };
+        while let Some(slot) = self.slots.front().filter(|slot| is_over(slot)) {
             let upto = slot.receipts + u64::from(slot.receipt_count);
+            self.slots.pop_front();
             while self.receipts_base < upto && self.receipts.pop_front().is_some() {
                 self.receipts_base += 1;
             }
         }
+    }
+
+    /// Keeps the bound of the module's header. Returns how many packets were forgotten that were neither acknowledged nor
+    /// lost.
+    fn drop_surplus(&mut self) -> u64 {
+        let surplus = self.slots.len() - self.in_flight;
+        if surplus <= Self::SURPLUS_MAX {
+            return 0;
+        }
+        let is_done = |slot: &&Slot| slot.fate == Fate::Done;
+        let done = self.slots.iter().filter(is_done).count();
+        let mut excess = (surplus - done).saturating_sub(Self::SURPLUS_KEPT);
+        let (mut forgotten, mut ack_eliciting) = (0, 0);
+        let mut follows_acked = false;
+        self.slots.retain_mut(|slot| {
+            if slot.fate == Fate::Done {
+                follows_acked = true;
+                return false;
+            }
+            let is_outstanding = slot.fate == Fate::Outstanding;
+            if excess > 0 && !(is_outstanding && slot.counts_in_flight) {
+                excess -= 1;
+                forgotten += u64::from(is_outstanding);
+                ack_eliciting += u64::from(is_outstanding && slot.packet.is_ack_eliciting);
+                return false;
+            }
+            slot.follows_acked |= core::mem::take(&mut follows_acked);
+            true
+        });
+        self.ack_eliciting_outstanding -= ack_eliciting;
+        self.close_receipt_gaps();
+        forgotten
+    }
+
+    /// Drops the receipts of packets that are not kept.
+    fn close_receipt_gaps(&mut self) {
+        let mut kept = 0;
+        for slot in &mut self.slots {
+            let from = slot.receipts - self.receipts_base;
+            slot.receipts = self.receipts_base + kept as u64;
+            for index in from..from + u64::from(slot.receipt_count) {
+                let receipt = usize::try_from(index)
+                    .ok()
+                    .and_then(|index| self.receipts.get(index).copied());
+                if let (Some(receipt), Some(place)) = (receipt, self.receipts.get_mut(kept)) {
+                    *place = receipt;
+                    kept += 1;
+                }
+            }
+        }
+        self.receipts.truncate(kept);
     }
 
     fn receipts_of(&self, start: u64, count: u16) -> impl Iterator<Item = Receipt> + '_ {
@@ -475,18 +556,28 @@ impl SentPackets {
         self.receipts.range(from..to).copied()
     }
 
-    fn fate(&self, number: u64) -> Fate {
-        self.slot(number).map_or(Fate::Done, |slot| slot.fate)
-    }
-
-    fn slot(&self, number: u64) -> Option<&Slot> {
-        self.slots
-            .get(usize::try_from(number.checked_sub(self.base)?).ok()?)
-    }
-
-    fn slot_mut(&mut self, number: u64) -> Option<&mut Slot> {
-        self.slots
-            .get_mut(usize::try_from(number.checked_sub(self.base)?).ok()?)
+    /// The index of the first packet whose number is `number` or larger. Numbers are missing where one was skipped or a
+    /// packet dropped, so the search is among as many slots as numbers are missing: mostly one.
+    fn index_from(&self, number: u64) -> usize {
+        let (Some(first), Some(last)) = (self.slots.front(), self.slots.back()) else {
+            return 0;
+        };
+        let len = self.slots.len();
+        let distance = number.saturating_sub(first.number);
+        let distance = usize::try_from(distance).unwrap_or(usize::MAX);
+        let span = usize::try_from(last.number - first.number).unwrap_or(usize::MAX);
+        let missing = span.saturating_add(1) - len;
+        let (mut low, mut high) = (distance.saturating_sub(missing).min(len), distance.min(len));
+        while low < high {
+            let middle = low.midpoint(high);
+            let is_below = |slot: &Slot| slot.number < number;
+            if self.slots.get(middle).is_some_and(is_below) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
     }
 }
 

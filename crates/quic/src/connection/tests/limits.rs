@@ -369,3 +369,77 @@ fn a_path_response_nobody_asked_for_changes_nothing() {
     assert!(!pair.server.is_closing());
     assert_eq!(pair.server.statistics().paths.validated, 0);
 }
+
+/// A byte more of a stream, the `index`th.
+fn one_more_byte(index: u64) -> impl Fn(&mut Writer<'_>) {
+    move |writer| {
+        writer.bytes(&[0x0e, 2]).expect("room"); // STREAM with offset and length, of stream 2
+        writer.varint(VarInt::saturating(index)).expect("room");
+        writer.bytes(&[1, 7]).expect("room");
+    }
+}
+
+#[test]
+fn rfc9000_13_2_4_a_peer_that_acknowledges_nothing_costs_no_memory() {
+    let mut pair = ready();
+    let mut buffer = [0; 1500];
+    for index in 0..50_000 {
+        inject(&mut pair, &[&one_more_byte(index)]);
+        while pair.server.poll_transmit(pair.now, &mut buffer).is_some() {}
+        let sent = pair.server.recovery().sent(Space::Application);
+        assert!(sent.len() <= sent.in_flight() + crate::recovery::SentPackets::SURPLUS_MAX);
+    }
+    assert!(!pair.server.is_closing());
+    let recovery = pair.server.recovery_statistics();
+    assert!(recovery.packets_sent > 20_000, "{recovery:?}");
+    // What the window has room for is all that is in flight.
+    assert!(recovery.ring_max < 1500, "{recovery:?}");
+    let pings = pair.server.statistics().frames_sent.of("ping");
+    assert!(pings > Some(100), "{pings:?}");
+}
+
+#[test]
+fn rfc9000_13_2_4_each_24th_packet_of_acknowledgments_alone_is_acknowledged() {
+    let mut pair = ready();
+    pair.transfer(&body(10, 1), &body(4_000_000, 2));
+    pair.pass(DELAY * 8);
+    let statistics = pair.client.statistics();
+    let sent = pair.client.recovery_statistics().packets_sent;
+    let pings = statistics.frames_sent.of("ping").expect("a count");
+    assert!(
+        (sent / 30..=sent / 24 + 1).contains(&pings),
+        "{pings} of {sent}"
+    );
+    let ring_max = pair.client.recovery_statistics().ring_max;
+    assert!(ring_max < 600, "{ring_max} of {sent}");
+    assert_eq!(pair.client.recovery().in_flight(), 0);
+}
+
+#[test]
+fn more_packets_without_acknowledgment_than_can_be_explained_close_the_connection() {
+    let mut pair = ready();
+    let space = Space::Application;
+    let outgoing = crate::recovery::Outgoing {
+        space,
+        bytes: 1,
+        is_ack_eliciting: true,
+        is_in_flight: true,
+        is_mtu_probe: false,
+        is_off_path: false,
+    };
+    let server = &mut pair.server;
+    let send_up_to = |server: &mut Connection, count: usize| {
+        while server.recovery.sent(space).len() < count {
+            server.recovery.on_sent(START, &outgoing, []);
+        }
+    };
+    assert!(server.recovery.window_left() > 0);
+    send_up_to(server, crate::recovery::SentPackets::FULL);
+    assert_eq!(server.recovery.window_left(), 0);
+    send_up_to(server, crate::recovery::SentPackets::LIMIT);
+    *server.probes.get_mut(space) = 1;
+    let mut buffer = [0; 1500];
+    assert!(server.poll_transmit(START, &mut buffer).is_none());
+    assert_eq!(violation(server).0, TransportError::INTERNAL_ERROR);
+    assert!(server.poll_transmit(START, &mut buffer).is_some());
+}

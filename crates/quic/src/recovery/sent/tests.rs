@@ -87,7 +87,7 @@ fn rfc9000_21_4_acknowledging_a_skipped_number_is_an_error() {
         acked(&mut sent.clone(), 3, 3),
         Err(AckedUnsent { number: 3 })
     );
-    // An honest peer first says what was before the gap; then the lie still shows.
+    // A peer that first acknowledges what was before the gap, or after it, is still detected.
     assert_eq!(acked(&mut sent, 0, 2), Ok(vec![0, 1, 2]));
     assert_eq!(
         acked(&mut sent.clone(), 0, 4),
@@ -95,6 +95,156 @@ fn rfc9000_21_4_acknowledging_a_skipped_number_is_an_error() {
     );
     assert_eq!(acked(&mut sent, 4, 5), Ok(vec![4, 5]));
     assert!(sent.is_empty());
+    assert_eq!(acked(&mut sent, 0, 2), Ok(vec![]));
+}
+
+/// A peer that acknowledges pairs in swapped order, N + 1 before N, acknowledges the successor of a skipped number first.
+#[test]
+fn rfc9000_21_4_a_skipped_number_is_known_after_its_successor_was_acknowledged() {
+    let mut sent = with(3);
+    sent.skip(Time::from_nanos(3));
+    (0..4).for_each(|_| send(&mut sent));
+    assert_eq!(acked(&mut sent, 0, 2), Ok(vec![0, 1, 2]));
+    assert_eq!(acked(&mut sent, 4, 4), Ok(vec![4]));
+    sent.expire(Time::from_nanos(3));
+    assert_eq!(
+        acked(&mut sent.clone(), 3, 3),
+        Err(AckedUnsent { number: 3 })
+    );
+    // Not for ever.
+    sent.expire(Time::from_nanos(4));
+    assert_eq!(acked(&mut sent, 3, 3), Ok(vec![]));
+}
+
+/// Once such a number kept all that was sent after it.
+#[test]
+fn a_skipped_number_whose_successor_is_lost_keeps_nothing() {
+    let mut sent = with(10);
+    sent.skip(Time::from_nanos(10));
+    (0..100_000).for_each(|_| send(&mut sent));
+    let newest = sent.next_number() - 1;
+    assert_eq!(acked(&mut sent, 0, 9).map(|numbers| numbers.len()), Ok(10));
+    assert_eq!(
+        acked(&mut sent, 12, newest).map(|numbers| numbers.len()),
+        Ok(99_999)
+    );
+    let mut lost = Vec::new();
+    sent.declare_lost(|_, _| true, &mut |number, _, _| lost.push(number));
+    assert_eq!(lost, [11]);
+    sent.expire(Time::from_nanos(newest));
+    assert_eq!((sent.len(), sent.skipped.len()), (0, 0));
+}
+
+#[test]
+fn rfc9000_13_2_4_a_million_packets_that_elicit_nothing_cost_nothing() {
+    let silent = |number: u64| SentPacket {
+        is_ack_eliciting: false,
+        is_in_flight: false,
+        ..packet(number)
+    };
+    // The packet in flight at the front stays, whatever comes after it.
+    let mut sent = with(1);
+    let mut forgotten = 0;
+    for number in 1..2000 {
+        forgotten += sent.push(silent(number), [Receipt::Ack { largest: number }]);
+    }
+    let (slots, receipts) = (sent.slots.capacity(), sent.receipts.capacity());
+    for number in 2000..1_000_000 {
+        forgotten += sent.push(silent(number), [Receipt::Ack { largest: number }]);
+        assert!(sent.len() <= 1 + SentPackets::SURPLUS_MAX);
+    }
+    assert_eq!(
+        (sent.slots.capacity(), sent.receipts.capacity()),
+        (slots, receipts)
+    );
+    assert_eq!(forgotten + sent.len() as u64, 1_000_000);
+    // All of them arrived: those still known have their receipts, the others are no error.
+    let mut largest = Vec::new();
+    sent.acknowledge(0, 999_999, &mut |acked, receipts| {
+        largest.extend(receipts.map(|receipt| (acked.number, receipt)));
+    })
+    .expect("all were sent");
+    assert!(largest.len() >= SentPackets::SURPLUS_KEPT);
+    for (number, receipt) in largest {
+        assert_eq!(receipt, Receipt::Ack { largest: number });
+    }
+    assert!(sent.is_empty() && sent.receipts.is_empty());
+}
+
+/// Each acknowledgment once went through everything between the oldest packet in flight and the largest acknowledged.
+#[test]
+fn a_packet_that_waits_for_its_verdict_costs_the_others_nothing() {
+    let mut sent = with(100_001);
+    let mut steps = 0_u64;
+    for number in 1..100_000 {
+        acked(&mut sent, number, number).expect("sent");
+        sent.declare_lost(
+            |_, _| {
+                steps += 1;
+                false
+            },
+            &mut |_, _, _| {},
+        );
+        sent.expire(Time::ZERO);
+        assert!(sent.len() <= sent.in_flight() + SentPackets::SURPLUS_MAX);
+    }
+    assert_eq!(steps, 99_999, "one packet a time");
+}
+
+#[test]
+fn rfc9000_14_4_lost_mtu_probes_do_not_count_in_a_run_of_losses() {
+    let mut sent = SentPackets::new();
+    for number in 1..=5 {
+        let probe = SentPacket {
+            is_mtu_probe: number == 1 || number == 5,
+            ..packet(number)
+        };
+        sent.push(probe, []);
+    }
+    sent.push(packet(6), []);
+    sent.acknowledge(5, 5, &mut |_, _| {}).expect("sent");
+    sent.declare_lost(|_, _| true, &mut |_, _, _| {});
+    let span = Some((Time::from_nanos(2), Time::from_nanos(4)));
+    assert_eq!(sent.lost_run(4, Time::ZERO), span);
+}
+
+#[test]
+fn rfc9002_7_6_2_an_acknowledged_packet_ends_a_run_of_losses_after_it_was_dropped() {
+    let count = 4 * SentPackets::SURPLUS_MAX as u64;
+    let mut sent = with(count);
+    // In the middle of so many that it is dropped, between two that are lost.
+    acked(&mut sent, count / 2, count - 3).expect("sent");
+    assert_eq!(sent.len() as u64, count);
+    sent.expire(Time::ZERO);
+    assert_eq!(sent.len() as u64, count / 2 + 2);
+    acked(&mut sent, count - 1, count - 1).expect("sent");
+    sent.declare_lost(|_, _| true, &mut |_, _, _| {});
+    let span = Some((Time::from_nanos(count - 2), Time::from_nanos(count - 2)));
+    assert_eq!(sent.lost_run(count - 2, Time::ZERO), span);
+    let time = Time::from_nanos;
+    assert!(sent.has_acked_between(time(count / 2 - 1), time(count - 1)));
+}
+
+#[test]
+fn rfc9000_9_4_a_peer_that_moves_on_and_on_gathers_no_packets() {
+    let mut sent = SentPackets::new();
+    let mut given_up = Vec::new();
+    for _ in 0..100 {
+        (0..10).for_each(|_| send(&mut sent));
+        sent.leave_path(&mut |packet, receipts| {
+            given_up.push((packet.sent_at.as_nanos(), receipts.count()));
+        });
+        sent.expire(Time::ZERO);
+        assert_eq!(sent.in_flight(), 10);
+        assert!(sent.len() <= sent.in_flight() + SentPackets::SURPLUS_MAX);
+    }
+    let expected: Vec<(u64, usize)> = (0..990)
+        .map(|number| (number, number as usize % 4))
+        .collect();
+    assert_eq!(
+        given_up, expected,
+        "all but those of the last path, with their frames"
+    );
 }
 
 #[test]
@@ -154,18 +304,35 @@ fn lost_run_ends_where_something_was_acknowledged() {
 enum Action {
     Send(u8),
     Skip,
+    SendSilent(u16),
     Ack(u64, u64),
     Lose(u64),
     Expire(u64),
+    Leave,
 }
 
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         4 => (1_u8..8).prop_map(Action::Send),
+        1 => (1_u16..600).prop_map(Action::SendSilent),
+        1 => Just(Action::Leave),
         1 => Just(Action::Skip),
         6 => (0_u64..60, 0_u64..20).prop_map(|(back, len)| Action::Ack(back, len)),
         2 => (1_u64..30).prop_map(Action::Lose),
         1 => (0_u64..40).prop_map(Action::Expire),
+    ]
+}
+
+/// A hostile peer acknowledges what it likes: far back, or nothing at all.
+fn hostile_action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        4 => (1_u8..200).prop_map(Action::Send),
+        4 => (1_u16..2000).prop_map(Action::SendSilent),
+        1 => Just(Action::Leave),
+        1 => Just(Action::Skip),
+        4 => (0_u64..5000, 0_u64..3000).prop_map(|(back, len)| Action::Ack(back, len)),
+        2 => (1_u64..3000).prop_map(Action::Lose),
+        1 => (0_u64..5000).prop_map(Action::Expire),
     ]
 }
 
@@ -182,6 +349,7 @@ proptest! {
                     model.insert(sent.next_number(), Fate::Outstanding);
                     send(&mut sent);
                 },
+                Action::SendSilent(_) | Action::Leave => {} // see below
                 Action::Skip => {
                     skipped.push(sent.next_number());
                     sent.skip(Time::ZERO);
@@ -223,7 +391,7 @@ proptest! {
                     let before = sent.next_number().saturating_sub(age);
                     sent.expire(Time::from_nanos(before));
                     // What is given up at the front will not be known again.
-                    let kept = sent.next_number() - sent.len() as u64;
+                    let kept = sent.slots.front().map_or(sent.next_number(), |slot| slot.number);
                     for (_, fate) in model.range_mut(..kept) {
                         prop_assert_ne!(*fate, Fate::Outstanding);
                         *fate = Fate::Done;
@@ -232,6 +400,62 @@ proptest! {
             }
             let outstanding = model.values().any(|fate| *fate == Fate::Outstanding);
             prop_assert_eq!(sent.has_ack_eliciting(), outstanding);
+        }
+    }
+
+    #[test]
+    fn no_peer_makes_the_ring_longer_than_what_is_in_flight_and_a_thousand(
+        actions in vec(hostile_action(), 1..100)
+    ) {
+        let mut sent = SentPackets::new();
+        let (mut acknowledged, mut lost, mut late, mut forgotten, mut skips) = (0, 0, 0, 0, 0);
+        for action in actions {
+            match action {
+                Action::Send(count) => for _ in 0..count {
+                    forgotten += sent.push(packet(sent.next_number()), [Receipt::Ping; 3]);
+                },
+                Action::SendSilent(count) => for index in 0..count {
+                    let silent = SentPacket {
+                        is_ack_eliciting: index % 7 == 0,
+                        is_in_flight: false,
+                        ..packet(sent.next_number())
+                    };
+                    forgotten += sent.push(silent, [Receipt::Ping]);
+                },
+                Action::Leave => sent.leave_path(&mut |_, _| forgotten += 1),
+                Action::Skip => {
+                    sent.skip(Time::from_nanos(sent.next_number()));
+                    skips += 1;
+                }
+                Action::Ack(back, len) => {
+                    let Some(last) = sent.next_number().checked_sub(1 + back) else { continue };
+                    let _ = sent.acknowledge(last.saturating_sub(len), last, &mut |acked, _| {
+                        acknowledged += 1;
+                        late += u64::from(acked.was_lost);
+                    });
+                }
+                Action::Lose(distance) => {
+                    let limit = sent.largest_acked().unwrap_or(0).saturating_sub(distance);
+                    sent.declare_lost(|number, _| number < limit, &mut |_, _, _| lost += 1);
+                }
+                Action::Expire(age) => {
+                    let before = sent.next_number().saturating_sub(age);
+                    forgotten += sent.expire(Time::from_nanos(before));
+                }
+            }
+            forgotten += sent.expire(Time::ZERO);
+            let in_flight = sent.slots.iter().filter(|slot| {
+                slot.fate == Fate::Outstanding && slot.counts_in_flight
+            });
+            prop_assert_eq!(sent.in_flight(), in_flight.count());
+            prop_assert!(sent.len() <= sent.in_flight() + SentPackets::SURPLUS_MAX);
+            prop_assert!(sent.receipts.len() <= 3 * (sent.len() + 1));
+            prop_assert!(sent.skipped.len() <= SentPackets::SKIPPED_MAX);
+            let eliciting = sent.outstanding().filter(|packet| packet.is_ack_eliciting).count();
+            prop_assert_eq!(sent.ack_eliciting_outstanding, eliciting as u64);
+            // What a change of path gives up may still be acknowledged, and is late then; every packet has one fate.
+            let fates = acknowledged + lost + forgotten + sent.outstanding().count() as u64;
+            prop_assert_eq!(sent.next_number() - skips + late, fates);
         }
     }
 }
