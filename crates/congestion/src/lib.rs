@@ -59,6 +59,7 @@ mod bandwidth;
 pub mod bbr;
 pub mod config;
 pub mod controller;
+mod history;
 mod pacer;
 mod rtt;
 pub mod sampler;

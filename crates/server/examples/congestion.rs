@@ -71,7 +71,7 @@ impl Avoidance for Patient {
         self.credit = 0;
     }
 
-    fn undo(&mut self) {}
+    fn undo(&mut self, _: usize) {}
 }
 
 /// What is fetched is not wanted.

@@ -26,7 +26,7 @@
 use core::time::Duration;
 
 use super::{Avoidance, AvoidanceAck, Cause, Reduction};
-use crate::{config::Config, time::Time};
+use crate::{config::Config, history::History, time::Time};
 
 /// CUBIC's window growth.
 #[derive(Clone, Debug)]
@@ -35,8 +35,8 @@ pub struct Cubic {
     beta_ecn: f64,
     fast_convergence: bool,
     curve: Curve,
-    /// The curve before the latest congestion, for undoing.
-    saved: Curve,
+    /// The curve before each of the latest congestions, for undoing.
+    saved: History<Curve>,
 }
 
 /// Where on which curve the window is.
@@ -87,7 +87,7 @@ impl Cubic {
             beta_ecn: config.beta_ecn.unwrap_or(beta),
             fast_convergence: config.fast_convergence,
             curve,
-            saved: curve,
+            saved: History::new(),
         }
     }
 
@@ -138,7 +138,7 @@ impl Avoidance for Cubic {
     }
 
     fn on_congestion(&mut self, reduction: &Reduction<'_>) {
-        self.saved = self.curve;
+        self.saved.push(self.curve);
         let full = reduction.full as f64;
         let beta = self.beta(reduction.cause);
         // §4.7, fast convergence: a window that did not come back to the last maximum has a competitor to make room for.
@@ -206,8 +206,18 @@ impl Avoidance for Cubic {
         self.curve.epoch = None;
     }
 
-    fn undo(&mut self) {
-        self.curve = self.saved;
+    fn undo(&mut self, age: usize) {
+        let Some(before) = self.saved.remove(age) else {
+            return;
+        };
+        match age.checked_sub(1).map(|next| self.saved.get_mut(next)) {
+            None => self.curve = before,
+            Some(next) => {
+                if let Some(next) = next {
+                    *next = before;
+                }
+            }
+        }
     }
 }
 

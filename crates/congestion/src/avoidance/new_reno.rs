@@ -64,5 +64,5 @@ impl Avoidance for NewReno {
         self.credit = 0;
     }
 
-    fn undo(&mut self) {}
+    fn undo(&mut self, _: usize) {}
 }

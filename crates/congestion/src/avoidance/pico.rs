@@ -14,7 +14,7 @@
 //! April 2026; autumn's has 1.2937. Source: quicly `cc-pico.c`.
 
 use super::{Avoidance, AvoidanceAck, Cause, Reduction};
-use crate::{config::Config, time::Time};
+use crate::{config::Config, history::History, time::Time};
 
 /// quicly's avoidance.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Pico {
     beta: f64,
     beta_ecn: f64,
     slope: Slope,
-    saved: Slope,
+    saved: History<Slope>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ impl Pico {
             beta,
             beta_ecn: config.beta_ecn.unwrap_or(beta),
             slope,
-            saved: slope,
+            saved: History::new(),
         }
     }
 
@@ -79,7 +79,7 @@ impl Avoidance for Pico {
     }
 
     fn on_congestion(&mut self, reduction: &Reduction<'_>) {
-        self.saved = self.slope;
+        self.saved.push(self.slope);
         self.slope = Slope {
             bytes_per_datagram: Some(self.bytes_per_datagram(reduction)),
             credit: self.slope.credit,
@@ -108,8 +108,18 @@ impl Avoidance for Pico {
         self.slope.credit = 0;
     }
 
-    fn undo(&mut self) {
-        self.slope = self.saved;
+    fn undo(&mut self, age: usize) {
+        let Some(before) = self.saved.remove(age) else {
+            return;
+        };
+        match age.checked_sub(1).map(|next| self.saved.get_mut(next)) {
+            None => self.slope = before,
+            Some(next) => {
+                if let Some(next) = next {
+                    *next = before;
+                }
+            }
+        }
     }
 
     /// quicly paces at two windows a round trip in every phase but the jump.

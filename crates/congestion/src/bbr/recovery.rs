@@ -5,9 +5,10 @@
 //! RFC 9002 §7.3.2 does, and recovery lasts until a packet sent after its beginning is acknowledged. The window and the
 //! bounds are saved when it begins. Every packet lost in it is counted; when every one was acknowledged after all, the
 //! episode never was: the bounds return at least to what they were, and a probe that the losses had ended starts again.
+//! If another has begun since, that one takes over what was saved, so that undoing it goes back to before both.
 
 use super::{Bbr, mode::Mode, model::Bounds};
-use crate::{bandwidth::Bandwidth, controller::Loss};
+use crate::{bandwidth::Bandwidth, controller::Loss, history::History};
 
 /// `BBR.undo_state`: the probe that an episode ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,16 +23,17 @@ pub(super) struct Recovery {
     is_active: bool,
     /// The order of the first packet sent after the latest episode began.
     start: u64,
-    /// `start` of the episode before: packets older than this were lost in an earlier one.
-    previous_start: u64,
     /// `BBR.prior_cwnd`: the last window that neither recovery nor `ProbeRTT` had reduced.
     prior_window: u64,
-    /// The latest episode, until it is undone.
-    episode: Option<Episode>,
+    /// The latest episodes, until they are undone.
+    episodes: History<Episode>,
 }
 
 #[derive(Clone, Debug)]
 struct Episode {
+    /// Losses of packets `since..end` are this episode's.
+    since: u64,
+    end: u64,
     /// Packets lost and not acknowledged since.
     outstanding: u64,
     /// Whether packets were marked CE: then congestion is proven, however many losses were spurious.
@@ -43,10 +45,16 @@ struct Episode {
 
 impl Recovery {
     /// The current episode has ended a probe.
-    pub(super) const fn on_probe_ended(&mut self, probe: Undo) {
-        if let Some(episode) = &mut self.episode {
-            episode.undo = Some(probe);
+    pub(super) fn on_probe_ended(&mut self, probe: Undo) {
+        if let Some(episode) = self.episodes.newest_mut() {
+            episode.undo = episode.undo.or(Some(probe));
         }
+    }
+
+    /// The age of the episode that the loss of a packet belongs to, if it can still be undone.
+    fn episode_of(&self, order: u64) -> Option<usize> {
+        self.episodes
+            .position(|episode| (episode.since..episode.end).contains(&order))
     }
 }
 
@@ -54,7 +62,9 @@ impl Bbr {
     /// A packet was lost: begins an episode if it was sent after the latest one began.
     pub(super) fn join_episode(&mut self, order: u64) {
         self.begin_episode_at(order);
-        if let Some(episode) = &mut self.recovery.episode {
+        if let Some(age) = self.recovery.episode_of(order)
+            && let Some(episode) = self.recovery.episodes.get_mut(age)
+        {
             if episode.is_marked && episode.outstanding == 0 {
                 self.statistics.ecn_episodes = self.statistics.ecn_episodes.saturating_sub(1);
             }
@@ -65,7 +75,7 @@ impl Bbr {
     /// Packets were marked CE, and the newest packet acknowledged with them has this order. Whether that is news.
     pub(super) fn mark_episode(&mut self, order: u64) -> bool {
         let is_news = self.begin_episode_at(order);
-        if let Some(episode) = &mut self.recovery.episode {
+        if let Some(episode) = self.recovery.episodes.newest_mut() {
             episode.is_marked = true;
         }
         if is_news {
@@ -75,20 +85,21 @@ impl Bbr {
     }
 
     fn begin_episode_at(&mut self, order: u64) -> bool {
-        if self.recovery.episode.is_some() && order < self.recovery.start {
+        if order < self.recovery.start {
             return false;
         }
         self.save_window();
         self.statistics.loss_episodes = self.statistics.loss_episodes.saturating_add(1);
         self.recovery.is_active = true;
-        self.recovery.previous_start = self.recovery.start;
-        self.recovery.start = self.next_order;
-        self.recovery.episode = Some(Episode {
+        self.recovery.episodes.push(Episode {
+            since: self.recovery.start,
+            end: self.next_order,
             outstanding: 0,
             is_marked: false,
             bounds: self.bounds,
             undo: None,
         });
+        self.recovery.start = self.next_order;
         true
     }
 
@@ -108,35 +119,50 @@ impl Bbr {
         self.save_window();
         self.recovery.is_active = true;
         self.recovery.start = self.next_order;
+        if let Some(episode) = self.recovery.episodes.newest_mut() {
+            episode.end = self.next_order;
+        }
         let window = loss.in_flight.saturating_add(self.max_datagram_size);
         self.set_window(window.max(self.min_pipe()).min(self.window));
     }
 
-    /// A packet of the latest episode was not lost after all; undoes the episode if none of its packets was.
+    /// A packet was not lost after all; undoes its episode if none of the packets of that was.
     pub(super) fn check_spurious(&mut self, order: u64) {
-        if !(self.recovery.previous_start..self.recovery.start).contains(&order) {
+        let recovery = &mut self.recovery;
+        let Some(age) = recovery.episode_of(order) else {
             return;
-        }
-        let Some(episode) = &mut self.recovery.episode else {
+        };
+        let Some(episode) = recovery.episodes.get_mut(age) else {
             return;
         };
         episode.outstanding = episode.outstanding.saturating_sub(1);
-        if episode.outstanding == 0 && !episode.is_marked {
-            let (bounds, undo) = (episode.bounds, episode.undo);
-            self.recovery.episode = None;
-            self.undo_episode(&bounds, undo);
+        if episode.outstanding > 0 || episode.is_marked {
+            return;
+        }
+        let Some(episode) = recovery.episodes.remove(age) else {
+            return;
+        };
+        self.statistics.episodes_undone = self.statistics.episodes_undone.saturating_add(1);
+        match age.checked_sub(1) {
+            None => self.undo_latest(&episode),
+            Some(next) => {
+                if let Some(next) = recovery.episodes.get_mut(next) {
+                    next.bounds.loosen(&episode.bounds);
+                    next.undo = episode.undo.or(next.undo);
+                }
+            }
         }
     }
 
     /// `HandleSpuriousLossDetection()`.
-    fn undo_episode(&mut self, bounds: &Bounds, undo: Option<Undo>) {
-        self.statistics.episodes_undone = self.statistics.episodes_undone.saturating_add(1);
+    fn undo_latest(&mut self, episode: &Episode) {
         self.recovery.is_active = false;
+        self.recovery.start = episode.since;
         self.restore_window();
         self.losses.forgive();
         self.full_pipe.restart(Bandwidth::ZERO);
-        self.bounds.loosen(bounds);
-        match undo {
+        self.bounds.loosen(&episode.bounds);
+        match episode.undo {
             Some(Undo::Startup) if self.mode != Mode::Startup => {
                 self.statistics.episodes_undone_in_startup =
                     self.statistics.episodes_undone_in_startup.saturating_add(1);

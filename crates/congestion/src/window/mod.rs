@@ -20,7 +20,8 @@
 //!   its begin grow the window.
 //! - "In use" means: the sender was not out of data when it last stopped, or, in slow start, at least half the window
 //!   was in flight. (A window that doubles each round trip was full one round trip ago.)
-//! - An episode is undone when every packet declared lost in it turns out to have arrived (RFC 9438 §4.9.2 for QUIC).
+//! - An episode is undone when every packet declared lost in it turns out to have arrived (RFC 9438 §4.9.2 for QUIC). Of
+//!   several in a row, each may be: on a path that reorders, the packets of one arrive when the next has begun.
 //!   CE marks are never spurious, so an episode with one is not undone. A startup that resumes so goes on as plain slow
 //!   start: neither HyStart++ (RFC 9406 §4.3) nor Rapid Start runs twice.
 //! - A jumpstart that meets its first congestion by a cut falls to what the jump delivered, or to the initial window if
@@ -50,6 +51,7 @@ use crate::{
         Ack, Controller, DATAGRAM_SIZE_MAX, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt,
         Sent, WINDOW_MAX,
     },
+    history::History,
     rtt::Rtt,
     sampler::DeliverySnapshot,
     startup::{Startup, StartupAck},
@@ -79,8 +81,8 @@ pub struct WindowController {
     in_recovery: bool,
     /// Packets of a lower order were sent before the latest congestion event, and are answered by it.
     recovery_end: u64,
-    /// The latest congestion event, kept for undoing it.
-    episode: Option<Episode>,
+    /// The latest congestion events, kept for undoing them.
+    episodes: History<Episode>,
     batch: Batch,
     is_app_limited: bool,
     /// What was last answered: the question is the same for each packet of a train.
@@ -118,8 +120,9 @@ enum Stage {
 /// A congestion event.
 #[derive(Clone, Copy, Debug)]
 struct Episode {
-    /// Losses of packets `since..recovery_end` are this event's.
+    /// Losses of packets `since..end` are this event's.
     since: u64,
+    end: u64,
     /// Packets declared lost.
     lost: u64,
     /// Packets of these that arrived after all.
@@ -198,7 +201,7 @@ impl WindowController {
             largest_acked: 0,
             in_recovery: false,
             recovery_end: 0,
-            episode: None,
+            episodes: History::new(),
             batch: Batch::default(),
             is_app_limited: false,
             paced: Cell::new(None),
@@ -235,7 +238,8 @@ impl WindowController {
 
     /// Whether the latest congestion event is the one that ended startup.
     fn is_first_recovery(&self) -> bool {
-        self.episode
+        self.episodes
+            .newest()
             .is_some_and(|episode| episode.stage_before != Stage::Found)
     }
 
@@ -252,8 +256,9 @@ impl WindowController {
             .batch
             .first_lost_after
             .is_some_and(|order| self.jump.is_before_end(order));
-        self.episode = Some(Episode {
+        self.episodes.push(Episode {
             since: self.recovery_end,
+            end: self.next,
             lost: 0,
             late: 0,
             is_undoable: cause == Cause::Loss,
@@ -306,7 +311,8 @@ impl WindowController {
             let capacity = if jump_was_hit {
                 self.jump.acked()
             } else {
-                self.episode.map_or(0, |episode| episode.before.window / 3)
+                let latest = self.episodes.newest();
+                latest.map_or(0, |episode| episode.before.window / 3)
             };
             self.tell_avoidance(now, cause, capacity.max(self.initial()), true, rtt);
         }
@@ -341,7 +347,7 @@ impl WindowController {
     }
 
     fn tell_avoidance(&mut self, now: Time, cause: Cause, full: u64, measured: bool, rtt: &Rtt) {
-        if let Some(episode) = &mut self.episode {
+        if let Some(episode) = self.episodes.newest_mut() {
             episode.is_told = true;
         }
         self.avoidance.on_congestion(&Reduction {
@@ -448,12 +454,40 @@ impl WindowController {
         }
     }
 
+    /// The age of the congestion event that the loss of a packet belongs to, if it can still be undone.
+    fn episode_of(&self, order: u64) -> Option<usize> {
+        self.episodes
+            .position(|episode| (episode.since..episode.end).contains(&order))
+    }
+
     // ---- undoing --------------------------------------------------------------------------------------------------
 
-    /// The latest congestion event was none. A window that has grown past what it was is left as it is
-    /// (RFC 9438 §4.9.2).
-    fn undo(&mut self, episode: Episode) {
-        self.episode = None;
+    /// A congestion event was none. If another has come since, undoing that one goes back to before both.
+    fn undo(&mut self, age: usize) {
+        let told_since = self.episodes.iter().take(age).filter(|one| one.is_told);
+        let told_since = told_since.count();
+        let Some(episode) = self.episodes.remove(age) else {
+            return;
+        };
+        match age.checked_sub(1) {
+            None => self.undo_latest(&episode),
+            Some(next) => {
+                let Some(next) = self.episodes.get_mut(next) else {
+                    return;
+                };
+                next.before = episode.before;
+                next.stage_before = episode.stage_before;
+                if episode.is_told {
+                    self.avoidance.undo(told_since);
+                    next.is_told = true;
+                }
+                self.statistics.episodes_undone += 1;
+            }
+        }
+    }
+
+    /// A window that has grown past what it was is left as it is (RFC 9438 §4.9.2).
+    fn undo_latest(&mut self, episode: &Episode) {
         if self.window >= episode.before.window {
             return;
         }
@@ -463,7 +497,7 @@ impl WindowController {
         self.set_window(episode.before.window);
         self.slow_start_threshold = episode.before.slow_start_threshold;
         if episode.is_told {
-            self.avoidance.undo();
+            self.avoidance.undo(0);
         }
         self.statistics.episodes_undone += 1;
         if episode.stage_before == Stage::Found {
@@ -547,10 +581,10 @@ impl Controller for WindowController {
             return;
         }
         self.batch.lost_before = self.batch.lost_before.saturating_add(packet.bytes);
-        if let Some(episode) = &mut self.episode {
+        if let Some(age) = self.episode_of(order)
+            && let Some(episode) = self.episodes.get_mut(age)
+        {
             episode.lost = episode.lost.saturating_add(1);
-            // A packet from before the event before this one: the counts would no longer match.
-            episode.is_undoable &= order >= episode.since;
         }
     }
 
@@ -560,7 +594,7 @@ impl Controller for WindowController {
             let in_flight = self.batch.in_flight_before(loss.in_flight);
             self.begin_episode(loss.now, Cause::Loss, in_flight, loss.rtt);
         }
-        if let Some(episode) = &mut self.episode {
+        if let Some(episode) = self.episodes.newest_mut() {
             episode.lost = episode.lost.saturating_add(packets_lost_after);
             if core::mem::take(&mut episode.is_ecn_only) {
                 self.statistics.ecn_episodes = self.statistics.ecn_episodes.saturating_sub(1);
@@ -574,7 +608,7 @@ impl Controller for WindowController {
             self.statistics.persistent_congestions += 1;
             self.proportional = None;
             self.in_recovery = false;
-            self.episode = None;
+            self.episodes = History::new();
             self.is_untouched = false;
             self.set_window(self.minimum());
             self.note_reduction();
@@ -587,7 +621,7 @@ impl Controller for WindowController {
         if ce.largest_acked.order >= self.recovery_end && self.next > 0 {
             let in_flight = self.batch.in_flight_before(ce.in_flight);
             self.begin_episode(ce.now, Cause::EcnCe, in_flight, ce.rtt);
-        } else if let Some(episode) = &mut self.episode {
+        } else if let Some(episode) = self.episodes.newest_mut() {
             episode.is_undoable = false;
         }
     }
@@ -610,16 +644,15 @@ impl Controller for WindowController {
     }
 
     fn on_spurious_loss(&mut self, _: Time, packet: &Packet) {
-        let Some(episode) = &mut self.episode else {
+        let Some(age) = self.episode_of(packet.receipt.order) else {
             return;
         };
-        if !(episode.since..self.recovery_end).contains(&packet.receipt.order) {
+        let Some(episode) = self.episodes.get_mut(age) else {
             return;
-        }
+        };
         episode.late = episode.late.saturating_add(1);
         if episode.is_undoable && episode.late >= episode.lost {
-            let episode = *episode;
-            self.undo(episode);
+            self.undo(age);
         }
     }
 

@@ -372,6 +372,27 @@ fn spurious_loss_is_undone_when_all_of_it_arrives() {
 }
 
 #[test]
+fn spurious_losses_of_several_round_trips_are_undone_together() {
+    table(
+        "spurious_losses_of_several_round_trips_are_undone_together",
+        "cubic:initial-window=20p",
+        "+40ms
+         send 20
+         +40ms
+         ack 5-9 lose 0-2
+         send 5
+         +40ms
+         ack 23-24 lose 20-21
+         late 0-2
+         late 20-21
+         send 5
+         +40ms
+         ack 10-19
+         ack 22-29",
+    );
+}
+
+#[test]
 fn spurious_loss_beside_a_real_one_is_not_undone() {
     table(
         "spurious_loss_beside_a_real_one_is_not_undone",

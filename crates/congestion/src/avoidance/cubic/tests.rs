@@ -225,7 +225,7 @@ fn rfc9438_4_9_2_undo_restores_the_curve() {
     let before = format!("{:?}", flow.cubic.curve);
     flow.reduce(flow.window, flow.window * 7 / 10, false);
     assert_ne!(format!("{:?}", flow.cubic.curve), before);
-    flow.cubic.undo();
+    flow.cubic.undo(0);
     assert_eq!(format!("{:?}", flow.cubic.curve), before);
 }
 

@@ -77,6 +77,6 @@ fn undo_restores_the_slope() {
         max_datagram_size: 1000,
     });
     assert_ne!(pico.slope.bytes_per_datagram, before);
-    pico.undo();
+    pico.undo(0);
     assert_eq!(pico.slope.bytes_per_datagram, before);
 }

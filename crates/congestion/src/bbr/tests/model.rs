@@ -179,7 +179,7 @@ fn longterm_bound_falls_by_three_tenths_at_most() {
 }
 
 #[test]
-fn late_acknowledgment_of_an_earlier_episode_does_not_undo_the_latest() {
+fn an_earlier_episode_that_was_none_is_undone_with_the_latest() {
     let mut bbr = Bbr::new(Config {
         initial_window: 10 * SIZE,
         max_datagram_size: SIZE,
@@ -203,13 +203,24 @@ fn late_acknowledgment_of_an_earlier_episode_does_not_undo_the_latest() {
     let first = [send(&mut bbr, 0), send(&mut bbr, 0)];
     bbr.on_packet_lost(at(ms(100)), &first[0]);
     bbr.on_packet_lost(at(ms(100)), &first[1]);
+    bbr.bounds.in_flight_shortterm = 70_000;
     let second = [send(&mut bbr, 100), send(&mut bbr, 100)];
     bbr.on_packet_acked(at(ms(200)), &second[1]);
     bbr.on_packet_lost(at(ms(200)), &second[0]);
+    bbr.bounds.in_flight_shortterm = 49_000;
     assert_eq!(bbr.statistics.loss_episodes, 2);
     bbr.on_spurious_loss(at(ms(201)), &first[0]);
     bbr.on_spurious_loss(at(ms(201)), &first[1]);
-    assert_eq!(bbr.statistics.episodes_undone, 0);
-    bbr.on_spurious_loss(at(ms(202)), &second[0]);
     assert_eq!(bbr.statistics.episodes_undone, 1);
+    assert_eq!(
+        bbr.bounds.in_flight_shortterm, 49_000,
+        "the latest may be real"
+    );
+    bbr.on_spurious_loss(at(ms(202)), &second[0]);
+    assert_eq!(bbr.statistics.episodes_undone, 2);
+    assert_eq!(bbr.bounds.in_flight_shortterm, u64::MAX);
+    // A loss from now on of what was sent before is an episode that can be undone as well.
+    bbr.on_packet_lost(at(ms(203)), &second[1]);
+    bbr.on_spurious_loss(at(ms(204)), &second[1]);
+    assert_eq!(bbr.statistics.episodes_undone, 3);
 }
