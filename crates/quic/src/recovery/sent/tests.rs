@@ -459,3 +459,9 @@ proptest! {
         }
     }
 }
+
+/// What docs/security.md says that a packet costs.
+#[test]
+fn a_packet_kept_takes_at_most_104_bytes() {
+    assert!(size_of::<Slot>() <= 104, "{}", size_of::<Slot>());
+}
