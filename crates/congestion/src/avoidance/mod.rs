@@ -44,7 +44,7 @@ pub trait Avoidance: fmt::Debug + Send {
 
     /// A congestion was none: every loss in it was spurious. Takes back what [`Avoidance::on_congestion`] changed if it was
     /// the latest, `age` 0. If `age` more have come since, all is left as it is, and undoing the one after it goes back to
-    /// what was before both. At most the latest eight are undone.
+    /// what was before both. At most the latest four are undone.
     fn undo(&mut self, age: usize);
 
     /// How many windows the pacer lets go in a round trip; RFC 9002 §7.7 suggests 1.25.

@@ -61,7 +61,7 @@
 //!
 //! # Known limits
 //!
-//! - Only the latest eight episodes can be undone. Reordering that goes on for longer, with loss thresholds that do not
+//! - Only the latest four episodes can be undone. Reordering that goes on for longer, with loss thresholds that do not
 //!   adapt to it, takes the short-term bounds down by 0.7 in each round.
 //! - Where a round takes more than a second or so, `ProbeRTT`, due every five seconds, can cut off each probe before
 //!   its last ACKs are in. Then the bandwidth filter does not advance, and a path that became slower is believed by its
