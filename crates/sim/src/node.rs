@@ -60,11 +60,9 @@ struct Dial {
 /// What both ends' connections are set to.
 pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
     let mut config = Config::new(congestion);
-    config.thresholds = if transport.adapts_to_reordering {
-        LossThresholds::adaptive()
-    } else {
-        LossThresholds::fixed()
-    };
+    if !transport.adapts_to_reordering {
+        config.thresholds = LossThresholds::fixed();
+    }
     config.mtu = MtuConfig {
         initial: transport.datagram_size,
         maximum: transport.datagram_size,

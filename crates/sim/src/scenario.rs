@@ -181,7 +181,7 @@ pub struct Transport {
     pub security: Security,
     /// The UDP payload of a full datagram, in bytes, 1200 or more. Default: 1280.
     pub datagram_size: u16,
-    /// Whether loss detection learns from reordering, as quicly does; or is as RFC 9002 has it. Default: the latter.
+    /// Whether the reordering thresholds of loss detection adapt to the path, or stay those of RFC 9002. Default: they adapt.
     pub adapts_to_reordering: bool,
     /// Whether the server may ask for rarer acknowledgments (draft-ietf-quic-ack-frequency). Default: no, as with the
     /// browsers of today.
@@ -204,7 +204,7 @@ impl Default for Transport {
             handshake: Handshake::default(),
             security: Security::default(),
             datagram_size: 1280,
-            adapts_to_reordering: false,
+            adapts_to_reordering: true,
             ack_frequency: false,
             ecn: false,
             max_ack_delay: Duration::from_millis(25),

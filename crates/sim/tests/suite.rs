@@ -14,3 +14,5 @@ mod history;
 mod paths;
 #[path = "suite/quicly.rs"]
 mod quicly;
+#[path = "suite/reordering.rs"]
+mod reordering;

@@ -17,7 +17,7 @@ pub struct Config {
     pub streams: stream::Config,
     /// Its congestion control.
     pub congestion: Spec,
-    /// How it judges losses. Default: as RFC 9002 has it.
+    /// Its reordering thresholds. Default: those of RFC 9002, relaxed when the path reorders.
     pub thresholds: LossThresholds,
     /// After how long without a packet it is over; zero for never. Default: 30 s.
     pub max_idle_timeout: Duration,
@@ -62,7 +62,7 @@ impl Config {
         Self {
             streams: stream::Config::default(),
             congestion,
-            thresholds: LossThresholds::fixed(),
+            thresholds: LossThresholds::adaptive(),
             max_idle_timeout: Duration::from_secs(30),
             keep_alive: None,
             max_ack_delay: Duration::from_millis(25),

@@ -50,12 +50,11 @@ fn a_deep_queue_keeps_the_link_busy() {
         // Payload, headers and what was sent twice: the bytes that the link carried are those that were sent and not dropped.
         let server = outcome.flows[0].server.as_ref().expect("a server");
         let dropped = outcome.down.dropped_total();
-        assert_eq!(
-            outcome.down.sent.bytes,
-            outcome.down.served.bytes + dropped.bytes + outcome.down.sent.bytes
-                - outcome.down.delivered.bytes
-                - dropped.bytes
-        );
+        let down = &outcome.down;
+        assert_eq!(down.sent.bytes, down.served.bytes + dropped.bytes);
+        // At the end an acknowledgment of the client's last PING may be on its way.
+        let on_the_way = down.served.bytes - down.delivered.bytes;
+        assert!(on_the_way < 100, "{on_the_way}");
         assert_eq!(server.recovery.packets_lost, dropped.packets);
         // Of streams: the body; with HTTP/3 its head, the server's settings, and what stands before them.
         let frames = server.streams.data_sent - server.streams.data_resent - SIZE;

@@ -54,7 +54,6 @@ fn times_and_drops_are_those_of_quiclys_simulator() {
             path.up.delay = Duration::ZERO;
             let spec = format!("{arm}:variant=quicly,congestion=pico,initial-window=44160B");
             let mut scenario = transfer(path, &spec, 12_000_000);
-            scenario.transport.adapts_to_reordering = true;
             scenario.transport.protocol = Protocol::Raw;
             scenario.flows[0].progress = MARKS.to_vec();
             let outcome = run(&scenario);

@@ -104,9 +104,9 @@ pub(crate) struct Arguments {
     /// Mark packets as capable of ECN
     #[arg(long, help_heading = "Endpoints")]
     pub(crate) ecn: bool,
-    /// Let loss detection learn from reordering, as quicly does
+    /// Keep RFC 9002's reordering thresholds, whatever the path does; by default they adapt to reordering
     #[arg(long, help_heading = "Endpoints")]
-    pub(crate) adaptive_thresholds: bool,
+    pub(crate) fixed_thresholds: bool,
     /// Let the server ask for rarer acknowledgments (draft-ietf-quic-ack-frequency)
     #[arg(long, help_heading = "Endpoints")]
     pub(crate) ack_frequency: bool,

@@ -130,7 +130,7 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, label: &Label) ->
                 Security::Twin
             },
             datagram_size: arguments.mtu,
-            adapts_to_reordering: arguments.adaptive_thresholds,
+            adapts_to_reordering: !arguments.fixed_thresholds,
             ack_frequency: arguments.ack_frequency,
             ecn: arguments.uses_ecn(),
             max_ack_delay: arguments.max_ack_delay,
