@@ -6,8 +6,6 @@ use crate::startup::QueueThreshold;
 /// [spec](crate::Registry::parse), which also checks the ranges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The name under which the controller logs itself.
-    pub name: &'static str,
     /// The window at the start. Default: [`WindowSize::INITIAL_RFC9002`].
     pub initial_window: WindowSize,
     /// The window is never less. Default: 2 datagrams (RFC 9002 §7.2).
@@ -39,7 +37,6 @@ impl Default for Config {
     /// RFC 9002 to the letter: slow start from ten datagrams, nothing more.
     fn default() -> Self {
         Self {
-            name: "window",
             initial_window: WindowSize::INITIAL_RFC9002,
             minimum_window: WindowSize::Datagrams(2),
             first_flight: FirstFlight::HALF_ROUND_TRIP,

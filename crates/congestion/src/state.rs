@@ -7,7 +7,8 @@ use crate::{bandwidth::Bandwidth, time::Time};
 /// A controller's state at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct State {
-    /// The startup's name, or the whole algorithm's where it is of one piece (`bbr`).
+    /// The name of the startup's growth rule, whatever preset it comes from, or the whole algorithm's where it is of one
+    /// piece (`bbr`).
     pub startup: &'static str,
     /// The avoidance's name; `None` for an algorithm of one piece.
     pub avoidance: Option<&'static str>,

@@ -155,7 +155,6 @@ impl Preset {
     ) -> Result<Algorithm, SpecError> {
         let initial_window = settings.initial_window.unwrap_or(INITIAL_WINDOW);
         let config = Config {
-            name: self.name,
             initial_window,
             ..Config::default()
         };

@@ -125,7 +125,6 @@ fn all_keys_are_taken_in_any_order() {
     assert_eq!(
         *spec.config(),
         Config {
-            name: "slow-start",
             initial_window: WindowSize::Bytes(65_536),
             minimum_window: WindowSize::Datagrams(4),
             first_flight: FirstFlight::InitialWindow { round_trips: 1.0 },
@@ -233,4 +232,22 @@ fn names_of_ones_own_are_checked() {
     let unknown = registry.parse("slow-start:growth=stil").map(|_| ());
     let message = unknown.expect_err("no such growth").to_string();
     assert!(message.contains("rapid, still"), "{message}");
+}
+
+#[test]
+fn the_state_names_the_growth_rule_and_not_the_preset() {
+    let environment = Environment {
+        max_datagram_size: 1200,
+        seed: 1,
+    };
+    for (spec, expected) in [
+        ("cubic:growth=rapid", ("rapid", Some("cubic"))),
+        ("rapid-start:growth=slow-start", ("slow-start", Some("cubic"))),
+        ("jumpstart", ("slow-start", Some("cubic"))),
+        ("hystart:congestion=newreno", ("hystart", Some("newreno"))),
+        ("bbr", ("bbr", None)),
+    ] {
+        let state = parse(spec).build(&environment).state();
+        assert_eq!((state.startup, state.avoidance), expected, "{spec}");
+    }
 }

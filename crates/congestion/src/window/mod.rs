@@ -710,7 +710,7 @@ impl Controller for WindowController {
 
     fn state(&self) -> State {
         State {
-            startup: self.config.name,
+            startup: self.startup.name(),
             avoidance: Some(self.avoidance.name()),
             phase: match self.stage {
                 _ if self.in_recovery => Phase::Recovery,

@@ -201,9 +201,6 @@ fields! {
     "jumpstart.prev-rtt", Milliseconds, "The round-trip time of an earlier connection. Always 0: not remembered here.", |_one| 0;
     "jumpstart.new-rtt", Milliseconds, "The least round-trip time, where a jump could have shown; else 0.", |one| if one.streams.data_sent > one.state.statistics.initial_window { one.rtt_ms(|rtt| rtt.minimum, 0) } else { 0 };
     "jumpstart.cwnd", Bytes, "The window jumped to; 0 for no jump.", |one| one.state.statistics.jump_window.unwrap_or(0);
-    "token-sent.at", Milliseconds, "Always 0, as with H2O.", |_one| 0;
-    "token-sent.rate", BytesPerSecond, "The delivery rate that a token took along. Always 0: none does here.", |_one| 0;
-    "token-sent.rtt", Milliseconds, "The round-trip time that a token took along. Always 0: none does here.", |_one| 0;
     "rtt.minimum", Milliseconds, "The least round-trip time; 2^32-1 before a sample.", |one| one.rtt_ms(|rtt| rtt.minimum, u64::from(u32::MAX));
     "rtt.smoothed", Milliseconds, "The smoothed round-trip time; 0 before a sample.", |one| one.rtt_ms(|rtt| rtt.smoothed, 0);
     "rtt.variance", Milliseconds, "The mean deviation of the round-trip time; 0 before a sample.", |one| one.rtt_ms(|rtt| rtt.variance, 0);
@@ -222,8 +219,5 @@ fields! {
     "cc.num-loss-episodes-undone", Count, "Reductions undone, since every loss in them was spurious.", |one| one.state.statistics.episodes_undone;
     "cc.num-loss-episodes-undone-in-startup", Count, "Of these, the ones that had ended startup.", |one| one.state.statistics.episodes_undone_in_startup;
     "cc.num-ecn-loss-episodes", Count, "Reductions that saw CE marks and no loss.", |one| one.state.statistics.ecn_episodes;
-    "delivery-rate.latest", BytesPerSecond, "The latest delivery rate of a window-limited sender. Always 0: measured by BBR alone here.", |_one| 0;
-    "delivery-rate.smoothed", BytesPerSecond, "The smoothed one. Always 0, likewise.", |_one| 0;
-    "delivery-rate.stdev", BytesPerSecond, "Its deviation. Always 0, likewise.", |_one| 0;
     "num-sentmap-packets-largest", Count, "The most packets that were kept as sent.", |one| one.recovery.ring_max;
 }

@@ -60,7 +60,7 @@ impl Snapshot {
         }
     }
 
-    /// The startup's name.
+    /// The name of the startup's growth rule.
     #[must_use]
     pub const fn startup(&self) -> &'static str {
         self.state.startup
@@ -74,7 +74,7 @@ impl Snapshot {
 
     /// Whether the startup is one that grows by three.
     pub(super) fn has_rapid_growth(&self) -> bool {
-        self.state.startup.starts_with("rapid")
+        self.state.startup == "rapid"
     }
 
     /// Milliseconds, rounded; or what stands for none.

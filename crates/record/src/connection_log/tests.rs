@@ -12,8 +12,11 @@ fn keys_are_h2os_in_h2os_order() {
         .keys()
         .map(String::as_str)
         .skip(8)
-        // Two keys of that line are in no public source.
-        .filter(|key| !key.starts_with("quic."))
+        // Two keys of that line are in no public source; the others are not measured here, so they are left out.
+        .filter(|key| {
+            let absent = ["quic.", "token-sent.", "delivery-rate."];
+            !absent.iter().any(|prefix| key.starts_with(prefix))
+        })
         .collect();
     // Two came after it.
     let ours: Vec<&str> = FIELDS
@@ -22,7 +25,7 @@ fn keys_are_h2os_in_h2os_order() {
         .filter(|key| !key.contains("-undone"))
         .collect();
     assert_eq!(ours, theirs);
-    assert_eq!(FIELDS.len(), 125);
+    assert_eq!(FIELDS.len(), 119);
 }
 
 #[test]
@@ -34,5 +37,5 @@ fn documentation_and_schema_follow_from_the_table() {
         assert!(field.meaning.ends_with('.'), "{}", field.key);
         assert_eq!(schema["properties"][field.key]["type"], "integer");
     }
-    assert_eq!(schema["required"].as_array().map(Vec::len), Some(125));
+    assert_eq!(schema["required"].as_array().map(Vec::len), Some(119));
 }
