@@ -242,7 +242,10 @@ fn the_state_names_the_growth_rule_and_not_the_preset() {
     };
     for (spec, expected) in [
         ("cubic:growth=rapid", ("rapid", Some("cubic"))),
-        ("rapid-start:growth=slow-start", ("slow-start", Some("cubic"))),
+        (
+            "rapid-start:growth=slow-start",
+            ("slow-start", Some("cubic")),
+        ),
         ("jumpstart", ("slow-start", Some("cubic"))),
         ("hystart:congestion=newreno", ("hystart", Some("newreno"))),
         ("bbr", ("bbr", None)),

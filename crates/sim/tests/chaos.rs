@@ -1,0 +1,36 @@
+//! Random paths, faults and transfers, each from a seed, and what must hold in all of them.
+//!
+//! `cargo run --release -p lastbyte-sim --example chaos -- --seeds 10000` runs more.
+
+#[path = "chaos/mod.rs"]
+mod chaos;
+
+const SEEDS: u64 = 200;
+
+#[test]
+fn whatever_the_path_does_all_arrives_or_both_ends_learn_why_not() {
+    let (mut complete, mut late, mut moves, mut key_updates) = (0, 0, 0, 0);
+    for seed in 0..SEEDS {
+        match chaos::run(seed) {
+            Ok(report) => {
+                complete += u64::from(report.is_complete);
+                late += report.late;
+                moves += report.moves;
+                key_updates += report.key_updates;
+            }
+            Err(error) => panic!(
+                "seed {seed} {error}\nto repeat: cargo run -p lastbyte-sim --example chaos -- --seed {seed}"
+            ),
+        }
+    }
+    // Faults that never happen would test nothing.
+    assert!(complete > SEEDS / 2, "{complete} of {SEEDS}");
+    assert!(late > 0 && moves > 0 && key_updates > 0);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_datagrams() {
+    for seed in 0..10 {
+        assert_eq!(chaos::run(seed), chaos::run(seed), "seed {seed}");
+    }
+}

@@ -1,0 +1,628 @@
+//! The order of events, and how it all must end.
+
+use core::time::Duration;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use lastbyte_congestion::Time;
+use lastbyte_quic::{
+    close::CloseReason,
+    connection::{Config, Connection, Event, NetworkPath},
+    crypto::{
+        ClientCrypto, ServerCrypto,
+        plain::{Limits, PlainClient, PlainServer, Resumption},
+    },
+    endpoint::{Endpoint, EndpointConfig, Handle, ResetSecret, RetryPolicy, Route},
+    flow::WindowSize,
+    stream::KeepAll,
+    trace::{self, Trace},
+};
+use lastbyte_wire::{Side, TransportError};
+
+use super::{
+    application::Application,
+    check::Watch,
+    mix,
+    path::{Arrival, CLIENT, ELSEWHERE, Path, SERVER},
+    plan::{Cut, Ending, Plan},
+};
+
+/// What came of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Report {
+    /// A digest of every datagram, its time and its sender.
+    pub(crate) digest: u64,
+    pub(crate) datagrams: u64,
+    /// Bytes of streams that arrived as they were sent.
+    pub(crate) verified: u64,
+    pub(crate) is_complete: bool,
+    /// Simulated time.
+    pub(crate) took: Duration,
+    /// The most packets that an end kept in one space.
+    pub(crate) ring_max: usize,
+    pub(crate) lost: u64,
+    pub(crate) late: u64,
+    pub(crate) key_updates: u64,
+    pub(crate) moves: u64,
+}
+
+/// Runs what a seed stands for.
+///
+/// # Errors
+///
+/// Says what did not hold, and when.
+pub(crate) fn run(seed: u64) -> Result<Report, String> {
+    let plan = Plan::draw(seed);
+    let mut world = World::new(&plan)?;
+    match world.run() {
+        Ok(()) => Ok(world.report()),
+        Err(error) => Err(format!(
+            "after {:?}: {error}\n{plan:#?}",
+            world.now.since(Time::ZERO)
+        )),
+    }
+}
+
+const IDLE: Duration = Duration::from_secs(30);
+/// No run takes longer: faults are over after 12 s, and all but the slowest paths take seconds for what there is to send.
+const LIMIT: Duration = Duration::from_secs(600);
+const CLOSE_CODE: u64 = 42;
+
+struct End {
+    endpoint: Endpoint,
+    handle: Option<Handle>,
+    application: Application,
+    watch: Watch,
+    /// Why its connection ended.
+    closed: Option<CloseReason>,
+    is_confirmed: bool,
+    /// Gone without a word.
+    is_gone: bool,
+    /// Its connection was handed back by the endpoint.
+    is_over: bool,
+    last: Last,
+}
+
+/// The figures of a connection when it was last seen.
+#[derive(Clone, Copy, Default)]
+struct Last {
+    lost: u64,
+    late: u64,
+    moves: u64,
+}
+
+/// Counts key updates.
+struct KeyUpdates(Arc<AtomicU64>);
+
+impl Trace for KeyUpdates {
+    fn on_event(&mut self, _: Time, event: &trace::Event<'_>) {
+        if matches!(event, trace::Event::KeysUpdated(_)) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+struct World<'a> {
+    plan: &'a Plan,
+    now: Time,
+    path: Path,
+    /// Client, server.
+    ends: [End; 2],
+    config: Arc<Config>,
+    has_ended_as_planned: bool,
+    has_migrated: bool,
+    digest: u64,
+    datagrams: u64,
+    key_updates: Arc<AtomicU64>,
+}
+
+impl<'a> World<'a> {
+    fn new(plan: &'a Plan) -> Result<Self, String> {
+        let config = Arc::new(config(plan));
+        let mut client_crypto = client_crypto(plan);
+        let now = Time::ZERO;
+        if plan.zero_rtt.is_some() {
+            client_crypto.resumption = Some(Resumption {
+                parameters: visit(plan, &config)?,
+                early_data: true,
+            });
+        }
+        let mut client = Endpoint::new(client_config(), seed_of(plan, 1)).map_err(text)?;
+        let server = Endpoint::new(server_config(plan, &config), seed_of(plan, 2)).map_err(text)?;
+        let crypto: Arc<dyn ClientCrypto> = Arc::new(client_crypto);
+        let path = NetworkPath {
+            local: CLIENT,
+            remote: SERVER,
+        };
+        let handle = client
+            .connect(now, path, "localhost", &config, crypto, Vec::new())
+            .map_err(text)?;
+        let key_updates = Arc::new(AtomicU64::new(0));
+        if let Some(connection) = client.connection(handle) {
+            connection.set_trace(Box::new(KeyUpdates(Arc::clone(&key_updates))));
+        }
+        let end = |side, endpoint, handle| End {
+            endpoint,
+            handle,
+            application: Application::new(side, plan),
+            watch: Watch::new(now),
+            closed: None,
+            is_confirmed: false,
+            is_gone: false,
+            is_over: false,
+            last: Last::default(),
+        };
+        Ok(Self {
+            plan,
+            now,
+            path: Path::new(plan.path.clone(), plan.seed),
+            ends: [
+                end(Side::Client, client, Some(handle)),
+                end(Side::Server, server, None),
+            ],
+            config,
+            has_ended_as_planned: false,
+            has_migrated: false,
+            digest: 0,
+            datagrams: 0,
+            key_updates,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), String> {
+        for side in [Side::Client, Side::Server] {
+            self.attend(side)?;
+            self.transmit(side)?;
+        }
+        for _ in 0..EVENTS_MAX {
+            if self.has_ended() {
+                return self.judge();
+            }
+            let timers = self.ends.iter().filter(|end| !end.is_gone);
+            let timers = timers.filter_map(|end| end.endpoint.deadline());
+            let arrival = self.path.next_arrival();
+            let next = timers.chain(arrival).chain(self.next_fault()).min();
+            let Some(next) = next else {
+                return Err("nothing will ever happen again, and an end has not ended".into());
+            };
+            self.now = self.now.max(next);
+            if self.now > Time::ZERO + LIMIT {
+                return Err("it takes too long".into());
+            }
+            if arrival == Some(next) {
+                if let Some(arrival) = self.path.receive() {
+                    self.deliver(arrival);
+                }
+            } else {
+                for end in &mut self.ends {
+                    while !end.is_gone && end.endpoint.poll_timeout(self.now).is_some() {}
+                }
+                self.do_faults()?;
+            }
+            for side in [Side::Client, Side::Server] {
+                self.attend(side)?;
+                self.transmit(side)?;
+            }
+        }
+        Err(format!("more than {EVENTS_MAX} events"))
+    }
+
+    fn has_ended(&self) -> bool {
+        self.ends.iter().all(|end| end.is_gone || end.is_over)
+    }
+
+    fn end(&mut self, side: Side) -> &mut End {
+        &mut self.ends[usize::from(side == Side::Server)]
+    }
+
+    fn deliver(&mut self, mut arrival: Arrival) {
+        let now = self.now;
+        let end = self.end(arrival.to);
+        if end.is_gone {
+            return;
+        }
+        let handle = match end.endpoint.route(now, &arrival.path, &mut arrival.bytes) {
+            Route::Accepted(handle) => {
+                end.handle = end.handle.or(Some(handle));
+                handle
+            }
+            Route::Connection(handle) => handle,
+            _ => return,
+        };
+        if let Some(connection) = end.endpoint.connection(handle) {
+            let bytes = &mut arrival.bytes;
+            connection.handle_datagram(now, &arrival.path, arrival.ecn, bytes, &mut KeepAll);
+        }
+    }
+
+    /// The application's turn, and a look at the connection.
+    fn attend(&mut self, side: Side) -> Result<(), String> {
+        let now = self.now;
+        let buffered_max = self.buffered_max();
+        let cut = self.plan.streams.iter().filter(|one| one.cut != Cut::None);
+        let cut = cut.count();
+        let end = self.end(side);
+        if end.is_gone || end.is_over {
+            return Ok(());
+        }
+        let Some(connection) = end
+            .handle
+            .and_then(|handle| end.endpoint.connection(handle))
+        else {
+            return Ok(());
+        };
+        let mut may_open = connection.is_zero_rtt() || end.is_confirmed;
+        while let Some(event) = connection.poll_event() {
+            match event {
+                Event::HandshakeComplete => may_open = true,
+                Event::HandshakeConfirmed => end.is_confirmed = true,
+                Event::Closed(reason) => end.closed = Some(reason),
+                _ => {}
+            }
+        }
+        end.application.attend(now, connection, may_open)?;
+        if side == Side::Client && end.application.is_done() && !connection.is_closing() {
+            // Of those cut short, the peer has yet to acknowledge that.
+            let live = connection.streams().live();
+            if live > cut {
+                return Err(format!("{live} streams that are over are still kept"));
+            }
+            connection.close(now, 0);
+        }
+        let check = end.watch.check(connection, buffered_max);
+        check.map_err(|error| format!("{side:?}: {error}"))?;
+        let counts = connection.recovery_statistics();
+        end.last = Last {
+            lost: counts.packets_lost,
+            late: counts.packets_late,
+            moves: connection.statistics().paths.promoted,
+        };
+        Ok(())
+    }
+
+    fn transmit(&mut self, side: Side) -> Result<(), String> {
+        let now = self.now;
+        let mut buffer = vec![0; self.plan.batch * 1472];
+        for _ in 0..TURN_MAX {
+            let end = self.end(side);
+            if end.is_gone {
+                return Ok(());
+            }
+            let handle = end.handle;
+            let state = |endpoint: &Endpoint| {
+                let recovery = endpoint.peek(handle?)?.recovery();
+                Some((recovery.in_flight(), recovery.congestion().window))
+            };
+            let before = state(&end.endpoint);
+            let Some(transmit) = end.endpoint.poll_transmit(now, &mut buffer) else {
+                self.look_at_closed(side);
+                return Ok(());
+            };
+            if let (Some((in_flight, window)), Some(connection)) =
+                (before, handle.and_then(|handle| end.endpoint.peek(handle)))
+            {
+                // A jump raises the window with the packet that begins it.
+                let window = window.max(connection.recovery().congestion().window);
+                let sent = end.watch.on_transmit(now, connection, in_flight, window);
+                sent.map_err(|error| format!("{side:?}: {error}"))?;
+            }
+            for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
+                self.datagrams += 1;
+                let place = now.as_nanos() ^ (side as u64) << 63;
+                self.digest = mix(self.digest ^ place);
+                for word in datagram.chunks(8) {
+                    let mut bytes = [0; 8];
+                    bytes[..word.len()].copy_from_slice(word);
+                    self.digest = mix(self.digest ^ u64::from_be_bytes(bytes));
+                }
+                self.path
+                    .send(now, side, transmit.path, transmit.ecn, datagram);
+            }
+        }
+        Err(format!("{side:?} sends without end"))
+    }
+
+    fn look_at_closed(&mut self, side: Side) {
+        let end = self.end(side);
+        while let Some(closed) = end.endpoint.poll_closed() {
+            if Some(closed.handle) == end.handle {
+                end.is_over = true;
+                let timed_out = closed
+                    .is_handshake_timeout
+                    .then_some(CloseReason::IdleTimeout);
+                end.closed = end
+                    .closed
+                    .or(closed.connection.close_reason())
+                    .or(timed_out);
+            }
+        }
+    }
+
+    fn buffered_max(&self) -> usize {
+        // Data that is not read takes up to twice as much memory: see the window's documentation. What is written waits in
+        // the buffer of each stream.
+        let streams = &self.config.streams;
+        let open = self
+            .plan
+            .streams
+            .len()
+            .min(streams.bidirectional_streams as usize);
+        2 * streams.connection_window.maximum as usize + open * streams.send_buffer
+    }
+
+    // ---- what is done to the ends ----
+
+    fn next_fault(&self) -> Option<Time> {
+        let ending = match self.plan.ending {
+            Ending::Complete => None,
+            Ending::Closes(_, at) | Ending::Vanishes(_, at) | Ending::Restarts(at) => Some(at),
+        };
+        let ending = ending.filter(|_| !self.has_ended_as_planned && self.is_ripe());
+        let migration = self.plan.migration.map(|(at, _)| at);
+        let migration = migration.filter(|_| !self.has_migrated && self.ends[0].is_confirmed);
+        let next = ending.into_iter().chain(migration).min()?;
+        Some((Time::ZERO + next).max(self.now))
+    }
+
+    /// Whether the planned end may come: a server is restarted once its client knows how it would learn of that.
+    fn is_ripe(&self) -> bool {
+        match self.plan.ending {
+            Ending::Closes(Side::Client, _) => true,
+            _ => self.ends[0].is_confirmed,
+        }
+    }
+
+    fn do_faults(&mut self) -> Result<(), String> {
+        let now = self.now;
+        let is_due = |at: Duration| now >= Time::ZERO + at;
+        if let Some((at, is_old_gone)) = self.plan.migration
+            && !self.has_migrated
+            && self.ends[0].is_confirmed
+            && is_due(at)
+        {
+            self.has_migrated = true;
+            let to = NetworkPath {
+                local: ELSEWHERE,
+                remote: SERVER,
+            };
+            let end = self.end(Side::Client);
+            let handle = end.handle.filter(|_| !end.is_gone && !end.is_over);
+            if let Some(connection) = handle.and_then(|handle| end.endpoint.connection(handle)) {
+                let moved = if is_old_gone {
+                    connection.rebind(now, to)
+                } else {
+                    connection.migrate(now, to)
+                };
+                if moved.is_ok() && is_old_gone {
+                    self.path.kill(CLIENT);
+                }
+            }
+        }
+        if self.has_ended_as_planned || !self.is_ripe() {
+            return Ok(());
+        }
+        match self.plan.ending {
+            Ending::Closes(side, at) if is_due(at) => {
+                self.has_ended_as_planned = true;
+                let end = self.end(side);
+                let handle = end.handle.filter(|_| !end.is_over);
+                if let Some(connection) = handle.and_then(|handle| end.endpoint.connection(handle))
+                    && !connection.is_closing()
+                {
+                    connection.close(now, CLOSE_CODE);
+                }
+            }
+            Ending::Vanishes(side, at) if is_due(at) => {
+                self.has_ended_as_planned = true;
+                self.end(side).is_gone = true;
+            }
+            Ending::Restarts(at) if is_due(at) => {
+                self.has_ended_as_planned = true;
+                let config = server_config(self.plan, &self.config);
+                let endpoint = Endpoint::new(config, seed_of(self.plan, 3)).map_err(text)?;
+                let end = self.end(Side::Server);
+                end.endpoint = endpoint;
+                end.handle = None;
+                // What there is of it now has nothing to end.
+                end.is_over = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    // ---- how it ended ----
+
+    fn judge(&self) -> Result<(), String> {
+        let [client, server] = &self.ends;
+        for end in &self.ends {
+            if !end.is_gone && (end.endpoint.connections() > 0 || end.endpoint.handshakes() > 0) {
+                return Err("an endpoint keeps a connection that has ended".into());
+            }
+        }
+        let is_complete = client.application.is_done();
+        for (name, end) in [("client", client), ("server", server)] {
+            let is_clean = match end.closed {
+                None => end.is_gone || end.handle.is_none(),
+                Some(CloseReason::IdleTimeout) => {
+                    name == "server" || self.has_ended_as_planned || self.may_be_lost()
+                }
+                // A server that has closed, used up its keys, or was restarted, answers so to what still comes.
+                Some(CloseReason::StatelessReset) => {
+                    self.has_ended_as_planned || self.plan.key_packets.is_some()
+                }
+                Some(
+                    CloseReason::LocalApplication { code } | CloseReason::PeerApplication { code },
+                ) => {
+                    (code == 0 && is_complete) || (code == CLOSE_CODE && self.has_ended_as_planned)
+                }
+                // With limits as small as these, what is sent without an answer can use up the keys (RFC 9001 §6.6).
+                Some(CloseReason::Local { code, .. } | CloseReason::Peer { code })
+                    if code == TransportError::AEAD_LIMIT_REACHED =>
+                {
+                    self.plan.key_packets.is_some()
+                }
+                // An application that closes during the handshake (RFC 9000 §10.2.3).
+                Some(CloseReason::Peer { code }) => {
+                    code == TransportError::APPLICATION_ERROR
+                        && (is_complete || self.has_ended_as_planned)
+                }
+                Some(CloseReason::Local { .. } | CloseReason::NoCommonVersion) => false,
+            };
+            if !is_clean {
+                let reason = end.closed;
+                return Err(format!("the {name}'s connection ended by {reason:?}"));
+            }
+        }
+        let may_fail = self.has_ended_as_planned || self.plan.key_packets.is_some();
+        if !is_complete && !may_fail && !self.may_be_lost() {
+            return Err("not all arrived, and nothing was in the way".into());
+        }
+        Ok(())
+    }
+
+    /// A client that only receives has nothing to send when its NAT forgets it, and a server may send no more than three
+    /// times what came from the new address (RFC 9000 §8.1): if its challenges are lost, each waits for the other.
+    const fn may_be_lost(&self) -> bool {
+        self.plan.path.rebinding.is_some()
+    }
+
+    fn report(&self) -> Report {
+        let [client, server] = &self.ends;
+        Report {
+            digest: self.digest,
+            datagrams: self.datagrams,
+            verified: client.application.verified + server.application.verified,
+            is_complete: client.application.is_done(),
+            took: self.now.since(Time::ZERO),
+            ring_max: client.watch.ring_max.max(server.watch.ring_max),
+            lost: client.last.lost + server.last.lost,
+            late: client.last.late + server.last.late,
+            key_updates: self.key_updates.load(Ordering::Relaxed),
+            moves: client.last.moves + server.last.moves,
+        }
+    }
+}
+
+fn config(plan: &Plan) -> Config {
+    let mut config = Config::new(plan.congestion.parse().expect("a spec"));
+    config.max_idle_timeout = IDLE;
+    config.ecn = plan.ecn;
+    config.ack_frequency = plan.ack_frequency;
+    if let Some((stream, connection, streams)) = plan.windows {
+        let window = |bytes| WindowSize {
+            initial: bytes,
+            maximum: bytes,
+        };
+        config.streams.stream_window = window(stream);
+        config.streams.connection_window = window(connection);
+        config.streams.bidirectional_streams = streams;
+    }
+    config
+}
+
+fn limits(plan: &Plan) -> Limits {
+    let default = Limits::default();
+    Limits {
+        confidentiality: plan.key_packets.unwrap_or(default.confidentiality),
+        ..default
+    }
+}
+
+fn client_crypto(plan: &Plan) -> PlainClient {
+    let mut crypto = PlainClient::new(plan.seed, vec![b"chaos".to_vec()]);
+    crypto.limits = limits(plan);
+    crypto
+}
+
+fn client_config() -> EndpointConfig {
+    let mut config = EndpointConfig::client();
+    config.limits.handshake_timeout = LIMIT / 2;
+    config
+}
+
+fn server_config(plan: &Plan, config: &Arc<Config>) -> EndpointConfig {
+    let mut crypto = PlainServer::new(plan.seed + 1, vec![b"chaos".to_vec()]);
+    crypto.limits = limits(plan);
+    crypto.accepts_early_data = plan.zero_rtt == Some(true);
+    let crypto: Arc<dyn ServerCrypto> = Arc::new(crypto);
+    let mut endpoint = EndpointConfig::server(Arc::clone(config), crypto);
+    endpoint.reset_key = Some(ResetSecret([9; 32]));
+    endpoint.limits.handshake_timeout = LIMIT / 2;
+    if let Some(server) = &mut endpoint.server {
+        server.retry = if plan.always_retry {
+            RetryPolicy::Always
+        } else {
+            RetryPolicy::Never
+        };
+    }
+    endpoint
+}
+
+/// A visit before, over no path: the transport parameters that a client remembers of it.
+fn visit(plan: &Plan, config: &Arc<Config>) -> Result<Vec<u8>, String> {
+    let mut client = Endpoint::new(client_config(), seed_of(plan, 4)).map_err(text)?;
+    let mut server = Endpoint::new(server_config(plan, config), seed_of(plan, 5)).map_err(text)?;
+    let paths =
+        [(CLIENT, SERVER), (SERVER, CLIENT)].map(|(local, remote)| NetworkPath { local, remote });
+    let crypto: Arc<dyn ClientCrypto> = Arc::new(client_crypto(plan));
+    let handle = client
+        .connect(
+            Time::ZERO,
+            paths[0],
+            "localhost",
+            config,
+            crypto,
+            Vec::new(),
+        )
+        .map_err(text)?;
+    let mut buffer = vec![0; 1472];
+    for turn in 0..1000 {
+        let now = Time::from_nanos(turn * 1_000_000);
+        for from in [0, 1] {
+            let (sender, receiver) = if from == 0 {
+                (&mut client, &mut server)
+            } else {
+                (&mut server, &mut client)
+            };
+            while sender.poll_timeout(now).is_some() {}
+            while let Some(transmit) = sender.poll_transmit(now, &mut buffer) {
+                for datagram in buffer[..transmit.len].chunks_mut(transmit.segment_len) {
+                    let path = &paths[1 - from];
+                    if let Route::Accepted(handle) | Route::Connection(handle) =
+                        receiver.route(now, path, datagram)
+                        && let Some(connection) = receiver.connection(handle)
+                    {
+                        let ecn = transmit.ecn;
+                        connection.handle_datagram(now, path, ecn, datagram, &mut KeepAll);
+                    }
+                }
+            }
+        }
+        let session = client.peek(handle).map(Connection::session);
+        if let Some(session) = session
+            && session.tickets_received() > 0
+            && let Some(parameters) = session.peer_parameters()
+        {
+            return Ok(parameters.to_vec());
+        }
+    }
+    Err("the visit before failed".into())
+}
+
+fn seed_of(plan: &Plan, stream: u64) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (index, part) in bytes.chunks_exact_mut(8).enumerate() {
+        part.copy_from_slice(&mix(plan.seed ^ stream << 56 ^ index as u64).to_be_bytes());
+    }
+    bytes
+}
+
+fn text(error: impl core::fmt::Display) -> String {
+    error.to_string()
+}
+
+const EVENTS_MAX: u64 = 3_000_000;
+const TURN_MAX: u64 = 100_000;
