@@ -148,6 +148,20 @@ fn rfc9000_21_9_a_frame_that_is_of_use_excuses_two_that_are_not_and_no_more() {
 }
 
 #[test]
+fn rfc9000_21_9_ack_frames_beyond_the_first_of_a_packet_are_charged() {
+    let burst = FloodGuard::BURST as u32;
+    // Of packet 0: type, largest, delay, ranges, first range.
+    let ack = |writer: &mut Writer<'_>| writer.bytes(&[0x02, 0, 0, 0, 0]).expect("room");
+    let acks = |count| (0..count).map(|_| Box::new(ack) as Write).collect();
+    let passed = packets_until_closed(&mut ready(), burst, |_| acks(101));
+    assert!((9..=11).contains(&passed), "{passed}");
+    assert_eq!(
+        packets_until_closed(&mut ready(), 2 * burst, |_| acks(1)),
+        2 * burst
+    );
+}
+
+#[test]
 fn rfc9000_8_2_2_answers_are_padded_once_a_round_trip_and_wait_for_the_window() {
     let mut pair = ready();
     let mut buffer = vec![0; 65_535];
