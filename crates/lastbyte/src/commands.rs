@@ -16,16 +16,12 @@ mod tests;
 
 use std::process::ExitCode;
 
-/// Prints a usage error (or the help that was asked for) and says how to exit: 1 for `query`, as jrf does, else 2.
+/// Prints a usage error (exit code 2), or the help that was asked for.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
-    if !error.use_stderr() {
-        return ExitCode::SUCCESS;
-    }
-    let words = std::env::args_os().nth(1);
-    ExitCode::from(if words.is_some_and(|word| word == "query") {
-        1
+    if error.use_stderr() {
+        ExitCode::from(2)
     } else {
-        2
-    })
+        ExitCode::SUCCESS
+    }
 }

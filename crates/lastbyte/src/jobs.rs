@@ -31,6 +31,11 @@ impl Interrupt {
         Self(flag)
     }
 
+    /// What is set then.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     pub(crate) fn is_pressed(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

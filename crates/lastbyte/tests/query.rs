@@ -7,8 +7,9 @@
 
 use std::{
     env, fs,
+    io::Write,
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
 const PAGE: &str = include_str!("../../../docs/query.md");
@@ -207,9 +208,101 @@ fn writes_of_no_bytes_are_refused() {
         let said = String::from_utf8(output.stderr).expect("UTF-8");
         let fix = "--atomic-write-bytes requires a positive integer";
         assert!(said.contains(fix), "{said}");
-        assert_eq!(output.status.code(), Some(1), "{bytes}");
+        assert_eq!(output.status.code(), Some(2), "{bytes}");
         assert!(output.stdout.is_empty(), "{bytes}");
     }
+}
+
+#[test]
+fn what_cannot_be_asked_for_exits_with_2() {
+    let folder = folder("query-usage");
+    for words in [
+        "-P 0 _",
+        "--jobs 3 _",
+        "'_[' conns.ndjson",
+        "'_.percntile' conns.ndjson",
+        "'Time.parse(_)' conns.ndjson",
+        "-r absent.rb _",
+        "--lax --skip-bad-lines _",
+        "--max-memory 5 _",
+    ] {
+        let output = shell(&folder, &format!("lastbyte query {words}"));
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(output.stdout.is_empty(), "{words}");
+        assert!(!output.stderr.is_empty(), "{words}");
+    }
+    let output = shell(&folder, "lastbyte query '_[“arm”]' conns.ndjson");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("typographic quotes"), "{said}");
+}
+
+#[test]
+fn ctrl_c_prints_what_reducers_have() {
+    for threads in ["1", "2"] {
+        let mut query = Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+            .args(["query", "-P", threads, "[count(), max(_[\"a\"])]"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it runs");
+        let mut stdin = query.stdin.take().expect("a pipe");
+        // More than a pipe holds: once it is written, rows have been read, and signals are listened to.
+        for at in 0..200_000 {
+            stdin
+                .write_all(format!("{{\"a\":{at}}}\n").as_bytes())
+                .expect("it reads");
+        }
+        let killed = Command::new("kill")
+            .args(["-INT", &query.id().to_string()])
+            .status()
+            .expect("a signal");
+        assert!(killed.success());
+        // Its input is still open.
+        let output = query.wait_with_output().expect("it ends");
+        drop(stdin);
+        assert_eq!(output.status.code(), Some(130));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        let answer: Vec<u64> = serde_json::from_slice(&output.stdout).expect("a row");
+        assert_eq!(answer[0], answer[1] + 1);
+        assert!((1000..=200_000).contains(&answer[0]), "{answer:?}");
+    }
+}
+
+#[test]
+fn memory_is_bounded() {
+    let folder = bad_files("query-memory");
+    for query in [
+        "x = \"a\"; 40.times { x = x + x }",
+        "a = [1]; a.each { a << 1 }",
+        "(1..20).to_a.permutation.to_a",
+        "x = []; loop { x << [1] }",
+    ] {
+        let line = format!("lastbyte query --max-memory 200MiB '[count(), ({query})]' rows");
+        let output = shell(&folder, &line);
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert!(
+            said.contains("(expected at most 209715200) (NoMemoryError)"),
+            "{query}: {said}"
+        );
+        assert_eq!(output.status.code(), Some(1), "{query}");
+    }
+    let line = "lastbyte query --max-memory 100MiB '[count(), group(_.to_s * 3000)]' rows";
+    let output = shell(&folder, &format!("{line} | cut -c 1-5"));
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(said.contains("NoMemoryError"), "{said}");
+    assert!(output.stdout.starts_with(b"["), "what the rows before made");
+    let (stdout, _) = said_of(
+        &folder,
+        "lastbyte query --max-memory 200MiB 'sum([*1..20].combination(10).count)' good",
+    );
+    assert_eq!(stdout, "184756\n");
+}
+
+fn said_of(folder: &Path, line: &str) -> (String, String) {
+    let output = shell(folder, line);
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr))
 }
 
 #[test]
@@ -240,7 +333,7 @@ fn good_input_of_every_kind_is_read() {
     ] {
         let (stdout, stderr, exit) = said(&folder, line);
         if line.contains("}{") {
-            assert_eq!(stdout, "1\n", "{line}: {stderr}");
+            assert_eq!(stdout, "1\n1\n", "{line}: {stderr}");
             assert_eq!(exit, Some(1), "{line}");
             continue;
         }

@@ -65,4 +65,4 @@ mod value;
 mod vm;
 
 pub use error::CompileError;
-pub use run::{ByteSource, Format, Input, Options, Query};
+pub use run::{ByteSource, Format, Input, Memory, Options, Query};

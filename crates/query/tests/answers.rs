@@ -1,6 +1,25 @@
 //! Queries with the answers that jrf gives.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
 use lastbyte_query::{Input, Options, Query};
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What a query prints and tells of one input.
+fn answer(query: &str, bytes: &[u8], options: &Options) -> (String, String, bool) {
+    let query = Query::compile(query, &[], options.clone()).unwrap();
+    let (mut out, mut errors) = (Vec::new(), Vec::new());
+    let good = query.run(
+        vec![Input::from_bytes("rows", bytes.to_vec())],
+        &mut out,
+        &mut errors,
+    );
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(out), text(errors), good)
+}
 
 /// A query, its rows, what is printed, and what is told (empty: nothing).
 const ANSWERS: &[(&str, &str, &str, &str)] = &[
@@ -50,4 +69,143 @@ fn answers_are_those_of_jrf() {
             assert_eq!(good, told.is_empty(), "{query}");
         }
     }
+}
+
+/// `--lax`: values need no blank between them, and what came before an error is printed.
+#[test]
+fn values_of_a_stream_may_follow_one_another() {
+    let lax = Options {
+        lax: true,
+        ..Options::default()
+    };
+    for (stream, out, good) in [
+        (r#"{"a":1}{"a":2}"#, "{\"a\":1}\n{\"a\":2}\n", true),
+        ("[1][2]", "[1]\n[2]\n", true),
+        (r#""a""b""#, "\"a\"\n\"b\"\n", true),
+        ("1[2]", "1\n[2]\n", true),
+        ("truefalse", "true\nfalse\n", true),
+        ("1-2", "1\n-2\n", true),
+        ("1\u{c}2", "1\n2\n", true),
+        (r#"{"a":1},{"a":2}"#, "{\"a\":1}\n", false),
+        (r#"{"a":1}]"#, "{\"a\":1}\n", false),
+        ("01", "", false),
+        ("1.", "", false),
+        ("1.5.2", "", false),
+        ("1e", "", false),
+        ("[2]+1", "[2]\n", false),
+    ] {
+        let (printed, told, done) = answer("_", stream.as_bytes(), &lax);
+        assert_eq!((printed.as_str(), done), (out, good), "{stream}: {told}");
+        assert_eq!(told.is_empty(), good, "{stream}");
+    }
+    // Wherever the stream is cut for reading.
+    let many = r#"{"a":[1,"}{"]}"#.repeat(20_000);
+    let (printed, told, done) = answer("count()", many.as_bytes(), &lax);
+    assert_eq!(
+        (printed.as_str(), told.as_str(), done),
+        ("20000\n", "", true)
+    );
+}
+
+/// Rows that do not pack well.
+fn rows() -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut random = 1_u64;
+    for at in 0..40_000 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        writeln!(text, "{{\"a\":{at},\"b\":{random}}}").unwrap();
+    }
+    text
+}
+
+#[test]
+fn rows_before_a_fault_in_packed_data_count() {
+    let rows = rows();
+    let packed = compress_to_vec(&rows[..], CompressionLevel::Fastest);
+    let count = |bytes: &[u8]| answer("count()", bytes, &Options::default());
+    assert_eq!(count(&packed), ("40000\n".to_owned(), String::new(), true));
+    let twice = [&packed[..], &packed[..]].concat();
+    assert_eq!(count(&twice).0, "80000\n");
+    // RFC 8878 §3.1.2: a frame that is to be skipped.
+    let skipped = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &packed].concat();
+    let (out, ..) = count(&[&packed[..], &skipped[..]].concat());
+    assert_eq!(out, "80000\n");
+    let number = |out: &str| out.trim().parse::<usize>().unwrap_or(0);
+    let mut last = 0;
+    for part in 1..20 {
+        let (out, told, good) = count(&packed[..packed.len() * part / 20]);
+        assert!(
+            !good && told == "rows: the zstd data is cut off\n",
+            "{told}"
+        );
+        assert!(number(&out) >= last, "{part}: {out}");
+        last = number(&out);
+    }
+    assert!(last > 30_000, "{last} of the 40000 rows");
+    for part in 1..20 {
+        let mut corrupt = packed.clone();
+        let at = corrupt.len() * part / 20;
+        corrupt[at] ^= 0x10;
+        let (_, told, good) = count(&corrupt);
+        assert!(!good && told.starts_with("rows: "), "{part}: {told}");
+    }
+}
+
+#[test]
+fn zeros_after_gzip_data_are_left_out() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(&rows()).unwrap();
+    let packed = encoder.finish().unwrap();
+    let count = |bytes: &[u8]| answer("count()", bytes, &Options::default());
+    let zeros = [&packed[..], &vec![0; 200_000]].concat();
+    assert_eq!(count(&zeros), ("40000\n".to_owned(), String::new(), true));
+    let twice = [&packed[..], &packed[..]].concat();
+    assert_eq!(count(&twice).0, "80000\n");
+    for garbage in [&b"\0\0x"[..], b"xyz"] {
+        let (out, told, good) = count(&[&packed[..], garbage].concat());
+        assert_eq!((out.as_str(), good), ("40000\n", false), "{told}");
+        assert!(told.starts_with("rows: "), "{told}");
+    }
+}
+
+#[test]
+fn bad_lines_are_left_out_and_counted() {
+    let rows = "{\"a\":1}\n{\"a\":\n{\"a\":3}\ntorn\n{\"a\":5}\n".repeat(50);
+    for (query, out) in [
+        ("[count(), sum(_[\"a\"])]", "[150,450]\n".to_owned()),
+        ("_[\"a\"]", "1\n3\n5\n".repeat(50)),
+        (
+            "select(true)",
+            "{\"a\":1}\n{\"a\":3}\n{\"a\":5}\n".repeat(50),
+        ),
+    ] {
+        for threads in [1, 3] {
+            let options = Options {
+                threads,
+                chunk_bytes: 100,
+                skip_bad_lines: true,
+                ..Options::default()
+            };
+            let told = "skipped 100 lines that are not JSON; the first: rows: unexpected end of input at line 2 column 6 (JSON::ParserError)\n";
+            assert_eq!(
+                answer(query, rows.as_bytes(), &options),
+                (out.clone(), told.to_owned(), true),
+                "{query}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_run_gives_what_it_has() {
+    let options = Options {
+        interrupt: Some(Arc::new(AtomicBool::new(true))),
+        ..Options::default()
+    };
+    assert_eq!(
+        answer("count()", b"{\"a\":1}\n", &options),
+        (String::new(), String::new(), true)
+    );
 }

@@ -1,9 +1,12 @@
 //! `lastbyte query`: arguments, files, standard input; all else is the crate `lastbyte-query`.
 
+use crate::jobs::Interrupt;
 use clap::ValueEnum;
-use lastbyte_query::{ByteSource, Format, Input, Options, Query};
-use std::io;
-use std::path::PathBuf;
+use lastbyte_query::{ByteSource, Format, Input, Memory, Options, Query};
+use rustix::event::{PollFd, PollFlags};
+use std::io::{self, Read};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const EXAMPLES: &str = r#"A query is made of stages, joined by `>>`. Each is a Ruby expression; `_` is the row that came to it.
@@ -50,11 +53,17 @@ pub(crate) struct Arguments {
     )]
     output: Output,
     /// How many threads work; what comes out is the same for any number. Default: one for each core.
-    #[arg(short = 'P', long, value_name = "N", overrides_with = "parallel")]
-    parallel: Option<usize>,
-    /// Values may span lines; RS-delimited streams (RFC 7464) are read, too.
+    #[arg(short = 'P', long, value_name = "N", value_parser = super::values::positive(super::values::THREADS_MAX), overrides_with = "parallel")]
+    parallel: Option<NonZeroUsize>,
+    /// Values may span lines or follow one another; RS-delimited streams (RFC 7464) are read, too.
     #[arg(long, overrides_with = "lax")]
     lax: bool,
+    /// Leave out lines that are not JSON, and report their number on stderr.
+    #[arg(long, overrides_with = "skip_bad_lines", conflicts_with = "lax")]
+    skip_bad_lines: bool,
+    /// Stop at the row with which more memory is used. Default: no bound.
+    #[arg(long, value_name = "SIZE", value_parser = super::values::size::<u64>(1 << 20..=1 << 50), overrides_with = "max_memory")]
+    max_memory: Option<u64>,
     /// A file of helper methods in Ruby; may be given several times.
     #[arg(short = 'r', long = "require", value_name = "FILE")]
     helpers: Vec<PathBuf>,
@@ -96,6 +105,7 @@ fn write_bytes(text: &str) -> Result<usize, &'static str> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let interrupt = Interrupt::listen();
     let mut helpers = Vec::new();
     for path in &arguments.helpers {
         match read(path) {
@@ -117,39 +127,61 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         lax: arguments.lax,
         write_bytes: arguments.atomic_write_bytes,
         verbose: arguments.verbose,
-        threads: arguments.parallel.unwrap_or_else(cores),
+        threads: arguments.parallel.map_or_else(cores, NonZeroUsize::get),
+        skip_bad_lines: arguments.skip_bad_lines,
+        memory: arguments.max_memory.map(|bytes_max| Memory {
+            bytes_max,
+            used: memory_used,
+        }),
+        interrupt: Some(interrupt.flag()),
         ..Options::default()
     };
     let Some((text, files)) = arguments.words.split_first() else {
-        return ExitCode::FAILURE;
+        return ExitCode::from(USAGE);
     };
     let query = match Query::compile(text, &helpers, options) {
         Ok(query) => query,
         Err(wrong) => return failed(&wrong.to_string()),
     };
     let inputs = if files.is_empty() {
-        vec![standard_input()]
+        vec![standard_input(&interrupt)]
     } else {
-        files.iter().map(|name| input(name)).collect()
+        files.iter().map(|name| input(name, &interrupt)).collect()
     };
-    if query.run(inputs, &mut io::stdout(), &mut io::stderr()) {
+    let good = query.run(inputs, &mut io::stdout(), &mut io::stderr());
+    if interrupt.is_pressed() {
+        ExitCode::from(INTERRUPTED)
+    } else if good {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
+/// The exit code for what cannot be asked for.
+const USAGE: u8 = 2;
+
+/// The exit code after SIGINT, as shells have it.
+const INTERRUPTED: u8 = 130;
+
 #[expect(clippy::print_stderr, reason = "this is where the command talks")]
 fn failed(message: &str) -> ExitCode {
     eprintln!("{message}");
-    ExitCode::FAILURE
+    ExitCode::from(USAGE)
+}
+
+/// The resident memory of this process, where `/proc` tells it.
+fn memory_used() -> Option<u64> {
+    let statm = read(Path::new("/proc/self/statm")).ok()?;
+    let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
 }
 
 #[expect(
     clippy::disallowed_methods,
     reason = "the binary is the edge where files are read"
 )]
-fn read(path: &PathBuf) -> io::Result<String> {
+fn read(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
 
@@ -157,17 +189,46 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-fn standard_input() -> Input {
-    Input::new("<stdin>", || Ok(Box::new(io::stdin()) as ByteSource)).live()
+fn standard_input(interrupt: &Interrupt) -> Input {
+    let interrupt = interrupt.clone();
+    Input::new("<stdin>", || {
+        Ok(Box::new(StandardInput { interrupt }) as ByteSource)
+    })
+    .live()
+}
+
+/// Standard input, which ends at Ctrl-C even if nothing comes from it.
+struct StandardInput {
+    interrupt: Interrupt,
+}
+
+/// So long is waited before Ctrl-C is looked for again.
+const WAIT: rustix::event::Timespec = rustix::event::Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+impl Read for StandardInput {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let stdin = io::stdin();
+        while !self.interrupt.is_pressed() {
+            let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+            if rustix::event::poll(&mut polled, Some(&WAIT))? > 0 {
+                // Not through the buffer of `Stdin`, whose bytes `poll` does not know of.
+                return Ok(rustix::io::read(&stdin, buffer)?);
+            }
+        }
+        Ok(0)
+    }
 }
 
 #[expect(
     clippy::disallowed_types,
     reason = "the binary is the edge where files are opened"
 )]
-fn input(name: &str) -> Input {
+fn input(name: &str, interrupt: &Interrupt) -> Input {
     if name == "-" {
-        return standard_input();
+        return standard_input(interrupt);
     }
     let path = name.to_owned();
     Input::new(name, move || {

@@ -85,9 +85,7 @@ impl<'a> Parser<'a> {
 
     /// The next value of a stream, and where it ends; `None` at the end. For `--lax`.
     pub(crate) fn next_of_stream(&mut self, projection: &Projection) -> Parsed<Option<Value>> {
-        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | 0x1e)
-            && self.at < self.bytes.len()
-        {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | 0x0c | 0x1e) {
             self.at += 1;
         }
         if self.at >= self.bytes.len() {
@@ -95,9 +93,10 @@ impl<'a> Parser<'a> {
         }
         self.key = 0;
         self.depth = 0;
+        let number = matches!(self.peek(), b'-' | b'0'..=b'9');
         let value = self.value(projection)?;
-        if self.at < self.bytes.len() && !matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | 0x1e)
-        {
+        // A value may follow at once, but `01`, `1.` and `1e` are no two numbers.
+        if number && matches!(self.peek(), b'0'..=b'9' | b'.' | b'+' | b'e' | b'E') {
             return Err(self.unexpected());
         }
         Ok(Some(value))

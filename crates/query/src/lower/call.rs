@@ -127,6 +127,11 @@ impl Lower {
             return Ok(lowered);
         }
         let receiver = self.node(&receiver)?;
+        if let Node::Literal(Value::Class(Class::Time)) = receiver
+            && let Some(instead) = without_clock_or_parser(&name)
+        {
+            return self.fail(&at, format!("`Time.{name}` is not supported: {instead}"));
+        }
         if reducer_at(&receiver) && !TRANSPARENT.contains(&name.as_str()) {
             return self.refuse_reducer(&at, &name, "before");
         }
@@ -280,6 +285,12 @@ impl Lower {
                 format!("`{name}` is not supported: a stage's value is what is printed"),
             );
         }
+        if name.contains(['“', '”', '„', '‘', '’', '«', '»']) {
+            return self.fail(
+                at,
+                format!("typographic quotes are part of the name `{name}` (expected \" or ')"),
+            );
+        }
         let known = BUILTINS
             .iter()
             .map(|(known, _)| *known)
@@ -364,6 +375,17 @@ impl Lower {
             block,
         })))
     }
+}
+
+/// What to do instead of a method of `Time` that Ruby has, or its library `time`.
+fn without_clock_or_parser(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "now" => "a query's result depends on its input only; use the `time` of a row",
+        "parse" | "iso8601" | "xmlschema" | "strptime" | "httpdate" | "rfc2822" | "rfc822" => {
+            "take the stamp apart, as in `Time.utc(*_[\"time\"].scan(/\\d+/).first(6))` for ISO 8601 in UTC"
+        }
+        _ => return None,
+    })
 }
 
 /// Whether a node is, without doubt, a reducer's result.

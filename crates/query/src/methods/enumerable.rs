@@ -75,7 +75,8 @@ pub(crate) fn to_vec(vm: &mut Vm, value: &Value) -> Eval<Vec<Value>> {
             "cannot convert endless range to an array",
         ));
     }
-    each(vm, value, &mut |_, it| {
+    each(vm, value, &mut |vm, it| {
+        vm.tick()?;
         list.push(it);
         if list.len() > COLLECTED_MAX {
             return Err(argument_error("too many elements"));
@@ -215,6 +216,20 @@ pub(crate) fn call(
                 },
             ));
         }
+        // Counted as they come: none is kept.
+        M::Count => {
+            let mut count = 0_usize;
+            each(vm, receiver, &mut |vm, it| {
+                let counts = match (args.first(), block) {
+                    (Some(wanted), _) => crate::value::compare::equal(&it, wanted),
+                    (None, Some(block)) => vm.call1(block, it)?.truthy(),
+                    (None, None) => true,
+                };
+                count += usize::from(counts);
+                Ok(())
+            })?;
+            return Ok(Some(Value::size(count)));
+        }
         M::ToA | M::Entries | M::Force => {
             return to_vec(vm, receiver).map(|list| Some(Value::array(list)));
         }
@@ -300,7 +315,6 @@ const SHARED: &[M] = &[
     M::EachSlice,
     M::EachCons,
     M::Cycle,
-    M::Count,
     M::OneQ,
     M::Reduce,
     M::Inject,

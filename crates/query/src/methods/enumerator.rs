@@ -76,11 +76,11 @@ pub(super) fn call(
                 | M::Upto
                 | M::Downto,
                 _,
-            ) => Value::size(enumerable::to_vec(vm, receiver)?.len()),
+            ) => return enumerable::call(vm, receiver, M::Count, &[], None),
             (
                 M::EachSlice | M::EachCons | M::Combination | M::Permutation | M::Step | M::OpMod,
                 _,
-            ) => Value::size(enumerable::to_vec(vm, receiver)?.len()),
+            ) => return enumerable::call(vm, receiver, M::Count, &[], None),
             _ => Value::Nil,
         },
         M::Last if it.class() == Class::ArithmeticSequence => {

@@ -66,7 +66,10 @@ pub(crate) fn call(
         Value::Main | Value::Token(_) | Value::Dropped | Value::Flat(_) => None,
     };
     match found {
-        Some(value) => Ok(value),
+        Some(value) => {
+            vm.made(receiver, &value)?;
+            Ok(value)
+        }
         None => match object::call(vm, receiver, method, args, block)? {
             Some(value) => Ok(value),
             None => Err(no_method(method.name(), receiver)),

@@ -243,7 +243,14 @@ pub(crate) fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
         }
         _ => None,
     };
-    let refused = || argument_error("percentile must be numeric in [0, 1]");
+    let refused = || {
+        let hint = match value {
+            Value::Nil => "a second argument is expected, such as 0.5 for the median".to_owned(),
+            Value::Int(it @ 2..=100) => format!("{it} (expected {})", *it as f64 / 100.0),
+            other => crate::value::inspect::inspect(other),
+        };
+        argument_error(format!("percentile must be numeric in [0, 1]: {hint}"))
+    };
     match value {
         Value::Array(_) | Value::Range(_) | Value::Enumerator(_) | Value::Hash(_) => {
             let list = crate::methods::enumerable::to_vec(vm, value)?;

@@ -85,7 +85,7 @@ impl Pipeline<'_> {
     fn open(&mut self, input: Input, query: &Query) -> Option<Lines> {
         let name = input.name.clone();
         match Lines::open(input, query.options.line_bytes_max) {
-            Ok(lines) => Some(lines),
+            Ok(lines) => Some(lines.until(query.options.interrupt.clone())),
             Err(failure) => {
                 self.given_up(&name, 0, &failure);
                 None

@@ -1,7 +1,11 @@
 //! Where rows come from: files and standard input, plain or compressed, which their first bytes tell.
 
+use flate2::bufread::GzDecoder;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Packed bytes are read so many at a time.
 const BUFFER: usize = 128 * 1024;
@@ -63,12 +67,12 @@ impl Input {
         let raw = Cursor::new(head).chain(raw);
         let packed = |raw| BufReader::with_capacity(BUFFER, raw);
         Ok(if gzip {
-            Box::new(Pieces::of(flate2::bufread::MultiGzDecoder::new(packed(
-                raw,
-            ))))
+            Box::new(Pieces::of(Gzip::Between(packed(raw))))
         } else if zstd {
             Box::new(Pieces::of(Zstd {
-                frames: Frames::Between(packed(raw)),
+                source: packed(raw),
+                decoder: FrameDecoder::new(),
+                state: State::Between,
             }))
         } else {
             Box::new(raw)
@@ -130,41 +134,155 @@ fn head(raw: &mut dyn Read) -> io::Result<Vec<u8>> {
 
 type Packed = BufReader<Chain<Cursor<Vec<u8>>, ByteSource>>;
 
-/// One frame after the other.
-struct Zstd {
-    frames: Frames,
-}
-
-enum Frames {
+/// One member after the other.
+enum Gzip {
     Between(Packed),
-    In(Box<ruzstd::decoding::StreamingDecoder<Packed, ruzstd::decoding::FrameDecoder>>),
+    In(Box<GzDecoder<Packed>>),
     Done,
 }
+
+impl Read for Gzip {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match std::mem::replace(self, Gzip::Done) {
+                Gzip::Done => return Ok(0),
+                Gzip::Between(mut packed) => match packed.fill_buf()?.first() {
+                    None => return Ok(0),
+                    // Tapes and `dd` fill up with zeros, which `gzip` leaves out as well.
+                    Some(0) => {
+                        if let Some(other) = after_zeros(&mut packed)? {
+                            return Err(corrupt(format!(
+                                "the byte {other:#04x} after the end of the gzip data (expected another member, or zeros)"
+                            )));
+                        }
+                    }
+                    Some(_) => *self = Gzip::In(Box::new(GzDecoder::new(packed))),
+                },
+                Gzip::In(mut decoder) => {
+                    let count = decoder.read(buffer)?;
+                    if count > 0 || buffer.is_empty() {
+                        *self = Gzip::In(decoder);
+                        return Ok(count);
+                    }
+                    *self = Gzip::Between(decoder.into_inner());
+                }
+            }
+        }
+    }
+}
+
+/// Reads zeros; the first byte that is none.
+fn after_zeros(packed: &mut Packed) -> io::Result<Option<u8>> {
+    loop {
+        let bytes = packed.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        if let Some(other) = bytes.iter().copied().find(|byte| *byte != 0) {
+            return Ok(Some(other));
+        }
+        let count = bytes.len();
+        packed.consume(count);
+    }
+}
+
+fn corrupt(what: impl Into<String>) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what.into())
+}
+
+/// One frame after the other, a block at a time: what was whole before a fault is given first.
+struct Zstd {
+    source: Packed,
+    decoder: FrameDecoder,
+    state: State,
+}
+
+enum State {
+    Between,
+    In,
+    /// Gives what was decoded before, then this.
+    Failing(io::Error),
+    Done,
+}
+
+/// A last block without bytes, and room for a checksum: RFC 8878 §3.1.1.2. It makes the decoder give what it has.
+const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl Read for Zstd {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            match std::mem::replace(&mut self.frames, Frames::Done) {
-                Frames::Done => return Ok(0),
-                Frames::Between(mut packed) => {
-                    if packed.fill_buf()?.is_empty() {
+            if matches!(self.state, State::In | State::Failing(_)) && self.decoder.can_collect() > 0
+            {
+                return self.decoder.read(buffer);
+            }
+            match std::mem::replace(&mut self.state, State::Done) {
+                State::Done => return Ok(0),
+                State::Failing(reason) => return Err(reason),
+                State::Between => {
+                    if self.source.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
-                    let decoder =
-                        ruzstd::decoding::StreamingDecoder::new(packed).map_err(|reason| {
-                            io::Error::new(ErrorKind::InvalidData, reason.to_string())
-                        })?;
-                    self.frames = Frames::In(Box::new(decoder));
+                    self.begin()?;
                 }
-                Frames::In(mut decoder) => {
-                    let count = decoder.read(buffer)?;
-                    if count > 0 || buffer.is_empty() {
-                        self.frames = Frames::In(decoder);
-                        return Ok(count);
+                State::In if self.decoder.is_finished() => {
+                    let (given, own) = (
+                        self.decoder.get_checksum_from_data(),
+                        self.decoder.get_calculated_checksum(),
+                    );
+                    if given.is_some() && given != own {
+                        return Err(corrupt("the checksum of the zstd data is wrong"));
                     }
-                    self.frames = Frames::Between(decoder.into_inner());
+                    self.state = State::Between;
                 }
+                State::In => self.state = self.block(),
             }
         }
+    }
+}
+
+impl Zstd {
+    /// Begins a frame, or leaves out one that is to be skipped.
+    fn begin(&mut self) -> io::Result<()> {
+        match self.decoder.reset(&mut self.source) {
+            Ok(()) => self.state = State::In,
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length,
+                ..
+            })) => {
+                let mut rest = (&mut self.source).take(length.into());
+                io::copy(&mut rest, &mut io::sink())?;
+                self.state = State::Between;
+            }
+            Err(_) => return Err(self.fault()?),
+        }
+        Ok(())
+    }
+
+    /// Decodes a block. The decoder asserts what a corrupt block may break.
+    fn block(&mut self) -> State {
+        let (decoder, source) = (&mut self.decoder, &mut self.source);
+        let decoded = catch_unwind(AssertUnwindSafe(|| {
+            decoder.decode_blocks(source, BlockDecodingStrategy::UptoBlocks(1))
+        }));
+        if let Ok(Ok(_)) = decoded {
+            return State::In;
+        }
+        let fault = self.fault().unwrap_or_else(|reason| reason);
+        if decoded.is_ok() && !self.decoder.is_finished() {
+            // What remains of the blocks before is given all the same.
+            let _ = self
+                .decoder
+                .decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::All);
+        }
+        State::Failing(fault)
+    }
+
+    /// Why the data cannot be decoded.
+    fn fault(&mut self) -> io::Result<io::Error> {
+        Ok(if self.source.fill_buf()?.is_empty() {
+            io::Error::new(ErrorKind::UnexpectedEof, "the zstd data is cut off")
+        } else {
+            corrupt("the zstd data is corrupt")
+        })
     }
 }

@@ -118,6 +118,9 @@ impl Pipeline<'_> {
         let mut whole = true;
         let done = loop {
             let failure = window.more(&mut *reader, query.options.line_bytes_max, !whole);
+            if query.options.is_interrupted() {
+                break Ok(());
+            }
             let mut parser = Parser::new(window.rest(), &mut keys);
             let (mut seen, mut line) = (0, window.line);
             let stop = loop {

@@ -3,6 +3,8 @@
 use super::input::Input;
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why an input gives no more.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(super) struct Lines {
     live: bool,
     line_bytes_max: usize,
     ended: bool,
+    /// Set when no more is to be read.
+    interrupt: Option<Arc<AtomicBool>>,
 }
 
 impl fmt::Debug for Lines {
@@ -37,7 +41,19 @@ impl Lines {
             live,
             line_bytes_max,
             ended: false,
+            interrupt: None,
         })
+    }
+
+    /// Ends before the next read once this is set.
+    pub(super) fn until(mut self, interrupt: Option<Arc<AtomicBool>>) -> Lines {
+        self.interrupt = interrupt;
+        self
+    }
+
+    fn is_interrupted(&self) -> bool {
+        let interrupt = self.interrupt.as_ref();
+        interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// Whether rows may come slowly.
@@ -78,7 +94,17 @@ impl Lines {
                 }
                 buffer.resize((filled * 2).min(self.line_bytes_max).max(filled + 1), 0);
             }
-            match self.reader.read(&mut buffer[filled..]) {
+            let read = if self.is_interrupted() {
+                Ok(0)
+            } else {
+                self.reader.read(&mut buffer[filled..])
+            };
+            match read {
+                // The beginning of a line is not one.
+                Ok(0) if self.is_interrupted() => {
+                    self.ended = true;
+                    return (end, None);
+                }
                 Ok(0) => {
                     self.ended = true;
                     return (filled, None);

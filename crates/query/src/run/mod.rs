@@ -18,9 +18,11 @@ use crate::vm::Vm;
 pub use input::{ByteSource, Input};
 pub use output::Format;
 use output::Printer;
-use pipeline::Pipeline;
+use pipeline::{Pipeline, Skipped};
 use std::io::Write;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A run is given this much stack (the system provides what is used of it), for 10 000 nested calls.
 const STACK: usize = 640 << 20;
@@ -42,6 +44,28 @@ pub struct Options {
     pub chunk_bytes: usize,
     /// A line, or a value with `lax`, may have so many bytes, which are held in memory. Default: 256 MiB.
     pub line_bytes_max: usize,
+    /// A line that is not JSON is left out and counted, instead of ending its file. Not with `lax`. Default: no.
+    pub skip_bad_lines: bool,
+    /// A bound on memory, and how to know what is used. Default: none.
+    pub memory: Option<Memory>,
+    /// Once set, no more is read, and reducers give what they have. Default: none.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+/// A bound on the memory that a run may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    /// Beyond so many bytes a row is an error.
+    pub bytes_max: u64,
+    /// How many bytes the process uses; `None` when that is not known.
+    pub used: fn() -> Option<u64>,
+}
+
+impl Options {
+    fn is_interrupted(&self) -> bool {
+        let interrupt = self.interrupt.as_ref();
+        interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
 }
 
 impl Default for Options {
@@ -54,6 +78,9 @@ impl Default for Options {
             threads: 1,
             chunk_bytes: 1 << 20,
             line_bytes_max: 256 << 20,
+            skip_bad_lines: false,
+            memory: None,
+            interrupt: None,
         }
     }
 }
@@ -138,7 +165,11 @@ impl Query {
             let _ = writeln!(errors, "parallel: {shared}");
         }
         let printer = Printer::new(out, self.options.format, self.options.write_bytes);
-        let mut pipeline = Pipeline::new(Vm::new(Rc::new(program)), printer, errors, projection);
+        let mut vm = Vm::new(Rc::new(program));
+        vm.memory = self.options.memory;
+        vm.interrupt = self.options.interrupt.clone();
+        let mut pipeline = Pipeline::new(vm, printer, errors, projection);
+        pipeline.skips = self.options.skip_bad_lines.then(Skipped::default);
         pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))
     }
 }

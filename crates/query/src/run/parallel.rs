@@ -51,7 +51,8 @@ impl Drop for Watch<'_> {
 fn read(query: &Query, board: &Board, turn: Turn, buffer: &mut Vec<u8>) -> usize {
     let Turn { file, part, reader } = turn;
     let opened = match reader {
-        Reader::Closed(input) => Lines::open(input, query.options.line_bytes_max),
+        Reader::Closed(input) => Lines::open(input, query.options.line_bytes_max)
+            .map(|lines| lines.until(query.options.interrupt.clone())),
         Reader::Open(lines) => Ok(lines),
         Reader::Taken | Reader::Ended => return 0,
     };
@@ -85,7 +86,9 @@ impl Query {
             let printer = Printer::keeping(self.options.format, self.options.write_bytes);
             let mut pipeline = match (&program, &projection) {
                 (Some(program), Some(projection)) => {
-                    let vm = Vm::new(Rc::clone(program));
+                    let mut vm = Vm::new(Rc::clone(program));
+                    vm.memory = self.options.memory;
+                    vm.interrupt = self.options.interrupt.clone();
                     let mut pipeline = Pipeline::new(vm, printer, &mut errors, projection.clone());
                     pipeline.for_parts(parallel).then_some(pipeline)
                 }

@@ -42,6 +42,16 @@ pub(super) struct Pipeline<'a> {
     rows: Option<PackedRows>,
     /// The line that is read.
     number: usize,
+    /// Lines that are not JSON are left out, and counted here.
+    pub(super) skips: Option<Skipped>,
+}
+
+/// Lines that were left out.
+#[derive(Default)]
+pub(super) struct Skipped {
+    lines: usize,
+    /// Where the first of them stands, and why it was left out.
+    first: String,
 }
 
 /// A stage between two rows.
@@ -96,6 +106,7 @@ impl<'a> Pipeline<'a> {
             end: usize::MAX,
             rows: None,
             number: 0,
+            skips: None,
         }
     }
 
@@ -108,7 +119,24 @@ impl<'a> Pipeline<'a> {
         if self.start_helpers() {
             // What stops the run has been said.
             let _ = self.feed(inputs, query, parallel);
+            // What there is shall be shown.
+            self.vm.memory = None;
+            self.vm.interrupt = None;
             self.finish();
+            if let Some(skipped) = &self.skips
+                && skipped.lines > 0
+            {
+                let _ = writeln!(
+                    self.errors,
+                    "skipped {} that {} not JSON; the first: {}",
+                    match skipped.lines {
+                        1 => "1 line".to_owned(),
+                        many => format!("{many} lines"),
+                    },
+                    if skipped.lines == 1 { "is" } else { "are" },
+                    skipped.first
+                );
+            }
         }
         self.printer.flush();
         if let Some(failure) = self.printer.failure()
@@ -294,37 +322,39 @@ impl<'a> Pipeline<'a> {
         }
         match Parser::new(line, &mut self.keys).only(&self.projection) {
             Ok(row) => self.row(name, number, row),
-            Err(wrong) => {
-                let column = column(line, wrong.at);
-                self.not_json(name, number, column, &wrong);
-                Err(Stop::File)
-            }
+            Err(wrong) => self.bad_line(name, number, column(line, wrong.at), &wrong),
         }
+    }
+
+    /// A line that is not JSON ends its file, or is left out.
+    fn bad_line(
+        &mut self,
+        name: &str,
+        line: usize,
+        column: usize,
+        wrong: &JsonError,
+    ) -> Result<(), Stop> {
+        let Some(skipped) = &mut self.skips else {
+            self.not_json(name, line, column, wrong);
+            return Err(Stop::File);
+        };
+        skipped.lines += 1;
+        if skipped.first.is_empty() {
+            skipped.first = told(name, line, column, wrong);
+        }
+        Ok(())
     }
 
     pub(super) fn not_json(&mut self, name: &str, line: usize, column: usize, wrong: &JsonError) {
         self.failed = true;
-        let class = if wrong.nesting {
-            Class::JsonNestingError
-        } else {
-            Class::JsonParserError
-        };
-        let also = if wrong.nesting {
-            ", a JSON::ParserError"
-        } else {
-            ""
-        };
-        let _ = writeln!(
-            self.errors,
-            "{name}: {} at line {line} column {column} ({}{also})",
-            wrong.message,
-            class.name()
-        );
+        let _ = writeln!(self.errors, "{}", told(name, line, column, wrong));
     }
-
     pub(super) fn row(&mut self, name: &str, number: usize, row: Value) -> Result<(), Stop> {
         self.number = number;
-        let pushed = self.push(0, row);
+        let pushed = match self.vm.tick() {
+            Ok(()) => self.push(0, row),
+            Err(flow) => Err((0, flow)),
+        };
         self.pushed(name, number, pushed)
     }
 
@@ -357,9 +387,7 @@ impl<'a> Pipeline<'a> {
             Ok(row) => self.printer.print(&row),
             // The reader took it for JSON. Should they ever disagree, the line is told of and not lost.
             Err(wrong) => {
-                let column = column(line, wrong.at);
-                self.not_json(name, number, column, &wrong);
-                return Err(Stop::File);
+                return self.bad_line(name, number, column(line, wrong.at), &wrong);
             }
         };
         let last = self.stages.len().saturating_sub(1);
@@ -485,7 +513,9 @@ impl<'a> Pipeline<'a> {
             Flow::Break(..) | Flow::LoopBreak(_) => Some(stray("break from proc-closure")),
             _ => Some(stray("unexpected jump")),
         };
-        if let Flow::Raise(raised) = told.as_deref().unwrap_or(flow) {
+        if let Flow::Raise(raised) = told.as_deref().unwrap_or(flow)
+            && raised.class != Class::Interrupt
+        {
             let _ = writeln!(
                 self.errors,
                 "{} ({}) at {place}",
@@ -494,6 +524,20 @@ impl<'a> Pipeline<'a> {
             );
         }
     }
+}
+
+/// What is wrong with a line, and where.
+fn told(name: &str, line: usize, column: usize, wrong: &JsonError) -> String {
+    let (class, also) = if wrong.nesting {
+        (Class::JsonNestingError, ", a JSON::ParserError")
+    } else {
+        (Class::JsonParserError, "")
+    };
+    format!(
+        "{name}: {} at line {line} column {column} ({}{also})",
+        wrong.message,
+        class.name()
+    )
 }
 
 /// A byte's column, in characters from 1.

@@ -347,6 +347,7 @@ impl Vm {
     fn run_while(&mut self, it: &While, env: &Rc<Env>) -> Eval {
         let mut first = it.body_first;
         loop {
+            self.tick()?;
             if !first && self.test(&it.condition, env)? == it.until {
                 return Ok(Value::Nil);
             }

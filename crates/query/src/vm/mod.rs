@@ -9,12 +9,15 @@ mod eval;
 mod kernel;
 
 use crate::reducers::scope::Scope;
+use crate::run::Memory;
 use crate::tree::Program;
 use crate::value::Value;
 use crate::value::class::Class;
 use crate::value::exception::{Eval, error};
 use env::{Env, Frame, Spare};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How deep calls may nest. Each takes some kilobytes of the machine's stack; [`crate::run`] provides it.
 const DEPTH_MAX: u32 = 10_000;
@@ -39,7 +42,20 @@ pub(crate) struct Vm {
     depth: u32,
     tags: u64,
     spare: Spare,
+    /// A bound on memory.
+    pub(crate) memory: Option<Memory>,
+    /// Set to end the run.
+    pub(crate) interrupt: Option<Arc<AtomicBool>>,
+    ticks: u32,
+    made_bytes: usize,
 }
+
+/// So many calls are made between two looks at the memory that is used.
+const TICKS: u32 = 1024;
+
+/// A look is also due when methods have made so many bytes, of which small values are not counted.
+const LARGE_BYTES: usize = 1 << 20;
+const SMALL_BYTES: usize = 4 << 10;
 
 impl Vm {
     pub(crate) fn new(program: Rc<Program>) -> Vm {
@@ -57,6 +73,60 @@ impl Vm {
             depth: 0,
             tags: 0,
             spare: Spare::default(),
+            memory: None,
+            interrupt: None,
+            ticks: 0,
+            made_bytes: 0,
+        }
+    }
+
+    /// Called for each row, block and element, to look at the limits from time to time.
+    #[inline]
+    pub(crate) fn tick(&mut self) -> Eval<()> {
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks.is_multiple_of(TICKS) {
+            return self.check_limits();
+        }
+        Ok(())
+    }
+
+    /// Called for what a method of this receiver gives.
+    #[inline]
+    pub(crate) fn made(&mut self, receiver: &Value, value: &Value) -> Eval<()> {
+        let bytes = match value {
+            Value::Str(text) => text.get().len(),
+            Value::Array(list) => list.borrow().len() * size_of::<Value>(),
+            _ => return Ok(()),
+        };
+        if bytes > SMALL_BYTES && !value.same(receiver) {
+            self.made_bytes += bytes;
+            if self.made_bytes > LARGE_BYTES {
+                self.made_bytes = 0;
+                return self.check_limits();
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn check_limits(&self) -> Eval<()> {
+        if let Some(interrupt) = &self.interrupt
+            && interrupt.load(Ordering::Relaxed)
+        {
+            return Err(error(Class::Interrupt, ""));
+        }
+        let Some(memory) = self.memory else {
+            return Ok(());
+        };
+        match (memory.used)() {
+            Some(used) if used > memory.bytes_max => Err(error(
+                Class::NoMemoryError,
+                format!(
+                    "{used} bytes of memory are used (expected at most {})",
+                    memory.bytes_max
+                ),
+            )),
+            _ => Ok(()),
         }
     }
 
@@ -81,6 +151,7 @@ impl Vm {
         if self.depth >= DEPTH_MAX {
             return Err(error(Class::SystemStackError, "stack level too deep"));
         }
+        self.tick()?;
         self.depth += 1;
         let result = run(self);
         self.depth -= 1;

@@ -1,5 +1,6 @@
 //! What fuzzing found worth keeping, replayed. `fuzz/` makes more of it.
 
+mod json;
 mod rows;
 mod text;
 
@@ -25,4 +26,10 @@ fn fuzz_corpus_of_queries_is_replayed() {
 fn fuzz_corpus_of_rows_is_replayed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/rows");
     replay(folder, rows::play);
+}
+
+#[test]
+fn fuzz_corpus_of_json_is_replayed() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/json");
+    replay(folder, json::play);
 }
