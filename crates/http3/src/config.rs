@@ -43,21 +43,27 @@ pub struct Limits {
     pub requests: u64,
     /// How long the head of a request may take to arrive, once its stream is open; then it is reset. Default: 10 s.
     pub head_timeout: Duration,
-    /// Requests given up by the client before they were answered ("rapid reset"). A request that is answered to the end
-    /// gives one back. Default: 200 at once, 20 a second.
+    /// When a server gives up a request whose client does not take the response or does not send the body, with
+    /// `H3_REQUEST_CANCELLED`. Default: fewer than 3000 bytes in 30 s. `None`: never.
+    pub stall: Option<StallLimit>,
+    /// Requests given up by the client before they were answered ("rapid reset"), by `RESET_STREAM` or `STOP_SENDING` with
+    /// any code. A request that is answered to the end gives one back. Default: 200 at once, 20 a second.
     pub resets: Rate,
     /// `PRIORITY_UPDATE` frames. A request gives two back: browsers send one with each. Default: 500 at once, 100 a second.
     pub priority_updates: Rate,
     /// `PRIORITY_UPDATE` frames that came before their streams, at a time. Default: 128. Each takes 40 bytes; later ones
     /// have no effect.
     pub early_priorities: u16,
-    /// Frames, streams and settings that we do not know, and frames of no effect. Default: 200 at once, 20 a second.
+    /// Frames, streams and settings that we do not know, and frames of no effect. An exchange that is completed gives two
+    /// back. Default: 200 at once, 20 a second.
     pub unknown: Rate,
-    /// Bytes of those. Default: 256 KiB at once, 64 KiB a second.
+    /// Bytes of those. An exchange that is completed gives 1024 back. Default: 256 KiB at once, 64 KiB a second.
     pub unknown_bytes: Rate,
-    /// DATA frames that carry under 64 bytes. A tunnel of single bytes has many. Default: 10,000 at once, 1000 a second.
+    /// DATA frames that carry under 64 bytes. A tunnel of single bytes has many. An exchange that is completed gives two
+    /// back. Default: 10,000 at once, 1000 a second.
     pub tiny_data: Rate,
-    /// Bytes on the QPACK encoder stream. Default: 1 MiB at once, 128 KiB a second.
+    /// Bytes on the QPACK encoder stream. An exchange that is completed gives back as many as the table can hold. Default:
+    /// 1 MiB at once, 128 KiB a second.
     pub encoder_bytes: Rate,
     /// Interim responses to one request. Default: 32.
     pub informational: u16,
@@ -65,11 +71,30 @@ pub struct Limits {
     pub settings_size: u16,
 }
 
+/// How slowly a body may move. Time counts only while the peer is expected to act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StallLimit {
+    /// Over how long the speed is measured. A body is given up after 1 to 1.25 times as long.
+    pub timeout: Duration,
+    /// How many bytes must move in that time, unless fewer are left. At least 1.
+    pub bytes: u64,
+}
+
+impl Default for StallLimit {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            bytes: 3000,
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             requests: u64::MAX,
             head_timeout: Duration::from_secs(10),
+            stall: Some(StallLimit::default()),
             resets: Rate::new(200, 20),
             priority_updates: Rate::new(500, 100),
             early_priorities: 128,

@@ -93,7 +93,7 @@ mod settings;
 
 pub use allowance::Rate;
 pub use code::Code;
-pub use config::{Config, Limits};
+pub use config::{Config, Limits, StallLimit};
 pub use connection::{BodySink, Connection, Sink, Statistics};
 pub use error::{ConnectionError, Origin, ReadError, RequestError, SendError, StreamError};
 pub use event::Event;

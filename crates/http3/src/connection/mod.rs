@@ -11,6 +11,7 @@
 //! | `unidirectional`, `control` | the peer's |
 //! | `priorities` | who is to be served first (RFC 9218) |
 //! | `shutdown` | GOAWAY, both ways |
+//! | `stalls` | requests of clients that neither take nor send |
 //! | `datagrams` | HTTP datagrams (RFC 9297) |
 //! | `shared`, `statistics` | what they have in common |
 
@@ -23,6 +24,7 @@ mod request_stream;
 mod send;
 mod shared;
 mod shutdown;
+mod stalls;
 mod statistics;
 mod unidirectional;
 
@@ -65,6 +67,8 @@ pub struct Connection {
     faults: VecDeque<(StreamId, Fault)>,
     /// Until when the heads of requests may take, the earliest first.
     heads: VecDeque<(Time, StreamId)>,
+    /// When bodies are to be looked at, if there are any.
+    stalls_at: Option<Time>,
     early_priorities: BTreeMap<StreamId, Priority>,
     shutdown: Shutdown,
     /// What the peer says about itself, or what was remembered.
@@ -103,6 +107,7 @@ impl Connection {
             ready: VecDeque::new(),
             faults: VecDeque::new(),
             heads: VecDeque::new(),
+            stalls_at: None,
             early_priorities: BTreeMap::new(),
             shutdown: Shutdown::default(),
             settings: None,
@@ -161,6 +166,8 @@ impl Connection {
             }
         }
         self.flush(quic);
+        // By now the application has read what it wants of what came.
+        self.check_stalls(quic);
         if self.failure.is_some() {
             return self.tell_failure(quic);
         }
@@ -240,7 +247,10 @@ impl Connection {
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         let head = self.heads.front().map(|(until, _)| *until);
-        [head, self.shutdown.deadline()].into_iter().flatten().min()
+        [head, self.stalls_deadline(), self.shutdown.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Leads bodies from packets right to `body`, without a copy. What is not body, or not taken, is kept for

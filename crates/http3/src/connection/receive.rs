@@ -356,9 +356,8 @@ impl Connection {
                 code: Code::new(code),
             });
         }
-        if code != VarInt::from(Code::NO_ERROR) {
-            self.count_as_given_up(id);
-        }
+        // Whatever the code: a response that is not wanted cost as much.
+        self.count_as_given_up(id);
         self.forget_if_over(id);
     }
 

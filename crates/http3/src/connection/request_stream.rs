@@ -5,7 +5,10 @@
 
 use lastbyte_wire::{Side, StreamId};
 
-use super::shared::{Fault, Shared, TakeBody};
+use super::{
+    shared::{Fault, Shared, TakeBody},
+    stalls::Marks,
+};
 use crate::{
     Code, ConnectionError, Event, Fields, Priority, StreamError,
     frame::{FrameHeader, FrameType, PartialHeader},
@@ -89,6 +92,8 @@ pub(super) struct RequestStream {
     pub(super) is_ready: bool,
     /// It was counted as given up.
     pub(super) is_counted: bool,
+    /// How far its bodies were when they were last looked at.
+    pub(super) marks: Marks,
 }
 
 impl RequestStream {
@@ -115,6 +120,7 @@ impl RequestStream {
             is_timed: false,
             is_ready: false,
             is_counted: false,
+            marks: Marks::default(),
         }
     }
 
@@ -393,6 +399,9 @@ impl RequestStream {
             return Err(StreamError::malformed("less body than `content-length` says").into());
         }
         self.expects = Expects::Nothing;
+        if shared.side == Side::Client {
+            shared.on_completed();
+        }
         shared.events.push_back(Event::Finished { stream: id });
         Ok(())
     }

@@ -382,7 +382,10 @@ impl Connection {
         stream.sends = Sends::Over;
         if !stream.is_hidden {
             self.shared.events.push_back(Event::Sent { stream: id });
-            self.shared.guard.resets.give(1);
+            if self.shared.side == Side::Server {
+                self.shared.guard.resets.give(1);
+                self.shared.on_completed();
+            }
         }
         self.forget_if_over(id);
     }

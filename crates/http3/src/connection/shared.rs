@@ -72,6 +72,9 @@ pub(super) fn enough(is_enough: bool, of: &'static str) -> Result<(), Connection
 
 /// DATA frames with fewer bytes are tiny.
 const TINY: u64 = 64;
+/// How many frames of no effect, and of tiny ones, a completed exchange gives back, and how many bytes of the former.
+const FRAMES_EACH: u64 = 2;
+const UNKNOWN_BYTES_EACH: u64 = 1024;
 /// How many of what is recycled are kept.
 const SPARE_MAX: usize = 64;
 /// Memory of a larger section goes back to the system.
@@ -140,6 +143,18 @@ impl Shared {
             self.guard.unknown_bytes.take(bytes, self.now),
             "too many bytes of frames of no effect",
         )
+    }
+
+    /// A request was answered to its end: work that was meant. What came with it is forgiven, so that a peer that sends a
+    /// reserved frame (RFC 9114 §7.2.8), a short body or an insertion with each request is bound by its requests alone.
+    pub(super) fn on_completed(&mut self) {
+        let guard = &mut self.guard;
+        guard.unknown.give(FRAMES_EACH);
+        guard.unknown_bytes.give(UNKNOWN_BYTES_EACH);
+        guard.tiny_data.give(FRAMES_EACH);
+        guard
+            .encoder_bytes
+            .give(u64::from(self.config.qpack_table_capacity));
     }
 
     /// A DATA frame came.

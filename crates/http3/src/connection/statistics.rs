@@ -9,6 +9,8 @@ pub struct Statistics {
     pub responses: u64,
     /// Messages that came to no end.
     pub resets: u64,
+    /// Of those, requests that a server gave up since their clients were too slow.
+    pub stalled: u64,
     /// Bytes of field sections sent, as they were encoded.
     pub sections_sent: u64,
     /// The same as text, with the 32 bytes a field that limits count.

@@ -6,10 +6,10 @@ use lastbyte_http3::{Body, Code, Config, Event, Limits, Rate, Response};
 use lastbyte_wire::{Side, StreamId};
 
 use crate::{
-    pair::DELAY,
+    pair::{DELAY, Pair, transport_config},
     raw::{
-        BIDI, CONTROL, GET, UNI, client, failure, frame, head, priority_update, reset_code, server,
-        server_with,
+        BIDI, CONTROL, GET, UNI, client, data, failure, frame, get_with, head, priority_update,
+        reset_code, server, server_over, server_with,
     },
 };
 
@@ -38,6 +38,108 @@ fn rfc9114_10_5_rapid_resets_are_cut_off() {
     });
     assert_eq!(failure(&mut pair, Side::Server), Some(Code::EXCESSIVE_LOAD));
     assert!((200..500).contains(&given_up), "{given_up}");
+}
+
+/// `NO_ERROR` is for servers (RFC 9114 §4.1.1), and a response that is stopped with it was just as much work.
+#[test]
+fn rfc9114_10_5_rapid_stops_are_cut_off_whatever_their_code() {
+    for code in [Code::NO_ERROR, Code::REQUEST_CANCELLED] {
+        let mut pair = server();
+        let mut given_up = 0;
+        pair.run_until("the end", |pair| {
+            for _ in 0..20 {
+                if let Some(id) = pair.client.quic.streams().open(BIDI) {
+                    pair.client.say(id, &head(&GET), true);
+                    let now = pair.now;
+                    let streams = pair.client.quic.streams();
+                    streams.stop_sending(id, code.into(), now).expect("open");
+                    given_up += 1;
+                }
+            }
+            pair.pass(DELAY);
+            pair.client.quic.close_reason().is_some() || given_up > 2000
+        });
+        assert_eq!(failure(&mut pair, Side::Server), Some(Code::EXCESSIVE_LOAD));
+        assert!((200..500).contains(&given_up), "{code}: {given_up}");
+    }
+}
+
+/// Answers the requests that came.
+fn answer_all(pair: &mut Pair) -> usize {
+    let events = std::mem::take(&mut pair.server.events);
+    let (http3, quic) = pair.server.http3();
+    let mut count = 0;
+    for event in events {
+        match event {
+            Event::Request { stream, .. } => {
+                let response = Response::new(200).with("content-length", "0");
+                http3
+                    .respond(quic, stream, &response, Body::Empty)
+                    .expect("a response");
+                count += 1;
+            }
+            Event::Failed(error) => panic!("{error} after {count} requests"),
+            _ => {}
+        }
+    }
+    count
+}
+
+/// RFC 9114 §9: an implementation MUST ignore unknown frames; a peer may send one with each request (§7.2.8).
+#[test]
+fn rfc9114_7_2_8_what_comes_with_each_of_2000_requests_a_second_is_no_flood() {
+    let mut transport = transport_config();
+    // With 100 requests at a time, so that there can be so many.
+    transport.max_ack_delay = Duration::from_millis(5);
+    let mut pair = server_over(&transport, &Config::default());
+    // 400 bytes each: with 2000 requests a second, 800 kB a second of insertions.
+    let value = [b'v'; 400];
+    let mut insertion = vec![0x41, b'x', 0x7f, 0x91, 0x02];
+    insertion.extend(value);
+    let capacity = [2, 0x3f, 0xe1, 0x1f];
+    let encoder = pair.client.open(UNI, &capacity, false);
+    let request = [
+        vec![0x21, 3, 1, 2, 3],
+        head(&get_with(&[(":method", "POST")])),
+        data("ten bytes."),
+    ]
+    .concat();
+    let (mut asked, mut answered) = (0, 0);
+    let began = pair.now;
+    while asked < 5900 {
+        while let Some(id) = pair.client.quic.streams().open(BIDI) {
+            pair.client.say(encoder, &insertion, false);
+            pair.client.say(id, &request, true);
+            asked += 1;
+        }
+        pair.pass(Duration::from_millis(1));
+        answered += answer_all(&mut pair);
+    }
+    let took = pair.now.since(began);
+    assert!(asked as u128 >= took.as_millis() * 2, "{asked} in {took:?}");
+    pair.pass(4 * DELAY);
+    answered += answer_all(&mut pair);
+    assert_eq!(answered, asked);
+}
+
+/// What is given back is for requests that are answered: the same frames without them are a flood.
+#[test]
+fn rfc9114_10_5_reserved_frames_between_few_requests_are_cut_off() {
+    let mut pair = server();
+    let control = pair.client.open(UNI, &CONTROL, false);
+    let mut rounds = 0;
+    pair.run_until("the end", |pair| {
+        pair.client.open(BIDI, &head(&GET), true);
+        pair.client.say(control, &[0x21, 0].repeat(10), false);
+        pair.pass(4 * DELAY);
+        if pair.client.quic.close_reason().is_none() {
+            let _ = answer_all(pair);
+        }
+        rounds += 1;
+        pair.client.quic.close_reason().is_some() || rounds > 1000
+    });
+    // Ten each 40 ms are 250 a second: 2 of each are forgiven, 0.8 regained.
+    assert!((20..60).contains(&rounds), "{rounds}");
 }
 
 #[test]

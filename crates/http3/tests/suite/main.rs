@@ -6,4 +6,5 @@ mod extensions;
 mod messages;
 mod pair;
 mod raw;
+mod stalls;
 mod streams;

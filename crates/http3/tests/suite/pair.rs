@@ -53,6 +53,8 @@ pub(crate) struct End {
     pub(crate) uses_sink: bool,
     /// Whether bodies are read as soon as they are told of.
     pub(crate) reads: bool,
+    /// Whether a test's own end reads what it gets.
+    pub(crate) listens: bool,
     path: NetworkPath,
 }
 
@@ -96,6 +98,7 @@ impl End {
             stream_events: Vec::new(),
             uses_sink: false,
             reads: true,
+            listens: true,
             path,
         }
     }
@@ -137,6 +140,9 @@ impl End {
     fn listen(&mut self, now: Time) {
         while let Some(event) = self.quic.streams().poll_event() {
             if let StreamEvent::Readable(id) = event {
+                if !self.listens {
+                    continue;
+                }
                 let body = self.bodies.entry(id).or_default();
                 let _ = self.quic.streams().read(id, now, &mut |bytes| {
                     body.extend_from_slice(bytes);

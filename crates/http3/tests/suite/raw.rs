@@ -4,7 +4,7 @@ use lastbyte_http3::{
     Body, Code, Config, Connection, Event, FieldLine, Request,
     qpack::{EncodeOptions, Encoder},
 };
-use lastbyte_quic::{close::CloseReason, stream::StreamEvent};
+use lastbyte_quic::{close::CloseReason, connection as transport, stream::StreamEvent};
 use lastbyte_wire::{Direction, Side, StreamId};
 
 use crate::pair::{DELAY, Pair, transport_config};
@@ -23,12 +23,12 @@ pub(crate) const GET: [(&str, &str); 4] = [
 
 /// A server of ours, and a client that a test speaks for.
 pub(crate) fn server_with(config: &Config) -> Pair {
-    let mut pair = Pair::of(
-        None,
-        Some(Connection::server(config)),
-        &transport_config(),
-        1,
-    );
+    server_over(&transport_config(), config)
+}
+
+/// The same, with the transport of both set.
+pub(crate) fn server_over(transport: &transport::Config, config: &Config) -> Pair {
+    let mut pair = Pair::of(None, Some(Connection::server(config)), transport, 1);
     pair.shake_hands();
     pair
 }

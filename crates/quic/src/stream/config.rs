@@ -67,13 +67,15 @@ impl Config {
     }
 }
 
-/// What has been sent, in bytes of stream data.
+/// What has been sent and acknowledged, in bytes of stream data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Sent in STREAM frames, first and repeated.
     pub data_sent: u64,
     /// The repeated part of it, whether what was repeated was lost or only feared to be.
     pub data_resent: u64,
+    /// Acknowledged, from the first byte of each stream on.
+    pub data_acked: u64,
 }
 
 /// The code of an error that is our own limit's doing.

@@ -38,7 +38,9 @@ impl Streams {
             return;
         };
         let had_lost = send.has_lost();
+        let acked_before = send.acked_to();
         let is_last = send.on_acked(offset, len, fin);
+        self.statistics.data_acked += send.acked_to() - acked_before;
         if is_last {
             stream.events.insert(EventSet::FINISHED);
         }

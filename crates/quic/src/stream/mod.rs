@@ -79,6 +79,25 @@ use send::SendPart;
 /// Until a round trip was measured (RFC 9002 §6.2.2).
 const RTT_INITIAL: Duration = Duration::from_millis(333);
 
+/// How far a stream is in both directions, for an application that gives up on peers that neither take nor send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of ours, from the first on, that the peer has acknowledged.
+    pub acked: u64,
+    /// Bytes that the application has handed over to be sent.
+    pub end: u64,
+    /// Whether any of them, or the end of the stream, is not acknowledged.
+    pub is_outstanding: bool,
+    /// Whether the peer's limit for this stream keeps some of them back (RFC 9000 §4.1).
+    pub is_blocked: bool,
+    /// How many of them are kept in memory, sources not counted.
+    pub buffered: usize,
+    /// Behind the highest byte of the peer's that was received.
+    pub received: u64,
+    /// Whether the peer's data is incomplete, and all that came in order was read: the next step is the peer's.
+    pub awaits_peer: bool,
+}
+
 /// How much the peer lets us send on a new stream, by its transport parameters (RFC 9000 §18.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct InitialLimits {
@@ -226,6 +245,23 @@ impl Streams {
             sent + received.map_or(0, |receive| receive.assembler.memory())
         };
         self.live.values().map(|stream| of(stream)).sum()
+    }
+
+    /// How far both parts of a stream are; `None` if it is unknown or over.
+    #[must_use]
+    pub fn progress(&self, id: StreamId) -> Option<Progress> {
+        let stream = self.live.get(&id)?;
+        let send = stream.send.as_ref();
+        let receive = stream.receive.as_ref();
+        Some(Progress {
+            acked: send.map_or(0, SendPart::acked_to),
+            end: send.map_or(0, |send| send.body.end()),
+            is_outstanding: send.is_some_and(SendPart::is_outstanding),
+            is_blocked: send.is_some_and(SendPart::is_blocked),
+            buffered: send.map_or(0, |send| send.body.written()),
+            received: receive.map_or(0, ReceivePart::highest),
+            awaits_peer: receive.is_some_and(ReceivePart::awaits_peer),
+        })
     }
 
     /// How much we may send on all streams: for logs.

@@ -108,6 +108,16 @@ impl ReceivePart {
         self.state == ReceiveState::Recv && !self.is_stopped()
     }
 
+    /// Behind the highest byte received.
+    pub(super) const fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// Whether data is missing and all that came in order was read.
+    pub(super) fn awaits_peer(&self) -> bool {
+        !self.is_stopped() && self.state.lacks_data() && self.assembler.peek().is_empty()
+    }
+
     /// Whether there is something to read.
     pub(super) fn is_readable(&self) -> bool {
         !self.is_stopped()

@@ -100,6 +100,22 @@ impl SendPart {
         self.state.sends_data() && self.fin == Fin::Open
     }
 
+    /// How many bytes are acknowledged without a gap.
+    pub(super) const fn acked_to(&self) -> u64 {
+        self.acked_to
+    }
+
+    /// Whether data or the end is not acknowledged.
+    pub(super) fn is_outstanding(&self) -> bool {
+        self.state.sends_data()
+            && (self.acked_to < self.body.end() || matches!(self.fin, Fin::Due | Fin::InFlight))
+    }
+
+    /// Whether the peer's limit for the stream keeps data back.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.state.sends_data() && self.has_new_data() && self.credit.available() == 0
+    }
+
     pub(super) fn finish(&mut self) {
         if self.is_open() {
             self.fin = Fin::Due;

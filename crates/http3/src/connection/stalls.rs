@@ -1,0 +1,167 @@
+//! Requests whose client neither takes the response nor sends the body (RFC 9114 §10.5).
+//!
+//! Owns: how far each body was when it was last looked at, and which requests are given up. A server's matter only. Packets
+//! without stream data, such as PINGs, are not progress. A body is too slow if, over [`StallLimit::timeout`], fewer than
+//! [`StallLimit::bytes`] of it moved although there were more:
+//!
+//! - A response counts while bytes of it are not acknowledged. One that the client's limit for the *stream* does not hold
+//!   back is only waiting for its turn if the connection as a whole is fast enough, and is then left alone.
+//! - A request counts while its next bytes have to come from the client: not while the application does not read.
+
+use core::time::Duration;
+
+use lastbyte_quic::{
+    Time,
+    connection::{self as transport, Stage},
+    stream::Progress,
+};
+use lastbyte_wire::{Side, StreamId};
+
+use super::{
+    Connection,
+    request_stream::{Expects, RequestStream, Sends},
+};
+use crate::{Code, StreamError, config::StallLimit};
+
+/// Bodies are looked at so many times in each timeout: a slow one is given up between 1 and 1.25 timeouts.
+const CHECKS: u32 = 8;
+
+/// How far one direction of a stream was, and when.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    since: Time,
+    bytes: u64,
+    /// How many more bytes are progress.
+    wanted: u64,
+    /// How many bytes of all streams were acknowledged.
+    connection: u64,
+}
+
+impl Mark {
+    /// Where a body is now, with so many bytes of it known to be missing.
+    fn new(now: Time, bytes: u64, missing: u64, connection: u64, limit: StallLimit) -> Self {
+        Self {
+            since: now,
+            bytes,
+            wanted: limit.bytes.min(missing).max(1),
+            connection,
+        }
+    }
+}
+
+/// The two directions of one stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Marks {
+    response: Option<Mark>,
+    request: Option<Mark>,
+}
+
+impl Marks {
+    /// Looks at a stream. Returns whether its client is too slow.
+    fn check(
+        &mut self,
+        stream: &Progress,
+        awaits_request: bool,
+        connection: u64,
+        now: Time,
+        limit: StallLimit,
+    ) -> bool {
+        let missing = stream.end.saturating_sub(stream.acked);
+        let fresh = Mark::new(now, stream.acked, missing, connection, limit);
+        let waits_for_turn =
+            |mark: &Mark| !stream.is_blocked && connection - mark.connection >= limit.bytes.max(1);
+        let takes_too_little = advance(
+            &mut self.response,
+            stream.is_outstanding.then_some(fresh),
+            waits_for_turn,
+            limit.timeout,
+        );
+        let fresh = Mark::new(now, stream.received, u64::MAX, connection, limit);
+        let sends_too_little = advance(
+            &mut self.request,
+            awaits_request.then_some(fresh),
+            |_| false,
+            limit.timeout,
+        );
+        takes_too_little || sends_too_little
+    }
+}
+
+/// Moves a mark to where the body is, `None` if nothing is waited for. Returns whether it stood too long.
+fn advance(
+    slot: &mut Option<Mark>,
+    fresh: Option<Mark>,
+    is_excused: impl FnOnce(&Mark) -> bool,
+    timeout: Duration,
+) -> bool {
+    if let (Some(mark), Some(fresh)) = (&*slot, fresh)
+        && fresh.bytes - mark.bytes < mark.wanted
+    {
+        if fresh.since.since(mark.since) < timeout {
+            return false;
+        }
+        if !is_excused(mark) {
+            return true;
+        }
+    }
+    *slot = fresh;
+    false
+}
+
+impl Connection {
+    /// Gives up requests whose clients are too slow.
+    pub(super) fn check_stalls(&mut self, quic: &mut transport::Connection) {
+        let Some(limit) = self.shared.config.limits.stall else {
+            return;
+        };
+        let now = self.shared.now;
+        if self.shared.side == Side::Client || self.stalls_at.is_some_and(|at| at > now) {
+            return;
+        }
+        self.stalls_at = (!self.streams.is_empty()).then(|| now + limit.timeout / CHECKS);
+        // A handshake has a limit of its own, and nothing can be acknowledged yet.
+        if quic.stage() == Stage::Handshaking {
+            return;
+        }
+        let connection = quic.streams().statistics().data_acked;
+        let mut slow = Vec::new();
+        for (id, stream) in &mut self.streams {
+            let Some(progress) = quic.streams().progress(*id) else {
+                continue;
+            };
+            let awaits_request = awaits_body(stream) && progress.awaits_peer;
+            let marks = &mut stream.marks;
+            if marks.check(&progress, awaits_request, connection, now, limit) {
+                slow.push(*id);
+            }
+        }
+        for id in slow {
+            self.give_up_slow(quic, id);
+        }
+    }
+
+    fn give_up_slow(&mut self, quic: &mut transport::Connection, id: StreamId) {
+        let is_answered = self
+            .streams
+            .get(&id)
+            .is_some_and(|stream| stream.sends == Sends::Over);
+        // A server that needs no more of a request says so with NO_ERROR (RFC 9114 §4.1.1).
+        let code = if is_answered {
+            Code::NO_ERROR
+        } else {
+            Code::REQUEST_CANCELLED
+        };
+        self.shared.statistics.stalled += 1;
+        self.give_up(quic, id, StreamError::local(code, "the client is too slow"));
+    }
+
+    /// When bodies are to be looked at.
+    pub(super) fn stalls_deadline(&self) -> Option<Time> {
+        self.stalls_at
+    }
+}
+
+/// Whether the rest of a request's body is expected. Heads have a limit of their own.
+fn awaits_body(stream: &RequestStream) -> bool {
+    matches!(stream.expects, Expects::Body | Expects::End) && !stream.is_tunnel
+}
