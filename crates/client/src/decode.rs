@@ -40,10 +40,40 @@ enum Kind {
 /// One content that is being decompressed.
 pub(crate) struct Decoder {
     kind: Kind,
-    taken: u64,
-    given: u64,
+    growth: Growth,
     is_over: bool,
     piece: Vec<u8>,
+}
+
+/// How much came in and went out.
+struct Growth {
+    taken: u64,
+    given: u64,
+    /// The most that is asked for.
+    limit: Option<u64>,
+}
+
+impl Growth {
+    /// Hands on what was decompressed, unless it is too much.
+    fn give(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
+        self.given += bytes.len() as u64;
+        let Self {
+            taken,
+            given,
+            limit,
+        } = *self;
+        if let Some(limit) = limit
+            && given > limit
+        {
+            return Err(Failure::TooLarge(limit));
+        }
+        if given > FREE_LEN && given / GROWTH_MAX > taken {
+            return Err(Failure::Encoding(format!(
+                "{taken} bytes of compressed content became more than {given}; it is not taken further"
+            )));
+        }
+        sink(bytes)
+    }
 }
 
 /// Takes what was decompressed.
@@ -80,11 +110,20 @@ impl Decoder {
         };
         Ok(Some(Self {
             kind,
-            taken: 0,
-            given: 0,
+            growth: Growth {
+                taken: 0,
+                given: 0,
+                limit: None,
+            },
             is_over: false,
             piece: vec![0; PIECE_LEN],
         }))
+    }
+
+    /// The same, for no more than so many decompressed bytes.
+    pub(crate) const fn with_limit(mut self, limit: Option<u64>) -> Self {
+        self.growth.limit = limit;
+        self
     }
 
     /// Decompresses the next bytes.
@@ -93,23 +132,14 @@ impl Decoder {
     ///
     /// They are not what they are said to be, or `sink` fails.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
-        self.taken += bytes.len() as u64;
+        self.growth.taken += bytes.len() as u64;
         let Self {
             kind,
-            taken,
-            given,
+            growth,
             is_over,
             piece,
         } = self;
-        let mut give = |bytes: &[u8]| {
-            *given += bytes.len() as u64;
-            if *given > FREE_LEN && *given / GROWTH_MAX > *taken {
-                return Err(Failure::Encoding(format!(
-                    "{taken} bytes of compressed content became more than {given}; it is not taken further"
-                )));
-            }
-            sink(bytes)
-        };
+        let mut give = |bytes: &[u8]| growth.give(bytes, sink);
         match kind {
             Kind::Flate(decoder) => flate(decoder, bytes, piece, is_over, &mut give),
             Kind::Brotli(decoder) => brotli(decoder, bytes, piece, is_over, &mut give),
@@ -126,12 +156,13 @@ impl Decoder {
     ///
     /// It ends in the middle.
     pub(crate) fn finish(&mut self, sink: Sink<'_>) -> Result<(), Failure> {
-        if self.taken == 0 {
+        if self.growth.taken == 0 {
             // No content is not compressed content; servers answer HEAD so, and 304.
             return Ok(());
         }
         if let Kind::Zstd { decoder, waiting } = &mut self.kind {
-            zstd(decoder, waiting, &mut self.piece, true, sink)?;
+            let mut give = |bytes: &[u8]| self.growth.give(bytes, sink);
+            zstd(decoder, waiting, &mut self.piece, true, &mut give)?;
             self.is_over = decoder.is_finished() && waiting.is_empty();
         }
         if self.is_over {

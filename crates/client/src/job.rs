@@ -301,7 +301,9 @@ impl<'a> Jobs<'a> {
             return Err(Failure::TooLarge(max).into());
         }
         if it.fetch.is_decoded && has_body {
-            it.decoder = Decoder::new(head.text("content-encoding").unwrap_or_default())?;
+            let coding = head.text("content-encoding").unwrap_or_default();
+            let decoder = Decoder::new(coding)?;
+            it.decoder = decoder.map(|decoder| decoder.with_limit(it.fetch.size_max));
         }
         Ok(())
     }

@@ -180,7 +180,14 @@ impl Store {
 
     /// Held as long as the file is.
     fn lock(&self) -> io::Result<File> {
-        let file = private(&beside(&self.path, ".lock"))?;
+        let mut options = private();
+        // In a folder of several users, nobody else's link is followed.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NOFOLLOW);
+        let file = options
+            .create(true)
+            .truncate(false)
+            .open(beside(&self.path, ".lock"))?;
         file.lock()?;
         Ok(file)
     }
@@ -203,8 +210,11 @@ impl Store {
     fn write(&self, mut contents: Contents) -> io::Result<()> {
         contents.limit();
         let new = beside(&self.path, ".new");
-        let written = private(&new).and_then(|mut file| {
-            file.set_len(0)?;
+        // Left behind by a process that was killed: while the lock is held, nobody writes it. Whatever else is there, such
+        // as a link, is not followed or written to.
+        let _ = fs::remove_file(&new);
+        let opened = private().create_new(true).open(&new);
+        let written = opened.and_then(|mut file| {
             file.write_all(render(&contents).as_bytes())?;
             fs::rename(&new, &self.path)
         });
@@ -248,14 +258,18 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A file that only its owner can read.
-fn private(path: &Path) -> io::Result<File> {
+/// A file that is written, and that only its owner can read.
+fn private() -> fs::OpenOptions {
     let mut options = File::options();
-    options.write(true).create(true).truncate(false);
+    options.write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options
 }
+
+/// Links are not followed.
+#[cfg(unix)]
+const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 fn render(contents: &Contents) -> String {
     let mut text = format!("{FIRST_LINE}\n");

@@ -125,6 +125,34 @@ fn no_content_is_not_compressed_content() {
     }
 }
 
+/// `--max-filesize` is about what is written, too: 1 MB must not become 1 GB on a disk.
+#[test]
+fn no_more_than_the_limit_is_given_of_any_coding() {
+    for (coding, compressed) in all() {
+        let whole = decode(coding, &compressed, 1000)
+            .expect("it is whole")
+            .len() as u64;
+        for (limit, fits) in [(whole, true), (whole - 1, false)] {
+            let decoder = Decoder::new(coding).expect("known").expect("a coding");
+            let mut decoder = decoder.with_limit(Some(limit));
+            let mut given = 0;
+            let mut sink = |bytes: &[u8]| {
+                given += bytes.len() as u64;
+                Ok(())
+            };
+            let result = decoder
+                .push(&compressed, &mut sink)
+                .and_then(|()| decoder.finish(&mut sink));
+            match result {
+                Ok(()) => assert!(fits, "{coding}"),
+                Err(Failure::TooLarge(told)) => assert!(!fits && told == limit, "{coding}"),
+                Err(other) => panic!("{coding}: {other}"),
+            }
+            assert!(given <= limit, "{coding}: {given} of {limit}");
+        }
+    }
+}
+
 /// A few hundred bytes that become 256 MiB are given up at the bound, a piece behind it at most.
 #[test]
 fn what_grows_beyond_all_measure_is_given_up() {

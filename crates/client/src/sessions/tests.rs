@@ -84,3 +84,32 @@ fn a_file_that_is_not_there_is_empty_and_one_that_cannot_be_is_an_error() {
     assert!(SessionFile::open(&folder.join("no/such/folder"), NOW).is_err());
     fs::remove_dir_all(&folder).expect("ours");
 }
+
+/// In a folder of several users, somebody may have made the files before us: secrets must not go where links lead.
+#[cfg(unix)]
+#[test]
+fn no_link_is_followed_and_no_file_of_others_is_written() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    let folder = folder("sessions-links");
+    let (path, elsewhere) = (folder.join("sessions"), folder.join("elsewhere"));
+    fs::write(&elsewhere, "theirs").expect("room");
+    symlink(&elsewhere, folder.join("sessions.new")).expect("room");
+    let (file, _) = SessionFile::open(&path, NOW).expect("nothing there");
+    file.save().expect("a good folder");
+    assert_eq!(fs::read_to_string(&elsewhere).expect("there"), "theirs");
+    // A file that is there already, open to its owner, is not the one that the secrets go to.
+    fs::write(folder.join("sessions.new"), "").expect("room");
+    let everybody = fs::Permissions::from_mode(0o666);
+    fs::set_permissions(folder.join("sessions.new"), everybody).expect("ours");
+    // Held open, so that its number is not given to another.
+    let theirs = File::open(folder.join("sessions.new")).expect("there");
+    let before = theirs.metadata().expect("open").ino();
+    file.save().expect("a good folder");
+    let about = fs::metadata(&path).expect("there");
+    assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    assert_ne!(about.ino(), before);
+    fs::remove_file(folder.join("sessions.lock")).expect("there");
+    symlink(&elsewhere, folder.join("sessions.lock")).expect("room");
+    assert!(file.save().is_err(), "the lock is a link");
+    fs::remove_dir_all(&folder).expect("ours");
+}
