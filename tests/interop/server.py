@@ -18,7 +18,7 @@ class Server:
         listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         who = ["--cert", identity / "chain.pem", "--key", identity / "key.pem"] if identity else ["--self-signed"]
         self.process = subprocess.Popen(
-            [binary, "serve", "--listen", listen, *who, "--log", self.log_path, *flags, www],
+            [binary, "serve", "--listen", listen, *who, "--log", self.log_path, "--generated", *flags, www],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )
         self.said = []

@@ -93,10 +93,31 @@ pub(crate) fn check_folder_of(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Opens a file to be written at its end.
-pub(crate) fn append(path: &Path) -> Result<File, Failure> {
-    let file = File::options().append(true).create(true).open(path);
+/// Opens a file for secrets to be written at its end. If it is made, only its owner may read it.
+pub(crate) fn append_private(path: &Path) -> Result<File, Failure> {
+    let file = private(File::options().append(true).create(true)).open(path);
     file.map_err(|error| cannot_write(path, &error))
+}
+
+/// Opens a file to be written, in place of what it was. If it is made, only its owner may read it.
+pub(crate) fn create_private(path: &Path) -> Result<Output, Failure> {
+    let file = private(File::options().write(true).create(true).truncate(true)).open(path);
+    let file = file.map_err(|error| cannot_write(path, &error))?;
+    Ok(BufWriter::with_capacity(1 << 16, file))
+}
+
+/// The permissions of a file that others than its owner and group can read or write.
+pub(crate) fn exposed_mode(path: &Path) -> Option<u32> {
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::MetadataExt::mode(&path.metadata().ok()?) & 0o777;
+        (mode & 0o007 != 0).then_some(mode)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
 }
 
 /// Reads a file as a whole.
@@ -130,7 +151,10 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
-    let written = private(&new).and_then(|mut file| {
+    // Left behind by a process that was killed, if it is there at all. Nothing that is there is followed or written to.
+    let _ = fs::remove_file(&new);
+    let opened = private(File::options().write(true).create_new(true)).open(&new);
+    let written = opened.and_then(|mut file| {
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&new, path)
@@ -142,10 +166,9 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
-fn private(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
+/// What is made may be read by its owner alone.
+fn private(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
 }

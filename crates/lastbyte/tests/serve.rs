@@ -245,3 +245,76 @@ fn a_certificate_that_is_an_authoritys_is_told_as_such() {
     }
     assert_eq!(serving.end().0, 0);
 }
+
+/// Whoever reads them can decrypt what was recorded: nobody else may, and the operator is told.
+#[test]
+fn secrets_on_disk_are_for_their_owner_and_announced() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder("serve-secrets");
+    serving::certificate(&folder, "a");
+    let mode = |name: &str| {
+        let about = fs::metadata(folder.join(name)).expect("it is there");
+        about.permissions().mode() & 0o777
+    };
+    fs::set_permissions(folder.join("a.key"), fs::Permissions::from_mode(0o644)).expect("ours");
+    let flags = [
+        "--cert", "a.pem", "--key", "a.key", "--keylog", "keys", "--qlog", "qlog",
+    ];
+    let serving = Serving::start(&folder, &flags);
+    let said = serving.process.said.clone();
+    assert!(
+        said.contains("warning: any user can read `a.key`: mode 0644 (expected 0600)\n"),
+        "{said}"
+    );
+    assert!(said.contains("writing TLS secrets to `keys`"), "{said}");
+    assert!(
+        said.contains("writing a qlog file for each connection to `qlog`"),
+        "{said}"
+    );
+    let got = serving.get(&folder, "/10", &["--http", "3", "--keylog", "theirs"]);
+    assert!(got.status.success(), "{}", stderr(&got));
+    assert_eq!(serving.end().0, 0);
+    let secrets = fs::read_to_string(folder.join("keys")).expect("a key log");
+    assert!(secrets.contains("SERVER_TRAFFIC_SECRET_0 "), "{secrets}");
+    for name in ["keys", "theirs", "qlog/0_server.sqlog"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
+    // As SSLKEYLOGFILE does, which an environment may hold without the operator's knowing.
+    let mut command = serving::command(
+        &folder,
+        &["serve", "--self-signed", "--listen", "127.0.0.1:0"],
+    );
+    let serving = Serving::spawn(command.env("SSLKEYLOGFILE", "environment"));
+    let said = serving.process.said.clone();
+    assert!(
+        said.contains("writing TLS secrets to `environment`"),
+        "{said}"
+    );
+    assert_eq!(mode("environment"), 0o600);
+    assert_eq!(serving.end().0, 0);
+}
+
+/// RFC 9002 §7.2: at most 10 packets, unless more is asked for.
+#[test]
+fn rfc9002_7_2_the_first_flight_is_ten_packets_by_default() {
+    let folder = folder("serve-window");
+    for (flags, packets) in [
+        (&[][..], 10),
+        (&["--startup", "hystart"][..], 10),
+        (&["--congestion", "rapid-start"][..], 30),
+    ] {
+        let mut all = vec!["--self-signed", "--log", "log", "--http", "3"];
+        all.extend(flags);
+        let serving = Serving::start(&folder, &all);
+        let got = serving.get(&folder, "/1000", &["-o", "/dev/null"]);
+        assert!(got.status.success(), "{}", stderr(&got));
+        assert_eq!(serving.end().0, 0);
+        let line = serving::lines(&folder.join("log")).pop().expect("a line");
+        // In packets of the size that is known by then.
+        let window = line["cc.cwnd-initial"].as_u64().expect("bytes");
+        assert!(
+            [1200, 1472].map(|size| packets * size).contains(&window),
+            "{flags:?}: {line}"
+        );
+    }
+}

@@ -6,7 +6,7 @@
 //! | reply | for |
 //! |---|---|
 //! | [`Reply::Now`] | what is known at once: files, generated objects, errors. No allocation besides the answer's own |
-//! | [`Reply::After`] | the same, later; nothing waits for it but its request |
+//! | [`Reply::After`] | the same, later; nothing is opened or read until then |
 //! | [`Reply::Task`] | what other threads say piece by piece, and what wants the body of the request: a proxy |
 
 use std::{fmt, net::SocketAddr, time::Duration};
@@ -64,11 +64,14 @@ pub enum Reply {
     /// This answer.
     Now(Answer),
     /// This answer, after so long.
-    After(Duration, Answer),
+    After(Duration, Later),
     /// What somebody says who is not in a hurry. The function is called at once, in the worker's thread: it hands the
     /// exchange on to whoever answers.
     Task(Task),
 }
+
+/// Makes an answer when its time has come. It is called where [`Handler::answer`] is, and must not wait.
+pub type Later = Box<dyn FnOnce() -> Answer + Send>;
 
 /// Hands an exchange on to whoever answers.
 pub type Task = Box<dyn FnOnce(Exchange) + Send>;
@@ -77,7 +80,7 @@ impl fmt::Debug for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Now(answer) => f.debug_tuple("Now").field(answer).finish(),
-            Self::After(span, answer) => f.debug_tuple("After").field(span).field(answer).finish(),
+            Self::After(span, _) => f.debug_tuple("After").field(span).finish(),
             Self::Task(_) => f.write_str("Task"),
         }
     }

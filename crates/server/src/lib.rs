@@ -5,6 +5,7 @@
 //! | [`handler`] | what answers a request: the trait, for handlers of anybody's |
 //! | [`exchange`] | requests whose answers come piece by piece, from other threads |
 //! | `hop_by_hop` | which fields go no further than one connection |
+//! | [`budget`] | how many bytes of bodies may wait in memory |
 //! | [`representation`] | conditions, ranges, content codings |
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
 //! | [`access`] | one line a request |
@@ -26,6 +27,7 @@
 pub mod access;
 mod application;
 pub mod arms;
+pub mod budget;
 mod date;
 pub mod exchange;
 pub mod handler;
@@ -42,7 +44,7 @@ mod tls;
 
 pub use application::Statistics;
 pub use arms::{Arm, Arms};
-pub use handler::{Answer, Handler, Peer, Reply, Version};
+pub use handler::{Answer, Handler, Later, Peer, Reply, Version};
 pub use identity::Identity;
 pub use log::LogWriter;
 pub use server::{Inherited, KeyLog, Server, Settings, StartError, Versions};

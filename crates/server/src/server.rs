@@ -29,11 +29,13 @@ use lastbyte_quic::{
     trace::Trace,
 };
 use lastbyte_udp::{Capabilities, Options, Socket, Steering};
+use tokio::sync::watch;
 
 use super::{
     access::AccessLog,
     application::{Command, Http3Server, Mailbox, Shared, Statistics},
     arms::{Arms, ArmsInUse},
+    budget::{self, Budget},
     handler::Handler,
     identity::Identity,
     log::LogWriter,
@@ -100,6 +102,8 @@ pub struct Settings {
     pub http3: http3::Config,
     /// How much of anything there may be, over TCP.
     pub tcp: tcp::Limits,
+    /// How many bytes of bodies may wait in memory.
+    pub budget: budget::Limits,
 }
 
 /// Versions of HTTP.
@@ -187,6 +191,7 @@ impl Settings {
             sockets: Options::default(),
             http3: http3::Config::default(),
             tcp: tcp::Limits::default(),
+            budget: budget::Limits::default(),
         }
     }
 }
@@ -245,6 +250,8 @@ pub struct Server {
     credentials: Credentials,
     is_draining: Arc<AtomicBool>,
     ends: Arc<Mutex<Vec<Statistics>>>,
+    /// Which worker ended although the server goes on.
+    failed: watch::Receiver<Option<usize>>,
 }
 
 /// What a server has done.
@@ -301,7 +308,9 @@ impl Server {
         let arms = Arc::new(ArmsInUse::new(settings.arms.clone()));
         let ends = Arc::new(Mutex::new(vec![Statistics::default(); workers]));
         let is_draining = Arc::new(AtomicBool::new(false));
+        let (fail, failed) = watch::channel(None);
         let clock = Clock::new();
+        let budget = Budget::new(settings.budget);
         let mut logs = Vec::new();
         logs.extend(
             settings
@@ -319,7 +328,8 @@ impl Server {
         let tcp = if listeners.tcp.is_some() || plain.is_some() || metrics_listener.is_some() {
             let tls = Arc::new(made.tcp);
             let threads = listeners::threads(&settings);
-            let parts = tcp_parts(&settings, listeners.tcp, plain, address, tls, threads);
+            let listeners = (listeners.tcp, plain);
+            let parts = tcp_parts(&settings, listeners, address, tls, threads, &budget);
             Some(TcpServer::start(parts).map_err(StartError::System)?)
         } else {
             None
@@ -336,7 +346,8 @@ impl Server {
                 crypto: made.quic,
                 tokens: made.credentials.tokens(),
                 arms: Arc::clone(&arms),
-                ends: Arc::clone(&ends),
+                on_end: on_end(&ends, &is_draining, fail),
+                budget: budget.clone(),
             };
             crew = Some(start_http3(settings, parts)?);
         }
@@ -346,6 +357,7 @@ impl Server {
                     .as_ref()
                     .map_or(Vec::new(), |crew| crew.remotes().to_vec()),
                 tcp: Box::new(tcp.counts()),
+                budget,
                 logs,
                 is_draining: Arc::clone(&is_draining),
                 clock,
@@ -365,6 +377,7 @@ impl Server {
             credentials: made.credentials,
             is_draining,
             ends,
+            failed,
         })
     }
 
@@ -453,6 +466,21 @@ impl Server {
         self.arms.set(arms);
     }
 
+    /// Waits until a worker ends by itself: it panicked, or its socket broke. Its share of the clients is not served from
+    /// then on, so that the process should end, and be started again. Returns its number.
+    pub async fn worker_failed(&self) -> usize {
+        let mut failed = self.failed.clone();
+        loop {
+            if let Some(worker) = *failed.borrow_and_update() {
+                return worker;
+            }
+            if failed.changed().await.is_err() {
+                // All workers have gone, and none of them by itself.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// Takes no more requests, lets those at hand be answered for so long, and ends. Says what was done.
     #[must_use]
     pub fn shut_down(self, limit: Duration) -> Report {
@@ -489,11 +517,11 @@ impl Server {
 
 fn tcp_parts(
     settings: &Settings,
-    listener: Option<TcpListener>,
-    plain: Option<TcpListener>,
+    (listener, plain): (Option<TcpListener>, Option<TcpListener>),
     address: SocketAddr,
     tls: Arc<rustls::ServerConfig>,
     threads: usize,
+    budget: &Budget,
 ) -> tcp::Parts {
     let port = address.port();
     let max_age = settings.alt_svc.filter(|_| settings.versions.http3);
@@ -508,6 +536,7 @@ fn tcp_parts(
         log: settings.log.clone(),
         alt_svc: max_age.map(|age| format!("h3=\":{port}\"; ma={}", age.as_secs())),
         limits: settings.tcp,
+        budget: budget.clone(),
     }
 }
 
@@ -519,7 +548,29 @@ struct Http3Parts {
     crypto: TlsServer,
     tokens: Arc<TokenStore>,
     arms: Arc<ArmsInUse>,
-    ends: Arc<Mutex<Vec<Statistics>>>,
+    on_end: OnEnd,
+    budget: Budget,
+}
+
+/// Called when a worker ends, however it does.
+type OnEnd = Arc<dyn Fn(usize, Statistics) + Send + Sync>;
+
+/// Keeps what a worker counted. One that ends before the server does has failed.
+fn on_end(
+    ends: &Arc<Mutex<Vec<Statistics>>>,
+    is_draining: &Arc<AtomicBool>,
+    fail: watch::Sender<Option<usize>>,
+) -> OnEnd {
+    let (ends, is_draining) = (Arc::clone(ends), Arc::clone(is_draining));
+    Arc::new(move |worker, statistics| {
+        let mut ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(end) = ends.get_mut(worker) {
+            *end = statistics;
+        }
+        if !is_draining.load(Ordering::Relaxed) {
+            fail.send_replace(Some(worker));
+        }
+    })
 }
 
 fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, StartError> {
@@ -530,7 +581,8 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
         crypto,
         tokens,
         arms,
-        ends,
+        on_end,
+        budget,
     } = parts;
     let reset_secret = reset_secret(
         settings.identity.key.secret_der(),
@@ -540,17 +592,13 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
     let shared = Shared {
         handler: settings.handler,
         http3: settings.http3,
+        budget,
         arms: Arc::clone(&arms),
         experiment: settings.experiment,
         log: settings.log,
         access: settings.access,
         trace: settings.trace,
-        on_end: Arc::new(move |worker, statistics| {
-            let mut ends = ends.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(end) = ends.get_mut(worker) {
-                *end = statistics;
-            }
-        }),
+        on_end,
     };
     let (retry, limits) = (settings.retry, settings.quic);
     let server_id = settings.server_id.unwrap_or(0);

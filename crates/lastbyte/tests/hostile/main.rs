@@ -15,3 +15,4 @@ mod ending;
 mod files;
 mod killed;
 mod machine;
+mod stalled;

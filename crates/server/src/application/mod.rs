@@ -17,7 +17,7 @@ use std::{
 
 use lastbyte_congestion::Time;
 use lastbyte_driver::{Application, Datagram, Turn, worker};
-use lastbyte_http3::{self as http3, Code, Event, Request};
+use lastbyte_http3::{self as http3, Code, Event, Origin, Request};
 use lastbyte_quic::{
     connection::{Connection, Stage},
     endpoint::{Closed, Endpoint, Handle},
@@ -35,6 +35,7 @@ use self::{
 use super::{
     access::AccessLog,
     arms::ArmsInUse,
+    budget::Budget,
     date::Date,
     exchange::exchange,
     handler::{Answer, Handler, Peer, Reply, Version},
@@ -59,6 +60,7 @@ pub(crate) enum Command {
 pub(crate) struct Shared {
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) http3: http3::Config,
+    pub(crate) budget: Budget,
     pub(crate) arms: Arc<ArmsInUse>,
     pub(crate) experiment: Option<String>,
     pub(crate) log: Option<LogWriter>,
@@ -169,7 +171,7 @@ impl Http3Server {
                 served.delayed.insert((now + span, stream), answer);
             }
             Reply::Task(task) => {
-                let (exchange, line) = exchange();
+                let (exchange, line) = exchange(&served.budget);
                 let waker = mailbox::waker(&self.mailbox, handle, stream);
                 served
                     .running
@@ -222,21 +224,27 @@ impl Http3Server {
             Event::Writable { stream } => {
                 served.speak(connection, stream, &mut self.measure, &mut self.date);
             }
-            Event::Reset { stream, .. } => {
-                if let Some(running) = served.running.get_mut(&stream) {
+            Event::Reset { stream, error } => {
+                self.measure.statistics.resets += 1;
+                if error.origin == Origin::Local {
+                    // The response was given up with it.
+                    self.measure.statistics.cut_off += 1;
+                    served.cut_off(&self.shared, now, stream);
+                } else if let Some(running) = served.running.get_mut(&stream) {
                     running.on_reset();
                 }
-                self.measure.statistics.resets += 1;
             }
             Event::Stopped { stream, .. } | Event::SourceFailed { stream, .. } => {
-                if let Some(mut running) = served.running.remove(&stream) {
-                    running.on_stopped();
-                }
-                served.delayed.retain(|(_, delayed), _| *delayed != stream);
-                served.end_record(&self.shared, now, stream, false);
                 self.measure.statistics.cut_off += 1;
+                served.cut_off(&self.shared, now, stream);
             }
             Event::Sent { stream } => {
+                if let Some(running) = served.running.get_mut(&stream) {
+                    running.on_sent();
+                    if running.is_over() {
+                        served.running.remove(&stream);
+                    }
+                }
                 served.end_record(&self.shared, now, stream, true);
                 if served.is_first(stream) {
                     let ttlb = served.log(&self.shared, connection, Some(now));
@@ -279,7 +287,7 @@ impl Http3Server {
             served.respond(
                 connection,
                 stream,
-                answer,
+                answer(),
                 &mut self.measure,
                 &mut self.date,
             );
@@ -359,6 +367,7 @@ impl Application for Http3Server {
             number,
             remote: connection.network().remote,
             http3: http3::Connection::server(&self.shared.http3),
+            budget: self.shared.budget.connection(),
             first: None,
             is_logged: false,
             is_counted: false,
@@ -413,6 +422,11 @@ impl Application for Http3Server {
             self.starting.append(&mut served.held);
         }
         self.answer_delayed(now, handle, connection);
+        if let Some(served) = self.served(handle) {
+            for (stream, running) in &mut served.running {
+                running.count_held(connection, *stream);
+            }
+        }
         self.reschedule(handle);
     }
 

@@ -13,7 +13,10 @@ use lastbyte_quic::connection::Connection;
 use lastbyte_wire::StreamId;
 
 use crate::{
-    exchange::{Line, Piece, Said, channel::Receiver, channel::Sender},
+    exchange::{
+        Line, PIECE_LEN, Piece, Said,
+        channel::{Receiver, Sender, Weigh},
+    },
     handler::Answer,
 };
 
@@ -22,10 +25,14 @@ pub(super) struct Running {
     waker: Waker,
     /// Where the request's body goes; gone when all of it went there.
     incoming: Option<Sender<Piece>>,
-    /// Where the response comes from; gone when it has ended.
+    /// Where the response comes from; gone when all of it was acknowledged, or it was given up.
     outgoing: Option<Receiver<Said>>,
+    /// All of the response was said.
+    has_ended: bool,
     /// What could not be sent yet.
     stuck: Option<Said>,
+    /// How much of the response waits here and in the stream.
+    held: usize,
     has_head: bool,
     /// Whether it is answered without a body, whatever is said.
     is_head: bool,
@@ -54,7 +61,9 @@ impl Running {
             waker,
             incoming: Some(line.incoming),
             outgoing: Some(line.outgoing),
+            has_ended: false,
             stuck: None,
+            held: 0,
             has_head: false,
             is_head,
             has_no_body: false,
@@ -75,7 +84,7 @@ impl Running {
         date: &str,
     ) -> Option<Sent> {
         let mut sent = None;
-        while let Some(outgoing) = &self.outgoing {
+        while let Some(outgoing) = self.outgoing.as_ref().filter(|_| !self.has_ended) {
             let said = match self.stuck.take() {
                 Some(said) => said,
                 None => match outgoing.poll_next(&mut Context::from_waker(&self.waker)) {
@@ -101,9 +110,7 @@ impl Running {
             };
             match self.say(http3, quic, stream, said, date) {
                 Outcome::Said => {
-                    if is_last {
-                        self.outgoing = None;
-                    }
+                    self.has_ended = is_last;
                     sent = head.or(sent);
                 }
                 Outcome::Stuck(said) => {
@@ -118,6 +125,20 @@ impl Running {
             }
         }
         sent
+    }
+
+    /// Counts what of the response waits, so that whoever answers is held back by a client that takes nothing.
+    pub(super) fn count_held(&mut self, quic: &mut Connection, stream: StreamId) {
+        let Some(outgoing) = &self.outgoing else {
+            return;
+        };
+        let stuck = self.stuck.as_ref().map_or(0, Said::weight);
+        let progress = quic.streams().progress(stream).unwrap_or_default();
+        let held = stuck + progress.buffered;
+        if held != self.held {
+            self.held = held;
+            outgoing.set_held(held);
+        }
     }
 
     fn say(
@@ -240,15 +261,19 @@ impl Running {
         let waker = &self.waker;
         // Nothing to be read is nothing to be done.
         let _ = http3.read(quic, now, stream, &mut |bytes| {
-            match incoming.poll_ready(&mut Context::from_waker(waker)) {
-                Poll::Ready(Ok(())) => {
-                    incoming.push(Piece::Data(Bytes::copy_from_slice(bytes)));
-                    bytes.len()
+            let mut taken = 0;
+            for piece in bytes.chunks(PIECE_LEN) {
+                match incoming.poll_ready(&mut Context::from_waker(waker)) {
+                    Poll::Ready(Ok(())) => {
+                        incoming.push(Piece::Data(Bytes::copy_from_slice(piece)));
+                        taken += piece.len();
+                    }
+                    Poll::Pending => return taken,
+                    // Nobody wants it.
+                    Poll::Ready(Err(_)) => return bytes.len(),
                 }
-                Poll::Pending => 0,
-                // Nobody wants it.
-                Poll::Ready(Err(_)) => bytes.len(),
             }
+            taken
         });
     }
 
@@ -268,6 +293,11 @@ impl Running {
     /// The client gave its request up.
     pub(super) fn on_reset(&mut self) {
         self.incoming = None;
+    }
+
+    /// All of the response was acknowledged.
+    pub(super) fn on_sent(&mut self) {
+        self.outgoing = None;
     }
 
     /// The client wants no more of the response.

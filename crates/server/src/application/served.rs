@@ -3,7 +3,7 @@
 //! Owns: its requests until their responses are over, which of them is the first, and its line in the log. Never: decides
 //! what a request is answered.
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
 use lastbyte_driver::Clock;
@@ -19,9 +19,10 @@ use super::{
 };
 use crate::{
     access::{Ending, Record},
+    budget::ConnectionBudget,
     date::Date,
     exchange::Exchange,
-    handler::{Answer, Task},
+    handler::{Answer, Later, Task},
 };
 
 /// A connection.
@@ -29,6 +30,8 @@ pub(super) struct Served {
     pub(super) number: u64,
     pub(super) remote: SocketAddr,
     pub(super) http3: http3::Connection,
+    /// How much of its bodies may wait.
+    pub(super) budget: Arc<ConnectionBudget>,
     /// The first request: its stream, when it came, its method, and how long the response is.
     pub(super) first: Option<First>,
     pub(super) is_logged: bool,
@@ -36,7 +39,7 @@ pub(super) struct Served {
     /// Where it stands in `Http3Server::due`.
     pub(super) due: Option<Time>,
     /// Answers that were put off. A client has as many as it may have requests at a time.
-    pub(super) delayed: BTreeMap<(Time, StreamId), Answer>,
+    pub(super) delayed: BTreeMap<(Time, StreamId), Later>,
     /// Answers that come piece by piece.
     pub(super) running: BTreeMap<StreamId, Running>,
     /// Of those, the ones that wait for the client's address to be validated: a request in 0-RTT can have a spoofed source
@@ -76,6 +79,15 @@ impl Served {
         if let Some(first) = self.first.as_mut().filter(|first| first.stream == stream) {
             first.content_length = body_len;
         }
+    }
+
+    /// A response will not come to its end.
+    pub(super) fn cut_off(&mut self, shared: &Shared, now: Time, stream: StreamId) {
+        if let Some(mut running) = self.running.remove(&stream) {
+            running.on_stopped();
+        }
+        self.delayed.retain(|(_, delayed), _| *delayed != stream);
+        self.end_record(shared, now, stream, false);
     }
 
     pub(super) fn end_record(

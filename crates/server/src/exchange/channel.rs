@@ -1,6 +1,7 @@
 //! A queue with a bound in bytes, from one to one, that both ends poll.
 //!
-//! Owns: what waits, and who is to be woken. Never: blocks. Wakers may be those of an async runtime or of a worker of ours,
+//! Owns: what waits, in the queue and behind it, its part of the connection's [budget](crate::budget), and who is to be
+//! woken. Never: blocks. Wakers may be those of an async runtime or of a worker of ours,
 //! and are called outside of the lock.
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
 };
 
 use super::Gone;
+use crate::budget::ConnectionBudget;
 
 /// What counts for the bound.
 pub(crate) trait Weigh {
@@ -18,13 +20,19 @@ pub(crate) trait Weigh {
     fn weight(&self) -> usize;
 }
 
-/// A queue that takes pieces until they weigh `bound` together.
-pub(crate) fn channel<T: Weigh>(bound: usize) -> (Sender<T>, Receiver<T>) {
+/// A queue that takes pieces until they weigh `bound` together, or the budget is used up. One that is empty takes a piece
+/// in any case.
+pub(crate) fn channel<T: Weigh>(
+    bound: usize,
+    budget: Arc<ConnectionBudget>,
+) -> (Sender<T>, Receiver<T>) {
     let shared = Arc::new(Shared {
         bound,
+        budget,
         state: Mutex::new(State {
             queue: VecDeque::new(),
             weight: 0,
+            held: 0,
             has_sender: true,
             has_receiver: true,
             sender: None,
@@ -36,12 +44,16 @@ pub(crate) fn channel<T: Weigh>(bound: usize) -> (Sender<T>, Receiver<T>) {
 
 struct Shared<T> {
     bound: usize,
+    budget: Arc<ConnectionBudget>,
     state: Mutex<State<T>>,
 }
 
 struct State<T> {
     queue: VecDeque<T>,
+    /// Of what is in the queue.
     weight: usize,
+    /// Of what was taken out, and still waits behind it.
+    held: usize,
     has_sender: bool,
     has_receiver: bool,
     /// Who waits for room, and who for a piece.
@@ -52,6 +64,20 @@ struct State<T> {
 impl<T> Shared<T> {
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_room(&self, state: &State<T>) -> bool {
+        let waiting = state.weight + state.held;
+        waiting == 0 || (waiting < self.bound && self.budget.has_room())
+    }
+
+    /// The waker of a sender that waits for room, if there is some now.
+    fn wakes(&self, state: &mut State<T>) -> Option<Waker> {
+        if self.has_room(state) {
+            state.sender.take()
+        } else {
+            None
+        }
     }
 }
 
@@ -77,7 +103,7 @@ impl<T: Weigh> Sender<T> {
         let mut state = self.0.state();
         if !state.has_receiver {
             Poll::Ready(Err(Gone))
-        } else if state.weight < self.0.bound {
+        } else if self.0.has_room(&state) {
             Poll::Ready(Ok(()))
         } else {
             note(&mut state.sender, context.waker());
@@ -102,7 +128,9 @@ impl<T: Weigh> Sender<T> {
         if !state.has_receiver {
             return;
         }
-        state.weight += piece.weight();
+        let weight = piece.weight();
+        state.weight += weight;
+        self.0.budget.add(weight);
         state.queue.push_back(piece);
         let waker = state.receiver.take();
         drop(state);
@@ -134,15 +162,24 @@ impl<T: Weigh> Receiver<T> {
             note(&mut state.receiver, context.waker());
             return Poll::Pending;
         };
-        state.weight -= piece.weight();
-        let waker = if state.weight < self.0.bound {
-            state.sender.take()
-        } else {
-            None
-        };
+        let weight = piece.weight();
+        state.weight -= weight;
+        self.0.budget.remove(weight);
+        let waker = self.0.wakes(&mut state);
         drop(state);
         wake(waker);
         Poll::Ready(Some(piece))
+    }
+
+    /// So many bytes that were taken out still wait, for the peer to acknowledge them.
+    pub(crate) fn set_held(&self, bytes: usize) {
+        let mut state = self.0.state();
+        let before = std::mem::replace(&mut state.held, bytes);
+        self.0.budget.add(bytes);
+        self.0.budget.remove(before);
+        let waker = self.0.wakes(&mut state);
+        drop(state);
+        wake(waker);
     }
 }
 
@@ -150,7 +187,8 @@ impl<T: Weigh> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.has_receiver = false;
-        state.weight = 0;
+        let waiting = std::mem::take(&mut state.weight) + std::mem::take(&mut state.held);
+        self.0.budget.remove(waiting);
         let queue = std::mem::take(&mut state.queue);
         let waker = state.sender.take();
         drop(state);

@@ -1,23 +1,26 @@
 //! A request whose answer comes piece by piece, from another thread.
 //!
 //! Owns: both ends of the two channels between whoever answers and the connection: the body of the request one way, the
-//! response the other. Never: knows which version of HTTP it is. Both channels have a bound, in bytes: a reader that is
-//! slow holds the writer back, through all of it to the peer's flow control, and nothing is buffered in between.
+//! response the other. Never: knows which version of HTTP it is. Both channels have a bound, in bytes, and share the
+//! [budget](crate::budget) of their connection: a reader that is slow holds the writer back, through all of it to the
+//! peer's flow control.
 
 pub(crate) mod channel;
 
-use std::future::poll_fn;
+use std::{future::poll_fn, sync::Arc};
 
 use bytes::Bytes;
 use lastbyte_http3::{Fields, Response};
 
 use self::channel::{Receiver, Sender, Weigh};
-use super::handler::Answer;
+use super::{budget::ConnectionBudget, handler::Answer};
 
 /// How much of a request's body waits for whoever answers, in bytes, but for one piece more.
 const REQUEST_BOUND: usize = 64 << 10;
-/// How much of a response waits for its connection, in bytes, but for one piece more.
-const RESPONSE_BOUND: usize = 64 << 10;
+/// How much of a response waits for its connection and, over HTTP/3, for acknowledgments, in bytes, but for one piece more.
+const RESPONSE_BOUND: usize = 320 << 10;
+/// Data is cut into pieces of so many bytes at most.
+pub const PIECE_LEN: usize = 8 << 10;
 /// What a piece weighs that is no data.
 const HEAD_WEIGHT: usize = 1 << 10;
 /// What a piece of data weighs beside its bytes: its place in the queue. Pieces of one byte each have a bound, too.
@@ -88,10 +91,10 @@ pub(crate) struct Line {
     pub(crate) outgoing: Receiver<Said>,
 }
 
-/// Both sides of an exchange.
-pub(crate) fn exchange() -> (Exchange, Line) {
-    let (incoming, from_client) = channel::channel(REQUEST_BOUND);
-    let (to_client, outgoing) = channel::channel(RESPONSE_BOUND);
+/// Both sides of an exchange on a connection with this budget.
+pub(crate) fn exchange(budget: &Arc<ConnectionBudget>) -> (Exchange, Line) {
+    let (incoming, from_client) = channel::channel(REQUEST_BOUND, Arc::clone(budget));
+    let (to_client, outgoing) = channel::channel(RESPONSE_BOUND, Arc::clone(budget));
     let exchange = Exchange {
         incoming: Incoming(from_client),
         outgoing: Outgoing {
@@ -170,16 +173,18 @@ impl Outgoing {
         self.has_head
     }
 
-    /// Sends bytes of the body. Waits while the client is slow to take what was sent before.
+    /// Sends bytes of the body. Waits while the client is slow to take what was sent before, and while too much waits
+    /// for the clients of this server.
     ///
     /// # Errors
     ///
     /// Nobody listens any more.
-    pub async fn data(&mut self, bytes: Bytes) -> Result<(), Gone> {
-        if bytes.is_empty() {
-            return Ok(());
+    pub async fn data(&mut self, mut bytes: Bytes) -> Result<(), Gone> {
+        while !bytes.is_empty() {
+            let piece = bytes.split_to(bytes.len().min(PIECE_LEN));
+            self.say(Said::Data(piece)).await?;
         }
-        self.say(Said::Data(bytes)).await
+        Ok(())
     }
 
     /// Ends the response, with trailers perhaps.

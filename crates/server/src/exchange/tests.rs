@@ -6,6 +6,8 @@ use std::{
     task::{Context, Poll, Wake, Waker},
 };
 
+use crate::budget::{Budget, ConnectionBudget, Limits};
+
 use super::{
     Gone, Piece,
     channel::{Weigh, channel},
@@ -29,12 +31,21 @@ impl Weigh for Heavy {
     }
 }
 
+/// The budget of a connection that may use so much.
+fn room(connection: usize) -> Arc<ConnectionBudget> {
+    Budget::new(Limits {
+        connection,
+        ..Limits::default()
+    })
+    .connection()
+}
+
 #[test]
 fn a_full_queue_holds_its_writer_back_until_it_is_read() {
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);
-    let (sender, receiver) = channel(10);
+    let (sender, receiver) = channel(10, room(1 << 20));
     assert_eq!(receiver.poll_next(&mut context), Poll::Pending);
     for heavy in [4, 5, 6] {
         assert_eq!(sender.poll_ready(&mut context), Poll::Ready(Ok(())));
@@ -66,7 +77,7 @@ fn a_writer_is_woken_when_nobody_reads_any_more() {
     let count = Arc::new(Count::default());
     let waker = Waker::from(Arc::clone(&count));
     let mut context = Context::from_waker(&waker);
-    let (sender, receiver) = channel::<Piece>(1);
+    let (sender, receiver) = channel::<Piece>(1, room(1 << 20));
     sender.push(Piece::End);
     assert_eq!(sender.poll_gone(&mut context), Poll::Pending);
     assert!(sender.poll_ready(&mut context).is_pending());
@@ -80,11 +91,41 @@ fn a_writer_is_woken_when_nobody_reads_any_more() {
 #[test]
 fn pieces_of_one_byte_have_a_bound_too() {
     let mut context = Context::from_waker(Waker::noop());
-    let (sender, _receiver) = channel(super::REQUEST_BOUND);
+    let (sender, _receiver) = channel(super::REQUEST_BOUND, room(1 << 20));
     let mut count = 0;
     while sender.poll_ready(&mut context).is_ready() {
         sender.push(Piece::Data(bytes::Bytes::from_static(b"x")));
         count += 1;
     }
     assert_eq!(count, super::REQUEST_BOUND.div_ceil(129));
+}
+
+/// Two responses on one connection: the first uses the budget up, the other moves piece by piece.
+#[test]
+fn a_queue_waits_for_the_budget_of_its_connection_unless_it_is_empty() {
+    let count = Arc::new(Count::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let mut context = Context::from_waker(&waker);
+    let budget = room(100);
+    let (first, first_out) = channel(1000, Arc::clone(&budget));
+    let (second, second_out) = channel(1000, Arc::clone(&budget));
+    for _ in 0..2 {
+        assert_eq!(first.poll_ready(&mut context), Poll::Ready(Ok(())));
+        first.push(Heavy(50));
+    }
+    assert_eq!(first.poll_ready(&mut context), Poll::Pending);
+    assert_eq!(second.poll_ready(&mut context), Poll::Ready(Ok(())));
+    second.push(Heavy(10));
+    assert_eq!(second.poll_ready(&mut context), Poll::Pending);
+    // What was taken out, and is not acknowledged, still counts.
+    let taken = second_out.poll_next(&mut context);
+    assert_eq!(taken, Poll::Ready(Some(Heavy(10))));
+    assert_eq!(count.0.load(Ordering::Relaxed), 1, "it is empty");
+    second_out.set_held(10);
+    assert_eq!(second.poll_ready(&mut context), Poll::Pending);
+    second_out.set_held(0);
+    assert_eq!(count.0.load(Ordering::Relaxed), 2, "it is empty again");
+    assert_eq!(second.poll_ready(&mut context), Poll::Ready(Ok(())));
+    drop(first_out);
+    assert!(budget.has_room(), "what nobody will read is not counted");
 }

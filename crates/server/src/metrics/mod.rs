@@ -1,7 +1,8 @@
 //! What is counted, for people who watch servers: the text that Prometheus reads, and whether the server is well.
 //!
 //! Owns: names, labels and the listener for them. Never: is on the way of a request: workers are asked by a command, and
-//! answer between two turns, at a cost that grows with the connections there are.
+//! answer between two turns, at a cost that grows with the connections there are. So one answer is made at a time, and no
+//! more than a tenth of the time goes into them.
 
 #![expect(
     clippy::disallowed_types,
@@ -35,6 +36,7 @@ use tokio::{
 
 use super::{
     application::{Command, Measured},
+    budget::Budget,
     log::LogCounts,
     tcp::{self, Text},
 };
@@ -43,6 +45,8 @@ use super::{
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Connections at a time to this listener.
 const CONNECTIONS: usize = 64;
+/// After an answer, nine times as long as it took until the next is made.
+const REST: u32 = 9;
 /// How long one may have nothing to say.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -50,6 +54,7 @@ const IDLE: Duration = Duration::from_secs(60);
 pub(crate) struct Sources {
     pub(crate) workers: Vec<Remote<Command>>,
     pub(crate) tcp: Box<dyn Fn() -> tcp::Statistics + Send + Sync>,
+    pub(crate) budget: Budget,
     /// Logs, by what they are about.
     pub(crate) logs: Vec<(&'static str, LogCounts)>,
     pub(crate) is_draining: Arc<AtomicBool>,
@@ -63,13 +68,28 @@ pub(crate) struct Numbers {
     /// By worker; `None` of one that did not answer.
     pub(crate) workers: Vec<Option<Measured>>,
     pub(crate) tcp: tcp::Statistics,
+    /// Bytes of bodies that wait.
+    pub(crate) buffered: usize,
     pub(crate) logs: Vec<(&'static str, super::log::LogStatistics)>,
     pub(crate) is_draining: bool,
     pub(crate) uptime: Duration,
 }
 
 impl Sources {
-    async fn numbers(&self) -> Numbers {
+    /// All numbers, one caller after the other.
+    async fn numbers(&self, turn: &Arc<Semaphore>) -> Numbers {
+        let turn = Arc::clone(turn).acquire_owned().await;
+        let began = time::Instant::now();
+        let numbers = self.measure().await;
+        let rest = began.elapsed() * REST;
+        tokio::spawn(async move {
+            time::sleep(rest).await;
+            drop(turn);
+        });
+        numbers
+    }
+
+    async fn measure(&self) -> Numbers {
         let asked: Vec<_> = self
             .workers
             .iter()
@@ -92,23 +112,28 @@ impl Sources {
         Numbers {
             workers,
             tcp: (self.tcp)(),
+            buffered: self.budget.used(),
             logs: logs.map(|(name, counts)| (*name, counts.read())).collect(),
             is_draining: self.is_draining.load(Ordering::Relaxed),
             uptime: self.clock.now().since(self.began),
         }
     }
 
-    async fn answer<B>(&self, request: &http::Request<B>) -> http::Response<Text> {
+    async fn answer<B>(
+        &self,
+        request: &http::Request<B>,
+        turn: &Arc<Semaphore>,
+    ) -> http::Response<Text> {
         let is_known = matches!(*request.method(), http::Method::GET | http::Method::HEAD);
         let (status, content_type, text) = match request.uri().path() {
             _ if !is_known => (405, "text/plain", "only GET and HEAD\n".to_owned()),
             "/metrics" => {
-                let numbers = self.numbers().await;
+                let numbers = self.numbers(turn).await;
                 let content_type = "text/plain; version=0.0.4; charset=utf-8";
                 (200, content_type, text::prometheus(&numbers))
             }
             "/healthz" => {
-                let numbers = self.numbers().await;
+                let numbers = self.numbers(turn).await;
                 let (status, text) = health(&numbers);
                 (status, "text/plain", text)
             }
@@ -151,14 +176,15 @@ pub(crate) fn listen(
     let sources = Arc::new(sources);
     runtime.spawn(async move {
         let room = Arc::new(Semaphore::new(CONNECTIONS));
+        let turn = Arc::new(Semaphore::new(1));
         while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
             let Ok((stream, _)) = listener.accept().await else {
                 time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
-            let sources = Arc::clone(&sources);
+            let (sources, turn) = (Arc::clone(&sources), Arc::clone(&turn));
             tokio::spawn(async move {
-                serve(stream, sources).await;
+                serve(stream, sources, turn).await;
                 drop(permit);
             });
         }
@@ -166,10 +192,10 @@ pub(crate) fn listen(
     Ok(())
 }
 
-async fn serve(stream: TcpStream, sources: Arc<Sources>) {
+async fn serve(stream: TcpStream, sources: Arc<Sources>, turn: Arc<Semaphore>) {
     let service = service_fn(|request| {
-        let sources = Arc::clone(&sources);
-        async move { Ok::<_, Infallible>(sources.answer(&request).await) }
+        let (sources, turn) = (Arc::clone(&sources), Arc::clone(&turn));
+        async move { Ok::<_, Infallible>(sources.answer(&request, &turn).await) }
     });
     // Who asks and goes is no fault.
     let _ = http1::Builder::new()

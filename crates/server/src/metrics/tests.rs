@@ -22,6 +22,7 @@ fn numbers() -> Numbers {
     Numbers {
         workers: vec![Some(measured.clone()), Some(measured)],
         tcp: tcp::Statistics::default(),
+        buffered: 0,
         logs: Vec::new(),
         is_draining: false,
         uptime: Duration::from_millis(1500),

@@ -127,6 +127,18 @@ fn of_connections(
     text.metric(name, "counter", "Connections that clients began.");
     text.value(name, &[("transport", "quic")], quic.accepted);
     text.value(name, &[("transport", "tcp")], tcp.accepted);
+    text.one(
+        "lastbyte_tcp_refused_total",
+        "counter",
+        "Connections over TCP closed at once, since their address had as many as it may have.",
+        tcp.refused,
+    );
+    text.one(
+        "lastbyte_buffered_bytes",
+        "gauge",
+        "Bytes of request and response bodies that wait for a handler or a client.",
+        numbers.buffered,
+    );
     let name = "lastbyte_handshakes_total";
     text.metric(
         name,

@@ -21,7 +21,10 @@ use rustix::{
     io::Errno,
 };
 
-use super::file::{FileSource, Identity};
+use super::{
+    file::{FileSource, Identity},
+    open_files::OpenFiles,
+};
 use crate::representation::coding::{CODINGS, Coding};
 
 #[cfg(test)]
@@ -38,7 +41,7 @@ pub(crate) enum Found {
     Directory(OwnedFd),
     /// Nothing, or nothing that may be seen.
     Nothing,
-    /// It cannot be told, since the process or the system has no file descriptor left.
+    /// It cannot be told: the process or the system has no file descriptor left, or none for one more response.
     Exhausted,
     /// It is there, but cannot be read.
     Failed,
@@ -59,6 +62,7 @@ pub(crate) struct Directory {
     /// The same, without links in it.
     path: PathBuf,
     pub(crate) shows_hidden: bool,
+    open_files: Arc<OpenFiles>,
 }
 
 /// A pipe must not keep a worker waiting for its writer, nor a terminal become ours.
@@ -76,7 +80,13 @@ impl Directory {
             root: Arc::new(root),
             path,
             shows_hidden: false,
+            open_files: OpenFiles::new(usize::MAX),
         })
+    }
+
+    /// How many files responses may hold open at a time.
+    pub(crate) fn limit_open_files(&mut self, limit: usize) {
+        self.open_files = OpenFiles::new(limit);
     }
 
     /// What the path of a request, without its query, leads to.
@@ -146,6 +156,9 @@ impl Directory {
         let content_type = mime_guess::from_path(relative)
             .first_raw()
             .unwrap_or("application/octet-stream");
+        let Some(file) = self.open_files.share(file, stat) else {
+            return Found::Exhausted;
+        };
         let compressed = CODINGS
             .iter()
             .filter_map(|coding| Some((*coding, self.sibling(relative, *coding, identity)?)));
@@ -165,7 +178,8 @@ impl Directory {
         let identity = Identity::of(&stat);
         let fits = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
             && identity.modified >= original.modified;
-        fits.then(|| FileSource::new(file, identity))
+        let file = self.open_files.share(file, &stat).filter(|_| fits)?;
+        Some(FileSource::new(file, identity))
     }
 
     /// Opens what lies below the root when all links are followed.

@@ -5,7 +5,7 @@
 //! response is reset and never ends as if it were whole. As far as clocks tell: a change within the same tick of the file
 //! system's clock as the opening, which does not change the length either, goes unnoticed.
 
-use std::{cell::Cell, os::fd::OwnedFd, time::Duration};
+use std::{cell::Cell, sync::Arc, time::Duration};
 
 use lastbyte_quic::stream::{Source, SourceError};
 use lastbyte_wire::VarInt;
@@ -14,6 +14,7 @@ use rustix::{
     io::{Errno, pread},
 };
 
+use super::open_files::OpenFile;
 use crate::representation::validator::EntityTag;
 
 /// `H3_INTERNAL_ERROR` (RFC 9114 §8.1): a file that was changed while it was sent.
@@ -25,7 +26,7 @@ const CHECK_EVERY: u64 = 256 << 10;
 const UNSETTLED: Duration = Duration::from_secs(1);
 
 /// What tells a file from what it may become.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     pub(crate) len: u64,
     /// Since the Unix epoch.
@@ -59,14 +60,14 @@ impl Identity {
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct FileSource {
-    file: OwnedFd,
+    file: Arc<OpenFile>,
     identity: Identity,
     /// From this offset on it is to be looked whether the file is still the same; 0 for always.
     check_at: Cell<u64>,
 }
 
 impl FileSource {
-    pub(super) const fn new(file: OwnedFd, identity: Identity) -> Self {
+    pub(super) const fn new(file: Arc<OpenFile>, identity: Identity) -> Self {
         Self {
             file,
             identity,

@@ -1,4 +1,4 @@
-//! What `lastbyte serve` serves: a directory, and objects by their size.
+//! What `lastbyte serve` serves: a directory, or objects by their size.
 //!
 //! Owns: methods, what a path means, redirects, which of a file's representations is sent. What conditions and ranges of a
 //! request bring about is for [`representation`](super::representation).
@@ -9,11 +9,15 @@
 //! | `/32k`, `/1m`, `/1000` | that many bytes, unless there is such a file |
 //! | `/delay/50ms/PATH` | what is at `/PATH`, so much later |
 //! | `/status/503` | an answer with that status |
+//!
+//! All but the first are for tests and measurements: each client may have as many bytes, and hold as many requests, as it
+//! likes. A directory is served without them unless [`Site::with_generated`] asks for them.
 
 mod directory;
 mod file;
 mod generated;
 mod listing;
+mod open_files;
 
 #[cfg(test)]
 pub(crate) use self::directory::tests::Temporary;
@@ -63,7 +67,7 @@ impl Site {
         }
     }
 
-    /// A directory, and objects by size where there is no file of that name.
+    /// A directory.
     ///
     /// # Errors
     ///
@@ -71,14 +75,26 @@ impl Site {
     pub fn directory(path: &Path) -> io::Result<Self> {
         Ok(Self {
             directory: Some(Directory::open(path)?),
+            generates: false,
             ..Self::generated()
         })
     }
 
-    /// Whether there are objects by size, delays and statuses. Default: yes.
+    /// Whether there are objects by size, delays and statuses, where there is no file of that name. Default: only without a
+    /// directory.
     #[must_use]
     pub fn with_generated(self, generates: bool) -> Self {
         Self { generates, ..self }
+    }
+
+    /// How many files responses may hold open at a time; beyond, requests are answered with 503. A file that several
+    /// responses send is open once. Default: no limit.
+    #[must_use]
+    pub fn with_open_files(mut self, limit: usize) -> Self {
+        if let Some(directory) = &mut self.directory {
+            directory.limit_open_files(limit);
+        }
+        self
     }
 
     /// Whether a directory without `index.html` is listed. Default: no.
@@ -177,7 +193,11 @@ impl Handler for Site {
         match request.method() {
             "GET" | "HEAD" => match self.delayed(target) {
                 Some((span, target)) => {
-                    Reply::After(span, self.finish(self.get(request, target), is_head))
+                    // Nothing is opened before.
+                    let (site, target) = (self.clone(), target.to_owned());
+                    let request = without_other_fields(request);
+                    let later = move || site.finish(site.get(&request, &target), is_head);
+                    Reply::After(span, Box::new(later))
                 }
                 None => self.finish(self.get(request, target), is_head).into(),
             },
@@ -187,6 +207,19 @@ impl Handler for Site {
                 .into(),
         }
     }
+}
+
+/// The request with what decides on the answer alone.
+fn without_other_fields(request: &Request) -> Request {
+    let mut kept = Request::new(request.method(), "https", "", request.path().unwrap_or("/"));
+    for line in request.fields() {
+        let decides =
+            matches!(line.name, "accept-encoding" | "range") || line.name.starts_with("if-");
+        if decides {
+            kept.fields_mut().push(line.name, line.value);
+        }
+    }
+    kept
 }
 
 /// The answer with a file, in the coding that the client likes best.

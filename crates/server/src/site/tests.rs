@@ -14,7 +14,8 @@ fn ask_with(site: &Site, method: &str, path: &str, fields: &[(&str, &str)]) -> A
         request = request.with(name, value);
     }
     match site.answer(&request, &peer()) {
-        Reply::Now(answer) | Reply::After(_, answer) => answer,
+        Reply::Now(answer) => answer,
+        Reply::After(_, later) => later(),
         Reply::Task(_) => panic!("a site answers by itself"),
     }
 }
@@ -69,10 +70,51 @@ fn what_is_not_there_and_what_is_not_done_is_said() {
         assert_eq!((answer.response.status(), answer.body_len()), (204, 0));
         assert_eq!(field(&answer, "allow").as_deref(), Some(ALLOW));
     }
-    let site = Site::generated().with_generated(false);
+}
+
+#[test]
+fn a_directory_has_no_generated_objects_unless_asked_for() {
+    let directory = Temporary::new("plain");
+    let site = Site::directory(&directory.0).expect("a directory");
     for path in ["/1k", "/status/200", "/delay/1ms/1k"] {
         assert_eq!(ask(&site, "GET", path).response.status(), 404, "{path}");
+        let site = site.clone().with_generated(true);
+        assert_eq!(ask(&site, "GET", path).response.status(), 200, "{path}");
     }
+}
+
+/// A request that is put off must not hold a descriptor for a minute.
+#[test]
+fn an_answer_that_is_put_off_opens_its_file_when_its_time_has_come() {
+    let directory = Temporary::new("late");
+    let site = Site::directory(&directory.0)
+        .expect("a directory")
+        .with_generated(true)
+        .with_open_files(1);
+    let request = Request::new("GET", "https", "localhost", "/delay/60s/late");
+    let Reply::After(_, later) = site.answer(&request, &peer()) else {
+        panic!("it is put off");
+    };
+    directory.file("late", "here by now");
+    assert_eq!(text(&later()), "here by now");
+}
+
+#[test]
+fn more_files_than_may_be_open_are_answered_with_503() {
+    let directory = Temporary::new("many");
+    for name in ["a", "b", "c"] {
+        directory.file(name, name);
+    }
+    let site = Site::directory(&directory.0)
+        .expect("a directory")
+        .with_open_files(2);
+    let held = ["/a", "/b", "/a", "/b"].map(|path| ask(&site, "GET", path));
+    assert!(held.iter().all(|answer| answer.response.status() == 200));
+    let refused = ask(&site, "GET", "/c");
+    assert_eq!(refused.response.status(), 503);
+    assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
+    drop(held);
+    assert_eq!(text(&ask(&site, "GET", "/c")), "c");
 }
 
 #[test]
@@ -178,11 +220,11 @@ fn delays_and_statuses_are_what_their_paths_say() {
     let delay = |path| {
         let request = Request::new("GET", "https", "localhost", path);
         match site.answer(&request, &peer()) {
-            Reply::After(span, answer) => Some((
-                span.as_millis(),
-                answer.response.status(),
-                answer.body_len(),
-            )),
+            Reply::After(span, later) => {
+                let answer = later();
+                let (status, len) = (answer.response.status(), answer.body_len());
+                Some((span.as_millis(), status, len))
+            }
             Reply::Now(answer) => {
                 assert_eq!(answer.response.status(), 404);
                 None

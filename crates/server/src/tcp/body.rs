@@ -19,14 +19,14 @@ use lastbyte_driver::Clock;
 use lastbyte_http3::Fields;
 use lastbyte_quic::stream::Source;
 
-use super::{Shared, connection::AtHand, count, observed::Observed};
+use super::{Shared, connection::AtHand, count, observed::Observed, pace};
 use crate::{
     access::{Ending, Record},
     exchange::{Said, channel::Receiver},
 };
 
 /// So much of a source is read at a time.
-const PIECE_LEN: u64 = 64 << 10;
+const PIECE_LEN: u64 = 16 << 10;
 
 /// The body of a response.
 pub(super) struct ResponseBody {
@@ -182,10 +182,12 @@ impl Body for ResponseBody {
         if self.is_over {
             return Poll::Ready(None);
         }
+        pace::on_asked();
         let next = self.next(context);
         match &next {
             Poll::Ready(Some(Ok(frame))) => {
                 let len = frame.data_ref().map_or(0, Bytes::len);
+                pace::on_given(len as u64);
                 if let Some(observed) = &self.report.observed {
                     observed.on_body(len);
                 }

@@ -15,7 +15,7 @@ use hyper::{
     server::conn::{http1, http2},
     service::service_fn,
 };
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpStream, sync::watch, time};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
@@ -23,14 +23,18 @@ use super::{
     Alive, Shared, count,
     lingering::{Lent, linger},
     observed::{self, Observation, Session},
-    request,
+    pace::{PacedExecutor, Slowest},
+    request::{self, Connection},
     stalled::Stalled,
 };
 
 /// What HTTP/2 is called in the handshake (RFC 9113 §3.2).
 const HTTP2: &[u8] = b"h2";
-/// How much of a response waits for room in a connection of HTTP/2, for each stream, in bytes.
-const SEND_BUFFER: usize = 256 << 10;
+/// How much of a response waits for room in a connection of HTTP/2, for each stream, in bytes, but for one piece more.
+const SEND_BUFFER: usize = 16 << 10;
+/// How much of a response waits for room in a connection of HTTP/1.1, in bytes, but for one piece more, and how much of a
+/// request is read at a time.
+const BUFFER: usize = 64 << 10;
 /// How much a client may send of a request's body before it is read, for each stream and in all, in bytes.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
@@ -104,13 +108,18 @@ async fn serve_http1(
     observation: Option<Arc<Observation>>,
     mut stopped: watch::Receiver<bool>,
 ) {
-    let service = service_fn(|request| {
-        request::serve(Arc::clone(shared), remote, observation.clone(), request)
-    });
+    let asked = Connection {
+        remote,
+        observation,
+        budget: shared.budget.connection(),
+    };
+    let service = service_fn(|request| request::serve(Arc::clone(shared), asked.clone(), request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.head)
         .max_header_size(shared.limits.head_size)
+        // The head of a request has to fit in it, too.
+        .max_buf_size(BUFFER.max(2 * shared.limits.head_size))
         .serve_connection(TokioIo::new(tls), service);
     let mut connection = pin!(connection);
     let is_over = tokio::select! {
@@ -131,11 +140,16 @@ async fn serve_http2(
     observation: Option<Arc<Observation>>,
     mut stopped: watch::Receiver<bool>,
 ) {
+    let asked = Connection {
+        remote,
+        observation,
+        budget: shared.budget.connection(),
+    };
     let (begun, at_hand) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let service = service_fn(|request| {
         begun.fetch_add(1, Ordering::Relaxed);
         let guard = AtHand::new(Arc::clone(&at_hand));
-        let answered = request::serve(Arc::clone(shared), remote, observation.clone(), request);
+        let answered = request::serve(Arc::clone(shared), asked.clone(), request);
         async move {
             let mut response = answered.await?;
             response.body_mut().hold(guard);
@@ -143,7 +157,11 @@ async fn serve_http2(
         }
     });
     let limits = &shared.limits;
-    let connection = http2::Builder::new(TokioExecutor::new())
+    let slowest = Slowest {
+        timeout: limits.stall,
+        bytes: limits.stall_bytes,
+    };
+    let connection = http2::Builder::new(PacedExecutor(slowest))
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
@@ -172,7 +190,19 @@ async fn serve_http2(
         }
     }
     connection.as_mut().graceful_shutdown();
-    let _ = connection.await;
+    // The last response is followed by a PING, and its last bytes may wait for a window: clients that care for neither are
+    // not waited for (RFC 9113 §6.8).
+    loop {
+        let idle_before = at_hand.load(Ordering::Relaxed) == 0;
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = time::sleep(limits.stall) => {
+                if idle_before && at_hand.load(Ordering::Relaxed) == 0 {
+                    return;
+                }
+            }
+        }
+    }
 }
 
 /// Counts a request as being answered.

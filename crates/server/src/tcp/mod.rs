@@ -11,7 +11,9 @@
 //! | `body` | bodies of responses, from sources and from exchanges |
 //! | `observed` | what the connection is seen to do, for the connection log |
 //! | [`connection_log`] | its line there |
+//! | `pace` | a response over HTTP/2 that its client does not take |
 //! | `stalled` | a peer that takes nothing for too long |
+//! | `prefixes` | how many connections each address has |
 //! | `plain` | the listener that leads from `http` to `https` |
 
 #![expect(
@@ -24,11 +26,14 @@ mod connection;
 pub mod connection_log;
 mod lingering;
 mod observed;
+mod pace;
 mod plain;
+mod prefixes;
 mod request;
 mod stalled;
 
 pub(crate) use self::plain::Text;
+use self::prefixes::Prefixes;
 
 use std::{
     io,
@@ -48,13 +53,15 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{access::AccessLog, handler::Handler, log::LogWriter};
+use super::{access::AccessLog, budget::Budget, handler::Handler, log::LogWriter};
 
 /// How much of anything there may be, over TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Connections at a time; more wait in the system's queue. Default: 10 000.
     pub connections: usize,
+    /// Connections at a time of one address (IPv6: of one /64); more are closed. Default: 1000.
+    pub connections_per_prefix: usize,
     /// How long a TLS handshake may take. Default: 10 s.
     pub handshake: Duration,
     /// How long the head of a request may take. Over HTTP/1.1 that begins with the end of the one before, so that it is
@@ -65,6 +72,8 @@ pub struct Limits {
     /// How long a client may take nothing of a response, or send nothing of a request's body that is waited for. Default:
     /// 30 s.
     pub stall: Duration,
+    /// How many bytes of a request's body, or of a response over HTTP/2, must move in that time. Default: 3000.
+    pub stall_bytes: u64,
     /// The largest head of a request, in bytes. Default: 64 KiB. Beyond: 431, over HTTP/2 too.
     pub head_size: usize,
     /// Requests at a time on a connection of HTTP/2. Default: 128.
@@ -75,10 +84,12 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            connections_per_prefix: 1000,
             handshake: Duration::from_secs(10),
             head: Duration::from_secs(30),
             idle: Duration::from_secs(60),
             stall: Duration::from_secs(30),
+            stall_bytes: 3000,
             head_size: 64 << 10,
             streams: 128,
         }
@@ -95,6 +106,8 @@ pub struct Statistics {
     /// How often a connection that waited could not be accepted, for instance since too many files are open. It goes on
     /// waiting.
     pub accepts_failed: u64,
+    /// Connections closed at once, since their address had as many as it may have.
+    pub refused: u64,
     /// Handshakes completed.
     pub handshakes: u64,
     /// Of those, the ones that resumed an earlier connection.
@@ -117,6 +130,7 @@ struct Counts {
     accepted: AtomicU64,
     closed: AtomicU64,
     accepts_failed: AtomicU64,
+    refused: AtomicU64,
     handshakes: AtomicU64,
     resumed: AtomicU64,
     handshakes_failed: AtomicU64,
@@ -139,6 +153,7 @@ impl Counts {
             accepted,
             connections: accepted.saturating_sub(closed),
             accepts_failed: of(&self.accepts_failed),
+            refused: of(&self.refused),
             handshakes: of(&self.handshakes),
             resumed: of(&self.resumed),
             handshakes_failed: of(&self.handshakes_failed),
@@ -167,6 +182,8 @@ pub(crate) struct Parts {
     /// The value of `alt-svc`.
     pub(crate) alt_svc: Option<String>,
     pub(crate) limits: Limits,
+    /// How much of bodies may wait.
+    pub(crate) budget: Budget,
 }
 
 /// What all connections share.
@@ -176,6 +193,7 @@ struct Shared {
     log: Option<LogWriter>,
     alt_svc: Option<http::HeaderValue>,
     limits: Limits,
+    budget: Budget,
     counts: Arc<Counts>,
 }
 
@@ -208,6 +226,7 @@ impl TcpServer {
             log: parts.log,
             alt_svc: parts.alt_svc.and_then(|text| text.try_into().ok()),
             limits: parts.limits,
+            budget: parts.budget,
             counts: Arc::clone(&counts),
         });
         let _inside = runtime.enter();
@@ -215,10 +234,10 @@ impl TcpServer {
             let listener = TcpListener::from_std(listener)?;
             let acceptor = TlsAcceptor::from(parts.tls);
             let (shared, stopped, alive) = (shared, stopped.clone(), alive.clone());
-            let limit = parts.limits.connections;
+            let limits = parts.limits;
             runtime.spawn(accept(
                 listener,
-                limit,
+                limits,
                 stopped.clone(),
                 Arc::clone(&counts),
                 move |stream, remote| {
@@ -239,7 +258,7 @@ impl TcpServer {
             let (limits, port) = (parts.limits, parts.https_port);
             runtime.spawn(accept(
                 listener,
-                limits.connections,
+                limits,
                 stopped,
                 Arc::clone(&counts),
                 move |stream, _| plain::serve(stream, limits, port),
@@ -288,7 +307,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Accepts connections, as many at a time as may be, until it is told to stop.
 async fn accept<F, S>(
     listener: TcpListener,
-    limit: usize,
+    limits: Limits,
     mut stopped: watch::Receiver<bool>,
     counts: Arc<Counts>,
     serve: F,
@@ -296,7 +315,9 @@ async fn accept<F, S>(
     F: Fn(TcpStream, SocketAddr) -> S + Send + 'static,
     S: Future<Output = ()> + Send + 'static,
 {
-    let room = Arc::new(Semaphore::new(limit.clamp(1, Semaphore::MAX_PERMITS)));
+    let connections = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
+    let room = Arc::new(Semaphore::new(connections));
+    let prefixes = Prefixes::new(limits.connections_per_prefix);
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
             return;
@@ -307,10 +328,14 @@ async fn accept<F, S>(
         };
         match accepted {
             Ok((stream, remote)) => {
+                let Some(counted) = prefixes.count(remote.ip()) else {
+                    count(&counts.refused);
+                    continue;
+                };
                 let served = serve(stream, remote);
                 tokio::spawn(async move {
                     served.await;
-                    drop(permit);
+                    drop((permit, counted));
                 });
             }
             // The client went away again before it was accepted.

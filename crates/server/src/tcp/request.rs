@@ -3,7 +3,9 @@
 //! Owns: which fields are about the connection and go no further (RFC 9110 §7.6.1), where a request is for (RFC 9112 §3.2,
 //! §3.3), what becomes of a request's body, and the answers that no handler is asked for.
 
-use std::{convert::Infallible, future::poll_fn, net::SocketAddr, pin::Pin, sync::Arc};
+use std::{
+    convert::Infallible, future::poll_fn, net::SocketAddr, pin::Pin, sync::Arc, time::Duration,
+};
 
 use http::{StatusCode, header};
 use hyper::body::{Body as _, Incoming};
@@ -19,6 +21,7 @@ use super::{
 };
 use crate::{
     access::AccessLog,
+    budget::ConnectionBudget,
     exchange::{Line, Piece, Said, channel::Sender, exchange},
     handler::{Answer, Peer, Reply, Version},
     hop_by_hop::{is_hop_by_hop, named_by_connection},
@@ -28,13 +31,26 @@ use crate::{
 /// than that the connection is closed.
 const DISCARD_MAX: usize = 256 << 10;
 
+/// Where requests come from.
+#[derive(Clone)]
+pub(super) struct Connection {
+    pub(super) remote: SocketAddr,
+    pub(super) observation: Option<Arc<Observation>>,
+    /// How much of its bodies may wait.
+    pub(super) budget: Arc<ConnectionBudget>,
+}
+
 /// Answers a request.
 pub(super) async fn serve(
     shared: Arc<Shared>,
-    remote: SocketAddr,
-    observation: Option<Arc<Observation>>,
+    connection: Connection,
     request: http::Request<Incoming>,
 ) -> Result<http::Response<ResponseBody>, Infallible> {
+    let Connection {
+        remote,
+        observation,
+        budget,
+    } = connection;
     let version = match request.version() {
         http::Version::HTTP_2 => Version::Http2,
         http::Version::HTTP_10 => Version::Http10,
@@ -82,10 +98,10 @@ pub(super) async fn serve(
         Reply::After(span, answer) => {
             time::sleep(span).await;
             discard(&shared, body, expects).await;
-            whole(answer, report)
+            whole(answer(), report)
         }
         Reply::Task(task) => {
-            let (exchange, line) = exchange();
+            let (exchange, line) = exchange(&budget);
             task(exchange);
             run(&shared, line, body, report, is_head).await
         }
@@ -177,18 +193,25 @@ async fn run(
     }
 }
 
-/// Hands the body of a request on, as fast as it is taken.
+/// Hands the body of a request on, as fast as it is taken. Only the time counts in which the client is waited for.
 async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece>) {
+    let (mut waited, mut moved) = (Duration::ZERO, 0);
     loop {
         let has_room = poll_fn(|context| incoming.poll_ready(context)).await;
         if has_room.is_err() {
             // Whoever answers does without: the rest is not read, and the connection closed if it was of HTTP/1.1.
             return;
         }
+        let began = time::Instant::now();
         let next = poll_fn(|context| Pin::new(&mut body).poll_frame(context));
-        match time::timeout(shared.limits.stall, next).await {
+        let next = time::timeout(shared.limits.stall, next).await;
+        waited += began.elapsed();
+        match next {
             Ok(Some(Ok(frame))) => match frame.into_data() {
-                Ok(bytes) => incoming.push(Piece::Data(bytes)),
+                Ok(bytes) => {
+                    moved += bytes.len() as u64;
+                    incoming.push(Piece::Data(bytes));
+                }
                 Err(frame) => {
                     if let Ok(map) = frame.into_trailers() {
                         incoming.push(Piece::Trailers(regular(&map)));
@@ -201,6 +224,12 @@ async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece
             }
             // Cut off, or too slow: dropped without an end.
             Ok(Some(Err(_))) | Err(_) => return,
+        }
+        if waited >= shared.limits.stall {
+            if moved < shared.limits.stall_bytes {
+                return;
+            }
+            (waited, moved) = (Duration::ZERO, 0);
         }
     }
 }

@@ -17,7 +17,7 @@ use lastbyte_quic::{
     crypto::tls::TlsClient,
     endpoint::{Closed, Endpoint, EndpointConfig, Handle},
 };
-use lastbyte_server::{Answer, Handler, Peer, Reply, Site, exchange::Piece};
+use lastbyte_server::{Answer, Handler, Peer, Reply, Settings, Site, exchange::Piece};
 use lastbyte_udp::{Options, Socket};
 use lastbyte_wire::StreamId;
 
@@ -53,6 +53,8 @@ struct Client {
     path: NetworkPath,
     crypto: Arc<TlsClient>,
     deadline: Time,
+    /// When it is over though nothing came, from its first turn on.
+    gives_up_after: Option<Duration>,
     /// Since when nothing more is wanted.
     over: Option<Time>,
 }
@@ -140,6 +142,9 @@ impl Application for Client {
             let crypto = self.crypto.clone();
             let handle = endpoint.connect(now, self.path, "localhost", &config, crypto, Vec::new());
             self.begun = Some(handle.expect("a connection"));
+            if let Some(span) = self.gives_up_after {
+                self.over = Some(now + span);
+            }
         }
         assert!(now < self.deadline, "nothing came: {:?}", self.got.status);
         let is_full = self.takes < usize::MAX && self.got.body.len() >= self.takes;
@@ -182,6 +187,12 @@ struct Asking {
 
 impl Asking {
     fn ask(self, serving: &Serving, crypto: Arc<TlsClient>) -> Got {
+        let mut worker = self.worker(serving, crypto);
+        worker.run().expect("it runs");
+        worker.application().got.clone()
+    }
+
+    fn worker(self, serving: &Serving, crypto: Arc<TlsClient>) -> Worker<Client> {
         let local = "127.0.0.1:0".parse().expect("an address");
         let socket = Socket::bind(local, &Options::default()).expect("a socket");
         let path = NetworkPath {
@@ -201,12 +212,11 @@ impl Asking {
             path,
             crypto,
             deadline: clock.now() + PATIENCE,
+            gives_up_after: None,
             over: None,
         };
         let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32]).expect("an endpoint");
-        let mut worker = Worker::new(socket, endpoint, client, clock).expect("a worker");
-        worker.run().expect("it runs");
-        worker.application().got.clone()
+        Worker::new(socket, endpoint, client, clock).expect("a worker")
     }
 }
 
@@ -302,7 +312,7 @@ impl Handler for Echo {
     }
 }
 
-fn echo() -> (Serving, Arc<Mutex<u64>>) {
+pub(crate) fn echo() -> (Settings, Arc<Mutex<u64>>) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .build();
@@ -311,12 +321,12 @@ fn echo() -> (Serving, Arc<Mutex<u64>>) {
         runtime: runtime.expect("a runtime"),
         sent: Arc::clone(&sent),
     };
-    (Serving::start(settings(echo)), sent)
+    (settings(echo), sent)
 }
 
 #[test]
 fn bodies_go_both_ways_in_pieces_with_hints_and_trailers() {
-    let (serving, _) = echo();
+    let serving = Serving::start(echo().0);
     let body: Vec<u8> = (0..3_000_000_u32)
         .map(|index| (index * 7 % 251) as u8)
         .collect();
@@ -337,7 +347,8 @@ fn bodies_go_both_ways_in_pieces_with_hints_and_trailers() {
 
 #[test]
 fn who_reads_slowly_holds_back_who_answers() {
-    let (serving, sent) = echo();
+    let (settings, sent) = echo();
+    let serving = Serving::start(settings);
     let request = Request::new("GET", "https", "localhost", "/endless");
     let got = ask(&serving, request, Vec::new(), 100_000);
     assert_eq!(got.body.len(), 100_000);
@@ -442,4 +453,33 @@ fn rfc9000_8_1_a_request_in_0rtt_is_not_handed_on_for_an_address_that_may_be_spo
     assert!(simple_get().ask(&serving, crypto).is_whole);
     assert_eq!(counting.0.load(Ordering::Relaxed), 2);
     drop(serving.server.shut_down(Duration::ZERO));
+}
+
+/// Panics in the worker's thread.
+struct Faulty;
+
+impl Handler for Faulty {
+    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+        panic!("as the test wants it")
+    }
+}
+
+/// Nobody would serve its part of the clients: who runs the server learns of it, and ends it.
+#[test]
+fn a_worker_that_panics_is_told_of() {
+    let serving = Serving::start(settings(Faulty));
+    let mut client = simple_get().worker(&serving, crypto(&serving));
+    // No answer comes: it ends with what tells the test so.
+    client.application().gives_up_after = Some(Duration::from_secs(1));
+    client.run().expect("it runs");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime");
+    let failed = runtime
+        .block_on(async { tokio::time::timeout(PATIENCE, serving.server.worker_failed()).await });
+    assert_eq!(failed, Ok(0));
+    let report = serving.server.shut_down(Duration::ZERO);
+    let errors: Vec<_> = report.workers.iter().filter(|end| end.is_err()).collect();
+    assert_eq!(errors.len(), 1, "{:?}", report.workers);
 }

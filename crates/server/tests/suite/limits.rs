@@ -33,9 +33,11 @@ fn http2(serving: &Serving) -> Client {
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 const ACK: u8 = 1;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -55,6 +57,145 @@ fn get(stream: u32, path: &str) -> Vec<u8> {
     block.extend(path.as_bytes());
     // END_STREAM and END_HEADERS.
     frame(HEADERS, 0x5, stream, &block)
+}
+
+/// The next frame: its kind, its stream and its payload. Pings that are told apart by `answers` are answered.
+fn next_frame(client: &mut Client, answers: fn(&[u8]) -> bool) -> Option<(u8, u32, Vec<u8>)> {
+    let mut head = [0; 9];
+    if let Err(error) = client.stream.read_exact(&mut head) {
+        let is_late = error.kind() == std::io::ErrorKind::WouldBlock;
+        assert!(!is_late, "the server neither says anything nor closes");
+        return None;
+    }
+    let [a, b, c, kind, flags, stream @ ..] = head;
+    let payload = client.take(u32::from_be_bytes([0, a, b, c]) as usize);
+    if kind == PING && flags & ACK == 0 && answers(&payload) {
+        client.send(&frame(PING, ACK, 0, &payload));
+    }
+    Some((kind, u32::from_be_bytes(stream), payload))
+}
+
+/// A client that takes the responses of other streams, and answers PINGs.
+#[test]
+fn rfc9113_5_2_a_stream_whose_window_stays_shut_is_reset() {
+    let limits = Limits {
+        stall: SHORT,
+        ..Limits::default()
+    };
+    let serving = serving(limits);
+    let mut client = http2(&serving);
+    // Room for all streams together, and none for this one beyond the 65 535 bytes to begin with.
+    client.send(&frame(WINDOW_UPDATE, 0, 0, &(1_u32 << 24).to_be_bytes()));
+    client.send(&get(1, "/10m"));
+    let mut data = 0;
+    let reset = loop {
+        let (kind, stream, payload) = next_frame(&mut client, |_| true).expect("it stays open");
+        match (kind, stream) {
+            (DATA, 1) => data += payload.len(),
+            (RST_STREAM, 1) => break payload,
+            _ => {}
+        }
+    };
+    assert_eq!((data, reset), (65_535, vec![0, 0, 0, 8]), "CANCEL");
+    // Others go on.
+    client.send(&get(3, "/100"));
+    let answered = loop {
+        let (kind, stream, payload) = next_frame(&mut client, |_| true).expect("it stays open");
+        if (kind, stream) == (DATA, 3) {
+            break payload.len();
+        }
+    };
+    assert_eq!(answered, 100);
+    let metrics = serving.server.metrics_address().expect("it listens");
+    let text = String::from_utf8_lossy(&plain(metrics, "/metrics").body).into_owned();
+    assert!(text.contains("lastbyte_responses_cut_off_total{transport=\"tcp\"} 1"));
+    serving.end();
+}
+
+/// What h2 asks with before the last GOAWAY; other PINGs, by which it finds out whether a client is there, are answered.
+const LAST_PING: [u8; 8] = [0x0b, 0x7b, 0xa2, 0xf0, 0x8b, 0x9b, 0xfe, 0x54];
+
+#[test]
+fn rfc9113_6_8_a_client_that_does_not_answer_the_last_ping_is_not_waited_for() {
+    let limits = Limits {
+        idle: SHORT,
+        stall: SHORT,
+        ..Limits::default()
+    };
+    let serving = serving(limits);
+    let mut client = http2(&serving);
+    client.send(&get(1, "/100"));
+    let mut seen = Vec::new();
+    while let Some((kind, _, payload)) = next_frame(&mut client, |ping| ping != LAST_PING) {
+        assert!(seen.len() < 1000, "the server does not close");
+        seen.push((kind, payload));
+    }
+    assert!(seen.contains(&(PING, LAST_PING.to_vec())), "{seen:?}");
+    serving.end();
+}
+
+/// The system accepts it, and the server closes it at once; others, and the same later, are served.
+#[test]
+fn an_address_has_no_more_connections_than_it_may() {
+    let limits = Limits {
+        connections_per_prefix: 2,
+        ..Limits::default()
+    };
+    let serving = serving(limits);
+    let held = [serving.connect(), serving.connect()].map(|mut client| {
+        client.send(b"GET /10 HTTP/1.1\r\nhost: x\r\n\r\n");
+        client.head();
+        client
+    });
+    let mut refused = std::net::TcpStream::connect(serving.address()).expect("it listens");
+    refused.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let read = refused.read(&mut [0; 1]);
+    assert!(matches!(read, Ok(0)), "{read:?}");
+    let metrics = serving.server.metrics_address().expect("it listens");
+    let text = String::from_utf8_lossy(&plain(metrics, "/metrics").body).into_owned();
+    assert!(text.contains("\nlastbyte_tcp_refused_total 1\n"), "{text}");
+    drop(held);
+    let began = Instant::now();
+    loop {
+        let mut client = serving.connect();
+        let asked = client
+            .stream
+            .write_all(b"GET /10 HTTP/1.1\r\nhost: x\r\n\r\n");
+        if asked.is_ok()
+            && client
+                .stream
+                .read(&mut [0; 1])
+                .is_ok_and(|count| count == 1)
+        {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "it is waited for");
+    }
+    serving.end();
+}
+
+/// A body that comes by single bytes holds a handler for the time limit, and not for as long as the client likes.
+#[test]
+fn a_request_whose_body_comes_by_single_bytes_is_given_up() {
+    use crate::http3::echo;
+    let mut settings = echo().0;
+    settings.tcp.stall = SHORT;
+    let serving = Serving::start(settings);
+    let mut client = serving.connect();
+    client.send(b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n");
+    client.head();
+    let began = Instant::now();
+    // Until the server closes.
+    while client
+        .stream
+        .write_all(b"x")
+        .and_then(|()| client.stream.flush())
+        .is_ok()
+    {
+        std::thread::sleep(SHORT / 20);
+        assert!(began.elapsed() < PATIENCE, "it goes on");
+    }
+    serving.end();
 }
 
 /// Frames until the server closes: their kinds, and how many bytes of data. Pings are answered.

@@ -166,7 +166,7 @@ fn key_log(arguments: &Arguments) -> Result<Option<Arc<dyn rustls::KeyLog>>, Fai
     let Some(path) = arguments.shown.keylog.clone().or(from_environment) else {
         return Ok(None);
     };
-    let file = std::sync::Mutex::new(files::append(&path)?);
+    let file = std::sync::Mutex::new(files::append_private(&path)?);
     Ok(Some(Arc::new(KeyLogLines(move |line: &str| {
         let mut file = file
             .lock()

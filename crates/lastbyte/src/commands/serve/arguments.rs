@@ -1,13 +1,20 @@
 //! What `lastbyte serve` can be told, on the command line and in a file: the names are the same.
 
-use std::{net::SocketAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    num::NonZeroUsize,
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::{Args, ValueEnum};
+use lastbyte_http3::StallLimit;
 use lastbyte_quic::endpoint::{self, RateLimit};
 use lastbyte_record::packed::Packing;
 use lastbyte_server::{
     Versions,
     access::Format,
+    budget,
     proxy::{self, Upstream},
     tcp,
 };
@@ -42,7 +49,7 @@ Examples:
 
 The log has a line for each connection, over QUIC with H2O's keys; `lastbyte query` and `lastbyte report` read it. On Ctrl-C or SIGTERM no more requests are accepted (GOAWAY), and pending ones are answered for at most --drain. On SIGHUP, certificate, ticket keys and arms are read again.";
 
-/// Serves a directory, and objects by their size, over HTTP/1.1, 2 and 3.
+/// Serves a directory, or objects by their size, over HTTP/1.1, 2 and 3.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -65,8 +72,9 @@ pub(crate) struct Arguments {
     /// Where to listen in clear text, and lead clients to https
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) http_listen: Option<SocketAddr>,
-    /// Where to tell metrics (/metrics, as Prometheus reads them) and health (/healthz), in clear text
-    #[arg(long, value_name = "ADDR:PORT")]
+    /// Address for the Prometheus metrics (/metrics) and health (/healthz) endpoints, in clear text; a port alone is one of
+    /// 127.0.0.1
+    #[arg(long, value_name = "[ADDR:]PORT", value_parser = loopback_by_default)]
     pub(super) metrics: Option<SocketAddr>,
     /// Certificate chain, in PEM
     #[arg(long, value_name = "FILE")]
@@ -93,8 +101,12 @@ pub(crate) struct Arguments {
     /// Serve files whose names begin with a dot, too (.well-known is always there)
     #[arg(long, help_heading = "Site")]
     pub(super) hidden: bool,
-    /// Serve the directory alone: no objects by size, no /delay/ and no /status/
-    #[arg(long, help_heading = "Site")]
+    /// Beside the directory, serve objects by size (/32k), /delay/ and /status/: for tests only, as any client may have any
+    /// number of bytes
+    #[arg(long, help_heading = "Site", conflicts_with = "proxy")]
+    pub(super) generated: bool,
+    /// Serve the directory alone: the default
+    #[arg(long, help_heading = "Site", conflicts_with = "generated")]
     pub(super) no_generated: bool,
     /// Add a field to all answers to GET and HEAD: 'cache-control: max-age=60'
     #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = field)]
@@ -126,15 +138,17 @@ pub(crate) struct Arguments {
     /// How long clients over TCP may remember that there is HTTP/3; 0s for not telling them
     #[arg(long, value_name = "SPAN", default_value = "86400s", value_parser = units::span, help_heading = "Site")]
     pub(super) alt_svc: Duration,
-    /// Congestion control spec: rapid-start, cubic, bbr, rapid-start:congestion=newreno; `lastbyte sim --help` has them all
+    /// Congestion control spec: rapid-start, cubic, bbr, rapid-start:congestion=newreno; `lastbyte sim --help` has them all.
+    /// The default starts with the 10 packets of RFC 9002; presets by their names alone start with 30
     #[arg(
         long,
         value_name = "SPEC",
-        default_value = "rapid-start",
+        default_value = CONGESTION,
         help_heading = "Transport"
     )]
     pub(super) congestion: String,
-    /// How to start, in place of the spec's own way: slow-start, hystart, jumpstart, rapid-start, ...
+    /// How to start, in place of the spec's own way: slow-start, hystart, jumpstart, rapid-start, ... Without --congestion,
+    /// with 10 packets
     #[arg(long, value_name = "NAME", help_heading = "Transport")]
     pub(super) startup: Option<String>,
     /// Draw each connection into an arm of this experiment: a file, or `four-arms`
@@ -197,6 +211,9 @@ pub(crate) struct Arguments {
     /// Connections over TCP at a time; more wait
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(0..=1_000_000_000), help_heading = "Limits")]
     tcp_connections: usize,
+    /// Connections over TCP at a time from one address (IPv6: one /64), at most half of those that fit; more are closed
+    #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
+    tcp_connections_per_prefix: usize,
     /// QUIC connections at each worker
     #[arg(long, value_name = "N", default_value_t = QUIC.connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     max_connections: usize,
@@ -230,9 +247,18 @@ pub(crate) struct Arguments {
     /// How long a connection of HTTP/2 may have no request
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Limits")]
     idle_timeout: Duration,
-    /// How long a client over TCP may take nothing of a response
+    /// How long a client may take too little of a response, or send too little of a body that is waited for
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
     stall_timeout: Duration,
+    /// How many bytes are enough in that time
+    #[arg(long, value_name = "BYTES", default_value = "3000", value_parser = units::bytes, help_heading = "Limits")]
+    stall_bytes: u64,
+    /// Memory for bodies that wait, of all connections together; beyond, handlers and upstream servers are not read
+    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = values::size::<u64>(1_048_576..=1_099_511_627_776), help_heading = "Limits")]
+    buffer_memory: u64,
+    /// How much of request bodies a connection of HTTP/3 may send ahead of their being read
+    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = values::size::<u64>(65_536..=1_073_741_824), help_heading = "Limits")]
+    pub(super) upload_window: u64,
     /// The largest head of a request, in bytes
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = values::size::<u32>(1024..=1_048_576), help_heading = "Limits")]
     pub(super) head_size: u32,
@@ -263,6 +289,20 @@ enum AccessFormat {
 
 /// A log that is rotated at less holds a few lines.
 const LOG_ROTATE_MIN: u64 = 4096;
+
+/// The congestion control of `serve`: Rapid Start's growth from the initial window of RFC 9002 §7.2, without a jump.
+pub(super) const CONGESTION: &str = "rapid-no-jump:initial-window=10p";
+
+/// An address and a port, or a port of loopback.
+fn loopback_by_default(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    match port.parse::<u16>() {
+        Ok(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
+        Err(_) => text
+            .parse()
+            .map_err(|_| "expected ADDR:PORT, such as 127.0.0.1:9100, or a port".into()),
+    }
+}
 
 fn version(text: &str) -> Result<Version, String> {
     match text {
@@ -311,8 +351,7 @@ impl Arguments {
                 "a server needs a certificate: --cert FILE --key FILE, or --self-signed to make one",
             );
         }
-        if self.experiment.is_some() && (self.startup.is_some() || self.congestion != "rapid-start")
-        {
+        if self.experiment.is_some() && (self.startup.is_some() || self.congestion != CONGESTION) {
             return wrong(
                 "an --experiment says itself which congestion control its arms have: leave out --congestion and --startup",
             );
@@ -407,13 +446,29 @@ impl Arguments {
         }
     }
 
+    pub(super) const fn stall_limit(&self) -> StallLimit {
+        StallLimit {
+            timeout: self.stall_timeout,
+            bytes: self.stall_bytes,
+        }
+    }
+
+    pub(super) fn budget(&self) -> budget::Limits {
+        budget::Limits {
+            process: usize::try_from(self.buffer_memory).unwrap_or(usize::MAX),
+            ..budget::Limits::default()
+        }
+    }
+
     pub(super) fn tcp_limits(&self) -> tcp::Limits {
         tcp::Limits {
             connections: self.tcp_connections,
             handshake: self.handshake_timeout,
+            connections_per_prefix: self.tcp_connections_per_prefix,
             head: self.head_timeout,
             idle: self.idle_timeout,
             stall: self.stall_timeout,
+            stall_bytes: self.stall_bytes,
             head_size: self.head_size as usize,
             streams: self.http2_streams,
         }

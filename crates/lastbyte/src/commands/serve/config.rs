@@ -20,7 +20,8 @@ use crate::{failure::Failure, files};
 mod tests;
 
 /// Flags that take each other's place.
-const ALTERNATIVES: [(&[&str], &[&str]); 2] = [
+const ALTERNATIVES: [(&[&str], &[&str]); 3] = [
+    (&["generated"], &["no-generated"]),
     (&["self-signed"], &["cert", "key"]),
     (&["experiment"], &["congestion", "startup"]),
 ];

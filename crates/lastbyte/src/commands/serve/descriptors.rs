@@ -1,4 +1,4 @@
-//! File descriptors: as many as the system permits, and a share of them for connections over TCP.
+//! File descriptors: as many as the system permits, half of them for connections over TCP, half for responses.
 //!
 //! A connection over TCP is a descriptor, and so is a file that is being sent, or a connection to a server behind. Without a
 //! share, clients that connect and do nothing would leave none for the requests of others.
@@ -23,11 +23,20 @@ pub(super) fn raise() -> Option<u64> {
 
 /// How many connections over TCP there may be, of so many that are wanted: no more than half the descriptors.
 pub(super) fn for_tcp(limit: Option<u64>, wanted: usize) -> usize {
+    wanted.min(half(limit))
+}
+
+/// How many files responses may hold open: the other half, so that clients that stall leave some for new connections.
+pub(super) fn for_files(limit: Option<u64>) -> usize {
+    half(limit)
+}
+
+fn half(limit: Option<u64>) -> usize {
     let Some(limit) = limit else {
-        return wanted;
+        return usize::MAX;
     };
     let half = limit.saturating_sub(RESERVED) / 2;
-    wanted.min(usize::try_from(half).unwrap_or(usize::MAX).max(1))
+    usize::try_from(half).unwrap_or(usize::MAX).max(1)
 }
 
 /// How many connections to an upstream there may be, of so many that are wanted: no more than a quarter of the descriptors.
@@ -51,6 +60,7 @@ mod tests {
             (Some(0), 10_000, 1),
         ] {
             assert_eq!(for_tcp(limit, wanted), granted, "{limit:?}");
+            assert_eq!(for_files(limit).min(wanted), granted, "{limit:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `lastbyte serve`: a directory, and objects by their size, over HTTP/1.1, 2 and 3.
+//! `lastbyte serve`: a directory, or objects by their size, over HTTP/1.1, 2 and 3.
 //!
 //! Owns: what is done with flags and files, signals, what is said to the operator. What is served, and how, is
 //! `lastbyte_server`'s.
@@ -28,7 +28,9 @@ use std::{
 
 use lastbyte_congestion::{Spec, Time};
 use lastbyte_http3 as http3;
-use lastbyte_quic::{connection::Config, endpoint::RetryPolicy, path::MtuConfig, trace::Trace};
+use lastbyte_quic::{
+    connection::Config, endpoint::RetryPolicy, flow::WindowSize, path::MtuConfig, trace::Trace,
+};
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
 use lastbyte_server::{
     Arm, Arms, Handler, Identity, LogWriter, Server, Settings, Site,
@@ -68,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Signals::listen()
             .map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?
     };
-    let mut settings = settings(arguments)?;
+    let descriptors = descriptors::raise();
+    let mut settings = settings(arguments, descriptors)?;
     settings.inherited = inherited;
     let hash = settings.identity.public_key_hash();
     Server::check(&settings).map_err(Failure::usage)?;
@@ -76,9 +79,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         say("all of it can be\n")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let descriptors = descriptors::raise();
     let wanted = settings.tcp.connections;
     settings.tcp.connections = descriptors::for_tcp(descriptors, wanted);
+    // One host must not have them all.
+    let half = settings.tcp.connections.div_ceil(2);
+    settings.tcp.connections_per_prefix = settings.tcp.connections_per_prefix.min(half);
     // A few less than the default is no news.
     let is_much_less = settings.tcp.connections < wanted - wanted / 10;
     if let (true, Some(limit)) = (is_much_less, descriptors) {
@@ -100,7 +105,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     say(&greeting(arguments, &server, hash.as_deref()))?;
 
     runtime.block_on(async {
-        while signals.next().await == Word::Reload {
+        loop {
+            let word = tokio::select! {
+                word = signals.next() => word,
+                worker = server.worker_failed() => {
+                    let _ = say(&format!("error: worker {worker} of HTTP/3 failed\n"));
+                    Word::End
+                }
+            };
+            if word == Word::End {
+                return;
+            }
             let told = match reload(arguments, &server) {
                 Ok(what) => format!("read again: {what}\n"),
                 Err(Failure::Usage(why) | Failure::Run(why)) => {
@@ -138,7 +153,7 @@ fn load(arguments: &Arguments) -> Result<Arguments, Failure> {
 }
 
 /// What answers requests.
-fn handler(arguments: &Arguments) -> Result<Arc<dyn Handler>, Failure> {
+fn handler(arguments: &Arguments, descriptors: Option<u64>) -> Result<Arc<dyn Handler>, Failure> {
     if let Some(upstream) = &arguments.proxy {
         let tls = if upstream.is_secure {
             Some(proxy_tls(arguments)?)
@@ -163,7 +178,8 @@ fn handler(arguments: &Arguments) -> Result<Arc<dyn Handler>, Failure> {
         })?,
     };
     let mut site = site
-        .with_generated(!arguments.no_generated)
+        .with_generated(arguments.generated || arguments.directory.is_none())
+        .with_open_files(descriptors::for_files(descriptors))
         .with_listings(arguments.listing)
         .with_hidden(arguments.hidden);
     for (name, value) in &arguments.header {
@@ -210,8 +226,8 @@ fn proxy_tls(arguments: &Arguments) -> Result<Arc<rustls::ClientConfig>, Failure
 }
 
 /// What is served and how, but for files that are written.
-fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
-    let handler = handler(arguments)?;
+fn settings(arguments: &Arguments, descriptors: Option<u64>) -> Result<Settings, Failure> {
+    let handler = handler(arguments, descriptors)?;
     let (arms, experiment) = arms(arguments)?;
     let identity = identity(arguments)?;
     let mut settings = Settings::new(arguments.listen, identity, arms, handler);
@@ -232,8 +248,13 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     settings.quic = arguments.quic_limits();
     settings.alt_svc = Some(arguments.alt_svc).filter(|age| *age > Duration::ZERO);
     settings.tcp = arguments.tcp_limits();
+    settings.budget = arguments.budget();
     settings.http3 = http3::Config {
         field_section_size_max: arguments.head_size,
+        limits: http3::Limits {
+            stall: Some(arguments.stall_limit()),
+            ..http3::Limits::default()
+        },
         ..http3::Config::default()
     };
     Ok(settings)
@@ -383,7 +404,21 @@ fn start_log(
     Ok(Some(writer))
 }
 
+/// Secrets that any user of the machine can read are none.
+fn warn_if_exposed(path: &Path) -> Result<(), Failure> {
+    match files::exposed_mode(path) {
+        Some(mode) => say(&format!(
+            "warning: any user can read `{}`: mode {mode:04o} (expected 0600)\n",
+            path.display()
+        )),
+        None => Ok(()),
+    }
+}
+
 fn ticket_keys(arguments: &Arguments) -> Result<Option<Vec<u8>>, Failure> {
+    if let Some(path) = &arguments.ticket_keys {
+        warn_if_exposed(path)?;
+    }
     let read = arguments.ticket_keys.as_deref().map(files::read);
     read.transpose().map_err(Failure::Usage)
 }
@@ -416,6 +451,7 @@ fn finish_log(thread: LogThread, path: &Path) -> Result<(), Failure> {
 
 fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
     if let (Some(certificates), Some(key)) = (&arguments.cert, &arguments.key) {
+        warn_if_exposed(key)?;
         return Identity::read(certificates, key).map_err(Failure::usage);
     }
     let days = lastbyte_driver::Clock::since_epoch().as_secs() / 86_400;
@@ -427,6 +463,9 @@ fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
     let config = |spec: Spec| {
         let mut config = Config::new(spec);
         config.versions.clone_from(&arguments.quic_version);
+        // What is not read yet stays in memory.
+        config.streams.connection_window = fixed_window(arguments.upload_window);
+        config.streams.stream_window = fixed_window(arguments.upload_window);
         config.mtu = MtuConfig {
             initial: arguments.initial_mtu,
             maximum: arguments.mtu.max(arguments.initial_mtu),
@@ -437,7 +476,11 @@ fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
         None => {
             let mut text = arguments.congestion.clone();
             if let Some(startup) = &arguments.startup {
-                text = format!("{startup}:congestion={text}");
+                text = if text == arguments::CONGESTION {
+                    format!("{startup}:initial-window=10p")
+                } else {
+                    format!("{startup}:congestion={text}")
+                };
             }
             let spec: Spec = text.parse().map_err(Failure::usage)?;
             let arm = Arm {
@@ -465,6 +508,13 @@ fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
     Ok((arms, name))
 }
 
+const fn fixed_window(bytes: u64) -> WindowSize {
+    WindowSize {
+        initial: bytes,
+        maximum: bytes,
+    }
+}
+
 fn experiment(name: &str) -> Result<Experiment, Failure> {
     if name == "four-arms" {
         return Ok(Experiment::four_arms());
@@ -490,7 +540,11 @@ fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
     let Some(path) = named.or_else(key_log_of_environment) else {
         return Ok(None);
     };
-    let file = files::append(&path)?;
+    let file = files::append_private(&path)?;
+    say(&format!(
+        "writing TLS secrets to `{}`: whoever reads them can decrypt all connections\n",
+        path.display()
+    ))?;
     let file = Mutex::new(file);
     Ok(Some(Arc::new(move |line: &str| {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -503,9 +557,13 @@ type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>
 
 fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     files::create_folder(folder)?;
+    say(&format!(
+        "writing a qlog file for each connection to `{}`\n",
+        folder.display()
+    ))?;
     let folder = folder.to_owned();
     Ok(Arc::new(move |number, now| {
-        let file = files::create(&folder.join(format!("{number}_server.sqlog"))).ok()?;
+        let file = files::create_private(&folder.join(format!("{number}_server.sqlog"))).ok()?;
         let header = Header {
             dialect: Dialect::V03,
             title: format!("connection {number}"),

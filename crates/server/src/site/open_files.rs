@@ -1,0 +1,146 @@
+//! Files that responses hold open.
+//!
+//! Owns: how many there are, and that a file which several responses send is open once. Never: keeps a file open that no
+//! response needs, or takes one file for another: they are told apart by device and inode, and by length and time of
+//! change, which are looked at when each response opens the file.
+
+use std::{
+    collections::BTreeMap,
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use rustix::fs::Stat;
+
+use super::file::Identity;
+
+/// Which file it is, and what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    device: u64,
+    inode: u64,
+    identity: Identity,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct OpenFiles {
+    limit: usize,
+    files: Mutex<BTreeMap<Key, Weak<OpenFile>>>,
+}
+
+/// One that is open.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    file: OwnedFd,
+    key: Key,
+    files: Arc<OpenFiles>,
+}
+
+impl OpenFiles {
+    /// So many at a time.
+    pub(super) fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            files: Mutex::default(),
+        })
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeMap<Key, Weak<OpenFile>>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file, by the descriptor that it is open with already, if any. `None` if too many are open.
+    pub(super) fn share(self: &Arc<Self>, file: OwnedFd, stat: &Stat) -> Option<Arc<OpenFile>> {
+        let key = Key {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            identity: Identity::of(stat),
+        };
+        let mut files = self.files();
+        if let Some(known) = files.get(&key).and_then(Weak::upgrade) {
+            drop(files);
+            return Some(known);
+        }
+        if files.len() >= self.limit {
+            return None;
+        }
+        let opened = Arc::new(OpenFile {
+            file,
+            key,
+            files: Arc::clone(self),
+        });
+        files.insert(key, Arc::downgrade(&opened));
+        Some(opened)
+    }
+}
+
+impl AsFd for OpenFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        let mut files = self.files.files();
+        // The same file may have been opened again in the meantime.
+        let is_over = |known: &Weak<Self>| known.strong_count() == 0;
+        if files.get(&self.key).is_some_and(is_over) {
+            files.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::fstat;
+
+    use super::{super::Temporary, *};
+
+    fn open(directory: &Temporary, name: &str) -> (OwnedFd, Stat) {
+        let file = std::fs::File::open(directory.0.join(name)).expect("it is there");
+        let file = OwnedFd::from(file);
+        let stat = fstat(&file).expect("it is open");
+        (file, stat)
+    }
+
+    #[test]
+    fn a_file_is_open_once_and_others_up_to_the_limit() {
+        let directory = Temporary::new("open-files");
+        for name in ["a", "b", "c"] {
+            directory.file(name, name);
+        }
+        let files = OpenFiles::new(2);
+        let share = |name| {
+            let (file, stat) = open(&directory, name);
+            files.share(file, &stat)
+        };
+        let one = share("a").expect("room");
+        let again = share("a").expect("the same");
+        assert!(Arc::ptr_eq(&one, &again));
+        let other = share("b").expect("room");
+        assert!(share("c").is_none());
+        drop(one);
+        assert!(share("c").is_none(), "it is still needed");
+        drop(again);
+        let third = share("c").expect("room again");
+        drop((other, third));
+        assert!(files.files().is_empty());
+    }
+
+    /// A response that began before goes on with what the file was.
+    #[test]
+    fn a_file_that_was_replaced_is_another() {
+        let directory = Temporary::new("open-replaced");
+        directory.file("a", "old");
+        let files = OpenFiles::new(2);
+        let (file, stat) = open(&directory, "a");
+        let old = files.share(file, &stat).expect("room");
+        directory.file("new", "new");
+        std::fs::rename(directory.0.join("new"), directory.0.join("a")).expect("it is there");
+        let (file, stat) = open(&directory, "a");
+        let new = files.share(file, &stat).expect("room");
+        assert!(!Arc::ptr_eq(&old, &new));
+    }
+}
