@@ -167,7 +167,7 @@ impl Query {
         let printer = Printer::new(out, self.options.format, self.options.write_bytes);
         let mut vm = Vm::new(Rc::new(program));
         vm.memory = self.options.memory;
-        vm.interrupt = self.options.interrupt.clone();
+        vm.interrupt.clone_from(&self.options.interrupt);
         let mut pipeline = Pipeline::new(vm, printer, errors, projection);
         pipeline.skips = self.options.skip_bad_lines.then(Skipped::default);
         pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))

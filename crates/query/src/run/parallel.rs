@@ -88,7 +88,7 @@ impl Query {
                 (Some(program), Some(projection)) => {
                     let mut vm = Vm::new(Rc::clone(program));
                     vm.memory = self.options.memory;
-                    vm.interrupt = self.options.interrupt.clone();
+                    vm.interrupt.clone_from(&self.options.interrupt);
                     let mut pipeline = Pipeline::new(vm, printer, &mut errors, projection.clone());
                     pipeline.for_parts(parallel).then_some(pipeline)
                 }
