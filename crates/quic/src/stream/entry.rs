@@ -81,7 +81,7 @@ impl Stream {
             .receive
             .as_ref()
             .is_some_and(|receive| !receive.state().is_terminal());
-        !sends && !receives && !self.control_queued && !self.events_queued
+        !sends && !receives && !self.events_queued
     }
 
     /// Notes which frames follow from its state.

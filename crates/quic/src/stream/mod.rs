@@ -369,7 +369,7 @@ impl Streams {
 #[derive(Debug, Default)]
 struct Queues {
     scheduler: Scheduler,
-    /// Streams with frames to be written, each once.
+    /// Streams with frames to be written, each once. One that is over by then is passed over.
     control: VecDeque<StreamId>,
     events: EventQueue,
 }

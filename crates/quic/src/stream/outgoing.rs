@@ -30,7 +30,7 @@ struct Fit {
 impl Streams {
     /// Whether there is something to write, as far as flow control permits. O(1).
     ///
-    /// A stream that has been reset, or a limit that has risen, can make it say yes once too often:
+    /// A stream that has been reset or is over, or a limit that has risen, can make it say yes once too often:
     /// [`Streams::write_frames`] then writes nothing, and it says no.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {

@@ -374,3 +374,31 @@ fn readable_is_not_told_when_the_sink_took_the_rest_meanwhile() {
     assert_eq!(events(&mut server), [opened]);
     assert_eq!(server.live(), 0);
 }
+
+/// RFC 9000 §3.2: a stream that was read to its end is over, also where `MAX_STREAM_DATA` for it was due and waits for the
+/// next packet, which congestion control may hold back.
+#[test]
+fn a_stream_that_is_over_does_not_wait_for_frames_that_are_of_no_use_any_more() {
+    let mut server = server();
+    code(&mut server, &stream(0, 0, &[], false)).expect("permitted");
+    assert_eq!(server.accept(Direction::Bidirectional), Some(id(0)));
+    server.finish(id(0)).expect("open");
+    let (_, receipts) = packet(&mut server, 1000);
+    acknowledge(&mut server, &receipts);
+    events(&mut server);
+
+    code(&mut server, &stream(0, 0, &[1; 3900], false)).expect("within the limit");
+    let read = server.read(id(0), NOW, &mut |data| data.len());
+    assert_eq!(read.expect("open").bytes, 3900);
+    assert!(server.wants_to_send(), "the window is to be raised");
+    code(&mut server, &stream(0, 3900, &[1], true)).expect("within the limit");
+    let read = server.read(id(0), NOW, &mut |data| data.len());
+    assert!(read.expect("open").end);
+    events(&mut server);
+    assert_eq!(server.live(), 0);
+
+    let (payload, _) = packet(&mut server, 1000);
+    let is_about_stream = |frame: &Frame<'_>| matches!(frame, Frame::MaxStreamData(_));
+    assert!(!frames(&payload).iter().any(is_about_stream));
+    assert!(!server.wants_to_send());
+}
