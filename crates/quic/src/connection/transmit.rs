@@ -704,8 +704,10 @@ impl Connection {
 const ACK_DELAY_EXPONENT: u8 = 3;
 /// Type and data of a `PATH_CHALLENGE` or `PATH_RESPONSE`.
 const PATH_FRAME_LEN: usize = 9;
-/// With less than this a datagram holds no challenge and no answer.
-pub(super) const PATH_DATAGRAM_MIN: usize = 100;
+/// What a datagram with a challenge or an answer may need: the longest header, the frame and the tag are 50 bytes. Three times
+/// the shortest packet that opens (21 bytes, RFC 9001 §5.4.2) is more: whatever shows that the peer has moved, it can be
+/// challenged there.
+pub(super) const PATH_DATAGRAM_MIN: usize = 60;
 /// So many packets in a row elicit no acknowledgment; the next one carries a PING if it would not either.
 const NOT_ACK_ELICITING_MAX: u8 = 23;
 /// A packet number is skipped after so many packets, and up to as many more as the next says.

@@ -142,6 +142,36 @@ fn rfc9000_8_2_1_a_new_address_gets_three_times_what_came_from_it_until_it_answe
     assert!(sent <= 3 * came, "{sent} for {came}");
 }
 
+/// A client that only receives may have nothing longer to say than an acknowledgment, and nothing more once its new address
+/// gets no data.
+#[test]
+fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_challenge() {
+    let (mut pair, id) = midway(1, Faults::default());
+    let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
+    let mut buffer = vec![0; 65_535];
+    // All else is said, so that a PING goes alone.
+    while pair.client.poll_transmit(now, &mut buffer).is_some() {}
+    *pair.client.probes.get_mut(Space::Application) = 1;
+    let transmit = pair.client.poll_transmit(now, &mut buffer);
+    let len = transmit.expect("a PING").len;
+    assert!(3 * len < 100, "{len} bytes");
+    let ecn = crate::ack::EcnCodepoint::NotEct;
+    let datagram = &mut buffer[..len];
+    pair.server
+        .handle_datagram(now, &there, ecn, datagram, &mut stream::KeepAll);
+    assert_eq!(pair.server.network(), there);
+    let mut sent = 0;
+    let mut buffer = vec![0; 65_535];
+    while let Some(transmit) = pair.server.poll_transmit(now, &mut buffer) {
+        sent += transmit.len * usize::from(transmit.path == there);
+    }
+    assert!(sent <= 3 * len, "{sent} for {len}");
+    let challenged = pair.server.statistics().frames_sent.of("path_challenge");
+    assert_eq!(challenged, Some(2), "at both addresses");
+    pair.nat.insert(CLIENT, ELSEWHERE);
+    finish(&mut pair, id);
+}
+
 /// §8.2.3: a response to a challenge that was not full validates the address, and not yet the path.
 #[test]
 fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_full_one() {
