@@ -5,7 +5,7 @@
 #[path = "chaos/mod.rs"]
 mod chaos;
 
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 300;
 
 #[test]
 fn whatever_the_path_does_all_arrives_or_both_ends_learn_why_not() {

@@ -72,17 +72,39 @@ const CLOSE_CODE: u64 = 42;
 
 struct End {
     endpoint: Endpoint,
-    handle: Option<Handle>,
-    application: Application,
-    watch: Watch,
-    /// Why its connection ended.
-    closed: Option<CloseReason>,
-    is_confirmed: bool,
+    /// A client's one connection; a server's, each with an application of its own. There are several where the client's
+    /// address changed before it heard of the server: its next Initial packet then begins another, and it goes on with the
+    /// one that it hears of first.
+    connections: Vec<Served>,
     /// Gone without a word.
     is_gone: bool,
-    /// Its connection was handed back by the endpoint.
+}
+
+/// A connection, and what is known of it.
+struct Served {
+    handle: Handle,
+    application: Application,
+    watch: Watch,
+    /// Why it ended.
+    closed: Option<CloseReason>,
+    is_confirmed: bool,
+    /// It was handed back by the endpoint.
     is_over: bool,
     last: Last,
+}
+
+impl Served {
+    fn new(now: Time, side: Side, handle: Handle, plan: &Plan) -> Self {
+        Self {
+            handle,
+            application: Application::new(side, plan),
+            watch: Watch::new(now),
+            closed: None,
+            is_confirmed: false,
+            is_over: false,
+            last: Last::default(),
+        }
+    }
 }
 
 /// The figures of a connection when it was last seen.
@@ -143,25 +165,17 @@ impl<'a> World<'a> {
         if let Some(connection) = client.connection(handle) {
             connection.set_trace(Box::new(KeyUpdates(Arc::clone(&key_updates))));
         }
-        let end = |side, endpoint, handle| End {
+        let end = |endpoint, connections| End {
             endpoint,
-            handle,
-            application: Application::new(side, plan),
-            watch: Watch::new(now),
-            closed: None,
-            is_confirmed: false,
+            connections,
             is_gone: false,
-            is_over: false,
-            last: Last::default(),
         };
+        let connection = Served::new(now, Side::Client, handle, plan);
         Ok(Self {
             plan,
             now,
             path: Path::new(plan.path.clone(), plan.seed),
-            ends: [
-                end(Side::Client, client, Some(handle)),
-                end(Side::Server, server, None),
-            ],
+            ends: [end(client, vec![connection]), end(server, Vec::new())],
             config,
             has_ended_as_planned: false,
             has_migrated: false,
@@ -209,8 +223,19 @@ impl<'a> World<'a> {
         Err(format!("more than {EVENTS_MAX} events"))
     }
 
+    /// Nothing is under way that could begin a connection, and all there were are over.
     fn has_ended(&self) -> bool {
-        self.ends.iter().all(|end| end.is_gone || end.is_over)
+        let is_over = |end: &End| end.is_gone || end.connections.iter().all(|one| one.is_over);
+        self.path.next_arrival().is_none() && self.ends.iter().all(is_over)
+    }
+
+    /// The client's connection.
+    const fn client(&self) -> &Served {
+        let [client, _] = &self.ends;
+        match client.connections.as_slice() {
+            [connection, ..] => connection,
+            [] => panic!("a client has a connection"),
+        }
     }
 
     fn end(&mut self, side: Side) -> &mut End {
@@ -218,14 +243,15 @@ impl<'a> World<'a> {
     }
 
     fn deliver(&mut self, mut arrival: Arrival) {
-        let now = self.now;
+        let (now, plan) = (self.now, self.plan);
         let end = self.end(arrival.to);
         if end.is_gone {
             return;
         }
         let handle = match end.endpoint.route(now, &arrival.path, &mut arrival.bytes) {
             Route::Accepted(handle) => {
-                end.handle = end.handle.or(Some(handle));
+                let connection = Served::new(now, arrival.to, handle, plan);
+                end.connections.push(connection);
                 handle
             }
             Route::Connection(handle) => handle,
@@ -237,33 +263,39 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The application's turn, and a look at the connection.
+    /// The turn of each connection's application.
     fn attend(&mut self, side: Side) -> Result<(), String> {
+        for index in 0..self.end(side).connections.len() {
+            self.attend_one(side, index)?;
+        }
+        Ok(())
+    }
+
+    /// An application's turn, and a look at its connection.
+    fn attend_one(&mut self, side: Side, index: usize) -> Result<(), String> {
         let now = self.now;
         let buffered_max = self.buffered_max();
         let cut = self.plan.streams.iter().filter(|one| one.cut != Cut::None);
         let cut = cut.count();
         let end = self.end(side);
-        if end.is_gone || end.is_over {
+        let one = &mut end.connections[index];
+        if end.is_gone || one.is_over {
             return Ok(());
         }
-        let Some(connection) = end
-            .handle
-            .and_then(|handle| end.endpoint.connection(handle))
-        else {
+        let Some(connection) = end.endpoint.connection(one.handle) else {
             return Ok(());
         };
-        let mut may_open = connection.is_zero_rtt() || end.is_confirmed;
+        let mut may_open = connection.is_zero_rtt() || one.is_confirmed;
         while let Some(event) = connection.poll_event() {
             match event {
                 Event::HandshakeComplete => may_open = true,
-                Event::HandshakeConfirmed => end.is_confirmed = true,
-                Event::Closed(reason) => end.closed = Some(reason),
+                Event::HandshakeConfirmed => one.is_confirmed = true,
+                Event::Closed(reason) => one.closed = Some(reason),
                 _ => {}
             }
         }
-        end.application.attend(now, connection, may_open)?;
-        if side == Side::Client && end.application.is_done() && !connection.is_closing() {
+        one.application.attend(now, connection, may_open)?;
+        if side == Side::Client && one.application.is_done() && !connection.is_closing() {
             // Of those cut short, the peer has yet to acknowledge that.
             let live = connection.streams().live();
             if live > cut {
@@ -271,10 +303,10 @@ impl<'a> World<'a> {
             }
             connection.close(now, 0);
         }
-        let check = end.watch.check(connection, buffered_max);
+        let check = one.watch.check(connection, buffered_max);
         check.map_err(|error| format!("{side:?}: {error}"))?;
         let counts = connection.recovery_statistics();
-        end.last = Last {
+        one.last = Last {
             lost: counts.packets_lost,
             late: counts.packets_late,
             moves: connection.statistics().paths.promoted,
@@ -290,23 +322,27 @@ impl<'a> World<'a> {
             if end.is_gone {
                 return Ok(());
             }
-            let handle = end.handle;
-            let state = |endpoint: &Endpoint| {
-                let recovery = endpoint.peek(handle?)?.recovery();
-                Some((recovery.in_flight(), recovery.congestion().window))
-            };
-            let before = state(&end.endpoint);
+            let before: Vec<_> = end
+                .connections
+                .iter()
+                .map(|one| {
+                    let recovery = end.endpoint.peek(one.handle)?.recovery();
+                    Some((recovery.in_flight(), recovery.congestion().window))
+                })
+                .collect();
             let Some(transmit) = end.endpoint.poll_transmit(now, &mut buffer) else {
                 self.look_at_closed(side);
                 return Ok(());
             };
-            if let (Some((in_flight, window)), Some(connection)) =
-                (before, handle.and_then(|handle| end.endpoint.peek(handle)))
-            {
-                // A jump raises the window with the packet that begins it.
-                let window = window.max(connection.recovery().congestion().window);
-                let sent = end.watch.on_transmit(now, connection, in_flight, window);
-                sent.map_err(|error| format!("{side:?}: {error}"))?;
+            for (one, before) in end.connections.iter_mut().zip(before) {
+                if let Some((in_flight, window)) = before
+                    && let Some(connection) = end.endpoint.peek(one.handle)
+                {
+                    // A jump raises the window with the packet that begins it.
+                    let window = window.max(connection.recovery().congestion().window);
+                    let sent = one.watch.on_transmit(now, connection, in_flight, window);
+                    sent.map_err(|error| format!("{side:?}: {error}"))?;
+                }
             }
             for datagram in buffer[..transmit.len].chunks(transmit.segment_len) {
                 self.datagrams += 1;
@@ -327,12 +363,13 @@ impl<'a> World<'a> {
     fn look_at_closed(&mut self, side: Side) {
         let end = self.end(side);
         while let Some(closed) = end.endpoint.poll_closed() {
-            if Some(closed.handle) == end.handle {
-                end.is_over = true;
+            let mut connections = end.connections.iter_mut();
+            if let Some(one) = connections.find(|one| one.handle == closed.handle) {
+                one.is_over = true;
                 let timed_out = closed
                     .is_handshake_timeout
                     .then_some(CloseReason::IdleTimeout);
-                end.closed = end
+                one.closed = one
                     .closed
                     .or(closed.connection.close_reason())
                     .or(timed_out);
@@ -361,7 +398,7 @@ impl<'a> World<'a> {
         };
         let ending = ending.filter(|_| !self.has_ended_as_planned && self.is_ripe());
         let migration = self.plan.migration.map(|(at, _)| at);
-        let migration = migration.filter(|_| !self.has_migrated && self.ends[0].is_confirmed);
+        let migration = migration.filter(|_| !self.has_migrated && self.client().is_confirmed);
         let next = ending.into_iter().chain(migration).min()?;
         Some((Time::ZERO + next).max(self.now))
     }
@@ -370,7 +407,7 @@ impl<'a> World<'a> {
     fn is_ripe(&self) -> bool {
         match self.plan.ending {
             Ending::Closes(Side::Client, _) => true,
-            _ => self.ends[0].is_confirmed,
+            _ => self.client().is_confirmed,
         }
     }
 
@@ -379,7 +416,7 @@ impl<'a> World<'a> {
         let is_due = |at: Duration| now >= Time::ZERO + at;
         if let Some((at, is_old_gone)) = self.plan.migration
             && !self.has_migrated
-            && self.ends[0].is_confirmed
+            && self.client().is_confirmed
             && is_due(at)
         {
             self.has_migrated = true;
@@ -388,7 +425,8 @@ impl<'a> World<'a> {
                 remote: SERVER,
             };
             let end = self.end(Side::Client);
-            let handle = end.handle.filter(|_| !end.is_gone && !end.is_over);
+            let handle = end.connections.first().map(|one| one.handle);
+            let handle = handle.filter(|_| !end.is_gone);
             if let Some(connection) = handle.and_then(|handle| end.endpoint.connection(handle)) {
                 let moved = if is_old_gone {
                     connection.rebind(now, to)
@@ -407,11 +445,12 @@ impl<'a> World<'a> {
             Ending::Closes(side, at) if is_due(at) => {
                 self.has_ended_as_planned = true;
                 let end = self.end(side);
-                let handle = end.handle.filter(|_| !end.is_over);
-                if let Some(connection) = handle.and_then(|handle| end.endpoint.connection(handle))
-                    && !connection.is_closing()
-                {
-                    connection.close(now, CLOSE_CODE);
+                for one in &end.connections {
+                    if let Some(connection) = end.endpoint.connection(one.handle)
+                        && !connection.is_closing()
+                    {
+                        connection.close(now, CLOSE_CODE);
+                    }
                 }
             }
             Ending::Vanishes(side, at) if is_due(at) => {
@@ -424,9 +463,7 @@ impl<'a> World<'a> {
                 let endpoint = Endpoint::new(config, seed_of(self.plan, 3)).map_err(text)?;
                 let end = self.end(Side::Server);
                 end.endpoint = endpoint;
-                end.handle = None;
-                // What there is of it now has nothing to end.
-                end.is_over = true;
+                end.connections.clear();
             }
             _ => {}
         }
@@ -436,16 +473,23 @@ impl<'a> World<'a> {
     // ---- how it ended ----
 
     fn judge(&self) -> Result<(), String> {
-        let [client, server] = &self.ends;
         for end in &self.ends {
             if !end.is_gone && (end.endpoint.connections() > 0 || end.endpoint.handshakes() > 0) {
                 return Err("an endpoint keeps a connection that has ended".into());
             }
         }
-        let is_complete = client.application.is_done();
-        for (name, end) in [("client", client), ("server", server)] {
-            let is_clean = match end.closed {
-                None => end.is_gone || end.handle.is_none(),
+        let is_complete = self.client().application.is_done();
+        let [client, server] = &self.ends;
+        let of = |name, end: &'_ End| {
+            end.connections
+                .iter()
+                .map(move |one| (name, end.is_gone, one.closed))
+                .collect::<Vec<_>>()
+        };
+        for (name, is_gone, closed) in of("client", client).into_iter().chain(of("server", server))
+        {
+            let is_clean = match closed {
+                None => is_gone,
                 Some(CloseReason::IdleTimeout) => {
                     name == "server" || self.has_ended_as_planned || self.may_be_lost()
                 }
@@ -464,6 +508,10 @@ impl<'a> World<'a> {
                 {
                     self.plan.key_packets.is_some()
                 }
+                // The address that the token of a Retry is bound to is the client's no more (RFC 9000 §8.1.2).
+                Some(CloseReason::Peer { code }) if code == TransportError::INVALID_TOKEN => {
+                    self.plan.always_retry && self.plan.path.rebinding.is_some()
+                }
                 // An application that closes during the handshake (RFC 9000 §10.2.3).
                 Some(CloseReason::Peer { code }) => {
                     code == TransportError::APPLICATION_ERROR
@@ -472,8 +520,7 @@ impl<'a> World<'a> {
                 Some(CloseReason::Local { .. } | CloseReason::NoCommonVersion) => false,
             };
             if !is_clean {
-                let reason = end.closed;
-                return Err(format!("the {name}'s connection ended by {reason:?}"));
+                return Err(format!("the {name}'s connection ended by {closed:?}"));
             }
         }
         let may_fail = self.has_ended_as_planned || self.plan.key_packets.is_some();
@@ -490,18 +537,19 @@ impl<'a> World<'a> {
     }
 
     fn report(&self) -> Report {
-        let [client, server] = &self.ends;
+        let all = || self.ends.iter().flat_map(|end| &end.connections);
+        let sum = |figure: fn(&Served) -> u64| all().map(figure).sum();
         Report {
             digest: self.digest,
             datagrams: self.datagrams,
-            verified: client.application.verified + server.application.verified,
-            is_complete: client.application.is_done(),
+            verified: sum(|one| one.application.verified),
+            is_complete: self.client().application.is_done(),
             took: self.now.since(Time::ZERO),
-            ring_max: client.watch.ring_max.max(server.watch.ring_max),
-            lost: client.last.lost + server.last.lost,
-            late: client.last.late + server.last.late,
+            ring_max: all().map(|one| one.watch.ring_max).max().unwrap_or(0),
+            lost: sum(|one| one.last.lost),
+            late: sum(|one| one.last.late),
             key_updates: self.key_updates.load(Ordering::Relaxed),
-            moves: client.last.moves + server.last.moves,
+            moves: sum(|one| one.last.moves),
         }
     }
 }
