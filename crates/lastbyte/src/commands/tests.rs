@@ -65,6 +65,12 @@ const KINDS: &[Kind] = &[
         accepted: &["4096", "4096B", "4.096kB", "4KiB"],
         refused: &[("x", "expected"), ("-1", "expected"), ("1Mb", "expected")],
     },
+    // The same for flags whose least value is above 4096 bytes.
+    Kind {
+        name: "SIZE",
+        accepted: &["2097152", "2097152B", "2.097152MB", "2MiB"],
+        refused: &[("x", "expected"), ("-1", "expected"), ("1Mb", "expected")],
+    },
     Kind {
         name: "SEED",
         accepted: &["0", "7", "9007199254740991"],
@@ -103,7 +109,7 @@ fn figures_are_read_alike_by_every_command() {
                 assert_eq!(error.is_none(), is_curl, "{place}: {error:?}");
                 assert!(is_curl || error.is_some_and(|error| error.contains("`5s` or `5ms`")));
             }
-            if kind.name == "BYTES" {
+            if matches!(kind.name, "BYTES" | "SIZE") {
                 let error = refusal(&command, flag, "4k");
                 assert_eq!(error.is_none(), is_curl, "{place}: {error:?}");
                 assert!(is_curl || error.is_some_and(|error| error.contains("`4KiB`")));

@@ -38,11 +38,16 @@ fn the_page_and_the_help_name_the_same_flags() {
 fn every_example_runs() {
     let output = get(&["--help"]);
     let help = String::from_utf8_lossy(&output.stdout).into_owned();
-    let is_example = |line: &&str| line.contains("lastbyte get ") && !line.contains("[OPTIONS]");
-    let examples: Vec<&str> = PAGE
-        .lines()
+    // A command may go on in the next line, after a backslash.
+    let page: String = PAGE
+        .split_inclusive('\n')
         .filter(|line| line.starts_with("    "))
-        .chain(help.lines().skip_while(|line| *line != "Examples:"))
+        .collect();
+    let (_, help) = help.split_once("Examples:\n").expect("examples");
+    let text = [page.as_str(), help].concat().replace("\\\n", " ");
+    let is_example = |line: &&str| line.contains("lastbyte get ") && !line.contains("[OPTIONS]");
+    let examples: Vec<&str> = text
+        .lines()
         .map(str::trim)
         .filter(|line| !line.starts_with('#'))
         .filter(is_example)

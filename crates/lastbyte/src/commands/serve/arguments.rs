@@ -254,10 +254,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value = "3000", value_parser = units::bytes, help_heading = "Limits")]
     stall_bytes: u64,
     /// Memory for bodies that wait, of all connections together; beyond, handlers and upstream servers are not read
-    #[arg(long, value_name = "BYTES", default_value = "256MiB", value_parser = values::size::<u64>(1_048_576..=1_099_511_627_776), help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size::<u64>(1_048_576..=1_099_511_627_776), help_heading = "Limits")]
     buffer_memory: u64,
     /// How much of request bodies a connection of HTTP/3 may send ahead of their being read
-    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = values::size::<u64>(65_536..=1_073_741_824), help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = values::size::<u64>(65_536..=1_073_741_824), help_heading = "Limits")]
     pub(super) upload_window: u64,
     /// The largest head of a request, in bytes
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = values::size::<u32>(1024..=1_048_576), help_heading = "Limits")]
