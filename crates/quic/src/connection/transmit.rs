@@ -396,6 +396,11 @@ impl Connection {
         {
             return;
         }
+        self.write_ack_anyway(now, space, room, writer);
+    }
+
+    /// Acknowledges what was received, whether or not that is due.
+    fn write_ack_anyway(&mut self, now: Time, space: Space, room: usize, writer: &mut Writer<'_>) {
         let received = self.received.get_mut(space);
         if let Ok(Some(largest)) = received.write_ack(now, writer, room, ACK_DELAY_EXPONENT) {
             self.receipts.push(Receipt::Ack { largest });
@@ -668,6 +673,12 @@ impl Connection {
         };
         path.amplification.on_datagram_sent(size as u64);
         self.receipts.push(Receipt::Path);
+        if wants_challenge && other.is_none() {
+            // As long as the path is not validated, challenges can be all that may leave. A peer whose window is full answers
+            // once it has an acknowledgment: before the handshake is confirmed it has no probes (RFC 9002 §6.2.1).
+            let room = writer.remaining();
+            self.write_ack_anyway(now, Space::Application, room, &mut writer);
+        }
         if pads {
             self.pad(&mut writer)?;
         }

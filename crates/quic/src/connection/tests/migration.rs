@@ -172,6 +172,36 @@ fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_
     finish(&mut pair, id);
 }
 
+/// Challenges can be all that may go to a new address, and a client whose window is full cannot answer one before something
+/// is acknowledged; before the handshake is confirmed it has no probes either.
+#[test]
+fn rfc9002_6_2_1_a_challenge_on_the_path_in_use_acknowledges_what_came() {
+    let (mut pair, _) = midway(1, Faults::default());
+    let (now, there) = (pair.now, to(SERVER, ELSEWHERE));
+    let mut buffer = vec![0; 65_535];
+    while pair.client.poll_transmit(now, &mut buffer).is_some() {}
+    let ecn = crate::ack::EcnCodepoint::NotEct;
+    *pair.client.probes.get_mut(Space::Application) = 1;
+    let transmit = pair.client.poll_transmit(now, &mut buffer);
+    let len = transmit.expect("a PING").len;
+    pair.server
+        .handle_datagram(now, &there, ecn, &mut buffer[..len], &mut stream::KeepAll);
+    let acked = |pair: &Pair| pair.client.recovery_statistics().packets_acked;
+    let before = acked(&pair);
+    let mut challenges = 0;
+    let mut datagram = vec![0; 65_535];
+    while let Some(transmit) = pair.server.poll_transmit(now, &mut datagram) {
+        if transmit.path == there {
+            challenges += 1;
+            let bytes = &mut datagram[..transmit.len];
+            pair.client
+                .handle_datagram(now, &CLIENT_PATH, ecn, bytes, &mut stream::KeepAll);
+        }
+    }
+    assert_eq!(challenges, 1, "more is not allowed");
+    assert!(acked(&pair) > before);
+}
+
 /// §8.2.3: a response to a challenge that was not full validates the address, and not yet the path.
 #[test]
 fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_full_one() {
