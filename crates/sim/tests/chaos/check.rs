@@ -1,5 +1,7 @@
 //! What must hold of a connection at any time, whatever its peer and the path do.
 
+use core::net::IpAddr;
+
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
     connection::Connection,
@@ -23,6 +25,8 @@ pub(crate) struct Watch {
     beyond_pacer: f64,
     /// What these followed from.
     exempt: u64,
+    /// The addresses of the path in use: another path has a pacer of its own (RFC 9000 §9.4).
+    addresses: Option<(IpAddr, IpAddr)>,
     pub(crate) ring_max: usize,
 }
 
@@ -35,6 +39,7 @@ impl Watch {
             beyond_window: 0.0,
             beyond_pacer: 0.0,
             exempt: 0,
+            addresses: None,
             ring_max: 0,
         }
     }
@@ -126,6 +131,13 @@ impl Watch {
             ));
         }
 
+        let network = connection.network();
+        let addresses = Some((network.local.ip(), network.remote.ip()));
+        if self.addresses != addresses {
+            self.addresses = addresses;
+            self.credit = None;
+            self.rate = 0.0;
+        }
         self.note_rate(recovery);
         let pacing = recovery.pacing();
         // The pacer's bucket takes the size that its burst has when it is next looked at.

@@ -491,7 +491,10 @@ impl<'a> World<'a> {
             let is_clean = match closed {
                 None => is_gone,
                 Some(CloseReason::IdleTimeout) => {
-                    name == "server" || self.has_ended_as_planned || self.may_be_lost()
+                    name == "server"
+                        || self.has_ended_as_planned
+                        || self.may_be_lost()
+                        || self.is_server_used_up()
                 }
                 // A server that has closed, used up its keys, or was restarted, answers so to what still comes.
                 Some(CloseReason::StatelessReset) => {
@@ -528,6 +531,18 @@ impl<'a> World<'a> {
             return Err("not all arrived, and nothing was in the way".into());
         }
         Ok(())
+    }
+
+    /// A server that has used up its keys cannot say so (RFC 9001 §6.6): a client that only receives hears no more.
+    fn is_server_used_up(&self) -> bool {
+        let [_, server] = &self.ends;
+        let reasons = server.connections.iter().filter_map(|one| one.closed);
+        let mut codes = reasons.filter_map(|reason| match reason {
+            CloseReason::Local { code, .. } => Some(code),
+            _ => None,
+        });
+        self.plan.key_packets.is_some()
+            && codes.any(|code| code == TransportError::AEAD_LIMIT_REACHED)
     }
 
     /// A client that only receives has nothing to send when its NAT forgets it, and a server may send no more than three
