@@ -44,8 +44,9 @@ type Response = http::Response<Incoming>;
 
 /// Connections that are being made at a time.
 const CONNECTS_MAX: usize = 32;
-/// What hyper buffers of a response of HTTP/1.1, and of its head, in bytes.
-const BUFFER: usize = 64 << 10;
+/// What hyper buffers of a response of HTTP/1.1, and of its head, in bytes. A stalled response holds about twice that: what was read,
+/// and the buffer that the piece which waits was cut from.
+const BUFFER: usize = 16 << 10;
 /// How much of a response of HTTP/2 may wait for its client, in bytes.
 const STREAM_WINDOW: u32 = 128 << 10;
 /// What HTTP/2 is called in the handshake (RFC 9113 §3.2).

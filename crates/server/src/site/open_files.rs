@@ -94,13 +94,13 @@ impl Drop for OpenFile {
 
 #[cfg(test)]
 mod tests {
-    use rustix::fs::fstat;
+    use rustix::fs::{Mode, OFlags, fstat};
 
     use super::{super::Temporary, *};
 
     fn open(directory: &Temporary, name: &str) -> (OwnedFd, Stat) {
-        let file = std::fs::File::open(directory.0.join(name)).expect("it is there");
-        let file = OwnedFd::from(file);
+        let path = directory.0.join(name);
+        let file = rustix::fs::open(path, OFlags::RDONLY, Mode::empty()).expect("it is there");
         let stat = fstat(&file).expect("it is open");
         (file, stat)
     }
