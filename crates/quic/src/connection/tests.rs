@@ -332,6 +332,23 @@ fn keys_are_updated_in_the_middle_of_a_transfer() {
 }
 
 #[test]
+fn rfc9001_6_6_who_has_used_up_its_keys_can_still_say_so() {
+    let alpn = || vec![b"bulk".to_vec()];
+    let mut client = PlainClient::new(7, alpn());
+    let server = PlainServer::new(8, alpn());
+    // An update waits for three PTO from the acknowledgment of the last: more packets than these leave before.
+    client.limits.confidentiality = 40;
+    let client: Arc<dyn ClientCrypto> = Arc::new(client);
+    let mut pair = Pair::with(&client, &server, Version::V1, 7, Faults::default());
+    pair.shake_hands();
+    pair.start_transfer(&body(300_000, 1));
+    pair.run_to_the_end();
+    let code = TransportError::AEAD_LIMIT_REACHED;
+    assert_eq!(violation(&pair.client).0, code);
+    assert_eq!(pair.server.close_reason(), Some(CloseReason::Peer { code }));
+}
+
+#[test]
 fn rfc9001_6_6_keys_are_updated_long_before_their_limit() {
     let alpn = || vec![b"bulk".to_vec()];
     let mut client = PlainClient::new(7, alpn());

@@ -15,7 +15,7 @@ use super::{Connection, Fatal, Stage, Transmit, handshake::ByRef};
 use crate::{
     ack::Urgency,
     close::CloseState,
-    crypto::TAG_LEN,
+    crypto::{SealError, TAG_LEN},
     receipt::Receipt,
     recovery::Outgoing,
     space::Space,
@@ -530,7 +530,14 @@ impl Connection {
                 .seal
                 .protect(number, &finished, written),
             PacketType::ZeroRtt => self.zero_rtt.as_ref()?.protect(number, &finished, written),
-            PacketType::OneRtt => self.one_rtt.as_mut()?.protect(number, &finished, written),
+            PacketType::OneRtt => {
+                let keys = self.one_rtt.as_mut()?;
+                if keys.is_spent() && self.close.state() == CloseState::Open {
+                    Err(SealError::LimitReached)
+                } else {
+                    keys.protect(number, &finished, written)
+                }
+            }
         };
         match sealed {
             Ok(()) => Some(finished.end),

@@ -40,6 +40,9 @@ mod tests;
 pub use fault::{KeyUpdateFault, NoUpdate};
 pub use next::{KeyUpdates, NextKeys};
 
+/// So many packets are kept for `CONNECTION_CLOSE` and its repetition.
+const CLOSING_PACKETS: u64 = 8;
+
 /// The keys of 1-RTT packets.
 #[derive(Debug)]
 pub struct OneRttKeys {
@@ -316,6 +319,12 @@ impl OneRttKeys {
     /// called before a packet is begun; says whether there was an update.
     pub fn update_if_due(&mut self, now: Time) -> bool {
         self.sealed >= self.seal.confidentiality_limit() / 2 && self.update(now).is_ok()
+    }
+
+    /// Whether the packets that may still be sealed are for saying that there can be no more (RFC 9001 §6.6).
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.sealed.saturating_add(CLOSING_PACKETS) >= self.seal.confidentiality_limit()
     }
 
     fn advance(&mut self) {
