@@ -533,7 +533,8 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// A server that has used up its keys cannot say so (RFC 9001 §6.6): a client that only receives hears no more.
+    /// A server that has used up its keys says so once, and again only when it is asked (RFC 9000 §10.2.1): if that is lost, a
+    /// client that only receives hears no more.
     fn is_server_used_up(&self) -> bool {
         let [_, server] = &self.ends;
         let reasons = server.connections.iter().filter_map(|one| one.closed);
