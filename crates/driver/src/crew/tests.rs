@@ -360,18 +360,26 @@ fn pass(socket: &Socket, remote: SocketAddr, received: &Received<'_>) {
 /// Each time the client's port changes, the kernel may lead it to another worker, which is not who knows the connection.
 #[test]
 fn without_steering_a_client_that_moves_is_handed_over() {
-    let mut nat = None;
-    let outcome = download_by_way_of("127.0.0.1:0", 3, 8, Steering::ByAddress, |server| {
-        nat.insert(Nat::before(server)).address
-    });
-    let ports = nat.expect("a NAT").end();
-    let sum = |count: fn(&Statistics) -> u64| outcome.servers.iter().map(count).sum::<u64>();
-    let (handed, received) = (
-        sum(|server| server.handed_over),
-        sum(|server| server.taken_over),
-    );
+    let (mut ports, mut handed) = (0, 0);
+    // How many ports one download uses depends on how busy the machine is.
+    for _ in 0..20 {
+        let mut nat = None;
+        let outcome = download_by_way_of("127.0.0.1:0", 3, 8, Steering::ByAddress, |server| {
+            nat.insert(Nat::before(server)).address
+        });
+        ports += nat.expect("a NAT").end();
+        let sum = |count: fn(&Statistics) -> u64| outcome.servers.iter().map(count).sum::<u64>();
+        let (given, received) = (
+            sum(|server| server.handed_over),
+            sum(|server| server.taken_over),
+        );
+        assert_eq!(given, received + sum(|server| server.handovers_lost));
+        handed += given;
+        if ports > 30 {
+            break;
+        }
+    }
     // All of so many ports at the right worker by chance: 3^-30.
     assert!(ports > 30, "{ports} ports");
-    assert!(handed > 0, "{:?}", outcome.servers);
-    assert_eq!(handed, received + sum(|server| server.handovers_lost));
+    assert!(handed > 0, "{ports} ports");
 }
