@@ -246,6 +246,10 @@ impl Connection {
     /// When [`Connection::poll`] wants to be called, if nothing happens before.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
+        if self.failure.is_some() {
+            // Nothing is looked at any more; the transport has its own time for closing.
+            return None;
+        }
         let head = self.heads.front().map(|(until, _)| *until);
         [head, self.stalls_deadline(), self.shutdown.deadline()]
             .into_iter()

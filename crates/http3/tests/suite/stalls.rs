@@ -8,7 +8,7 @@ use lastbyte_wire::StreamId;
 
 use crate::{
     pair::{DELAY, Pair, transport_config},
-    raw::{BIDI, GET, data, get_with, head, reset_code, server, server_over},
+    raw::{BIDI, GET, UNI, data, get_with, head, reset_code, server, server_over},
 };
 
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -69,6 +69,21 @@ fn post_server() -> Pair {
     let mut pair = server();
     pair.client.quic.set_awaiting(true);
     pair
+}
+
+/// Such a deadline would keep the server's worker awake until the connection is closed.
+#[test]
+fn a_connection_that_failed_has_no_deadline_in_the_past() {
+    let mut pair = server();
+    pair.client.open(BIDI, &head(&get_with(&[])), false);
+    pair.pass(4 * DELAY);
+    let (http3, _) = pair.server.http3();
+    assert!(http3.deadline().is_some(), "a request is open");
+    let control = [&[0, 4, 0][..], &[0x21, 0].repeat(300)].concat();
+    pair.client.open(UNI, &control, false);
+    pair.pass(4 * DELAY);
+    let (http3, _) = pair.server.http3();
+    assert_eq!(http3.deadline(), None);
 }
 
 #[test]
