@@ -37,7 +37,8 @@ fn is_ours(name: &str) -> bool {
 /// Whether a field of a request goes on to the upstream. As with nginx, names are letters, digits and `-`: programs behind
 /// CGI and its successors read `_`, and some any other character, as `-`.
 fn goes_on(name: &str, upstream: &Upstream) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    // Names come in lower case (RFC 9114 §4.2; hyper makes them so): another could not be compared, and is dropped.
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.bytes().all(is_plain) {
         return !name.is_empty() && !is_hop_by_hop(name) && !is_ours(name);
     }
