@@ -32,6 +32,7 @@ fn is_ours(name: &str) -> bool {
         name,
         "host" | "via" | "forwarded" | "x-real-ip" | "cookie" | "proxy"
     ) || name.starts_with("x-forwarded-")
+        || name.starts_with("proxy-")
 }
 
 /// Whether a field of a request goes on to the upstream. As with nginx, names are letters, digits and `-`: programs behind
