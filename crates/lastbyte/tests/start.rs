@@ -15,35 +15,21 @@ mod serving;
 
 use std::{
     fs,
-    net::{TcpListener, UdpSocket},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
-use serving::{Running, folder, stderr};
+use serving::{Running, folder, free_port, stderr};
 
 const PAGE: &str = include_str!("../../../docs/start.md");
 
-/// The ports of the page: of servers, of relays, of metrics. Here others are free.
+/// The ports of the page: of servers, of relays, of metrics. Here others are used.
 const PORTS: [&str; 5] = ["4433", "4443", "4453", "4463", "9100"];
-
-/// Port numbers that are free for both, all at the same time.
-fn free_ports() -> Vec<u16> {
-    let mut held = Vec::new();
-    while held.len() < PORTS.len() {
-        let tcp = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = tcp.local_addr().expect("an address").port();
-        if let Ok(udp) = UdpSocket::bind(("127.0.0.1", port)) {
-            held.push((tcp, udp, port));
-        }
-    }
-    held.iter().map(|(_, _, port)| *port).collect()
-}
 
 /// The blocks of the page: how they are marked, and what is in them.
 fn blocks() -> Vec<(String, String)> {
-    let ports = free_ports();
+    let ports: Vec<u16> = PORTS.iter().map(|_| free_port()).collect();
     let mut blocks = Vec::new();
     let mut rest = PAGE;
     while let Some((_, begun)) = rest.split_once("```sh") {

@@ -3,9 +3,10 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
-    net::TcpStream,
+    net::{TcpListener, TcpStream, UdpSocket},
     path::{Path, PathBuf},
-    process::{Child, ChildStderr, Command, Output, Stdio},
+    process::{self, Child, ChildStderr, Command, Output, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
 };
 
@@ -18,6 +19,20 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("a folder");
     folder
+}
+
+/// A port that is free over UDP and TCP, for a server that needs to know it before it starts. The kernel gives it to no other
+/// socket in between: it is below those from which the kernel chooses (`ip_local_port_range`, 32768 to 60999 by default).
+pub(crate) fn free_port() -> u16 {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + u16::try_from(process::id() % 20_000).expect("less");
+    loop {
+        let port = first + TAKEN.fetch_add(1, Ordering::Relaxed);
+        let address = ("127.0.0.1", port);
+        if TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// The binary, in a folder.
@@ -205,10 +220,15 @@ impl Serving {
         }
     }
 
-    /// How many files it has open.
-    pub(crate) fn descriptors(&self) -> usize {
+    /// The files and sockets that it has open.
+    pub(crate) fn descriptors(&self) -> Vec<PathBuf> {
         let path = format!("/proc/{}/fd", self.process.child.id());
-        fs::read_dir(path).expect("its descriptors").count()
+        let files = fs::read_dir(path).expect("its descriptors");
+        files
+            .map(|file| file.expect("a descriptor").path())
+            // It may be closed by now.
+            .filter_map(|link| fs::read_link(link).ok())
+            .collect()
     }
 
     pub(crate) fn until(&mut self, begin: &str) -> String {

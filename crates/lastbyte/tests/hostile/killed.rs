@@ -3,13 +3,15 @@
 use std::{
     fs::{self, File},
     os::unix::fs::FileExt,
+    path::PathBuf,
 };
 
-use crate::serving::{Serving, certificate, folder, lines, stderr};
+use crate::serving::{Serving, certificate, folder, free_port, lines, stderr};
 
 const LEN: u64 = 1 << 30;
 
-fn start(folder: &std::path::Path, listen: &str) -> Serving {
+/// Also the server of before, on the same port.
+fn start(folder: &std::path::Path, port: u16) -> Serving {
     let flags = [
         "--cert",
         "a.pem",
@@ -18,24 +20,19 @@ fn start(folder: &std::path::Path, listen: &str) -> Serving {
         "--access-log",
         "access",
     ];
-    Serving::start_as(folder, &[], listen, &flags)
-}
-
-/// The server of before, on the same port.
-fn again(folder: &std::path::Path, port: u16) -> Serving {
-    start(folder, &format!("127.0.0.1:{port}"))
+    Serving::start_as(folder, &[], &format!("127.0.0.1:{port}"), &flags)
 }
 
 #[test]
 fn a_transfer_that_a_kill_broke_off_is_told_as_such_and_goes_on_where_it_was() {
     let folder = folder("hostile-killed");
     certificate(&folder, "a");
-    let serving = start(&folder, "127.0.0.1:0");
-    let port = serving.port;
+    let port = free_port();
+    let serving = start(&folder, port);
     let mut client = serving.begin(&folder, "/1g", &["-v", "-o", "body", "--http", "3"]);
     client.until("< HTTP/3 200");
     serving.kill();
-    let serving = again(&folder, port);
+    let serving = start(&folder, port);
     let (code, said) = client.wait();
     assert_eq!(code, Some(18), "{said}");
     // Its next packet, ten seconds later at most, is answered by the new server.
@@ -62,8 +59,8 @@ fn a_transfer_that_a_kill_broke_off_is_told_as_such_and_goes_on_where_it_was() {
 fn a_request_that_a_killed_server_owes_is_answered_by_the_next() {
     let folder = folder("hostile-owed");
     certificate(&folder, "a");
-    let serving = start(&folder, "127.0.0.1:0");
-    let port = serving.port;
+    let port = free_port();
+    let serving = start(&folder, port);
     let path = "/delay/20s/1000";
     let flags = [
         "-v",
@@ -77,7 +74,7 @@ fn a_request_that_a_killed_server_owes_is_answered_by_the_next() {
     let client = serving.begin(&folder, path, &flags);
     serving.wait_for("lastbyte_requests_total{http=\"3\"}", |count| count > 0);
     serving.kill();
-    let serving = again(&folder, port);
+    let serving = start(&folder, port);
     let (code, said) = client.wait();
     assert_eq!(code, Some(0), "{said}");
     assert!(said.contains("stateless reset"), "{said}");
@@ -107,12 +104,18 @@ fn clients_that_vanish_in_the_middle_leave_nothing_behind() {
         ".",
     ];
     let serving = Serving::start(&folder, &flags);
-    let before = serving.descriptors();
+    // Once it answers, it has closed what it read at the start.
+    serving.wait_for("lastbyte_connections{transport=\"tcp\"}", |count| {
+        count == 0
+    });
+    let before = serving.descriptors().len();
     for version in ["1.1", "2", "3"] {
         let flags = ["-v", "-o", "/dev/null", "--http", version];
         let mut client = serving.begin(&folder, "/big", &flags);
         client.until("< HTTP/");
-        assert!(serving.descriptors() > before, "a file is open");
+        let open = serving.descriptors();
+        let is_big = |file: &PathBuf| file.ends_with("big");
+        assert!(open.iter().any(is_big), "HTTP/{version}: {open:?}");
         client.child.kill().expect("it was there");
         client.wait();
     }
@@ -125,7 +128,7 @@ fn clients_that_vanish_in_the_middle_leave_nothing_behind() {
     });
     // The metrics' own connection may still be there.
     let after = serving.descriptors();
-    assert!(after <= before + 1, "{before} descriptors, then {after}");
+    assert!(after.len() <= before + 1, "{before}, then {after:?}");
     assert_eq!(serving.end().0, 0);
     let access = lines(&folder.join("access"));
     assert_eq!(access.len(), 3, "{access:?}");
