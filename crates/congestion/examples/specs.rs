@@ -14,7 +14,7 @@
 
 use std::process::ExitCode;
 
-use lastbyte_congestion::{Environment, Registry, keys};
+use lastbyte_congestion::{ControllerFactory, Environment, Registry, keys};
 
 fn main() -> ExitCode {
     let specs: Vec<String> = std::env::args().skip(1).collect();

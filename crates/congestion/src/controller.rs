@@ -27,22 +27,41 @@
 //! flight and are not told at all. Probes (RFC 9002 §7.5), and one packet on entering recovery (§7.3.2), may be sent
 //! beyond the window; they are told like all others.
 
+use alloc::boxed::Box;
 use core::{fmt, time::Duration};
 
 use crate::{bandwidth::Bandwidth, rtt::Rtt, sampler::DeliverySnapshot, state::State, time::Time};
 
+/// What a controller needs to know about its path.
+#[derive(Clone, Copy, Debug)]
+pub struct Environment {
+    /// UDP payload of the datagrams the path carries, in bytes.
+    pub max_datagram_size: u64,
+    /// Seeds the randomness of controllers that have any (BBR). The same seed makes the same controller.
+    pub seed: u64,
+}
+
+/// Makes a [`Controller`] for each new path. A transport takes any factory; a [`Spec`](crate::Spec) is one.
+pub trait ControllerFactory: fmt::Debug + Send + Sync {
+    /// Makes a controller for a new path.
+    fn build(&self, environment: &Environment) -> Box<dyn Controller>;
+}
+
 /// A congestion controller for one path. See the [module](self) for what is called when.
 ///
 /// Sizes are bytes of UDP payload. Every size and time of the arguments may be arbitrary: implementations saturate,
-/// and never panic.
+/// and never panic. Eight methods are required; the others have defaults that suit a controller without a use for them.
 pub trait Controller: fmt::Debug + Send {
     /// A packet that counts in flight was sent. The receipt is to be kept with the packet and handed back when it is
     /// acknowledged or lost.
     fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt;
 
     /// The sender stopped because nothing was left to send, while window and pacer would have let it (RFC 9002 §7.8).
-    /// Being held back by the pacer is not this. How long it counts is the controller's business.
-    fn on_app_limited(&mut self, now: Time, in_flight: u64);
+    /// Being held back by the pacer is not this. How long it counts is the controller's business. Default: ignored, so
+    /// the window may grow while it is not in use.
+    fn on_app_limited(&mut self, now: Time, in_flight: u64) {
+        let _ = (now, in_flight);
+    }
 
     /// One newly acknowledged packet, ahead of the [`on_ack`](Controller::on_ack) that closes the ACK frame.
     fn on_packet_acked(&mut self, now: Time, packet: &Packet);
@@ -54,22 +73,36 @@ pub trait Controller: fmt::Debug + Send {
     /// Closes a batch of losses.
     fn on_lost(&mut self, loss: &Loss<'_>);
 
-    /// The peer reports more packets marked with ECN-CE than before (RFC 9002 §7.1).
-    fn on_ecn_ce(&mut self, ce: &EcnCe<'_>);
+    /// The peer reports more packets marked with ECN-CE than before. Default: answered like a loss (RFC 9002 §7.1), by
+    /// [`on_lost`](Controller::on_lost) without persistent congestion.
+    fn on_ecn_ce(&mut self, ce: &EcnCe<'_>) {
+        self.on_lost(&Loss {
+            now: ce.now,
+            in_flight: ce.in_flight,
+            rtt: ce.rtt,
+            persistent: false,
+        });
+    }
 
     /// Closes an ACK frame.
     fn on_ack(&mut self, ack: &Ack<'_>);
 
-    /// A packet declared lost before is acknowledged after all. Controllers that can, undo what that loss did. It is not
-    /// told to [`on_packet_acked`](Controller::on_packet_acked) as well.
-    fn on_spurious_loss(&mut self, now: Time, packet: &Packet);
+    /// A packet declared lost before is acknowledged after all. Controllers that can, undo what that loss did. The packet
+    /// is not passed to [`on_packet_acked`](Controller::on_packet_acked) as well. Default: ignored.
+    fn on_spurious_loss(&mut self, now: Time, packet: &Packet) {
+        let _ = (now, packet);
+    }
 
-    /// The path now carries datagrams of `max_datagram_size` bytes of UDP payload.
-    fn on_mtu(&mut self, max_datagram_size: u64);
+    /// The path now carries datagrams of `max_datagram_size` bytes of UDP payload. Default: ignored.
+    fn on_mtu(&mut self, max_datagram_size: u64) {
+        let _ = max_datagram_size;
+    }
 
-    /// The sender is about to send again, with nothing in flight, after a pause for want of data that it was told of by
-    /// [`on_app_limited`](Controller::on_app_limited).
-    fn on_idle_restart(&mut self, restart: &IdleRestart<'_>);
+    /// The sender is about to send again, with nothing in flight, after a pause that
+    /// [`on_app_limited`](Controller::on_app_limited) reported. Default: ignored, so the window stays.
+    fn on_idle_restart(&mut self, restart: &IdleRestart<'_>) {
+        let _ = restart;
+    }
 
     /// How many bytes may be in flight.
     fn window(&self) -> u64;
@@ -94,16 +127,47 @@ pub struct Sent<'a> {
     pub rtt: &'a Rtt,
 }
 
-/// What a controller wants to know again about a packet when its fate is known. Opaque to the transport, which keeps
-/// it with the packet.
+/// What a controller needs to know about a packet when it is acknowledged or lost. The transport keeps it with the
+/// packet and returns it unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
-    /// The packet's place in the order of sending, from 0, over all packet number spaces of the path. Rounds and
-    /// recovery periods are told apart by it: times tie when several packets leave at one instant, and packet numbers
-    /// start again in each space.
-    pub order: u64,
-    /// The delivery-rate sampler's notes; all zero where the controller does not sample.
-    pub delivery: DeliverySnapshot,
+    send_index: u64,
+    delivery: DeliverySnapshot,
+}
+
+impl Receipt {
+    /// The receipt of a controller that does not sample delivery rates. See [`Receipt::send_index`].
+    #[must_use]
+    pub const fn new(send_index: u64) -> Self {
+        Self {
+            send_index,
+            delivery: DeliverySnapshot::NONE,
+        }
+    }
+
+    /// A receipt that also carries what [`DeliveryRateSampler::on_sent`](crate::DeliveryRateSampler::on_sent)
+    /// returned for the packet.
+    #[must_use]
+    pub const fn with_delivery(send_index: u64, delivery: DeliverySnapshot) -> Self {
+        Self {
+            send_index,
+            delivery,
+        }
+    }
+
+    /// How many packets the controller had been told of before this one, over all packet number spaces of the path.
+    /// Rounds and recovery periods are delimited by it: times tie when several packets leave at one instant, and packet
+    /// numbers restart in each space.
+    #[must_use]
+    pub const fn send_index(&self) -> u64 {
+        self.send_index
+    }
+
+    /// The delivery-rate sampler's notes; all zero if the controller does not sample.
+    #[must_use]
+    pub const fn delivery(&self) -> &DeliverySnapshot {
+        &self.delivery
+    }
 }
 
 /// A packet whose fate is now known.
@@ -223,3 +287,6 @@ impl Pacing {
 pub(crate) const WINDOW_MAX: u64 = 1 << 40;
 /// The largest UDP payload of IPv4 and IPv6 without jumbograms (RFC 9000 §18.2).
 pub(crate) const DATAGRAM_SIZE_MAX: u64 = 65_527;
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | choose a controller by name | [`Registry::parse`], [`Spec::build`] |
+//! | choose a controller by name | [`Registry::parse`], [`ControllerFactory::build`] |
 //! | drive one from a transport | [`controller`]: what to call, and when |
 //! | pace by it | [`Pacer`] |
 //! | keep the RTT it asks for | [`Rtt`] |
@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use core::time::Duration;
-//! use lastbyte_congestion::{Ack, Environment, Packet, Rtt, Sent, Spec, Time};
+//! use lastbyte_congestion::{Ack, ControllerFactory, Environment, Packet, Rtt, Sent, Spec, Time};
 //!
 //! let spec: Spec = "rapid-start:congestion=cubic,initial-window=30p".parse()?;
 //! let mut controller = spec.build(&Environment { max_datagram_size: 1200, seed: 1 });
@@ -72,13 +72,14 @@ mod window;
 pub use bandwidth::Bandwidth;
 pub use bbr::Bbr;
 pub use config::{Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize};
-pub use controller::{Ack, Controller, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt, Sent};
+pub use controller::{
+    Ack, Controller, ControllerFactory, EcnCe, Environment, IdleRestart, Loss, Pacing, Packet,
+    Receipt, Sent,
+};
 pub use pacer::Pacer;
 pub use rtt::{GRANULARITY, INITIAL_RTT, Rtt};
 pub use sampler::{DeliveryRateSampler, DeliverySnapshot, RateSample};
-pub use spec::{
-    AvoidanceFactory, Environment, Key, Registry, Spec, SpecError, StartupFactory, keys,
-};
+pub use spec::{AvoidanceFactory, Key, Registry, Spec, SpecError, StartupFactory, keys};
 pub use state::{Phase, State, Statistics};
 pub use time::Time;
 pub use window::WindowController;

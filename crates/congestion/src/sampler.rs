@@ -14,9 +14,9 @@
 //!
 //! - A packet declared lost and acknowledged after all counts as delivered when that is found out, once: leaving it out
 //!   would make every reordering look like a slower path. The count of lost bytes never falls, as in the draft.
-//! - "Newest" is judged among the packets of one ACK frame, by time of sending and then by [`Receipt::order`].
+//! - "Newest" is judged among the packets of one ACK frame, by time of sending and then by [`Receipt::send_index`].
 //!
-//! [`Receipt::order`]: crate::Receipt::order
+//! [`Receipt::send_index`]: crate::Receipt::send_index
 
 use core::time::Duration;
 
@@ -41,6 +41,18 @@ pub struct DeliverySnapshot {
     pub in_flight: u64,
     /// Whether the sender had run out of data when the flight was sent (`P.is_app_limited`).
     pub app_limited: bool,
+}
+
+impl DeliverySnapshot {
+    /// The snapshot of a packet that was not sampled.
+    pub(crate) const NONE: Self = Self {
+        delivered: 0,
+        delivered_at: Time::ZERO,
+        first_sent_at: Time::ZERO,
+        lost: 0,
+        in_flight: 0,
+        app_limited: false,
+    };
 }
 
 /// What one ACK frame says of the path (`RS`). All sizes are bytes.
@@ -76,7 +88,7 @@ pub struct RateSample {
 /// let delivery = sampler.on_sent(&Sent { now: Time::ZERO, bytes: 1200, in_flight: 1200, rtt: &rtt });
 ///
 /// let now = Time::ZERO + Duration::from_millis(100);
-/// let receipt = Receipt { order: 0, delivery };
+/// let receipt = Receipt::with_delivery(0, delivery);
 /// sampler.on_packet_acked(now, &Packet { bytes: 1200, sent_at: Time::ZERO, receipt });
 /// let sample = sampler.take_sample(Duration::from_millis(100)).unwrap();
 /// assert_eq!(sample.rate.unwrap().bytes_per_second(), 12_000);
@@ -121,7 +133,7 @@ impl DeliveryRateSampler {
     /// A packet was acknowledged for the first time (§4.1.2.3).
     pub fn on_packet_acked(&mut self, now: Time, packet: &Packet) {
         self.deliver(now, packet.bytes);
-        let age = |packet: &Packet| (packet.sent_at, packet.receipt.order);
+        let age = |packet: &Packet| (packet.sent_at, packet.receipt.send_index());
         if self.newest.is_none_or(|newest| age(packet) > age(&newest)) {
             self.newest = Some(*packet);
             self.first_sent_at = packet.sent_at;
@@ -149,7 +161,7 @@ impl DeliveryRateSampler {
         }
         let newest = self.newest.take()?;
         let newly_acked = core::mem::take(&mut self.newly_acked);
-        let snapshot = newest.receipt.delivery;
+        let snapshot = newest.receipt.delivery();
         let send_elapsed = newest.sent_at.since(snapshot.first_sent_at);
         let ack_elapsed = self.delivered_at.since(snapshot.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
@@ -177,7 +189,7 @@ impl DeliveryRateSampler {
     /// Bytes lost since this packet was sent, itself included if it was.
     #[must_use]
     pub const fn lost_since(&self, packet: &Packet) -> u64 {
-        self.lost.saturating_sub(packet.receipt.delivery.lost)
+        self.lost.saturating_sub(packet.receipt.delivery().lost)
     }
 
     /// Whether packets sent now are marked as limited by the application.

@@ -2,7 +2,9 @@
 
 use std::{collections::VecDeque, hint::black_box, time::Duration};
 
-use lastbyte_congestion::{Ack, Controller, Environment, Loss, Packet, Rtt, Sent, Spec, Time};
+use lastbyte_congestion::{
+    Ack, Controller, ControllerFactory, Environment, Loss, Packet, Rtt, Sent, Spec, Time,
+};
 
 const DATAGRAM: u64 = 1452;
 

@@ -33,7 +33,7 @@ pub(super) struct LossRound {
     pub(super) in_flight_latest: u64,
     /// `BBR.loss_round_delivered`.
     end_delivered: u64,
-    /// The order of the packet that extends the latest range.
+    /// The send index of the packet that extends the latest range.
     next_of_range: Option<u64>,
 }
 
@@ -46,11 +46,11 @@ impl LossRound {
         }
     }
 
-    fn note_packet(&mut self, order: u64) {
-        if self.next_of_range != Some(order) {
+    fn note_packet(&mut self, send_index: u64) {
+        if self.next_of_range != Some(send_index) {
             self.ranges = self.ranges.saturating_add(1);
         }
-        self.next_of_range = Some(order.saturating_add(1));
+        self.next_of_range = Some(send_index.saturating_add(1));
     }
 
     /// What was lost in this round was not.
@@ -110,11 +110,11 @@ impl Bbr {
     /// `HandleLostPacket()`.
     pub(super) fn handle_lost_packet(&mut self, now: Time, packet: &Packet) {
         self.losses.note(self.sampler.delivered());
-        self.losses.note_packet(packet.receipt.order);
+        self.losses.note_packet(packet.receipt.send_index());
         if !self.cycle.is_probe_sample {
             return;
         }
-        let sent = packet.receipt.delivery;
+        let sent = packet.receipt.delivery();
         let lost = self.sampler.lost_since(packet);
         if is_too_high(lost, sent.in_flight) {
             let in_flight = in_flight_at_loss(packet.bytes, sent.in_flight, lost);
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn neighbours_lost_make_one_range() {
         let mut losses = LossRound::default();
-        for order in [3, 4, 5, 9, 11, 12, u64::MAX, u64::MAX] {
-            losses.note_packet(order);
+        for send_index in [3, 4, 5, 9, 11, 12, u64::MAX, u64::MAX] {
+            losses.note_packet(send_index);
         }
         assert_eq!(losses.ranges, 4);
     }

@@ -135,8 +135,8 @@ pub struct Bbr {
     max_datagram_size: u64,
     random: Random,
     sampler: DeliveryRateSampler,
-    /// The order of the next packet to be sent.
-    next_order: u64,
+    /// The send index of the next packet.
+    next_send_index: u64,
     mode: Mode,
 
     // The model.
@@ -179,7 +179,7 @@ impl Bbr {
             max_datagram_size,
             random: Random::new(config.seed),
             sampler: DeliveryRateSampler::default(),
-            next_order: 0,
+            next_send_index: 0,
             mode: Mode::Startup,
             rounds: Rounds::default(),
             max_bandwidth: MaxBandwidth::default(),
@@ -242,12 +242,9 @@ impl Controller for Bbr {
         if sent.in_flight.saturating_add(self.max_datagram_size) > self.window {
             self.window_limited_round = Some(self.rounds.count);
         }
-        let order = self.next_order;
-        self.next_order = order.saturating_add(1);
-        Receipt {
-            order,
-            delivery: self.sampler.on_sent(sent),
-        }
+        let send_index = self.next_send_index;
+        self.next_send_index = send_index.saturating_add(1);
+        Receipt::with_delivery(send_index, self.sampler.on_sent(sent))
     }
 
     fn on_app_limited(&mut self, _now: Time, in_flight: u64) {
@@ -256,12 +253,12 @@ impl Controller for Bbr {
 
     fn on_packet_acked(&mut self, now: Time, packet: &Packet) {
         self.sampler.on_packet_acked(now, packet);
-        self.check_recovery_done(packet.receipt.order);
+        self.check_recovery_done(packet.receipt.send_index());
     }
 
     fn on_packet_lost(&mut self, now: Time, packet: &Packet) {
         self.sampler.on_packet_lost(packet);
-        self.join_episode(packet.receipt.order);
+        self.join_episode(packet.receipt.send_index());
         self.handle_lost_packet(now, packet);
     }
 
@@ -272,7 +269,7 @@ impl Controller for Bbr {
     }
 
     fn on_ecn_ce(&mut self, ce: &EcnCe<'_>) {
-        if self.mark_episode(ce.largest_acked.order) {
+        if self.mark_episode(ce.largest_acked.send_index()) {
             self.losses.note(self.sampler.delivered());
         }
     }
@@ -294,7 +291,7 @@ impl Controller for Bbr {
 
     fn on_spurious_loss(&mut self, now: Time, packet: &Packet) {
         self.sampler.on_spurious_loss(now, packet);
-        self.check_spurious(packet.receipt.order);
+        self.check_spurious(packet.receipt.send_index());
     }
 
     fn on_mtu(&mut self, max_datagram_size: u64) {

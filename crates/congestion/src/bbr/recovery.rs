@@ -21,7 +21,7 @@ pub(super) enum Undo {
 pub(super) struct Recovery {
     /// Whether no packet sent after the latest episode began was acknowledged yet (`InLossRecovery()`).
     is_active: bool,
-    /// The order of the first packet sent after the latest episode began.
+    /// The send index of the first packet sent after the latest episode began.
     start: u64,
     /// `BBR.prior_cwnd`: the last window that neither recovery nor `ProbeRTT` had reduced.
     prior_window: u64,
@@ -52,17 +52,17 @@ impl Recovery {
     }
 
     /// The age of the episode that the loss of a packet belongs to, if it can still be undone.
-    fn episode_of(&self, order: u64) -> Option<usize> {
+    fn episode_of(&self, send_index: u64) -> Option<usize> {
         self.episodes
-            .position(|episode| (episode.since..episode.end).contains(&order))
+            .position(|episode| (episode.since..episode.end).contains(&send_index))
     }
 }
 
 impl Bbr {
     /// A packet was lost: begins an episode if it was sent after the latest one began.
-    pub(super) fn join_episode(&mut self, order: u64) {
-        self.begin_episode_at(order);
-        if let Some(age) = self.recovery.episode_of(order)
+    pub(super) fn join_episode(&mut self, send_index: u64) {
+        self.begin_episode_at(send_index);
+        if let Some(age) = self.recovery.episode_of(send_index)
             && let Some(episode) = self.recovery.episodes.get_mut(age)
         {
             if episode.is_marked && episode.outstanding == 0 {
@@ -72,9 +72,10 @@ impl Bbr {
         }
     }
 
-    /// Packets were marked CE, and the newest packet acknowledged with them has this order. Whether that is news.
-    pub(super) fn mark_episode(&mut self, order: u64) -> bool {
-        let is_news = self.begin_episode_at(order);
+    /// Packets were marked CE, and the newest packet acknowledged with them has this send index. Returns whether a
+    /// new episode began.
+    pub(super) fn mark_episode(&mut self, send_index: u64) -> bool {
+        let is_news = self.begin_episode_at(send_index);
         if let Some(episode) = self.recovery.episodes.newest_mut() {
             episode.is_marked = true;
         }
@@ -84,8 +85,8 @@ impl Bbr {
         is_news
     }
 
-    fn begin_episode_at(&mut self, order: u64) -> bool {
-        if order < self.recovery.start {
+    fn begin_episode_at(&mut self, send_index: u64) -> bool {
+        if send_index < self.recovery.start {
             return false;
         }
         self.save_window();
@@ -93,19 +94,19 @@ impl Bbr {
         self.recovery.is_active = true;
         self.recovery.episodes.push(Episode {
             since: self.recovery.start,
-            end: self.next_order,
+            end: self.next_send_index,
             outstanding: 0,
             is_marked: false,
             bounds: self.bounds,
             undo: None,
         });
-        self.recovery.start = self.next_order;
+        self.recovery.start = self.next_send_index;
         true
     }
 
     /// A packet was acknowledged: recovery is over if it was sent after recovery began.
-    pub(super) fn check_recovery_done(&mut self, order: u64) {
-        if self.recovery.is_active && order >= self.recovery.start {
+    pub(super) fn check_recovery_done(&mut self, send_index: u64) {
+        if self.recovery.is_active && send_index >= self.recovery.start {
             self.recovery.is_active = false;
             self.restore_window();
         }
@@ -118,18 +119,18 @@ impl Bbr {
             self.statistics.persistent_congestions.saturating_add(1);
         self.save_window();
         self.recovery.is_active = true;
-        self.recovery.start = self.next_order;
+        self.recovery.start = self.next_send_index;
         if let Some(episode) = self.recovery.episodes.newest_mut() {
-            episode.end = self.next_order;
+            episode.end = self.next_send_index;
         }
         let window = loss.in_flight.saturating_add(self.max_datagram_size);
         self.set_window(window.max(self.min_pipe()).min(self.window));
     }
 
     /// A packet was not lost after all; undoes its episode if none of the packets of that was.
-    pub(super) fn check_spurious(&mut self, order: u64) {
+    pub(super) fn check_spurious(&mut self, send_index: u64) {
         let recovery = &mut self.recovery;
-        let Some(age) = recovery.episode_of(order) else {
+        let Some(age) = recovery.episode_of(send_index) else {
             return;
         };
         let Some(episode) = recovery.episodes.get_mut(age) else {

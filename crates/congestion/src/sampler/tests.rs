@@ -16,7 +16,7 @@ fn at(millis: u64) -> Time {
 struct Sender {
     sampler: DeliveryRateSampler,
     in_flight: u64,
-    order: u64,
+    send_index: u64,
 }
 
 impl Sender {
@@ -28,14 +28,11 @@ impl Sender {
             in_flight: self.in_flight,
             rtt: &Rtt::default(),
         });
-        self.order += 1;
+        self.send_index += 1;
         Packet {
             bytes: SIZE,
             sent_at: at(millis),
-            receipt: Receipt {
-                order: self.order - 1,
-                delivery,
-            },
+            receipt: Receipt::with_delivery(self.send_index - 1, delivery),
         }
     }
 

@@ -34,7 +34,7 @@ use crate::{
     avoidance::{Avoidance, Cubic, NewReno, Pico},
     bbr::{self, Bbr},
     config::Config,
-    controller::Controller,
+    controller::{Controller, ControllerFactory, Environment},
     startup::{HyStart, RapidStart, SlowStart, Startup},
     window::WindowController,
 };
@@ -303,19 +303,8 @@ enum Algorithm {
     },
 }
 
-/// What a controller needs to know of the path and of the world.
-#[derive(Clone, Copy, Debug)]
-pub struct Environment {
-    /// UDP payload of the datagrams the path carries, in bytes.
-    pub max_datagram_size: u64,
-    /// Seeds the randomness of controllers that have any (BBR). The same seed makes the same controller.
-    pub seed: u64,
-}
-
-impl Spec {
-    /// Makes a controller for a new path.
-    #[must_use]
-    pub fn build(&self, environment: &Environment) -> Box<dyn Controller> {
+impl ControllerFactory for Spec {
+    fn build(&self, environment: &Environment) -> Box<dyn Controller> {
         let max_datagram_size = environment.max_datagram_size;
         match &self.algorithm {
             Algorithm::Window {
@@ -335,8 +324,10 @@ impl Spec {
             })),
         }
     }
+}
 
-    /// What the spec comes to, defaults included.
+impl Spec {
+    /// The resulting settings, defaults included.
     #[must_use]
     pub const fn config(&self) -> &Config {
         match &self.algorithm {

@@ -3,6 +3,7 @@ use alloc::boxed::Box;
 use super::*;
 use crate::{
     config::{FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
+    controller::Environment,
     startup::{Growth, QueueThreshold, StartupAck},
 };
 

@@ -1,6 +1,6 @@
 //! HyStart++ (RFC 9406): slow start that ends when the round-trip time says that a queue is building up.
 //!
-//! Rounds are counted by the order of sending: a round ends when the packet that was next to be sent at its start is
+//! Rounds are counted by send index: a round ends when the packet that was next to be sent at its start is
 //! acknowledged. When the smallest RTT of a round exceeds that of the round before by an eighth of it (4 ms at least,
 //! 16 ms at most), growth slows to a quarter for [`CSS_ROUNDS`] rounds, the Conservative Slow Start; if the RTT falls
 //! below what it was at the start of them, slow start goes on as before, else startup is over.
@@ -14,7 +14,7 @@ use super::{Growth, Startup, StartupAck};
 /// HyStart++, RFC 9406.
 #[derive(Clone, Debug)]
 pub struct HyStart {
-    /// `windowEnd`: the round ends when this order of sending is acknowledged.
+    /// `windowEnd`: the round ends when this send index is acknowledged.
     window_end: Option<u64>,
     last_round_min: Option<Duration>,
     current_round_min: Option<Duration>,

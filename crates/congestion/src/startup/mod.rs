@@ -19,7 +19,7 @@
 //!
 //! ```
 //! use lastbyte_congestion::{
-//!     Environment, Registry,
+//!     ControllerFactory, Environment, Registry,
 //!     startup::{Growth, Startup, StartupAck},
 //! };
 //!
@@ -92,9 +92,9 @@ pub struct StartupAck<'a> {
     pub bytes: u64,
     /// The congestion window, in bytes.
     pub window: u64,
-    /// The order of sending ([`Receipt::order`](crate::Receipt::order)) of the latest packet acknowledged so far.
+    /// The send index ([`Receipt::send_index`](crate::Receipt::send_index)) of the latest packet acknowledged so far.
     pub largest_acked: u64,
-    /// The order of sending of the next packet to leave. A round that starts now ends when it is acknowledged.
+    /// The send index of the next packet to leave. A round that starts now ends when it is acknowledged.
     pub next: u64,
     /// The path's round-trip time.
     pub rtt: &'a Rtt,

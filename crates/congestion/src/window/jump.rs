@@ -20,7 +20,7 @@ pub(super) struct Jump {
     acked: u64,
 }
 
-/// Packets are told apart by their order of sending.
+/// Packets are identified by their send index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Waiting to jump to a window of so many bytes.
@@ -62,11 +62,11 @@ impl Jump {
     }
 
     /// Whether the packet belongs to the jump, or left before it was validated.
-    pub(super) fn is_before_end(&self, order: u64) -> bool {
+    pub(super) fn is_before_end(&self, send_index: u64) -> bool {
         match self.stage {
             Stage::Armed { .. } | Stage::Done => false,
             Stage::Unvalidated { .. } => true,
-            Stage::Validating { end, .. } => order < end,
+            Stage::Validating { end, .. } => send_index < end,
         }
     }
 
@@ -95,10 +95,10 @@ impl Jump {
     }
 
     /// A packet was acknowledged.
-    pub(super) fn on_packet_acked(&mut self, order: u64, bytes: u64) {
+    pub(super) fn on_packet_acked(&mut self, send_index: u64, bytes: u64) {
         let is_of_jump = match self.stage {
-            Stage::Unvalidated { first } => order >= first,
-            Stage::Validating { first, end } => (first..end).contains(&order),
+            Stage::Unvalidated { first } => send_index >= first,
+            Stage::Validating { first, end } => (first..end).contains(&send_index),
             Stage::Armed { .. } | Stage::Done => false,
         };
         if is_of_jump {
@@ -106,8 +106,8 @@ impl Jump {
         }
     }
 
-    /// An ACK frame was processed; true if it is the first to acknowledge a packet of the jump. `next` is the order of
-    /// the next packet to be sent: from there on packets are no longer of the jump.
+    /// An ACK frame was processed; true if it is the first to acknowledge a packet of the jump. `next` is the send index
+    /// of the next packet: packets from there on are no longer part of the jump.
     pub(super) fn validate(&mut self, largest_acked: u64, next: u64) -> bool {
         match self.stage {
             Stage::Unvalidated { first } if largest_acked >= first => {

@@ -53,7 +53,6 @@ use crate::{
     },
     history::History,
     rtt::Rtt,
-    sampler::DeliverySnapshot,
     startup::{Startup, StartupAck},
     state::{Phase, State, Statistics},
     time::Time,
@@ -75,11 +74,11 @@ pub struct WindowController {
     proportional: Option<Proportional>,
     /// Whether nothing has happened yet that would set the window: neither growth nor congestion.
     is_untouched: bool,
-    /// The order of sending of the next packet.
+    /// The send index of the next packet.
     next: u64,
     largest_acked: u64,
     in_recovery: bool,
-    /// Packets of a lower order were sent before the latest congestion event, and are answered by it.
+    /// Packets of a lower send index were sent before the latest congestion event, and are answered by it.
     recovery_end: u64,
     /// The latest congestion events, kept for undoing them.
     episodes: History<Episode>,
@@ -147,7 +146,7 @@ struct Batch {
     lost_before: u64,
     lost_after: u64,
     packets_lost_after: u64,
-    /// The lowest order of what was lost after.
+    /// The lowest send index of what was lost after.
     first_lost_after: Option<u64>,
 }
 
@@ -255,7 +254,7 @@ impl WindowController {
         let jump_was_hit = self
             .batch
             .first_lost_after
-            .is_some_and(|order| self.jump.is_before_end(order));
+            .is_some_and(|send_index| self.jump.is_before_end(send_index));
         self.episodes.push(Episode {
             since: self.recovery_end,
             end: self.next,
@@ -455,9 +454,9 @@ impl WindowController {
     }
 
     /// The age of the congestion event that the loss of a packet belongs to, if it can still be undone.
-    fn episode_of(&self, order: u64) -> Option<usize> {
+    fn episode_of(&self, send_index: u64) -> Option<usize> {
         self.episodes
-            .position(|episode| (episode.since..episode.end).contains(&order))
+            .position(|episode| (episode.since..episode.end).contains(&send_index))
     }
 
     // ---- undoing --------------------------------------------------------------------------------------------------
@@ -533,10 +532,7 @@ impl WindowController {
 
 impl Controller for WindowController {
     fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt {
-        let receipt = Receipt {
-            order: self.next,
-            delivery: DeliverySnapshot::default(),
-        };
+        let receipt = Receipt::new(self.next);
         self.next = self.next.saturating_add(1);
         self.is_app_limited = false;
         if self.jump.is_armed() {
@@ -560,28 +556,28 @@ impl Controller for WindowController {
     }
 
     fn on_packet_acked(&mut self, _: Time, packet: &Packet) {
-        let order = packet.receipt.order;
-        let acked = if order < self.recovery_end {
+        let send_index = packet.receipt.send_index();
+        let acked = if send_index < self.recovery_end {
             &mut self.batch.acked_before
         } else {
             &mut self.batch.acked_after
         };
         *acked = acked.saturating_add(packet.bytes);
-        self.largest_acked = self.largest_acked.max(order);
-        self.jump.on_packet_acked(order, packet.bytes);
+        self.largest_acked = self.largest_acked.max(send_index);
+        self.jump.on_packet_acked(send_index, packet.bytes);
     }
 
     fn on_packet_lost(&mut self, _: Time, packet: &Packet) {
-        let order = packet.receipt.order;
-        if order >= self.recovery_end {
+        let send_index = packet.receipt.send_index();
+        if send_index >= self.recovery_end {
             self.batch.lost_after = self.batch.lost_after.saturating_add(packet.bytes);
             let lowest = self.batch.first_lost_after.unwrap_or(u64::MAX);
-            self.batch.first_lost_after = Some(lowest.min(order));
+            self.batch.first_lost_after = Some(lowest.min(send_index));
             self.batch.packets_lost_after = self.batch.packets_lost_after.saturating_add(1);
             return;
         }
         self.batch.lost_before = self.batch.lost_before.saturating_add(packet.bytes);
-        if let Some(age) = self.episode_of(order)
+        if let Some(age) = self.episode_of(send_index)
             && let Some(episode) = self.episodes.get_mut(age)
         {
             episode.lost = episode.lost.saturating_add(1);
@@ -618,7 +614,7 @@ impl Controller for WindowController {
     }
 
     fn on_ecn_ce(&mut self, ce: &EcnCe<'_>) {
-        if ce.largest_acked.order >= self.recovery_end && self.next > 0 {
+        if ce.largest_acked.send_index() >= self.recovery_end && self.next > 0 {
             let in_flight = self.batch.in_flight_before(ce.in_flight);
             self.begin_episode(ce.now, Cause::EcnCe, in_flight, ce.rtt);
         } else if let Some(episode) = self.episodes.newest_mut() {
@@ -644,7 +640,7 @@ impl Controller for WindowController {
     }
 
     fn on_spurious_loss(&mut self, _: Time, packet: &Packet) {
-        let Some(age) = self.episode_of(packet.receipt.order) else {
+        let Some(age) = self.episode_of(packet.receipt.send_index()) else {
             return;
         };
         let Some(episode) = self.episodes.get_mut(age) else {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use lastbyte_congestion::{
-    Ack, Bandwidth, Controller, EcnCe, Environment, IdleRestart, Loss, Pacer, Packet, Registry,
-    Rtt, Sent, Time,
+    Ack, Bandwidth, Controller, ControllerFactory, EcnCe, Environment, IdleRestart, Loss, Pacer,
+    Packet, Registry, Rtt, Sent, Time,
 };
 
 /// The specs under test; the first byte of the input chooses.

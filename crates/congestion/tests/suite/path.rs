@@ -11,7 +11,8 @@ use std::{
 };
 
 use lastbyte_congestion::{
-    Ack, Bandwidth, Controller, EcnCe, Environment, Loss, Pacer, Packet, Rtt, Sent, Spec, Time,
+    Ack, Bandwidth, Controller, ControllerFactory, EcnCe, Environment, Loss, Pacer, Packet, Rtt,
+    Sent, Spec, Time,
 };
 
 pub(crate) const DATAGRAM: u64 = 1200;

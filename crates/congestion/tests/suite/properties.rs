@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lastbyte_congestion::{
-    Ack, Bandwidth, Controller, Environment, Loss, Pacer, Pacing, Packet, Rtt, Sent, Spec, Time,
+    Ack, Bandwidth, Controller, ControllerFactory, Environment, Loss, Pacer, Pacing, Packet, Rtt,
+    Sent, Spec, Time,
 };
 use proptest::{collection::vec, prelude::*};
 

@@ -18,7 +18,8 @@
 use std::{fmt::Write, time::Duration};
 
 use lastbyte_congestion::{
-    Ack, Controller, EcnCe, Environment, IdleRestart, Loss, Packet, Rtt, Sent, Spec, Time,
+    Ack, Controller, ControllerFactory, EcnCe, Environment, IdleRestart, Loss, Packet, Rtt, Sent,
+    Spec, Time,
 };
 
 struct Player {

@@ -1,7 +1,7 @@
 //! Any text for a spec: it parses or the error says why not, and what parses builds. Shared by the replay of the corpus and
 //! the fuzz target.
 
-use lastbyte_congestion::{Environment, Registry};
+use lastbyte_congestion::{ControllerFactory, Environment, Registry};
 
 pub(crate) fn play(bytes: &[u8]) {
     let Ok(text) = core::str::from_utf8(bytes) else {

@@ -4,8 +4,9 @@ use core::{
     net::{SocketAddrV4, SocketAddrV6},
     time::Duration,
 };
+use std::sync::Arc;
 
-use lastbyte_congestion::Spec;
+use lastbyte_congestion::{ControllerFactory, Spec};
 use lastbyte_wire::packet::Version;
 
 use crate::{path::MtuConfig, recovery::LossThresholds, stream};
@@ -15,8 +16,8 @@ use crate::{path::MtuConfig, recovery::LossThresholds, stream};
 pub struct Config {
     /// Limits of its streams.
     pub streams: stream::Config,
-    /// Its congestion control.
-    pub congestion: Spec,
+    /// Its congestion control: makes a controller for each path.
+    pub congestion: Arc<dyn ControllerFactory>,
     /// Its reordering thresholds. Default: those of RFC 9002, relaxed when the path reorders.
     pub thresholds: LossThresholds,
     /// After how long without a packet it is over; zero for never. Default: 30 s.
@@ -56,9 +57,15 @@ pub struct PreferredAddresses {
 }
 
 impl Config {
-    /// The defaults, with this congestion control.
+    /// The defaults, with the congestion control of a spec.
     #[must_use]
     pub fn new(congestion: Spec) -> Self {
+        Self::with_controllers(Arc::new(congestion))
+    }
+
+    /// The defaults, with any congestion control.
+    #[must_use]
+    pub fn with_controllers(congestion: Arc<dyn ControllerFactory>) -> Self {
         Self {
             streams: stream::Config::default(),
             congestion,

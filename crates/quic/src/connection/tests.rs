@@ -1,5 +1,6 @@
 //! Connections in pairs, in memory. Topics have files of their own.
 
+mod congestion;
 mod datagrams;
 mod ecn;
 mod limits;

@@ -509,10 +509,10 @@ impl Recovery {
                 *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
                 controller.on_packet_acked(ack.now, &packet.as_congestion());
                 if news
-                    .largest_order
-                    .is_none_or(|order| packet.controller.order >= order)
+                    .largest_send_index
+                    .is_none_or(|index| packet.controller.send_index() >= index)
                 {
-                    news.largest_order = Some(packet.controller.order);
+                    news.largest_send_index = Some(packet.controller.send_index());
                     news.largest_receipt = Some(packet.controller);
                 }
             }
@@ -739,7 +739,7 @@ struct News {
     ect0: u64,
     has_ack_eliciting: bool,
     largest_sent_at: Option<Time>,
-    largest_order: Option<u64>,
+    largest_send_index: Option<u64>,
     largest_receipt: Option<lastbyte_congestion::Receipt>,
     late: u64,
 }

@@ -1,6 +1,6 @@
 use core::ops::RangeInclusive;
 
-use lastbyte_congestion::{Environment, Phase, Spec};
+use lastbyte_congestion::{ControllerFactory, Environment, Phase, Spec};
 use lastbyte_wire::{
     Reader, VarInt, Writer,
     frame::{AckReport, EcnCounts, Frame},

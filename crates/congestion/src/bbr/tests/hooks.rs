@@ -65,14 +65,13 @@ fn stray() -> BoxedStrategy<Option<Packet>> {
                 }
             },
         );
-    let packet =
-        (number(), number(), number(), delivery).prop_map(|(bytes, sent_at, order, delivery)| {
-            Packet {
-                bytes,
-                sent_at: Time::from_nanos(sent_at),
-                receipt: Receipt { order, delivery },
-            }
-        });
+    let packet = (number(), number(), number(), delivery).prop_map(
+        |(bytes, sent_at, send_index, delivery)| Packet {
+            bytes,
+            sent_at: Time::from_nanos(sent_at),
+            receipt: Receipt::with_delivery(send_index, delivery),
+        },
+    );
     prop::option::weighted(0.1, packet).boxed()
 }
 
@@ -84,7 +83,7 @@ fn hook() -> impl Strategy<Value = Hook> {
         1 => number().prop_map(Hook::AppLimited),
         10 => (fate, any::<usize>(), stray()).prop_map(|(fate, index, stray)| Hook::Fate(fate, index, stray)),
         1 => (number(), any::<bool>()).prop_map(|(in_flight, persistent)| Hook::CloseLosses(in_flight, persistent)),
-        1 => (number(), number()).prop_map(|(order, in_flight)| Hook::Marked(order, in_flight)),
+        1 => (number(), number()).prop_map(|(send_index, in_flight)| Hook::Marked(send_index, in_flight)),
         6 => (number(), prop::option::of(number())).prop_map(|(in_flight, rtt)| Hook::Ack(in_flight, rtt)),
         1 => number().prop_map(Hook::Mtu),
         1 => number().prop_map(Hook::IdleRestart),
@@ -158,11 +157,8 @@ impl Driver {
                     persistent,
                 });
             }
-            Hook::Marked(order, in_flight) => {
-                let largest_acked = Receipt {
-                    order,
-                    ..Receipt::default()
-                };
+            Hook::Marked(send_index, in_flight) => {
+                let largest_acked = Receipt::new(send_index);
                 self.bbr.on_ecn_ce(&EcnCe {
                     now,
                     newly_marked: 1,

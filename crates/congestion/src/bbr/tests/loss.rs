@@ -256,14 +256,11 @@ fn window_returns_after_persistent_congestion_that_was_real() {
 }
 
 /// Marks arrive with the acknowledgment of this packet.
-fn mark(flow: &mut Flow<Bbr>, order: u64) {
+fn mark(flow: &mut Flow<Bbr>, send_index: u64) {
     flow.controller.on_ecn_ce(&EcnCe {
         now: flow.now,
         newly_marked: 5,
-        largest_acked: Receipt {
-            order,
-            ..Receipt::default()
-        },
+        largest_acked: Receipt::new(send_index),
         in_flight: flow.in_flight,
         rtt: &flow.rtt,
     });

@@ -340,7 +340,7 @@ impl<C: Controller> Flow<C> {
         let largest = self.largest_acked.unwrap_or(0);
         let has_rtt_sample = acked
             .iter()
-            .any(|packet| packet.receipt.order as usize == largest);
+            .any(|packet| packet.receipt.send_index() as usize == largest);
         if has_rtt_sample {
             let latest = self.now.since(self.packets[largest].0.sent_at);
             self.rtt.update(self.now, latest, Duration::ZERO, None);
