@@ -61,7 +61,7 @@ impl Mailbox {
         };
         if was_empty && let Some(remote) = self.remote.get() {
             // If it has more to listen to than it can hold, it is awake.
-            let _ = remote.say(());
+            let _ = remote.send(());
         }
     }
 

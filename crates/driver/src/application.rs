@@ -1,4 +1,4 @@
-//! What runs on a worker.
+//! The trait that a server, a client or a load generator implements to run on a worker.
 
 use std::io;
 
@@ -12,38 +12,39 @@ use lastbyte_quic::{
 
 use super::worker::Statistics;
 
-/// A datagram for a connection.
+/// A received datagram for a connection.
 #[derive(Debug)]
 pub struct Datagram<'a> {
-    /// The way it came.
+    /// The addresses it was received on and from.
     pub path: NetworkPath,
-    /// Its mark.
+    /// The ECN codepoint of its IP header.
     pub ecn: EcnCodepoint,
-    /// Its packets, which are opened in place.
+    /// Its packets. They are decrypted in place.
     pub bytes: &'a mut [u8],
 }
 
-/// What an application wants of the loop.
+/// What an application requests of the event loop after its turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn {
-    /// When it wants to be called again at the latest; `None` for when something happens.
+    /// The latest time of its next turn; `None` if it needs one only after an event.
     pub deadline: Option<Time>,
-    /// Whether it is done: the loop ends.
+    /// Whether the application has finished: the loop returns.
     pub is_done: bool,
 }
 
-/// What runs on a worker: a server, a client, a load generator. All calls come from the worker's thread, one at a time.
+/// What runs on a worker: a server, a client, a load generator. All methods are called from the worker's thread, one at a time.
 ///
-/// A connection that is handed in may be written to at once; what is to be sent is sent at the end of the turn.
+/// Methods may write to the connection they receive. The worker sends the resulting datagrams at the end of the turn.
 pub trait Application {
-    /// What other threads say to it.
+    /// Commands from other threads, sent by a [`Remote`](crate::Remote).
     type Command: Send + 'static;
 
-    /// A client's connection begins. Its first datagram comes next.
+    /// Called when a client has opened a connection, before its first datagram is passed to
+    /// [`on_datagram`](Self::on_datagram).
     fn on_accepted(&mut self, now: Time, handle: Handle, connection: &mut Connection);
 
-    /// A datagram, to be given to the connection. That is all there is to do here, with a sink for the data of streams if
-    /// the application has one.
+    /// Passes a received datagram to its connection. Override it only to receive stream data in a sink of your own as it
+    /// arrives; call [`Connection::handle_datagram`] exactly once.
     fn on_datagram(
         &mut self,
         now: Time,
@@ -56,24 +57,24 @@ pub trait Application {
         connection.handle_datagram(now, &path, ecn, bytes, &mut KeepAll);
     }
 
-    /// Datagrams came, or a timer expired: the connection may have events.
+    /// Called after datagrams arrived for a connection or a timer of it expired: it may have events to poll.
     fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection);
 
-    /// A connection is over. Its last events can be read from it.
+    /// Called when a connection has ended. Its last events can still be polled.
     fn on_closed(&mut self, now: Time, closed: Closed);
 
-    /// What the worker has counted until now: said before commands, so that one of them can ask for it.
+    /// Called with the worker's counters before commands are delivered, so that a command can ask for them.
     fn on_statistics(&mut self, statistics: &Statistics) {
         let _ = (&self, statistics);
     }
 
-    /// Another thread says something.
+    /// Called for each command from another thread.
     fn on_command(&mut self, now: Time, endpoint: &mut Endpoint, command: Self::Command);
 
-    /// Once a turn, after all that happened and before anything is sent.
+    /// Called once per turn, after all other events and before anything is sent.
     fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn;
 
-    /// Datagrams could not be sent, for a reason that may pass. Loss recovery will send their data again.
+    /// Called when datagrams could not be sent for a reason that may be temporary. Loss recovery retransmits their data.
     fn on_send_error(&mut self, now: Time, path: &NetworkPath, error: &io::Error) {
         let _ = (&self, now, path, error);
     }

@@ -1,4 +1,4 @@
-//! Time, for state machines that have none of their own.
+//! The clock: the only place that reads the time for the sans-IO state machines.
 
 #![expect(
     clippy::disallowed_methods,
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use lastbyte_congestion::Time;
 use lastbyte_quic::WallTime;
 
-/// A clock whose time begins a second before it was made, so that what is subtracted in the first moments stays above zero.
+/// A monotonic clock. It starts at one second, so that subtracting a short span from an early time does not reach zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     base: Instant,
@@ -20,7 +20,7 @@ pub struct Clock {
 const HEAD_START: Duration = Duration::from_secs(1);
 
 impl Clock {
-    /// Begins now.
+    /// Creates a clock that reads one second now.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -28,23 +28,23 @@ impl Clock {
         }
     }
 
-    /// What time it is. It never runs back.
+    /// The current time. It never decreases.
     #[must_use]
     pub fn now(&self) -> Time {
         let passed = self.base.elapsed() + HEAD_START;
         Time::from_nanos(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// The time of day, for what servers share and what outlives a process. It can be set, backwards too.
+    /// The wall-clock time, for values that servers share or that outlive the process. It can be set, also backwards.
     #[must_use]
     pub fn wall_time() -> WallTime {
         WallTime::from_unix(Self::since_epoch())
     }
 
-    /// The same as a span since the Unix epoch, for dates and logs.
+    /// The wall-clock time as a span since the Unix epoch, for dates and logs.
     #[must_use]
     pub fn since_epoch() -> Duration {
-        // Before 1970 it is 1970.
+        // A clock set before 1970 reads as 1970.
         SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()

@@ -1,35 +1,35 @@
-//! The event loop: [`Endpoint`](lastbyte_quic::endpoint::Endpoint)s of QUIC on sockets, one worker a thread.
+//! The event loop: QUIC [`Endpoint`](lastbyte_quic::endpoint::Endpoint)s on UDP sockets, one worker per thread.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`worker`] | a turn of the loop: datagrams in, timers, the application, datagrams out |
-//! | [`application`] | what runs on a worker: a server, a client, a load generator |
-//! | [`crew`] | the workers of a server: threads, their sockets, who hears from whom |
-//! | [`handover`] | datagrams that came to the wrong worker |
-//! | [`clock`] | time, for state machines that have none of their own |
+//! | [`worker`] | one turn of the loop: receive, timers, application, send |
+//! | [`application`] | the trait that a server, a client or a load generator implements |
+//! | [`pool`] | the worker pool of a server: threads, queues and command channels |
+//! | [`forward`] | forwarding of datagrams that arrived at another worker |
+//! | [`clock`] | the clock that drives the sans-IO state machines |
 //!
 //! # What is shared between workers
 //!
-//! Nothing on the way of a datagram: socket, endpoint, connections, timers and buffers are the worker's own. The kernel
-//! hands each datagram to the worker of its connection ([`lastbyte_udp::group`]). Where it cannot, the datagram goes from
-//! worker to worker by a bounded queue, is counted, and arrives.
+//! Nothing on the path of a datagram: each worker has its own socket, endpoint, connections, timers and buffers. The kernel
+//! delivers each datagram to the worker of its connection ([`lastbyte_udp::group`]). Where it cannot, the receiving worker
+//! forwards the datagram through a bounded queue and counts it.
 //!
 //! # Bounds
 //!
-//! A turn receives and sends so much at most ([`worker::Limits`]), so that neither direction, nor one connection, keeps
-//! the others waiting. What cannot leave since the kernel's buffer is full waits in the one send buffer, and nothing more
-//! is made until it has left.
+//! [`worker::Limits`] bounds what one turn receives and sends, so that neither direction, and no single connection, delays
+//! the others. When the kernel's send buffer is full, the rest stays in the worker's one send buffer, and no more datagrams
+//! are built until it has been sent.
 
 #![forbid(unsafe_code)]
 
 pub mod application;
 pub mod clock;
-pub mod crew;
-pub mod handover;
+pub mod forward;
+pub mod pool;
 pub mod worker;
 
 pub use application::{Application, Datagram, Turn};
 pub use clock::Clock;
-pub use crew::{Crew, Remote};
-pub use handover::Owners;
+pub use forward::Owners;
+pub use pool::{Remote, WorkerPool};
 pub use worker::{Statistics, Worker};

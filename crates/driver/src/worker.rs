@@ -1,12 +1,12 @@
-//! A turn of the loop.
+//! One turn of the event loop.
 //!
-//! Owns: the order in which things happen, the buffers, and how long to wait. Never: knows what an application is about.
+//! Responsible for the order of events within a turn, the buffers, and the time to wait.
 //!
-//! 1. Wait: for a datagram, for room to send if something waits for that, for the next deadline, for another thread.
-//! 2. Datagrams in; those of other workers are handed over.
-//! 3. Timers.
-//! 4. The application: connections with something new, commands, its own turn.
-//! 5. Datagrams out.
+//! 1. Wait for a datagram, for space in the send buffer if datagrams are pending, for the next deadline, or for a command.
+//! 2. Receive datagrams; forward those that belong to other workers.
+//! 3. Fire expired timers.
+//! 4. Call the application: connections with events, commands, its own turn.
+//! 5. Send datagrams.
 
 use std::{fmt, io, net::IpAddr, time::Duration};
 
@@ -21,16 +21,16 @@ use lastbyte_udp::{Batch, Ecn, Ready, SendError, Socket, Waiter, sharpen_timers}
 use super::{
     application::{Application, Datagram},
     clock::Clock,
-    crew::{Commands, Remote, hotline},
-    handover::{Handed, Inlet, Outlets},
+    forward::{ForwardedQueue, Forwarder, Outcome},
+    pool::{Commands, Remote, command_channel},
 };
 
-/// How much one turn does at most.
+/// The most work that one turn does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// System calls that receive, of up to 512 KiB each. Default: 2. With more, senders wait longer for acknowledgments.
+    /// Receiving system calls, of up to 512 KiB each. Default: 2. More delay the acknowledgments of what was received.
     pub receives: usize,
-    /// System calls that send. Default: 64, of up to 64 KB each.
+    /// Sending system calls, of up to 64 KB each. Default: 64.
     pub sends: usize,
 }
 
@@ -43,39 +43,39 @@ impl Default for Limits {
     }
 }
 
-/// What a worker has counted.
+/// The counters of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Turns of the loop.
     pub turns: u64,
-    /// System calls that received something.
+    /// Receiving system calls that returned at least one datagram.
     pub receives: u64,
     /// Datagrams received.
     pub datagrams_received: u64,
-    /// System calls that sent something, as long as the system takes all at once.
+    /// Sending system calls that succeeded.
     pub sends: u64,
     /// Datagrams sent.
     pub datagrams_sent: u64,
-    /// Times that the kernel's buffer was full.
+    /// Sending system calls that found the kernel's send buffer full.
     pub sends_blocked: u64,
-    /// Datagrams larger than the interface lets through, which probes for a larger size can be.
+    /// Datagrams larger than the interface's MTU, such as probes for a larger datagram size.
     pub too_large: u64,
-    /// Calls that failed for another reason.
+    /// Sending system calls that failed for another reason.
     pub send_errors: u64,
-    /// Datagrams that came here and belong to another worker.
-    pub handed_over: u64,
-    /// Of those, the ones for which there was no room.
-    pub handovers_lost: u64,
-    /// Datagrams that other workers handed over to this one.
-    pub taken_over: u64,
-    /// How long the worker had nothing to do.
+    /// Datagrams received here that belong to another worker.
+    pub forwarded: u64,
+    /// Of those, datagrams dropped because the other worker's queue was full.
+    pub forwards_dropped: u64,
+    /// Datagrams that other workers forwarded to this one.
+    pub forwards_received: u64,
+    /// Time spent waiting.
     pub idle: Duration,
 }
 
-/// As much as leaves in one system call.
+/// The size of the send buffer in bytes: what one system call sends with segmentation offload.
 const SEND_BUFFER_LEN: usize = 65_000;
 
-/// One socket, one endpoint, one application.
+/// An event loop over one socket, one endpoint and one application.
 pub struct Worker<A: Application> {
     socket: Socket,
     waiter: Waiter,
@@ -84,20 +84,20 @@ pub struct Worker<A: Application> {
     clock: Clock,
     limits: Limits,
     statistics: Statistics,
-    /// `None` only while it is being read.
+    /// `None` only while its datagrams are processed.
     batch: Option<Batch>,
     buffer: Box<[u8]>,
-    /// What is in the buffer and did not leave yet, from this byte on.
+    /// Datagrams in the buffer that the kernel has not accepted yet, from this offset on.
     waiting: Option<(Transmit, usize)>,
-    /// Connections with something new, each once, and which they are.
-    touched: Vec<Handle>,
-    is_touched: Vec<bool>,
-    outlets: Option<Outlets>,
-    inlet: Option<Inlet>,
+    /// Connections that may have events, each once, and a flag per index for those in the list.
+    marked: Vec<Handle>,
+    is_marked: Vec<bool>,
+    forwarder: Option<Forwarder>,
+    queue: Option<ForwardedQueue>,
     commands: Option<Commands<A::Command>>,
 }
 
-/// As at the start, when nobody has looked yet.
+/// The state before the first wait: everything has to be tried.
 const EVERYTHING: Ready = Ready {
     readable: true,
     writable: true,
@@ -105,11 +105,11 @@ const EVERYTHING: Ready = Ready {
 };
 
 impl<A: Application> Worker<A> {
-    /// A worker by itself.
+    /// Creates a worker that is not part of a pool.
     ///
     /// # Errors
     ///
-    /// There are no file descriptors left.
+    /// Returns the system's error if no file descriptor can be created.
     pub fn new(
         socket: Socket,
         mut endpoint: Endpoint,
@@ -128,31 +128,31 @@ impl<A: Application> Worker<A> {
             batch: Some(Batch::new()),
             buffer: vec![0; SEND_BUFFER_LEN].into_boxed_slice(),
             waiting: None,
-            touched: Vec::new(),
-            is_touched: Vec::new(),
-            outlets: None,
-            inlet: None,
+            marked: Vec::new(),
+            is_marked: Vec::new(),
+            forwarder: None,
+            queue: None,
             commands: None,
         })
     }
 
-    /// Speaks to this worker from other threads, as long as it is not asked for another.
+    /// Creates a channel for commands from other threads. It replaces the channel of an earlier call.
     pub fn remote(&mut self) -> Remote<A::Command> {
-        let (remote, commands) = hotline(&self.waiter);
+        let (remote, commands) = command_channel(&self.waiter);
         self.commands = Some(commands);
         remote
     }
 
-    pub(super) fn of_crew(
+    pub(super) fn in_pool(
         mut self,
         waiter: Waiter,
-        outlets: Outlets,
-        inlet: Inlet,
+        forwarder: Forwarder,
+        queue: ForwardedQueue,
         commands: Commands<A::Command>,
     ) -> Self {
         self.waiter = waiter;
-        self.outlets = Some(outlets);
-        self.inlet = Some(inlet);
+        self.forwarder = Some(forwarder);
+        self.queue = Some(queue);
         self.commands = Some(commands);
         self
     }
@@ -173,17 +173,17 @@ impl<A: Application> Worker<A> {
         &self.socket
     }
 
-    /// What was counted.
+    /// The counters.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Takes turns until the application is done.
+    /// Runs turns until the application reports [`Turn::is_done`](crate::Turn::is_done).
     ///
     /// # Errors
     ///
-    /// The socket is broken.
+    /// Returns the system's error if receiving or waiting fails. Sending errors go to [`Application::on_send_error`].
     pub fn run(&mut self) -> io::Result<()> {
         let _ = sharpen_timers();
         let mut ready = EVERYTHING;
@@ -191,16 +191,16 @@ impl<A: Application> Worker<A> {
             self.statistics.turns += 1;
             let more_to_receive = ready.readable && self.receive()?;
             if ready.woken {
-                self.take_parcels();
+                self.take_forwarded();
                 self.take_commands();
             }
             let now = self.clock.now();
             while let Some(handle) = self.endpoint.poll_timeout(now) {
-                self.touch(handle);
+                self.mark_ready(handle);
             }
-            self.attend(now);
+            self.notify_ready(now);
             let turn = self.application.on_turn(now, &mut self.endpoint);
-            self.attend(now);
+            self.notify_ready(now);
             self.send(now);
             let mut has_closed = false;
             while let Some(closed) = self.endpoint.poll_closed() {
@@ -216,7 +216,7 @@ impl<A: Application> Worker<A> {
                 .min();
             let wants_write = self.waiting.is_some();
             if has_closed || (more_to_receive && !wants_write) {
-                // No need to ask, or the application may have been waiting for that.
+                // More can be received without waiting, or the application may have waited for a connection to close.
                 ready = EVERYTHING;
                 continue;
             }
@@ -234,13 +234,14 @@ impl<A: Application> Worker<A> {
         }
     }
 
-    /// When the endpoint wants to be called; while something waits for the socket, nothing can be sent anyway.
+    /// The endpoint's next deadline. Deadlines that are due only because there is data to send are left out while the socket
+    /// accepts nothing.
     fn next_deadline(&self) -> Option<Time> {
         let deadline = self.endpoint.deadline();
         deadline.filter(|deadline| self.waiting.is_none() || *deadline > Time::ZERO)
     }
 
-    /// Returns whether there may be more.
+    /// Receives datagrams. Returns whether there may be more.
     fn receive(&mut self) -> io::Result<bool> {
         for _ in 0..self.limits.receives {
             let mut batch = self.batch.take().unwrap_or_default();
@@ -255,13 +256,13 @@ impl<A: Application> Worker<A> {
                 let ecn = codepoint(received.ecn);
                 for datagram in received.bytes.chunks_mut(received.segment_len) {
                     self.statistics.datagrams_received += 1;
-                    let outlets = self.outlets.as_ref();
-                    match outlets.map(|outlets| outlets.hand_over(&path, ecn, datagram)) {
-                        None | Some(Handed::Kept) => self.take(now, path, ecn, datagram),
-                        Some(Handed::Over) => self.statistics.handed_over += 1,
-                        Some(Handed::Lost) => {
-                            self.statistics.handed_over += 1;
-                            self.statistics.handovers_lost += 1;
+                    let forwarder = self.forwarder.as_ref();
+                    match forwarder.map(|forwarder| forwarder.forward(&path, ecn, datagram)) {
+                        None | Some(Outcome::Kept) => self.take(now, path, ecn, datagram),
+                        Some(Outcome::Queued) => self.statistics.forwarded += 1,
+                        Some(Outcome::Dropped) => {
+                            self.statistics.forwarded += 1;
+                            self.statistics.forwards_dropped += 1;
                         }
                     }
                 }
@@ -275,7 +276,7 @@ impl<A: Application> Worker<A> {
         Ok(true)
     }
 
-    /// Our address that a datagram came to.
+    /// The local address that a datagram was received on.
     fn local(&self, address: Option<IpAddr>) -> std::net::SocketAddr {
         let mut local = self.socket.local_address();
         if let Some(address) = address {
@@ -284,12 +285,12 @@ impl<A: Application> Worker<A> {
         local
     }
 
-    /// A datagram of this worker's.
+    /// Processes a datagram of one of this worker's connections.
     fn take(&mut self, now: Time, path: NetworkPath, ecn: EcnCodepoint, bytes: &mut [u8]) {
         let (handle, is_new) = match self.endpoint.route(now, &path, bytes) {
             Route::Connection(handle) => (handle, false),
             Route::Accepted(handle) => (handle, true),
-            Route::Reset(handle) => return self.touch(handle),
+            Route::Reset(handle) => return self.mark_ready(handle),
             Route::Answered(_) | Route::Kept | Route::Dropped(_) => return,
         };
         let Some(connection) = self.endpoint.connection(handle) else {
@@ -301,14 +302,14 @@ impl<A: Application> Worker<A> {
         let datagram = Datagram { path, ecn, bytes };
         self.application
             .on_datagram(now, handle, connection, datagram);
-        self.touch(handle);
+        self.mark_ready(handle);
     }
 
-    fn take_parcels(&mut self) {
+    fn take_forwarded(&mut self) {
         let now = self.clock.now();
-        while let Some(mut parcel) = self.inlet.as_ref().and_then(Inlet::next) {
-            self.statistics.taken_over += 1;
-            self.take(now, parcel.path, parcel.ecn, &mut parcel.bytes);
+        while let Some(mut datagram) = self.queue.as_ref().and_then(ForwardedQueue::next) {
+            self.statistics.forwards_received += 1;
+            self.take(now, datagram.path, datagram.ecn, &mut datagram.bytes);
         }
     }
 
@@ -321,24 +322,24 @@ impl<A: Application> Worker<A> {
         }
     }
 
-    /// Notes that a connection may have events.
-    fn touch(&mut self, handle: Handle) {
+    /// Marks a connection as having events.
+    fn mark_ready(&mut self, handle: Handle) {
         let index = handle.index() as usize;
-        if self.is_touched.len() <= index {
-            self.is_touched.resize(index + 1, false);
+        if self.is_marked.len() <= index {
+            self.is_marked.resize(index + 1, false);
         }
-        if let Some(is_touched) = self.is_touched.get_mut(index)
-            && !std::mem::replace(is_touched, true)
+        if let Some(is_marked) = self.is_marked.get_mut(index)
+            && !std::mem::replace(is_marked, true)
         {
-            self.touched.push(handle);
+            self.marked.push(handle);
         }
     }
 
-    /// Shows the application the connections that may have events.
-    fn attend(&mut self, now: Time) {
-        for handle in self.touched.drain(..) {
-            if let Some(is_touched) = self.is_touched.get_mut(handle.index() as usize) {
-                *is_touched = false;
+    /// Calls the application for each connection that may have events.
+    fn notify_ready(&mut self, now: Time) {
+        for handle in self.marked.drain(..) {
+            if let Some(is_marked) = self.is_marked.get_mut(handle.index() as usize) {
+                *is_marked = false;
             }
             if let Some(connection) = self.endpoint.connection(handle) {
                 self.application.on_ready(now, handle, connection);
@@ -362,13 +363,13 @@ impl<A: Application> Worker<A> {
         }
     }
 
-    /// Returns whether more can be sent.
+    /// Sends what is in the buffer from this offset on. Returns whether more can be sent.
     fn send_from(&mut self, now: Time, transmit: Transmit, from: usize) -> bool {
         let bytes = &self.buffer[from..transmit.len];
         let message = lastbyte_udp::Transmit {
             remote: transmit.path.remote,
             local: Some(transmit.path.local.ip()),
-            ecn: mark(transmit.ecn),
+            ecn: ecn_of(transmit.ecn),
             bytes,
             segment_len: transmit.segment_len,
         };
@@ -411,7 +412,7 @@ const fn codepoint(ecn: Ecn) -> EcnCodepoint {
     }
 }
 
-const fn mark(ecn: EcnCodepoint) -> Ecn {
+const fn ecn_of(ecn: EcnCodepoint) -> Ecn {
     match ecn {
         EcnCodepoint::NotEct => Ecn::NotEct,
         EcnCodepoint::Ect1 => Ecn::Ect1,

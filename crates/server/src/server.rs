@@ -18,7 +18,7 @@ use std::{
 
 use aws_lc_rs::{hmac, rand};
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Clock, Crew, Owners, worker};
+use lastbyte_driver::{Clock, Owners, WorkerPool, worker};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbIds},
@@ -239,7 +239,7 @@ impl std::error::Error for StartError {}
 /// A server that runs.
 #[derive(Debug)]
 pub struct Server {
-    crew: Option<Crew<Command>>,
+    pool: Option<WorkerPool<Command>>,
     tcp: Option<TcpServer>,
     address: SocketAddr,
     versions: Versions,
@@ -334,7 +334,7 @@ impl Server {
         } else {
             None
         };
-        let (mut crew, mut capabilities) = (None, None);
+        let (mut pool, mut capabilities) = (None, None);
         if let Some((sockets, steering)) = listeners.udp {
             capabilities = sockets
                 .first()
@@ -349,13 +349,13 @@ impl Server {
                 on_end: on_end(&ends, &is_draining, fail),
                 budget: budget.clone(),
             };
-            crew = Some(start_http3(settings, parts)?);
+            pool = Some(start_http3(settings, parts)?);
         }
         if let (Some(listener), Some(tcp)) = (metrics_listener, &tcp) {
             let sources = metrics::Sources {
-                workers: crew
+                workers: pool
                     .as_ref()
-                    .map_or(Vec::new(), |crew| crew.remotes().to_vec()),
+                    .map_or(Vec::new(), |pool| pool.remotes().to_vec()),
                 tcp: Box::new(tcp.counts()),
                 budget,
                 logs,
@@ -366,7 +366,7 @@ impl Server {
             metrics::listen(tcp.runtime(), listener, sources).map_err(StartError::System)?;
         }
         Ok(Self {
-            crew,
+            pool,
             tcp,
             address,
             versions,
@@ -436,7 +436,7 @@ impl Server {
     /// How many workers there are for HTTP/3.
     #[must_use]
     pub fn workers(&self) -> usize {
-        self.crew.as_ref().map_or(0, |crew| crew.remotes().len())
+        self.pool.as_ref().map_or(0, |pool| pool.remotes().len())
     }
 
     /// New connections see this certificate.
@@ -491,12 +491,12 @@ impl Server {
         let mut workers = Vec::new();
         let clock = Clock::new();
         let began = clock.now();
-        if let Some(crew) = self.crew {
-            for remote in crew.remotes() {
+        if let Some(pool) = self.pool {
+            for remote in pool.remotes() {
                 // One that is gone already has nothing to finish.
-                let _ = remote.say(Command::ShutDown(limit));
+                let _ = remote.send(Command::ShutDown(limit));
             }
-            workers = crew.join();
+            workers = pool.join();
         }
         let left = limit.saturating_sub(clock.now().since(began));
         let tcp = self
@@ -573,7 +573,7 @@ fn on_end(
     })
 }
 
-fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, StartError> {
+fn start_http3(settings: Settings, parts: Http3Parts) -> Result<WorkerPool<Command>, StartError> {
     let Http3Parts {
         workers,
         sockets,
@@ -628,11 +628,11 @@ fn start_http3(settings: Settings, parts: Http3Parts) -> Result<Crew<Command>, S
         byte: WORKER_BYTE,
         workers,
     };
-    let crew = Crew::start(sockets, owners, clock, make).map_err(StartError::System)?;
-    for (mailbox, remote) in mailboxes.iter().zip(crew.remotes()) {
+    let pool = WorkerPool::start(sockets, owners, clock, make).map_err(StartError::System)?;
+    for (mailbox, remote) in mailboxes.iter().zip(pool.remotes()) {
         mailbox.connect(remote.clone());
     }
-    Ok(crew)
+    Ok(pool)
 }
 
 /// What connection IDs look like: octet 0, the server, the worker, a nonce.

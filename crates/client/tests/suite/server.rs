@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use lastbyte_driver::{Application, Clock, Crew, Datagram, Owners, Turn};
+use lastbyte_driver::{Application, Clock, Datagram, Owners, Turn, WorkerPool};
 use lastbyte_http3::{Body, Code, Config, Connection as Http3, Event, Fields, Request, Response};
 use lastbyte_quic::{
     Time,
@@ -29,7 +29,7 @@ pub(crate) struct Server {
     pub(crate) certificate: String,
     /// How many connections there were.
     pub(crate) accepted: Arc<AtomicUsize>,
-    crew: Option<Crew<()>>,
+    pool: Option<WorkerPool<()>>,
 }
 
 impl Server {
@@ -75,12 +75,12 @@ impl Server {
             };
             Ok((endpoint, site))
         };
-        let crew = Crew::start(sockets, owners, Clock::new(), make).expect("a crew");
+        let pool = WorkerPool::start(sockets, owners, Clock::new(), make).expect("a pool");
         Self {
             port,
             certificate: cert.pem(),
             accepted,
-            crew: Some(crew),
+            pool: Some(pool),
         }
     }
 
@@ -95,11 +95,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(crew) = self.crew.take() {
-            for remote in crew.remotes() {
-                let _ = remote.say(());
+        if let Some(pool) = self.pool.take() {
+            for remote in pool.remotes() {
+                let _ = remote.send(());
             }
-            let _ = crew.join();
+            let _ = pool.join();
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct Mailbox {
 impl Mailbox {
     /// From now on the worker is woken for letters, and for those that came before.
     pub(crate) fn connect(&self, remote: Remote<Command>) {
-        let _ = remote.say(Command::Mail);
+        let _ = remote.send(Command::Mail);
         let _ = self.remote.set(remote);
         if self.is_full.load(Ordering::Acquire) {
             self.ring();
@@ -50,7 +50,7 @@ impl Mailbox {
     fn ring(&self) {
         if let Some(remote) = self.remote.get() {
             // A worker that has too much to listen to comes by here anyway.
-            let _ = remote.say(Command::Mail);
+            let _ = remote.send(Command::Mail);
         }
     }
 

@@ -95,7 +95,10 @@ impl Sources {
             .iter()
             .map(|worker| {
                 let (answer, answered) = oneshot::channel();
-                worker.say(Command::Measure(answer)).ok().map(|()| answered)
+                worker
+                    .send(Command::Measure(answer))
+                    .ok()
+                    .map(|()| answered)
             })
             .collect();
         let mut workers = Vec::new();

@@ -273,12 +273,12 @@ fn of_workers(text: &mut Text, numbers: &Numbers) {
         (
             "handed_over",
             "Datagrams that came here and belong to another worker.",
-            |one| one.handed_over as f64,
+            |one| one.forwarded as f64,
         ),
         (
             "handovers_lost",
             "Of those, the ones for which there was no room.",
-            |one| one.handovers_lost as f64,
+            |one| one.forwards_dropped as f64,
         ),
     ];
     for (name, help, value) in all {

@@ -1,4 +1,4 @@
-//! Workers that serve, over loopback, with the plaintext twin of TLS.
+//! Workers that serve over loopback, with the plaintext twin of TLS.
 
 use std::{
     collections::BTreeSet,
@@ -32,7 +32,7 @@ fn config() -> Arc<Config> {
     Arc::new(Config::new("cubic".parse().expect("a spec")))
 }
 
-/// Sends back what comes.
+/// A server that answers each request with a body.
 struct Echo {
     number: usize,
     accepted: mpsc::Sender<usize>,
@@ -43,7 +43,7 @@ impl Application for Echo {
     type Command = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {
-        self.accepted.send(self.number).expect("a listener");
+        self.accepted.send(self.number).expect("a receiver");
     }
 
     fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
@@ -81,8 +81,8 @@ impl Application for Echo {
     }
 }
 
-/// Asks once a connection, for so many connections.
-struct Asking {
+/// A client that makes one request on each of `connections` connections.
+struct Requester {
     local: SocketAddr,
     server: SocketAddr,
     connections: usize,
@@ -90,7 +90,7 @@ struct Asking {
     done: usize,
 }
 
-impl Application for Asking {
+impl Application for Requester {
     type Command = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {
@@ -150,10 +150,10 @@ impl Application for Asking {
     }
 }
 
-/// Where the worker stands in the connection IDs of these tests.
+/// The byte of the connection IDs of these tests that holds the worker.
 const WORKER_BYTE: u8 = 2;
 
-/// The endpoint of a worker: its IDs lead to it.
+/// The endpoint of a worker, whose connection IDs name it.
 fn endpoint(number: usize) -> io::Result<Endpoint> {
     let config = QuicLbConfig {
         rotation: 0,
@@ -171,26 +171,26 @@ fn endpoint(number: usize) -> io::Result<Endpoint> {
     Endpoint::new(config, [number as u8; 32]).map_err(io::Error::other)
 }
 
-struct Outcome {
+struct Downloads {
     client: Statistics,
     servers: Vec<Statistics>,
     /// Which workers accepted a connection.
     accepted: BTreeSet<usize>,
 }
 
-/// So many downloads from so many workers, of which the kernel knows this.
-fn download(address: &str, workers: usize, connections: usize, steering: Steering) -> Outcome {
-    download_by_way_of(address, workers, connections, steering, |server| server)
+/// Downloads from a pool of workers, steered by the kernel as given.
+fn download(address: &str, workers: usize, connections: usize, steering: Steering) -> Downloads {
+    download_through(address, workers, connections, steering, |server| server)
 }
 
-/// The same, from an address that leads to the workers.
-fn download_by_way_of(
+/// Downloads through a relay in front of the workers.
+fn download_through(
     address: &str,
     workers: usize,
     connections: usize,
     steering: Steering,
-    way: impl FnOnce(SocketAddr) -> SocketAddr,
-) -> Outcome {
+    relay: impl FnOnce(SocketAddr) -> SocketAddr,
+) -> Downloads {
     let address = address.parse().expect("an address");
     let options = Options::default();
     let (sockets, _) = bind_group(address, workers, &options, steering).expect("a group");
@@ -208,28 +208,28 @@ fn download_by_way_of(
         };
         Ok((endpoint(number)?, echo))
     };
-    let crew = Crew::start(sockets, owners, Clock::new(), make).expect("a crew");
+    let pool = WorkerPool::start(sockets, owners, Clock::new(), make).expect("a pool");
 
     let any_port = SocketAddr::new(server.ip(), 0);
     let socket = Socket::bind(any_port, &options).expect("a socket");
-    let asking = Asking {
+    let requester = Requester {
         local: socket.local_address(),
-        server: way(server),
+        server: relay(server),
         connections,
         arrived: 0,
         done: 0,
     };
     let endpoint = Endpoint::new(EndpointConfig::client(), [9; 32]).expect("an endpoint");
-    let mut client = Worker::new(socket, endpoint, asking, Clock::new()).expect("a worker");
+    let mut client = Worker::new(socket, endpoint, requester, Clock::new()).expect("a worker");
     client.run().expect("no error of the socket");
     assert_eq!(client.application().done, connections);
     assert_eq!(client.application().arrived, connections * BODY_LEN);
 
-    for remote in crew.remotes() {
-        remote.say(()).expect("a listener");
+    for remote in pool.remotes() {
+        remote.send(()).expect("a receiver");
     }
-    let ends = crew.join().into_iter();
-    Outcome {
+    let ends = pool.join().into_iter();
+    Downloads {
         client: *client.statistics(),
         servers: ends.map(|end| end.expect("no error of a worker")).collect(),
         accepted: accepts.try_iter().collect(),
@@ -242,13 +242,13 @@ fn a_download_from_one_worker_arrives_whole_over_ipv4_and_ipv6() {
         let outcome = download(address, 1, 1, Steering::ByAddress);
         let server = &outcome.servers[0];
         assert!(server.datagrams_sent > 1000, "{server:?}");
-        assert_eq!(server.handed_over + server.send_errors, 0, "{server:?}");
+        assert_eq!(server.forwarded + server.send_errors, 0, "{server:?}");
         assert_eq!(outcome.client.send_errors, 0);
     }
 }
 
 #[test]
-fn connections_stay_with_the_worker_that_the_kernel_led_them_to() {
+fn connections_stay_with_the_worker_that_the_kernel_chose() {
     let steering = Steering::ByConnectionId { byte: WORKER_BYTE };
     let mut accepted = BTreeSet::new();
     for _ in 0..16 {
@@ -256,27 +256,27 @@ fn connections_stay_with_the_worker_that_the_kernel_led_them_to() {
         assert_eq!(outcome.accepted.len(), 1, "one address");
         accepted.extend(outcome.accepted);
         for server in &outcome.servers {
-            assert_eq!(server.handed_over, 0, "{server:?}");
+            assert_eq!(server.forwarded, 0, "{server:?}");
         }
     }
-    // All addresses led to one worker by chance: 3^-15.
+    // The probability that all addresses select one worker is 3^-15.
     assert!(accepted.len() > 1, "{accepted:?}");
 }
 
-/// One address, one worker, by the kernel's own choice. Connections get on where that is not theirs.
+/// The kernel maps one address to one worker by its own hash. Connections work although their IDs may name another worker.
 #[test]
-fn without_steering_connections_stay_where_their_addresses_lead_them() {
+fn without_steering_connections_stay_with_the_worker_of_their_address() {
     let outcome = download("127.0.0.1:0", 3, 5, Steering::ByAddress);
     assert_eq!(outcome.accepted.len(), 1, "one address");
     let lost: u64 = outcome
         .servers
         .iter()
-        .map(|server| server.handovers_lost)
+        .map(|server| server.forwards_dropped)
         .sum();
     assert_eq!(lost, 0);
 }
 
-/// A NAT for one client that forgets its binding now and then: from then on it has another port towards the server.
+/// A NAT for one client that drops its binding from time to time, after which the client has another port.
 struct Nat {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -284,8 +284,8 @@ struct Nat {
     thread: Option<JoinHandle<usize>>,
 }
 
-/// After how many datagrams of the server the client gets another port.
-const BINDING_LASTS: usize = 100;
+/// The number of datagrams from the server after which the client gets another port.
+const BINDING_DATAGRAMS: usize = 100;
 
 impl Nat {
     fn before(server: SocketAddr) -> Self {
@@ -303,7 +303,7 @@ impl Nat {
             let mut from_server = 0;
             let mut batch = Batch::new();
             while !over.load(Ordering::Relaxed) {
-                // All sockets are looked at soon, whichever has something.
+                // All sockets are polled within a millisecond.
                 let soon = Some(Duration::from_millis(1));
                 waiter.wait(&inside, false, soon).expect("waited");
                 while inside.receive(&mut batch).expect("received") > 0 {
@@ -320,7 +320,7 @@ impl Nat {
                         }
                     }
                 }
-                if from_server > BINDING_LASTS {
+                if from_server > BINDING_DATAGRAMS {
                     from_server = 0;
                     outside.push(bind());
                 }
@@ -336,7 +336,7 @@ impl Nat {
         }
     }
 
-    /// How many ports the client had.
+    /// Stops it. Returns how many ports the client had.
     fn end(&mut self) -> usize {
         self.is_over.store(true, Ordering::Relaxed);
         self.waker.wake();
@@ -353,33 +353,33 @@ fn pass(socket: &Socket, remote: SocketAddr, received: &Received<'_>) {
         bytes: received.bytes,
         segment_len: received.segment_len,
     };
-    // What the kernel has no room for is lost, as on the way.
+    // A datagram that the kernel does not accept is lost.
     let _ = socket.send(&transmit);
 }
 
-/// Each time the client's port changes, the kernel may lead it to another worker, which is not who knows the connection.
+/// Each time the client's port changes, the kernel may choose a worker that does not own the connection.
 #[test]
-fn without_steering_a_client_that_moves_is_handed_over() {
-    let (mut ports, mut handed) = (0, 0);
-    // How many ports one download uses depends on how busy the machine is.
+fn without_steering_datagrams_of_a_client_that_moves_are_forwarded() {
+    let (mut ports, mut forwarded) = (0, 0);
+    // The number of ports that one download uses depends on the load of the machine.
     for _ in 0..20 {
         let mut nat = None;
-        let outcome = download_by_way_of("127.0.0.1:0", 3, 8, Steering::ByAddress, |server| {
+        let outcome = download_through("127.0.0.1:0", 3, 8, Steering::ByAddress, |server| {
             nat.insert(Nat::before(server)).address
         });
         ports += nat.expect("a NAT").end();
         let sum = |count: fn(&Statistics) -> u64| outcome.servers.iter().map(count).sum::<u64>();
         let (given, received) = (
-            sum(|server| server.handed_over),
-            sum(|server| server.taken_over),
+            sum(|server| server.forwarded),
+            sum(|server| server.forwards_received),
         );
-        assert_eq!(given, received + sum(|server| server.handovers_lost));
-        handed += given;
+        assert_eq!(given, received + sum(|server| server.forwards_dropped));
+        forwarded += given;
         if ports > 30 {
             break;
         }
     }
-    // All of so many ports at the right worker by chance: 3^-30.
+    // The probability that all ports select the right worker is 3^-30.
     assert!(ports > 30, "{ports} ports");
-    assert!(handed > 0, "{ports} ports");
+    assert!(forwarded > 0, "{ports} ports");
 }

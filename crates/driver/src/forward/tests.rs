@@ -25,7 +25,7 @@ fn long_header(byte: u8) -> [u8; 18] {
 }
 
 #[test]
-fn a_byte_of_the_id_tells_the_owner_in_short_headers() {
+fn a_byte_of_the_connection_id_selects_the_owner_in_short_headers() {
     for byte in 0..=255 {
         assert_eq!(OWNERS.of(&short_header(byte)), Some(usize::from(byte) % 3));
         assert_eq!(OWNERS.of(&long_header(byte)), None, "the client's choice");
@@ -33,29 +33,29 @@ fn a_byte_of_the_id_tells_the_owner_in_short_headers() {
 }
 
 #[test]
-fn what_is_too_short_belongs_to_the_one_that_has_it() {
+fn the_receiving_worker_keeps_what_is_too_short() {
     for len in 0..4 {
         assert_eq!(OWNERS.of(&short_header(1)[..len]), None);
     }
 }
 
 #[test]
-fn a_parcel_arrives_and_what_does_not_fit_is_counted() {
+fn datagrams_arrive_and_those_that_do_not_fit_are_counted() {
     let waiters: Vec<Waiter> = (0..3).map(|_| Waiter::new().expect("a waiter")).collect();
     let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
     let links = connect(OWNERS, &wakers);
-    let (outlets, _) = &links[0];
-    let hand = |byte| outlets.hand_over(&PATH, EcnCodepoint::Ce, &short_header(byte));
-    assert_eq!(hand(3), Handed::Kept, "its own");
+    let (forwarder, _) = &links[0];
+    let forward = |byte| forwarder.forward(&PATH, EcnCodepoint::Ce, &short_header(byte));
+    assert_eq!(forward(3), Outcome::Kept, "its own");
     for _ in 0..QUEUE_MAX {
-        assert_eq!(hand(4), Handed::Over);
+        assert_eq!(forward(4), Outcome::Queued);
     }
-    assert_eq!(hand(4), Handed::Lost);
-    assert_eq!(hand(5), Handed::Over, "to another");
-    let (_, inlet) = &links[1];
-    let parcel = inlet.next().expect("a parcel");
-    assert_eq!((parcel.path, parcel.ecn), (PATH, EcnCodepoint::Ce));
-    assert_eq!(parcel.bytes, short_header(4));
-    assert_eq!(hand(4), Handed::Over, "there is room again");
-    assert_eq!(std::iter::from_fn(|| inlet.next()).count(), QUEUE_MAX);
+    assert_eq!(forward(4), Outcome::Dropped);
+    assert_eq!(forward(5), Outcome::Queued, "to another");
+    let (_, queue) = &links[1];
+    let datagram = queue.next().expect("a datagram");
+    assert_eq!((datagram.path, datagram.ecn), (PATH, EcnCodepoint::Ce));
+    assert_eq!(datagram.bytes, short_header(4));
+    assert_eq!(forward(4), Outcome::Queued, "there is room again");
+    assert_eq!(std::iter::from_fn(|| queue.next()).count(), QUEUE_MAX);
 }

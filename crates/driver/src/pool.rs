@@ -1,6 +1,6 @@
-//! The workers of a server: threads, their sockets, who hears from whom.
+//! The worker pool: one thread per socket, the queues between workers, and the channels to them.
 //!
-//! Owns: starting them and waiting for their end. Never: is on the way of a datagram.
+//! Responsible for starting the workers and waiting for their end. No datagram passes through this module.
 
 use std::{
     fmt, io,
@@ -14,35 +14,35 @@ use lastbyte_udp::{Socket, Waiter, Waker};
 use super::{
     application::Application,
     clock::Clock,
-    handover::{self, Owners},
+    forward::{self, Owners},
     worker::{Statistics, Worker},
 };
 
 #[cfg(test)]
 mod tests;
 
-/// How many commands wait for a worker at most.
+/// The most commands that wait for a worker.
 const COMMANDS_MAX: usize = 4096;
 
-/// Threads that work.
-pub struct Crew<C> {
+/// A running set of workers, one thread each.
+pub struct WorkerPool<C> {
     remotes: Vec<Remote<C>>,
     threads: Vec<JoinHandle<io::Result<Statistics>>>,
 }
 
-/// Speaks to a worker from another thread. Cheap to clone.
+/// Sends commands to a worker from another thread. Cheap to clone.
 pub struct Remote<C> {
     commands: SyncSender<C>,
     waker: Waker,
 }
 
-/// What other threads said to a worker.
+/// The receiving end of a worker's commands.
 pub(super) struct Commands<C> {
     commands: Receiver<C>,
 }
 
-/// What is said to a worker by itself: one end for the others, one for it.
-pub(super) fn hotline<C>(waiter: &Waiter) -> (Remote<C>, Commands<C>) {
+/// A bounded command channel: the sending end for other threads, and the worker's receiving end.
+pub(super) fn command_channel<C>(waiter: &Waiter) -> (Remote<C>, Commands<C>) {
     let (sender, receiver) = sync_channel(COMMANDS_MAX);
     let remote = Remote {
         commands: sender,
@@ -57,12 +57,14 @@ impl<C> Commands<C> {
     }
 }
 
-impl<C: Send + 'static> Crew<C> {
-    /// Starts a worker for each socket. `make` gives its endpoint and its application, in its own thread, by its number.
+impl<C: Send + 'static> WorkerPool<C> {
+    /// Starts one worker per socket. `make` is called in the worker's thread with its index, and creates its endpoint and its
+    /// application.
     ///
     /// # Errors
     ///
-    /// There are no threads or file descriptors left.
+    /// Returns the system's error if a thread or a file descriptor cannot be created. An error of `make` or of a running
+    /// worker is returned by [`join`](Self::join).
     pub fn start<A, M>(
         sockets: Vec<Socket>,
         owners: Owners,
@@ -78,38 +80,38 @@ impl<C: Send + 'static> Crew<C> {
             .map(|_| Waiter::new())
             .collect::<io::Result<_>>()?;
         let wakers: Vec<Waker> = waiters.iter().map(Waiter::waker).collect();
-        let links = handover::connect(owners, &wakers);
-        let mut crew = Self {
+        let links = forward::connect(owners, &wakers);
+        let mut pool = Self {
             remotes: Vec::new(),
             threads: Vec::new(),
         };
         let all = sockets.into_iter().zip(waiters).zip(links).enumerate();
-        for (number, ((socket, waiter), (outlets, inlet))) in all {
-            let (remote, commands) = hotline(&waiter);
-            crew.remotes.push(remote);
+        for (number, ((socket, waiter), (forwarder, queue))) in all {
+            let (remote, commands) = command_channel(&waiter);
+            pool.remotes.push(remote);
             let make = make.clone();
             let work = move || {
                 let (endpoint, application) = make(number)?;
                 let mut worker = Worker::new(socket, endpoint, application, clock)?
-                    .of_crew(waiter, outlets, inlet, commands);
+                    .in_pool(waiter, forwarder, queue, commands);
                 worker.run()?;
                 Ok(*worker.statistics())
             };
             let thread = thread::Builder::new()
                 .name(format!("quic-{number}"))
                 .spawn(work)?;
-            crew.threads.push(thread);
+            pool.threads.push(thread);
         }
-        Ok(crew)
+        Ok(pool)
     }
 
-    /// The workers, by their numbers.
+    /// The command channels of the workers, by index.
     #[must_use]
     pub fn remotes(&self) -> &[Remote<C>] {
         &self.remotes
     }
 
-    /// Waits until all workers are done. Says what each counted, or why it ended.
+    /// Waits until all workers have ended. Returns each worker's counters, or the error that ended it.
     #[must_use]
     pub fn join(self) -> Vec<io::Result<Statistics>> {
         let ends = self.threads.into_iter().map(JoinHandle::join);
@@ -119,12 +121,12 @@ impl<C: Send + 'static> Crew<C> {
 }
 
 impl<C> Remote<C> {
-    /// Says something to the worker. Gives it back if the worker is gone, or has more to listen to than it may.
+    /// Sends a command to the worker and wakes it.
     ///
     /// # Errors
     ///
-    /// The command, which was not heard.
-    pub fn say(&self, command: C) -> Result<(), C> {
+    /// Returns the command if the worker has ended or 4096 commands are already waiting.
+    pub fn send(&self, command: C) -> Result<(), C> {
         match self.commands.try_send(command) {
             Ok(()) => {
                 self.waker.wake();
@@ -150,9 +152,9 @@ impl<C> fmt::Debug for Remote<C> {
     }
 }
 
-impl<C> fmt::Debug for Crew<C> {
+impl<C> fmt::Debug for WorkerPool<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crew")
+        f.debug_struct("WorkerPool")
             .field("workers", &self.threads.len())
             .finish_non_exhaustive()
     }
