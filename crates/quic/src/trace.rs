@@ -8,12 +8,7 @@ use core::time::Duration;
 use lastbyte_congestion::{Bandwidth, State, Time};
 use lastbyte_wire::packet::PacketType;
 
-use crate::{
-    ack::EcnCodepoint,
-    close::CloseReason,
-    connection::{NetworkPath, Stage},
-    space::Space,
-};
+use crate::{NetworkPath, Stage, ack::EcnCodepoint, close::CloseReason, space::Space};
 
 /// Hears of a connection.
 pub trait Trace: Send {

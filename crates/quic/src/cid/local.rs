@@ -94,7 +94,7 @@ impl LocalIds {
         self.ids.len() < self.limit && self.ids.front().is_none_or(|issued| !issued.id.is_empty())
     }
 
-    fn fill(&mut self, generator: &mut impl ConnectionIdGenerator) {
+    fn fill(&mut self, generator: &mut dyn ConnectionIdGenerator) {
         while self.ids.len() < self.limit {
             self.ids.push_back(Issued {
                 sequence: self.next_sequence,
@@ -175,7 +175,7 @@ impl LocalIds {
         now: Time,
         round_trip: Duration,
         writer: &mut Writer<'_>,
-        generator: &mut impl ConnectionIdGenerator,
+        generator: &mut dyn ConnectionIdGenerator,
         receipts: &mut impl FnMut(Receipt),
     ) {
         self.on_timeout(now);

@@ -58,7 +58,7 @@ impl Connection {
         self.close.begin(now, reason, probe_timeout);
         if was_open {
             self.events.push(Event::Closed(reason));
-            self.rooms.trace(now, &trace::Event::Closed(reason));
+            self.tracer.event(now, &trace::Event::Closed(reason));
         }
     }
 

@@ -11,6 +11,7 @@ use lastbyte_wire::{
 use super::{
     Connection, Event, Fatal, Stage,
     migration::Place,
+    packet_fates::PacketFates,
     receive::{Arrival, Opened},
     start::MIN_ACK_DELAY,
 };
@@ -50,7 +51,7 @@ impl Connection {
         frame: &Frame<'_>,
         sink: &mut dyn StreamSink,
     ) -> Result<u64, Fatal> {
-        let streams = &mut self.rooms.streams;
+        let streams = &mut self.sources.streams;
         match frame {
             Frame::Ack(ack) => return self.handle_ack(now, space, ack, opened.generation),
             Frame::Crypto(crypto) => return self.handle_crypto(space, crypto).map(u64::from),
@@ -64,7 +65,7 @@ impl Connection {
             Frame::StreamDataBlocked(blocked) => streams.on_stream_data_blocked(blocked)?,
             Frame::StreamsBlocked(blocked) => streams.on_streams_blocked(blocked),
             Frame::NewConnectionId(new) => {
-                self.rooms
+                self.sources
                     .peer_ids
                     .on_new(new)
                     .map_err(|error| Fatal::new(error.transport_error(), error.reason()))?;
@@ -106,7 +107,7 @@ impl Connection {
                         "a DATAGRAM frame above max_datagram_frame_size",
                     ));
                 }
-                self.rooms.datagrams.on_datagram(datagram);
+                self.sources.datagrams.on_datagram(datagram);
                 return Ok(u64::from(!datagram.data.is_empty()));
             }
             Frame::AckFrequency(_) | Frame::ImmediateAck(_) if !self.config.ack_frequency => {
@@ -125,7 +126,7 @@ impl Connection {
     }
 
     fn handle_retire(&mut self, sequence: u64, opened: &Opened<'_>) -> Result<(), Fatal> {
-        let ids = &mut self.rooms.local_ids;
+        let ids = &mut self.sources.local_ids;
         ids.on_retire(sequence, &opened.destination)
             .map(drop)
             .map_err(|_| {
@@ -189,17 +190,27 @@ impl Connection {
             max_ack_delay: (self.stage == Stage::Confirmed).then_some(max_ack_delay),
             resets_backoff: self.side == Side::Server || self.has_handshake_ack,
         };
-        let outcome = self.recovery.on_ack(&ack, &mut self.rooms).map_err(|_| {
-            Fatal::new(
-                TransportError::PROTOCOL_VIOLATION,
-                "an acknowledgment of a packet that was never sent",
+        let outcome = self
+            .recovery
+            .on_ack(
+                &ack,
+                &mut self.sources,
+                &mut PacketFates {
+                    mtu: &mut self.mtu,
+                    tracer: &mut self.tracer,
+                },
             )
-        })?;
+            .map_err(|_| {
+                Fatal::new(
+                    TransportError::PROTOCOL_VIOLATION,
+                    "an acknowledgment of a packet that was never sent",
+                )
+            })?;
         if self.statistics.paths.promoted > 0 {
             self.statistics.paths.packets_acked_promoted += outcome.newly_acked;
         }
         if self.recovery.rtt().has_sample() {
-            self.rooms.streams.set_rtt(self.recovery.rtt().smoothed());
+            self.sources.streams.set_rtt(self.recovery.rtt().smoothed());
         }
         let probe_timeout = self.probe_timeout();
         if space == Space::Application
@@ -221,7 +232,7 @@ impl Connection {
     }
 
     fn consider_ack_frequency(&mut self, now: Time, probe_timeout: Duration) {
-        if !self.rooms.ack_frequency.is_due(now, probe_timeout) {
+        if !self.sources.ack_frequency.is_due(now, probe_timeout) {
             return;
         }
         let state = self.recovery.congestion();
@@ -234,16 +245,15 @@ impl Connection {
                 .then_some(crate::recovery::PACKET_THRESHOLD),
             probe_timeout,
         };
-        self.rooms.ack_frequency.consider(now, &circumstances);
+        self.sources.ack_frequency.consider(now, &circumstances);
     }
 
     fn handle_crypto(&mut self, space: Space, frame: &Crypto<'_>) -> Result<bool, Fatal> {
         let session = &mut self.session;
-        self.rooms
-            .crypto
-            .get_mut(space)
-            .on_received(frame.offset.get(), frame.data, &mut |data| {
-                session.read_crypto(space, data).map_err(Fatal::from)
-            })
+        self.sources.crypto.get_mut(space).on_received(
+            frame.offset.get(),
+            frame.data,
+            &mut |data| session.read_crypto(space, data).map_err(Fatal::from),
+        )
     }
 }

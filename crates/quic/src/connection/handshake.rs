@@ -10,10 +10,9 @@ use lastbyte_wire::{
     transport_parameters::{TransportParameters, VersionInformation},
 };
 
-use super::{Connection, Event, Fatal, Stage, rooms::Void, start::Opening};
+use super::{Connection, Event, Fatal, Stage, frame_sources::Discard, start::Opening};
 use crate::{
     ack::{AckPolicy, ReceivedPackets},
-    cid::ConnectionIdGenerator,
     crypto::{EarlyData, NewKeys},
     space::Space,
     trace,
@@ -31,7 +30,7 @@ impl Connection {
         self.take_version();
         let mut is_done = self.stage == Stage::Confirmed;
         for space in Space::ALL {
-            let out = self.rooms.crypto.get_mut(space).outgoing();
+            let out = self.sources.crypto.get_mut(space).outgoing();
             is_done &= self.session.write_crypto(space, out) == 0;
         }
         while let Some(keys) = self.session.next_keys() {
@@ -47,7 +46,7 @@ impl Connection {
             if self.side == Side::Server {
                 // Late 0-RTT packets are worth something for a while (RFC 9001 §4.9.3).
                 self.zero_rtt_until = Some(now + self.probe_timeout().saturating_mul(3));
-                self.rooms.wants_handshake_done = true;
+                self.sources.send_handshake_done();
                 self.confirm(now);
             } else {
                 self.zero_rtt = None; // RFC 9001 §4.9.3
@@ -77,8 +76,8 @@ impl Connection {
             }
         };
         self.has_new_keys = true;
-        self.rooms
-            .trace(now, &trace::Event::KeysInstalled(packet_type));
+        self.tracer
+            .event(now, &trace::Event::KeysInstalled(packet_type));
         Ok(())
     }
 
@@ -90,8 +89,8 @@ impl Connection {
         let remembered = TransportParameters::decode(encoded, Side::Server)
             .map_err(|error| Fatal::new(error.transport_error(), error.kind.reason()))?
             .remembered();
-        self.rooms.streams.on_peer_parameters(&remembered);
-        self.rooms
+        self.sources.streams.on_peer_parameters(&remembered);
+        self.sources
             .datagrams
             .on_peer_parameter(remembered.max_datagram_frame_size.get());
         if let Some(opening) = &mut self.opening {
@@ -113,8 +112,8 @@ impl Connection {
             EarlyData::Rejected | EarlyData::Unavailable => {
                 self.events.push(Event::ZeroRtt { is_accepted: false });
                 self.zero_rtt = None;
-                self.recovery.give_up(now, Space::Application, &mut Void);
-                self.rooms.streams.on_zero_rtt_rejected();
+                self.recovery.give_up(now, Space::Application, &mut Discard);
+                self.sources.streams.on_zero_rtt_rejected();
                 if let Some(opening) = &mut self.opening {
                     opening.remembered = None;
                 }
@@ -171,26 +170,26 @@ impl Connection {
     }
 
     fn apply_peer_parameters(&mut self, now: Time, peer: &TransportParameters) {
-        self.rooms.streams.on_peer_parameters(peer);
-        self.rooms
+        self.sources.streams.on_peer_parameters(peer);
+        self.sources
             .datagrams
             .on_peer_parameter(peer.max_datagram_frame_size.get());
         self.idle
             .on_peer_timeout(Duration::from_millis(peer.max_idle_timeout_ms.get()));
         if let Some(token) = peer.stateless_reset_token {
-            self.rooms.peer_ids.set_reset_token(token);
+            self.sources.peer_ids.set_reset_token(token);
         }
         if let Some(preferred) = &peer.preferred_address {
-            self.rooms
+            self.sources
                 .peer_ids
                 .add_of_preferred_address(preferred.connection_id, preferred.reset_token);
         }
-        self.rooms.ack_frequency.on_peer_parameters(
+        self.sources.ack_frequency.on_peer_parameters(
             self.config.ack_frequency && peer.min_ack_delay_us.is_some(),
             Duration::from_millis(peer.max_ack_delay_ms.get()),
         );
         self.max_udp_payload_size = peer.max_udp_payload_size.get();
-        self.rooms.mtu.limit(self.max_udp_payload_size);
+        self.mtu.limit(self.max_udp_payload_size);
         self.recovery_follows_mtu(now);
         self.may_grease = self.config.grease && peer.grease_quic_bit;
     }
@@ -203,7 +202,7 @@ impl Connection {
             Stage::Confirmed => Event::HandshakeConfirmed,
         };
         self.events.push(event);
-        self.rooms.trace(now, &trace::Event::Stage(stage));
+        self.tracer.event(now, &trace::Event::Stage(stage));
     }
 
     /// The handshake is confirmed (RFC 9001 §4.1.2).
@@ -225,8 +224,8 @@ impl Connection {
             .peer_parameters
             .as_ref()
             .map_or(2, |peer| peer.active_connection_id_limit.get());
-        self.rooms.local_ids.start(limit);
-        self.rooms.mtu.start(self.max_udp_payload_size);
+        self.sources.local_ids.start(limit);
+        self.mtu.start(self.max_udp_payload_size);
         self.follow_preferred_address(now);
     }
 
@@ -236,14 +235,13 @@ impl Connection {
             self.recovery.discard_space(now, space);
             *self.probes.get_mut(space) = 0;
             *self.received.get_mut(space) = ReceivedPackets::new(AckPolicy::immediate());
-            let said = std::mem::take(self.rooms.crypto.get_mut(space));
-            self.crypto_sent_before += said.sent_bytes();
+            self.sources.discard(space);
             let packet_type = match space {
                 Space::Initial => PacketType::Initial,
                 _ => PacketType::Handshake,
             };
-            self.rooms
-                .trace(now, &trace::Event::KeysDiscarded(packet_type));
+            self.tracer
+                .event(now, &trace::Event::KeysDiscarded(packet_type));
         }
     }
 }
@@ -287,17 +285,4 @@ fn check_version(
         }
     }
     Ok(())
-}
-
-/// A generator behind a reference.
-pub(super) struct ByRef<'a>(pub(super) &'a mut (dyn ConnectionIdGenerator + Send));
-
-impl ConnectionIdGenerator for ByRef<'_> {
-    fn generate(&mut self) -> lastbyte_wire::ConnectionId {
-        self.0.generate()
-    }
-
-    fn reset_token(&self, id: &lastbyte_wire::ConnectionId) -> lastbyte_wire::StatelessResetToken {
-        self.0.reset_token(id)
-    }
 }

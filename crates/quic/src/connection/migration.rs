@@ -131,12 +131,12 @@ impl Connection {
     pub fn rebind(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
         self.check_migration(true)?;
         let mut path = Path::new(network, Amplification::unlimited());
-        if self.rooms.local_ids.peer_can_change() {
-            let lent = self.rooms.peer_ids.lend();
+        if self.sources.local_ids.peer_can_change() {
+            let lent = self.sources.peer_ids.lend();
             path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
         } else {
             // The server could not answer to another ID of its own, having none of ours: as behind a NAT, then.
-            self.rooms.local_ids.send_again();
+            self.sources.local_ids.send_again();
         }
         self.others.push(path);
         self.statistics.paths.created += 1;
@@ -166,10 +166,10 @@ impl Connection {
     }
 
     fn try_path(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
-        if !self.rooms.local_ids.peer_can_change() {
+        if !self.sources.local_ids.peer_can_change() {
             return Err(MigrateError::NoConnectionId);
         }
-        let lent = self.rooms.peer_ids.lend();
+        let lent = self.sources.peer_ids.lend();
         let mut path = Path::new(network, Amplification::unlimited());
         path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
         path.is_wanted = true;
@@ -268,7 +268,7 @@ impl Connection {
         let lent = if *destination == self.peer_uses || destination.is_empty() {
             None // The same ID from another address: a NAT (§9.5).
         } else {
-            let lent = self.rooms.peer_ids.lend();
+            let lent = self.sources.peer_ids.lend();
             Some(lent.ok_or(UnknownPath::NoConnectionId)?)
         };
         let mut path = Path::new(network, Amplification::limited());
@@ -348,7 +348,7 @@ impl Connection {
         path.is_wanted = false;
         let mut id_left = None;
         if let Some(sequence) = path.lent {
-            id_left = Some(self.rooms.peer_ids.exchange(sequence));
+            id_left = Some(self.sources.peer_ids.exchange(sequence));
         }
         std::mem::swap(&mut self.path, path);
         let left = path;
@@ -361,8 +361,8 @@ impl Connection {
         let is_rebinding = network.is_same_but_for_port(&left.network)
             && network.local.ip() == left.network.local.ip();
         if let Some((control, mtu)) = self.path.put_away.take() {
-            let control = self.recovery.change_path(control, &mut self.rooms);
-            let mtu = std::mem::replace(&mut self.rooms.mtu, mtu);
+            let control = self.recovery.change_path(control, &mut self.sources);
+            let mtu = std::mem::replace(&mut self.mtu, mtu);
             left.put_away = Some((control, mtu));
         } else if !is_rebinding {
             // §9.4: nothing is known of the path.
@@ -373,8 +373,8 @@ impl Connection {
             let mut mtu = MtuDiscovery::new(self.config.mtu);
             mtu.start(self.max_udp_payload_size);
             let control = PathControl::new(controller);
-            let control = self.recovery.change_path(control, &mut self.rooms);
-            let mtu = std::mem::replace(&mut self.rooms.mtu, mtu);
+            let control = self.recovery.change_path(control, &mut self.sources);
+            let mtu = std::mem::replace(&mut self.mtu, mtu);
             left.put_away = Some((control, mtu));
         }
         let rtt = self.recovery.rtt();
@@ -394,7 +394,7 @@ impl Connection {
             *self.probes.get_mut(Space::Application) = 1;
         }
         self.recovery_follows_mtu(now);
-        self.rooms.ack_frequency.on_new_path();
+        self.sources.ack_frequency.on_new_path();
         self.release_at = None;
         self.statistics.paths.promoted += 1;
         self.events.push(Event::Moved(network));
@@ -459,7 +459,7 @@ impl Connection {
     pub(super) fn forget_paths_without_id(&mut self) {
         let mut index = 0;
         while let Some(path) = self.others.get(index) {
-            let peer_ids = &self.rooms.peer_ids;
+            let peer_ids = &self.sources.peer_ids;
             if path.lent.is_none_or(|id| peer_ids.lent(id).is_some()) {
                 index += 1;
                 continue;
@@ -477,7 +477,7 @@ impl Connection {
         let path = self.others.swap_remove(index);
         if let Some(sequence) = path.lent {
             // More to retire than are acknowledged: then the ID just stays unused.
-            let _ = self.rooms.peer_ids.give_back(sequence);
+            let _ = self.sources.peer_ids.give_back(sequence);
         }
     }
 
@@ -491,7 +491,7 @@ impl Connection {
     }
 
     pub(super) fn trace_path(&mut self, now: Time, network: NetworkPath, event: PathEvent) {
-        self.rooms.trace(now, &trace::Event::Path(network, event));
+        self.tracer.event(now, &trace::Event::Path(network, event));
     }
 }
 

@@ -21,14 +21,16 @@ mod closing;
 mod config;
 mod early;
 mod event;
+mod frame_sources;
 mod frames;
 mod handshake;
 mod migration;
-mod network;
+mod output;
+mod packet_fates;
 mod receive;
 mod retry;
-mod rooms;
 mod start;
+mod tracer;
 mod transmit;
 mod version;
 
@@ -45,15 +47,18 @@ pub use self::{
     config::{Config, PreferredAddresses},
     event::Event,
     migration::MigrateError,
-    network::{NetworkPath, Transmit},
+    output::Transmit,
     start::{ClientStart, RetryIds, ServerStart},
 };
 use self::{
     event::Events,
+    frame_sources::FrameSources,
     migration::Path,
-    rooms::Rooms,
+    packet_fates::PacketFates,
     start::{ACTIVE_CONNECTION_ID_LIMIT, Opening},
+    tracer::Tracer,
 };
+pub use crate::{NetworkPath, Stage};
 use crate::{
     ack::{AckPolicy, ReceivedPackets},
     cid::{ConnectionIdGenerator, LocalIds, PeerIds},
@@ -69,7 +74,7 @@ use crate::{
     space::{PerSpace, Space},
     statistics::Statistics,
     stream::{self, Streams},
-    trace::{self, Metrics, RttMetrics, Trace},
+    trace::{self, Trace},
 };
 
 /// A connection.
@@ -94,12 +99,14 @@ pub struct Connection {
     one_rtt: Option<Box<OneRttKeys>>,
     /// Whether packets that waited for keys may be opened now.
     has_new_keys: bool,
-    ids: Box<dyn ConnectionIdGenerator + Send>,
     received: PerSpace<ReceivedPackets>,
     recovery: Recovery,
     /// The datagram size that recovery was last told of.
     datagram_size: u16,
-    rooms: Rooms,
+    sources: FrameSources,
+    /// Of the path in use.
+    mtu: MtuDiscovery,
+    tracer: Tracer,
     /// The path in use.
     path: Path,
     others: Vec<Path>,
@@ -133,20 +140,6 @@ pub struct Connection {
     random: Random,
     events: Events,
     statistics: Statistics,
-    /// Bytes of CRYPTO data sent in spaces that are gone.
-    crypto_sent_before: u64,
-    last_metrics: Option<Box<Metrics>>,
-}
-
-/// How far the handshake is (RFC 9001 §4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// It goes on.
-    Handshaking,
-    /// This side is done (§4.1.1).
-    Complete,
-    /// Both sides are known to be (§4.1.2).
-    Confirmed,
 }
 
 /// The connection has to be closed.
@@ -214,7 +207,6 @@ impl Connection {
             zero_rtt_until: None,
             one_rtt: None,
             has_new_keys: false,
-            ids,
             received: PerSpace::new(
                 ReceivedPackets::new(AckPolicy::immediate()),
                 ReceivedPackets::new(AckPolicy::immediate()),
@@ -222,12 +214,14 @@ impl Connection {
             ),
             recovery,
             datagram_size,
-            rooms: Rooms::new(
+            sources: FrameSources::new(
                 Streams::new(side, config.streams.clone()),
                 local_ids,
+                ids,
                 PeerIds::new(peer_id, ACTIVE_CONNECTION_ID_LIMIT),
-                mtu,
             ),
+            mtu,
+            tracer: Tracer::default(),
             path: Path::new(path.0, path.1),
             others: Vec::new(),
             failed_paths: FailedPaths::new(now),
@@ -251,8 +245,6 @@ impl Connection {
             random,
             events: Events::default(),
             statistics: Statistics::default(),
-            crypto_sent_before: 0,
-            last_metrics: None,
             config: Arc::clone(config),
         };
         connection.drive_handshake(now);
@@ -288,20 +280,19 @@ impl Connection {
 
     /// The streams.
     pub const fn streams(&mut self) -> &mut Streams {
-        &mut self.rooms.streams
+        &mut self.sources.streams
     }
 
     /// What streams have sent.
     #[must_use]
     pub const fn stream_statistics(&self) -> stream::Statistics {
-        self.rooms.streams.statistics()
+        self.sources.streams.statistics()
     }
 
     /// Bytes of CRYPTO data sent, each counted once.
     #[must_use]
     pub fn crypto_sent(&self) -> u64 {
-        let sent_in = |space| self.rooms.crypto.get(space).sent_bytes();
-        Space::ALL.into_iter().map(sent_in).sum::<u64>() + self.crypto_sent_before
+        self.sources.crypto_sent()
     }
 
     /// Loss recovery and congestion control, for logs.
@@ -325,7 +316,7 @@ impl Connection {
     /// The size of datagrams on the path in use, in bytes of UDP payload.
     #[must_use]
     pub const fn datagram_size(&self) -> u16 {
-        self.rooms.mtu.current()
+        self.mtu.current()
     }
 
     /// The peer's transport parameters, once they are known and confirmed.
@@ -366,12 +357,12 @@ impl Connection {
 
     /// Somebody wants to hear what happens from now on.
     pub fn set_trace(&mut self, trace: Box<dyn Trace>) {
-        self.rooms.trace = Some(trace);
+        self.tracer.set_listener(trace);
     }
 
     /// The next datagram received (RFC 9221).
     pub fn receive_datagram(&mut self) -> Option<Vec<u8>> {
-        self.rooms.datagrams.receive()
+        self.sources.datagrams.receive()
     }
 
     /// Sends a datagram: once, or not at all (RFC 9221).
@@ -381,24 +372,24 @@ impl Connection {
     /// It cannot be sent, and is dropped.
     pub fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError> {
         let room = self.frame_room();
-        self.rooms.datagrams.send(data, room)
+        self.sources.datagrams.send(data, room)
     }
 
     /// The longest datagram that can be sent now; `None` if the peer takes none.
     #[must_use]
     pub fn datagram_len_max(&self) -> Option<usize> {
-        self.rooms.datagrams.len_max(self.frame_room())
+        self.sources.datagrams.len_max(self.frame_room())
     }
 
     /// Datagrams in and out.
     #[must_use]
     pub const fn datagrams(&self) -> &Datagrams {
-        &self.rooms.datagrams
+        &self.sources.datagrams
     }
 
     /// Room for frames in a 1-RTT packet with the longest packet number.
     fn frame_room(&self) -> usize {
-        let header = 1 + self.rooms.peer_ids.current().len() + 4;
+        let header = 1 + self.sources.peer_ids.current().len() + 4;
         usize::from(self.datagram_size()).saturating_sub(header + crate::crypto::TAG_LEN)
     }
 
@@ -410,18 +401,18 @@ impl Connection {
 
     /// The connection IDs that lead here.
     pub fn local_ids(&self) -> impl Iterator<Item = ConnectionId> + '_ {
-        self.rooms.local_ids.iter()
+        self.sources.local_ids.iter()
     }
 
     /// The tokens that end a stateless reset of this connection (RFC 9000 §10.3.1).
     pub fn reset_tokens(&self) -> impl Iterator<Item = StatelessResetToken> + '_ {
-        self.rooms.peer_ids.reset_tokens()
+        self.sources.peer_ids.reset_tokens()
     }
 
     /// A number that changes whenever [`Connection::local_ids`] or [`Connection::reset_tokens`] do.
     #[must_use]
     pub const fn ids_generation(&self) -> u64 {
-        self.rooms.local_ids.changes() + self.rooms.peer_ids.changes()
+        self.sources.local_ids.changes() + self.sources.peer_ids.changes()
     }
 
     /// Where the peer is.
@@ -445,7 +436,7 @@ impl Connection {
     /// last counts.
     pub fn send_new_token(&mut self, token: Vec<u8>) {
         if self.side == Side::Server && !token.is_empty() {
-            self.rooms.new_token.offer(token);
+            self.sources.new_token.offer(token);
         }
     }
 
@@ -484,7 +475,7 @@ impl Connection {
         consider(self.release_at);
         consider(self.one_rtt.as_ref().and_then(|keys| keys.next_timeout()));
         consider(self.paths_deadline());
-        consider(self.rooms.local_ids.deadline());
+        consider(self.sources.local_ids.deadline());
         consider(self.zero_rtt_until);
         next
     }
@@ -516,15 +507,23 @@ impl Connection {
         if self.stage == Stage::Confirmed && self.idle.keep_alive_at().is_some_and(|at| at <= now) {
             *self.probes.get_mut(Space::Application) = 1;
         }
-        self.rooms.local_ids.on_timeout(now);
+        self.sources.local_ids.on_timeout(now);
         self.expire_paths(now);
         let context = self.timer_context();
-        if let Expired::Probe(space) = self.recovery.on_timeout(now, &context, &mut self.rooms) {
-            self.rooms.trace(now, &trace::Event::ProbeTimeout(space));
+        if let Expired::Probe(space) = self.recovery.on_timeout(
+            now,
+            &context,
+            &mut self.sources,
+            &mut PacketFates {
+                mtu: &mut self.mtu,
+                tracer: &mut self.tracer,
+            },
+        ) {
+            self.tracer.event(now, &trace::Event::ProbeTimeout(space));
             self.probe(space);
         }
         self.recovery_follows_mtu(now);
-        self.trace_metrics(now);
+        self.tracer.metrics(now, &self.recovery);
     }
 
     /// Tells recovery of another datagram size, if there is one.
@@ -534,35 +533,7 @@ impl Connection {
         if size != self.datagram_size {
             self.datagram_size = size;
             self.recovery.on_mtu(u64::from(size));
-            self.rooms.trace(now, &trace::Event::DatagramSize(size));
-        }
-    }
-
-    /// Tells the listener what recovery knows, if there is one, and it knows something new.
-    #[inline]
-    fn trace_metrics(&mut self, now: Time) {
-        if self.rooms.trace.is_some() {
-            self.trace_news(now);
-        }
-    }
-
-    fn trace_news(&mut self, now: Time) {
-        let (rtt, state) = (self.recovery.rtt(), self.recovery.congestion());
-        let metrics = Metrics {
-            window: state.window,
-            in_flight: self.recovery.in_flight(),
-            pacing_rate: self.recovery.pacing().rate,
-            rtt: rtt.has_sample().then(|| RttMetrics {
-                smoothed: rtt.smoothed(),
-                min: rtt.min(),
-                latest: rtt.latest(),
-                variance: rtt.variance(),
-            }),
-            state,
-        };
-        if self.last_metrics.as_deref() != Some(&metrics) {
-            self.rooms.trace(now, &trace::Event::Metrics(&metrics));
-            self.last_metrics = Some(Box::new(metrics));
+            self.tracer.event(now, &trace::Event::DatagramSize(size));
         }
     }
 
@@ -570,14 +541,14 @@ impl Connection {
     /// space lost can be what the peer needs to acknowledge another, and the window be full of that.
     fn probe(&mut self, expired: Space) {
         // New data is best; where there is none, the last packets may have been lost, and nothing but a probe would tell.
-        if expired == Space::Application && !self.rooms.want_to_send(expired) {
+        if expired == Space::Application && !self.sources.want_to_send(expired) {
             self.recovery
-                .repeat_oldest(expired, usize::from(PROBES), &mut self.rooms);
+                .repeat_oldest(expired, usize::from(PROBES), &mut self.sources);
         }
         for space in Space::ALL {
-            self.rooms.crypto.get_mut(space).send_again();
+            self.sources.crypto.get_mut(space).send_again();
             if space == expired
-                || (self.can_send_in(space) && self.rooms.crypto.get(space).wants_to_send())
+                || (self.can_send_in(space) && self.sources.crypto.get(space).wants_to_send())
             {
                 *self.probes.get_mut(space) = PROBES;
             }
@@ -601,7 +572,7 @@ impl Connection {
     fn has_handshake_data_to_send(&self) -> bool {
         [Space::Initial, Space::Handshake]
             .into_iter()
-            .any(|space| self.can_send_in(space) && self.rooms.crypto.get(space).wants_to_send())
+            .any(|space| self.can_send_in(space) && self.sources.crypto.get(space).wants_to_send())
     }
 
     /// Whether the server has to hear more from the client before it may send another datagram (RFC 9000 §8.1).

@@ -67,7 +67,8 @@ impl Connection {
         let bytes = datagram.len() as u64;
         self.statistics.bytes_received += bytes;
         let Some(place) = self.place(path) else {
-            self.trace_drop(now, None, datagram.len(), DropReason::UnknownPath);
+            self.tracer
+                .packet_dropped(now, None, datagram.len(), DropReason::UnknownPath);
             return;
         };
         self.credit(place, bytes);
@@ -88,7 +89,7 @@ impl Connection {
             keys.prepare();
         }
         self.recovery_follows_mtu(now);
-        self.trace_metrics(now);
+        self.tracer.metrics(now, &self.recovery);
     }
 
     fn handle_packets(
@@ -114,7 +115,9 @@ impl Connection {
                 Ok(Packet::VersionNegotiation(negotiation)) => {
                     self.on_version_negotiation(now, &negotiation);
                 }
-                Err(_) => self.trace_drop(now, None, len, DropReason::Malformed),
+                Err(_) => self
+                    .tracer
+                    .packet_dropped(now, None, len, DropReason::Malformed),
             }
         }
     }
@@ -174,11 +177,12 @@ impl Connection {
         if self.received.get(space).is_duplicate(opened.number) {
             self.statistics.packets.duplicates += 1;
             let packet_type = Some(opened.packet_type);
-            self.trace_drop(now, packet_type, opened.len, DropReason::Duplicate);
+            self.tracer
+                .packet_dropped(now, packet_type, opened.len, DropReason::Duplicate);
             return Ok(());
         }
         self.count_received(&opened, arrival);
-        if self.rooms.trace.is_some() {
+        if self.tracer.is_on() {
             let packet = trace::Packet {
                 packet_type: opened.packet_type,
                 number: opened.number.get(),
@@ -187,7 +191,7 @@ impl Connection {
                 ecn: arrival.ecn,
                 is_mtu_probe: false,
             };
-            self.rooms.trace(now, &Event::PacketReceived(packet));
+            self.tracer.event(now, &Event::PacketReceived(packet));
         }
         self.on_first_packets(now, &opened);
         if arrival.is_elsewhere {
@@ -212,7 +216,7 @@ impl Connection {
         });
         self.idle.on_received(now);
         // ACK frames speak of their packet's own space.
-        if let Some(largest) = self.rooms.acks_known.get_mut(space).take() {
+        if let Some(largest) = self.sources.take_ack_known(space) {
             self.received.get_mut(space).on_ack_acknowledged(largest);
         }
         if is_newest && self.side == Side::Server && opened.packet_type == PacketType::OneRtt {
@@ -318,7 +322,8 @@ impl Connection {
         let space = Space::of(packet_type);
         let version = packet.version().unwrap_or(self.version);
         if !self.may_process(&packet) {
-            self.trace_drop(now, Some(packet_type), len, DropReason::Malformed);
+            self.tracer
+                .packet_dropped(now, Some(packet_type), len, DropReason::Malformed);
             return Ok(None);
         }
         let largest = self.received.get(space).largest();
@@ -365,7 +370,12 @@ impl Connection {
             Ok(opened) => opened,
             Err(error) => {
                 self.statistics.packets.decryption_failed += 1;
-                self.trace_drop(now, Some(packet_type), len, DropReason::DecryptionFailed);
+                self.tracer.packet_dropped(
+                    now,
+                    Some(packet_type),
+                    len,
+                    DropReason::DecryptionFailed,
+                );
                 let code = match (&mut self.one_rtt, packet_type) {
                     (_, PacketType::OneRtt) | (None, _) => error.transport_error(),
                     (Some(keys), _) => keys.count_forged(1).transport_error(),
@@ -380,7 +390,7 @@ impl Connection {
             }
         };
         if is_updated {
-            self.rooms.trace(now, &Event::KeysUpdated(generation));
+            self.tracer.event(now, &Event::KeysUpdated(generation));
         }
         opened.packet.check_reserved_bits().map_err(|error| {
             let code = error
@@ -431,7 +441,8 @@ impl Connection {
             DropReason::NoKeys
         };
         let (packet_type, len) = (packet.packet_type(), packet.bytes().len());
-        self.trace_drop(now, Some(packet_type), len, reason);
+        self.tracer
+            .packet_dropped(now, Some(packet_type), len, reason);
         None
     }
 
@@ -469,7 +480,7 @@ impl Connection {
                     if let Some(client) = &mut opening.client {
                         client.has_heard = true;
                     }
-                    self.rooms.peer_ids.replace_handshake_id(source);
+                    self.sources.peer_ids.replace_handshake_id(source);
                 }
             }
             // RFC 9000 §8.1, RFC 9001 §4.9.1: the client has shown that it got our packets.
@@ -479,21 +490,6 @@ impl Connection {
             }
             _ => {}
         }
-    }
-
-    pub(super) fn trace_drop(
-        &mut self,
-        now: Time,
-        packet_type: Option<PacketType>,
-        len: usize,
-        reason: DropReason,
-    ) {
-        let event = Event::PacketDropped {
-            packet_type,
-            len,
-            reason,
-        };
-        self.rooms.trace(now, &event);
     }
 }
 

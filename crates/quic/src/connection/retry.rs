@@ -7,13 +7,7 @@ use lastbyte_congestion::Time;
 use lastbyte_wire::packet::{Retry, VersionNegotiation};
 
 use super::{Connection, start::ClientOpening, version::Choice};
-use crate::{
-    close::CloseReason,
-    crypto::retry,
-    crypto_stream::CryptoStream,
-    space::{PerSpace, Space},
-    trace::{DropReason, Event},
-};
+use crate::{close::CloseReason, crypto::retry, space::Space, trace::DropReason};
 
 impl Connection {
     /// The client's state, as long as the server may still send it away.
@@ -35,11 +29,12 @@ impl Connection {
         client.retry_source = Some(packet.source);
         let keys = client.crypto.initial_keys(version, &packet.source);
         *self.keys.get_mut(Space::Initial) = Some(Box::new(keys));
-        self.rooms.peer_ids.replace_handshake_id(packet.source);
+        self.sources.peer_ids.replace_handshake_id(packet.source);
         // Nothing that was sent has arrived. Packet numbers go on (§17.2.5.3).
-        self.recovery.give_up(now, Space::Initial, &mut self.rooms);
         self.recovery
-            .give_up(now, Space::Application, &mut self.rooms);
+            .give_up(now, Space::Initial, &mut self.sources);
+        self.recovery
+            .give_up(now, Space::Application, &mut self.sources);
     }
 
     fn accepts_retry(&mut self, packet: &Retry<'_>) -> bool {
@@ -107,25 +102,15 @@ impl Connection {
         *self.keys.get_mut(Space::Initial) = Some(Box::new(keys));
         self.zero_rtt = None;
         self.recovery
-            .give_up(now, Space::Initial, &mut super::rooms::Void);
+            .give_up(now, Space::Initial, &mut super::frame_sources::Discard);
         self.recovery
-            .give_up(now, Space::Application, &mut self.rooms);
-        self.rooms.crypto = PerSpace::new(
-            CryptoStream::default(),
-            CryptoStream::default(),
-            CryptoStream::default(),
-        );
+            .give_up(now, Space::Application, &mut self.sources);
+        self.sources.restart_crypto();
         self.drive_handshake(now);
     }
 
     fn drop_unexpected(&mut self, now: Time, len: usize) {
-        self.rooms.trace(
-            now,
-            &Event::PacketDropped {
-                packet_type: None,
-                len,
-                reason: DropReason::Unexpected,
-            },
-        );
+        self.tracer
+            .packet_dropped(now, None, len, DropReason::Unexpected);
     }
 }

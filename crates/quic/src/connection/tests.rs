@@ -6,7 +6,7 @@ mod ecn;
 mod limits;
 mod migration;
 mod mtu;
-mod pair;
+pub(super) mod pair;
 mod reordering;
 mod retry;
 mod version;

@@ -7,11 +7,11 @@
 use lastbyte_congestion::Time;
 use lastbyte_wire::{
     Encode, Side, TransportError, Writer,
-    frame::{HandshakeDone, PathChallenge, PathResponse, Ping},
+    frame::{PathChallenge, PathResponse, Ping},
     packet::{LongHeader, LongKind, PacketBuilder, PacketNumber, PacketType, ShortHeader},
 };
 
-use super::{Connection, Fatal, Stage, Transmit, handshake::ByRef};
+use super::{Connection, Fatal, Stage, Transmit};
 use crate::{
     ack::Urgency,
     close::CloseState,
@@ -71,7 +71,7 @@ impl Connection {
             CloseState::Closing if self.close.wants_to_send() => self.poll_close(now, buffer),
             _ => None,
         };
-        self.trace_metrics(now);
+        self.tracer.metrics(now, &self.recovery);
         transmit
     }
 
@@ -80,7 +80,7 @@ impl Connection {
         // Probes get through even where the path carries less than it did, and then show that larger packets are lost.
         let is_probing = *self.probes.get(Space::Application) > 0;
         let size = usize::from(if is_probing {
-            self.rooms.mtu.safe()
+            self.mtu.safe()
         } else {
             self.datagram_size()
         });
@@ -190,7 +190,7 @@ impl Connection {
     /// Whether a packet of the space is worth sending.
     fn wants_packet(&self, now: Time, space: Space, permit: Permit) -> bool {
         self.can_send_in(space)
-            && ((permit == Permit::All && self.rooms.want_to_send(space))
+            && ((permit == Permit::All && self.sources.want_to_send(space))
                 || *self.probes.get(space) > 0
                 || self.received.get(space).urgency(now) == Urgency::Due)
     }
@@ -258,7 +258,7 @@ impl Connection {
             {
                 // RFC 9001 §6.6
                 let generation = keys.generation();
-                self.rooms.trace(now, &Event::KeysUpdated(generation));
+                self.tracer.event(now, &Event::KeysUpdated(generation));
             }
         }
         PacketNumber::new(self.recovery.sent(space).next_number())
@@ -297,7 +297,7 @@ impl Connection {
             .largest_acked()
             .and_then(PacketNumber::new);
         let number = number.truncate(acknowledged);
-        let peer_ids = &self.rooms.peer_ids;
+        let peer_ids = &self.sources.peer_ids;
         let destination = match lent {
             Some(sequence) => peer_ids.lent(sequence)?,
             None => peer_ids.current(),
@@ -340,7 +340,7 @@ impl Connection {
         header.begin(writer).ok()
     }
 
-    /// The rooms, in the order in which they may write. Returns whether any of it elicits an acknowledgment.
+    /// The sources, in the order in which they may write. Returns whether any of it elicits an acknowledgment.
     fn write_frames(
         &mut self,
         now: Time,
@@ -354,7 +354,7 @@ impl Connection {
         let receipts = &mut self.receipts;
         let is_probe = *self.probes.get(space) > 0;
         if permit == Permit::All || is_probe {
-            let crypto = self.rooms.crypto.get_mut(space);
+            let crypto = self.sources.crypto.get_mut(space);
             crypto.write_frames(writer, &mut |receipt| receipts.push(receipt));
             // The second probe of a handshake says the same once more, in case the first is lost; and whoever gets no other
             // first needs it to begin with (RFC 9000 §17.2.2).
@@ -363,7 +363,10 @@ impl Connection {
                 crypto.write_frames(writer, &mut |receipt| receipts.push(receipt));
             }
             if space == Space::Application {
-                self.write_application_frames(now, writer);
+                let round_trip = self.recovery.rtt().smoothed();
+                let is_one_rtt = self.one_rtt.is_some();
+                self.sources
+                    .write_application_frames(now, round_trip, is_one_rtt, writer, receipts);
             }
         }
         if is_probe && writer.position() == before && Ping.encode(writer).is_ok() {
@@ -414,33 +417,10 @@ impl Connection {
 
     fn write_immediate_ack(&mut self, writer: &mut Writer<'_>) {
         let before = writer.position();
-        self.rooms.ack_frequency.write_immediate_ack(writer);
+        self.sources.ack_frequency.write_immediate_ack(writer);
         if writer.position() > before {
             self.statistics.frames_sent.add(FrameKind::ImmediateAck, 1);
         }
-    }
-
-    fn write_application_frames(&mut self, now: Time, writer: &mut Writer<'_>) {
-        let round_trip = self.recovery.rtt().smoothed();
-        let receipts = &mut self.receipts;
-        let rooms = &mut self.rooms;
-        if rooms.wants_handshake_done && HandshakeDone.encode(writer).is_ok() {
-            rooms.wants_handshake_done = false;
-            receipts.push(Receipt::HandshakeDone);
-        }
-        let room = writer.remaining();
-        let mut push = |receipt| receipts.push(receipt);
-        if self.one_rtt.is_some() {
-            let generator = &mut ByRef(&mut *self.ids);
-            rooms
-                .local_ids
-                .write_frames(now, round_trip, writer, generator, &mut push);
-            rooms.peer_ids.write_frames(writer, &mut push);
-            rooms.new_token.write_frames(writer, &mut push);
-            rooms.ack_frequency.write_frames(writer, &mut push);
-        }
-        rooms.datagrams.write_frames(writer, room, &mut push);
-        rooms.streams.write_frames(writer, &mut push);
     }
 
     /// Seals a packet whose frames are in `payload` of `room`, counts it, and hands it to recovery with the receipts.
@@ -460,7 +440,7 @@ impl Connection {
         room: &mut [u8],
     ) -> Option<usize> {
         let packet_type = self.packet_type(space);
-        if self.rooms.trace.is_some() {
+        if self.tracer.is_on() {
             let event = Event::PacketSent(trace::Packet {
                 packet_type,
                 number: number.get(),
@@ -469,7 +449,7 @@ impl Connection {
                 ecn: self.recovery.ecn().codepoint(),
                 is_mtu_probe: manner.is_mtu_probe,
             });
-            self.rooms.trace(now, &event);
+            self.tracer.event(now, &event);
         }
         let len = self.seal(now, space, number, packet, payload.end, room)?;
         let packets = &mut self.statistics.packets;
@@ -560,7 +540,7 @@ impl Connection {
         {
             return None;
         }
-        let size = self.rooms.mtu.next_probe(now)?;
+        let size = self.mtu.next_probe(now)?;
         let room = buffer.get_mut(..usize::from(size))?;
         if self.recovery.window_left() < u64::from(size)
             || self.recovery.pacer_budget(now) < u64::from(size)
@@ -593,7 +573,7 @@ impl Connection {
             manner,
             room,
         )?;
-        self.rooms.mtu.on_probe_sent();
+        self.mtu.on_probe_sent();
         Some(Transmit {
             path: self.path.network,
             ecn,

@@ -38,17 +38,19 @@ use crate::{
     space::{PerSpace, Space},
 };
 
-/// What becomes of receipts.
+/// Takes back the receipts of frames once the fate of their packet is known.
 pub trait ReceiptSink {
     /// The packet that carried this frame was acknowledged.
     fn acked(&mut self, space: Space, receipt: Receipt);
     /// The packet that carried this frame was declared lost.
     fn lost(&mut self, space: Space, receipt: Receipt);
-    /// A packet was acknowledged, its frames' receipts already handed back.
-    fn packet_acked(&mut self, now: Time, space: Space, acked: &NewlyAcked) {
-        let _ = (now, space, acked);
-    }
-    /// A packet was declared lost, its frames' receipts already handed back. `verdict` says by which rule.
+}
+
+/// Observes the fate of packets, after the receipts of their frames were handed back.
+pub trait PacketObserver {
+    /// A packet was acknowledged.
+    fn packet_acked(&mut self, now: Time, space: Space, acked: &NewlyAcked);
+    /// A packet was declared lost; `verdict` names the rule.
     fn packet_lost(
         &mut self,
         now: Time,
@@ -56,9 +58,13 @@ pub trait ReceiptSink {
         number: u64,
         packet: &SentPacket,
         verdict: Verdict,
-    ) {
-        let _ = (now, space, number, packet, verdict);
-    }
+    );
+}
+
+/// Observes nothing.
+impl PacketObserver for () {
+    fn packet_acked(&mut self, _: Time, _: Space, _: &NewlyAcked) {}
+    fn packet_lost(&mut self, _: Time, _: Space, _: u64, _: &SentPacket, _: Verdict) {}
 }
 
 /// What is known of a path, for congestion control: it is put away when the connection leaves the path.
@@ -399,6 +405,7 @@ impl Recovery {
         &mut self,
         ack: &IncomingAck<'_>,
         sink: &mut impl ReceiptSink,
+        observer: &mut impl PacketObserver,
     ) -> Result<AckOutcome, AckedUnsent> {
         let (now, space) = (ack.now, ack.space);
         self.pacing = None;
@@ -407,7 +414,7 @@ impl Recovery {
             .sent(space)
             .largest_acked()
             .is_none_or(|before| largest > before);
-        let news = self.take_acknowledged(ack, sink)?;
+        let news = self.take_acknowledged(ack, sink, observer)?;
         if news.packets == 0 {
             return Ok(AckOutcome::default());
         }
@@ -419,7 +426,7 @@ impl Recovery {
         if ack.resets_backoff {
             self.timer.on_news();
         }
-        let (lost, newest_lost) = self.detect_losses(now, space, sink);
+        let (lost, newest_lost) = self.detect_losses(now, space, sink, observer);
         let newly_marked = if raises_largest {
             self.ecn
                 .on_ack(space.index(), news.ect0, ack.frame.ecn().as_ref())
@@ -470,6 +477,7 @@ impl Recovery {
         &mut self,
         ack: &IncomingAck<'_>,
         sink: &mut impl ReceiptSink,
+        observer: &mut impl PacketObserver,
     ) -> Result<News, AckedUnsent> {
         let space = ack.space;
         let largest = ack.frame.largest().get();
@@ -488,7 +496,7 @@ impl Recovery {
             statistics.packets_acked += 1;
             statistics.bytes_acked += u64::from(packet.bytes);
             receipts.for_each(|receipt| sink.acked(space, receipt));
-            sink.packet_acked(ack.now, space, acked);
+            observer.packet_acked(ack.now, space, acked);
             if acked.was_lost {
                 statistics.packets_late += 1;
                 if !packet.is_off_path {
@@ -532,6 +540,7 @@ impl Recovery {
         now: Time,
         space: Space,
         sink: &mut impl ReceiptSink,
+        observer: &mut impl PacketObserver,
     ) -> (u64, Option<u64>) {
         let delay = self.thresholds.delay(&self.rtt);
         let thresholds = self.thresholds;
@@ -584,7 +593,7 @@ impl Recovery {
                     }
                 }
                 receipts.for_each(|receipt| sink.lost(space, receipt));
-                sink.packet_lost(now, space, number, packet, verdict_of_lost.get());
+                observer.packet_lost(now, space, number, packet, verdict_of_lost.get());
             },
         );
         self.statistics.packets_lost_by_time += lost_by_time;
@@ -646,13 +655,14 @@ impl Recovery {
         now: Time,
         context: &TimerContext,
         sink: &mut impl ReceiptSink,
+        observer: &mut impl PacketObserver,
     ) -> Expired {
         self.pacing = None;
         if let Some((at, space)) = self.timer.loss_time() {
             if at > now {
                 return Expired::Nothing;
             }
-            let (_, newest) = self.detect_losses(now, space, sink);
+            let (_, newest) = self.detect_losses(now, space, sink, observer);
             self.close_losses(now, space, newest, context.max_ack_delay);
             self.expire(now, space, context.max_ack_delay);
             return Expired::Lost;

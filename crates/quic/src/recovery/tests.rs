@@ -129,12 +129,12 @@ impl Path {
             max_ack_delay: Some(ms(25)),
             resets_backoff: true,
         };
-        self.recovery.on_ack(&ack, &mut self.fates)
+        self.recovery.on_ack(&ack, &mut self.fates, &mut ())
     }
 
     fn time_out(&mut self) -> Expired {
         self.recovery
-            .on_timeout(self.now, &CONFIRMED, &mut self.fates)
+            .on_timeout(self.now, &CONFIRMED, &mut self.fates, &mut ())
     }
 
     fn deadline(&self) -> Option<Duration> {

@@ -63,7 +63,7 @@ fn rfc9221_3_a_datagram_to_one_that_takes_none_is_refused_here() {
 fn rfc9221_3_a_datagram_that_was_not_asked_for_closes_the_connection() {
     let mut pair = Pair::with_configs(1, Faults::default(), takes_datagrams(), config());
     pair.shake_hands();
-    pair.client.rooms.datagrams.on_peer_parameter(1000);
+    pair.client.sources.datagrams.on_peer_parameter(1000);
     pair.client.send_datagram(vec![1]).expect("sent");
     pair.run_to_the_end();
     assert_eq!(

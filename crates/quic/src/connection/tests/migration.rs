@@ -54,8 +54,8 @@ fn rfc9000_9_a_client_moves_in_the_middle_of_a_transfer() {
         };
         let (mut pair, id) = midway(seed, faults);
         let (before, used) = (
-            pair.server.rooms.peer_ids.current(),
-            pair.client.rooms.peer_ids.current(),
+            pair.server.sources.peer_ids.current(),
+            pair.client.sources.peer_ids.current(),
         );
         let now = pair.now;
         pair.client
@@ -65,8 +65,8 @@ fn rfc9000_9_a_client_moves_in_the_middle_of_a_transfer() {
         assert_eq!(pair.client.network(), to(ELSEWHERE, SERVER));
         assert_eq!(pair.server.network(), to(SERVER, ELSEWHERE));
         // §9.5: other connection IDs on the other path, both ways.
-        assert_ne!(pair.server.rooms.peer_ids.current(), before);
-        assert_ne!(pair.client.rooms.peer_ids.current(), used);
+        assert_ne!(pair.server.sources.peer_ids.current(), before);
+        assert_ne!(pair.client.sources.peer_ids.current(), used);
         // §9.3.2: where all challenges were lost, it went back and came again.
         let paths = pair.server.statistics().paths;
         assert!(paths.promoted == 1 || paths.validation_failed > 0);
@@ -102,11 +102,11 @@ fn rfc9000_9_4_another_address_starts_congestion_control_anew_and_another_port_d
 fn rfc9000_9_3_a_nat_that_forgets_is_survived_with_the_same_connection_ids() {
     for seed in 1..=10 {
         let (mut pair, id) = midway(seed, Faults::default());
-        let before = pair.server.rooms.peer_ids.current();
+        let before = pair.server.sources.peer_ids.current();
         pair.nat.insert(CLIENT, ELSEWHERE);
         finish(&mut pair, id);
         assert_eq!(pair.server.network(), to(SERVER, ELSEWHERE));
-        assert_eq!(pair.server.rooms.peer_ids.current(), before);
+        assert_eq!(pair.server.sources.peer_ids.current(), before);
         assert_eq!(pair.client.network(), CLIENT_PATH);
         assert!(pair.server.statistics().paths.validated >= 1);
     }
@@ -445,8 +445,8 @@ fn a_path_taken_at_once_is_told_of_like_any_other() {
 fn rfc9000_9_5_a_path_without_an_id_to_answer_to_is_counted_once() {
     let (mut pair, _) = midway(1, Faults::default());
     let now = pair.now;
-    while pair.server.rooms.peer_ids.lend().is_some() {}
-    let moved = pair.client.rooms.peer_ids.move_on();
+    while pair.server.sources.peer_ids.lend().is_some() {}
+    let moved = pair.client.sources.peer_ids.move_on();
     assert!(moved.expect("few to retire").is_some(), "a spare one");
     *pair.client.probes.get_mut(Space::Application) = 1;
     let mut buffer = [0; 1500];
@@ -474,7 +474,7 @@ fn rfc9000_19_15_a_path_whose_id_is_taken_back_is_told_to_have_failed() {
     let token = StatelessResetToken::new([9; 16]);
     let frame =
         lastbyte_wire::frame::NewConnectionId::new(number(50), number(lent + 1), id(777), token);
-    let ids = &mut pair.client.rooms.peer_ids;
+    let ids = &mut pair.client.sources.peer_ids;
     ids.on_new(&frame.expect("a frame")).expect("taken");
     // As the frame's arrival does. A path that stayed would want to send its next challenge at once, for ever.
     pair.client.forget_paths_without_id();

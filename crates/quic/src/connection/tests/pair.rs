@@ -20,7 +20,7 @@ use crate::{
 
 /// IDs of eight bytes that count up.
 #[derive(Debug)]
-pub(super) struct Counter(pub(super) u64);
+pub(in crate::connection) struct Counter(pub(in crate::connection) u64);
 
 impl ConnectionIdGenerator for Counter {
     fn generate(&mut self) -> ConnectionId {
@@ -35,21 +35,21 @@ impl ConnectionIdGenerator for Counter {
     }
 }
 
-pub(super) fn id(number: u64) -> ConnectionId {
+pub(in crate::connection) fn id(number: u64) -> ConnectionId {
     ConnectionId::new(&number.to_be_bytes()).expect("8 bytes")
 }
 
 /// What the path does to one datagram in so many; 0 for never.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Faults {
-    pub(super) lose: u64,
-    pub(super) double: u64,
-    pub(super) delay: u64,
-    pub(super) flip: u64,
-    pub(super) cut: u64,
+pub(in crate::connection) struct Faults {
+    pub(in crate::connection) lose: u64,
+    pub(in crate::connection) double: u64,
+    pub(in crate::connection) delay: u64,
+    pub(in crate::connection) flip: u64,
+    pub(in crate::connection) cut: u64,
 }
 
-pub(super) const BAD_PATH: Faults = Faults {
+pub(in crate::connection) const BAD_PATH: Faults = Faults {
     lose: 8,
     double: 9,
     delay: 7,
@@ -59,7 +59,7 @@ pub(super) const BAD_PATH: Faults = Faults {
 
 /// What the path does to ECN marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Marks {
+pub(in crate::connection) enum Marks {
     #[default]
     Kept,
     Bleached,
@@ -69,66 +69,68 @@ pub(super) enum Marks {
 
 /// A datagram on its way.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Flying {
+pub(in crate::connection) struct Flying {
     arrives: Time,
     order: u64,
-    pub(super) to_server: bool,
+    pub(in crate::connection) to_server: bool,
     /// As its sender sees it.
-    pub(super) path: NetworkPath,
-    pub(super) ecn: u8,
-    pub(super) bytes: Vec<u8>,
+    pub(in crate::connection) path: NetworkPath,
+    pub(in crate::connection) ecn: u8,
+    pub(in crate::connection) bytes: Vec<u8>,
 }
 
-pub(super) struct Pair {
-    pub(super) client: Connection,
-    pub(super) server: Connection,
-    pub(super) now: Time,
-    pub(super) flying: BinaryHeap<Reverse<Flying>>,
+pub(in crate::connection) struct Pair {
+    pub(in crate::connection) client: Connection,
+    pub(in crate::connection) server: Connection,
+    pub(in crate::connection) now: Time,
+    pub(in crate::connection) flying: BinaryHeap<Reverse<Flying>>,
     sent: u64,
-    pub(super) faults: Faults,
-    pub(super) marks: Marks,
+    pub(in crate::connection) faults: Faults,
+    pub(in crate::connection) marks: Marks,
     /// Datagrams that are longer are lost.
-    pub(super) mtu: usize,
+    pub(in crate::connection) mtu: usize,
     /// What a NAT makes of the client's address, and back.
-    pub(super) nat: BTreeMap<SocketAddr, SocketAddr>,
+    pub(in crate::connection) nat: BTreeMap<SocketAddr, SocketAddr>,
     /// Addresses that nothing gets to any more.
-    pub(super) dead: Vec<SocketAddr>,
+    pub(in crate::connection) dead: Vec<SocketAddr>,
     /// How much one buffer holds.
-    pub(super) buffer: usize,
+    pub(in crate::connection) buffer: usize,
     random: u64,
     seed: u64,
     /// What arrived on each stream at the server and at the client.
-    pub(super) arrived: BTreeMap<(bool, StreamId), Vec<u8>>,
-    pub(super) ended: u64,
+    pub(in crate::connection) arrived: BTreeMap<(bool, StreamId), Vec<u8>>,
+    pub(in crate::connection) ended: u64,
     ended_before: u64,
-    pub(super) trace: Vec<(Time, bool, usize)>,
+    pub(in crate::connection) trace: Vec<(Time, bool, usize)>,
 }
 
-pub(super) const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4000);
-pub(super) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 443);
-pub(super) const CLIENT_PATH: NetworkPath = NetworkPath {
+pub(in crate::connection) const CLIENT: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4000);
+pub(in crate::connection) const SERVER: SocketAddr =
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 443);
+pub(in crate::connection) const CLIENT_PATH: NetworkPath = NetworkPath {
     local: CLIENT,
     remote: SERVER,
 };
-pub(super) const SERVER_PATH: NetworkPath = NetworkPath {
+pub(in crate::connection) const SERVER_PATH: NetworkPath = NetworkPath {
     local: SERVER,
     remote: CLIENT,
 };
 
-pub(super) fn seed_bytes(seed: u64) -> Seed {
+pub(in crate::connection) fn seed_bytes(seed: u64) -> Seed {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_be_bytes());
     bytes
 }
 
-pub(super) const DELAY: Duration = Duration::from_millis(20);
-pub(super) const START: Time = Time::from_nanos(1_000_000_000);
+pub(in crate::connection) const DELAY: Duration = Duration::from_millis(20);
+pub(in crate::connection) const START: Time = Time::from_nanos(1_000_000_000);
 
-pub(super) fn config() -> Config {
+pub(in crate::connection) fn config() -> Config {
     Config::new("cubic:initial-window=10p".parse().expect("a spec"))
 }
 
-pub(super) fn plain(seed: u64) -> (Arc<dyn ClientCrypto>, PlainServer) {
+pub(in crate::connection) fn plain(seed: u64) -> (Arc<dyn ClientCrypto>, PlainServer) {
     let alpn = || vec![b"bulk".to_vec()];
     (
         Arc::new(PlainClient::new(seed, alpn())),
@@ -136,7 +138,7 @@ pub(super) fn plain(seed: u64) -> (Arc<dyn ClientCrypto>, PlainServer) {
     )
 }
 
-pub(super) fn client(
+pub(in crate::connection) fn client(
     config: Config,
     crypto: &Arc<dyn ClientCrypto>,
     now: Time,
@@ -155,7 +157,7 @@ pub(super) fn client(
     Connection::client(now, &Arc::new(config), start).expect("a client")
 }
 
-pub(super) fn server(
+pub(in crate::connection) fn server(
     config: Config,
     crypto: &dyn ServerCrypto,
     version: Version,
@@ -179,11 +181,11 @@ pub(super) fn server(
 
 impl Pair {
     /// With the plaintext twin of TLS.
-    pub(super) fn new(seed: u64, faults: Faults) -> Self {
+    pub(in crate::connection) fn new(seed: u64, faults: Faults) -> Self {
         Self::with_configs(seed, faults, config(), config())
     }
 
-    pub(super) fn with_configs(
+    pub(in crate::connection) fn with_configs(
         seed: u64,
         faults: Faults,
         client_config: Config,
@@ -193,7 +195,7 @@ impl Pair {
         Self::configured(&client, &server, client_config, server_config, seed, faults)
     }
 
-    pub(super) fn with(
+    pub(in crate::connection) fn with(
         client: &Arc<dyn ClientCrypto>,
         server: &dyn ServerCrypto,
         version: Version,
@@ -205,7 +207,7 @@ impl Pair {
         Self::configured(client, server, config.clone(), config, seed, faults)
     }
 
-    pub(super) fn configured(
+    pub(in crate::connection) fn configured(
         client_crypto: &Arc<dyn ClientCrypto>,
         server_crypto: &dyn ServerCrypto,
         client_config: Config,
@@ -222,7 +224,12 @@ impl Pair {
         )
     }
 
-    pub(super) fn of(client: Connection, server: Connection, seed: u64, faults: Faults) -> Self {
+    pub(in crate::connection) fn of(
+        client: Connection,
+        server: Connection,
+        seed: u64,
+        faults: Faults,
+    ) -> Self {
         Self {
             client,
             server,
@@ -244,14 +251,14 @@ impl Pair {
         }
     }
 
-    pub(super) fn chance(&mut self, one_in: u64) -> bool {
+    pub(in crate::connection) fn chance(&mut self, one_in: u64) -> bool {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         one_in > 0 && (self.random >> 11).is_multiple_of(one_in)
     }
 
-    pub(super) fn transmit(&mut self) {
+    pub(in crate::connection) fn transmit(&mut self) {
         let mut buffer = vec![0; self.buffer];
         for to_server in [true, false] {
             let mut count = 0;
@@ -337,7 +344,7 @@ impl Pair {
     }
 
     /// One event: a datagram arrives or a timer expires. False if nothing will ever happen.
-    pub(super) fn step(&mut self) -> bool {
+    pub(in crate::connection) fn step(&mut self) -> bool {
         self.transmit();
         let timers = [self.client.deadline(), self.server.deadline()];
         let arrival = self.flying.peek().map(|Reverse(flying)| flying.arrives);
@@ -395,7 +402,11 @@ impl Pair {
     }
 
     /// Steps until `done`.
-    pub(super) fn run_until(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> bool) {
+    pub(in crate::connection) fn run_until(
+        &mut self,
+        what: &str,
+        mut done: impl FnMut(&mut Self) -> bool,
+    ) {
         for _ in 0..200_000 {
             if done(self) {
                 return;
@@ -422,7 +433,7 @@ impl Pair {
     }
 
     /// Steps until both ends are over, or nothing happens any more.
-    pub(super) fn run_to_the_end(&mut self) {
+    pub(in crate::connection) fn run_to_the_end(&mut self) {
         for _ in 0..200_000 {
             if (self.client.is_over() && self.server.is_over()) || !self.step() {
                 return;
@@ -431,7 +442,7 @@ impl Pair {
         panic!("no end: {:?} {:?}", self.client, self.server);
     }
 
-    pub(super) fn pass(&mut self, span: Duration) {
+    pub(in crate::connection) fn pass(&mut self, span: Duration) {
         let until = self.now + span;
         self.run_until("time", |pair| {
             pair.now >= until || {
@@ -451,19 +462,19 @@ impl Pair {
         });
     }
 
-    pub(super) fn shake_hands(&mut self) {
+    pub(in crate::connection) fn shake_hands(&mut self) {
         self.run_until("handshake", |pair| {
             pair.client.stage() == Stage::Confirmed && pair.server.stage() == Stage::Confirmed
         });
     }
 
     /// A request of `up` on a new stream, answered with `down`; both arrive as they were.
-    pub(super) fn transfer(&mut self, up: &[u8], down: &[u8]) {
+    pub(in crate::connection) fn transfer(&mut self, up: &[u8], down: &[u8]) {
         let id = self.start_transfer(up);
         self.finish_transfer(id, up, down);
     }
 
-    pub(super) fn start_transfer(&mut self, up: &[u8]) -> StreamId {
+    pub(in crate::connection) fn start_transfer(&mut self, up: &[u8]) -> StreamId {
         self.ended_before = self.ended;
         let streams = self.client.streams();
         let id = streams.open(Direction::Bidirectional).expect("a stream");
@@ -474,7 +485,7 @@ impl Pair {
         id
     }
 
-    pub(super) fn finish_transfer(&mut self, id: StreamId, up: &[u8], down: &[u8]) {
+    pub(in crate::connection) fn finish_transfer(&mut self, id: StreamId, up: &[u8], down: &[u8]) {
         let mut answered = false;
         self.run_until("transfer", |pair| {
             if !answered && let Some(id) = pair.server.streams().accept(Direction::Bidirectional) {
@@ -493,18 +504,18 @@ impl Pair {
     }
 }
 
-pub(super) fn body(len: usize, salt: u8) -> Vec<u8> {
+pub(in crate::connection) fn body(len: usize, salt: u8) -> Vec<u8> {
     (0..len)
         .map(|index| (index as u8).wrapping_mul(31) ^ salt ^ (index >> 8) as u8)
         .collect()
 }
 
-pub(super) fn events(connection: &mut Connection) -> Vec<Event> {
+pub(in crate::connection) fn events(connection: &mut Connection) -> Vec<Event> {
     std::iter::from_fn(|| connection.poll_event()).collect()
 }
 
 /// Why an end closed the connection of its own accord.
-pub(super) fn violation(connection: &Connection) -> (TransportError, &'static str) {
+pub(in crate::connection) fn violation(connection: &Connection) -> (TransportError, &'static str) {
     match connection.close_reason() {
         Some(CloseReason::Local { code, reason }) => (code, reason),
         other => panic!("{other:?}"),

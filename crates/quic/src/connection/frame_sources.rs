@@ -1,67 +1,67 @@
-//! The rooms that write frames, and get their receipts back.
+//! What writes frames into packets, and takes the receipts of these frames back.
+//!
+//! Owns: CRYPTO data, streams, datagrams, connection IDs, and the frames that are too small for an object of their own. ACK
+//! frames are not among them, as they need no receipt to be repeated, nor are challenges, which go to one path.
+
+use core::time::Duration;
 
 use lastbyte_congestion::Time;
+use lastbyte_wire::{Encode, Writer, frame::HandshakeDone};
 
 use crate::{
     ack_frequency::AckFrequencyOut,
     address_token::NewTokenOut,
-    cid::{LocalIds, PeerIds},
+    cid::{ConnectionIdGenerator, LocalIds, PeerIds},
     crypto_stream::CryptoStream,
     datagram::Datagrams,
-    path::MtuDiscovery,
     receipt::Receipt,
-    recovery::{NewlyAcked, ReceiptSink, SentPacket, Verdict},
+    recovery::ReceiptSink,
     space::{PerSpace, Space},
     stream::Streams,
-    trace::{Event, LossTrigger, Trace},
 };
 
-/// Rooms, and frames too small for one.
-pub(super) struct Rooms {
+/// The sources of frames.
+pub(super) struct FrameSources {
     pub(super) crypto: PerSpace<CryptoStream>,
+    /// Bytes of CRYPTO data sent in spaces whose keys are discarded.
+    crypto_sent_before: u64,
     pub(super) streams: Streams,
     pub(super) datagrams: Datagrams,
     pub(super) local_ids: LocalIds,
+    generator: Box<dyn ConnectionIdGenerator + Send>,
     pub(super) peer_ids: PeerIds,
     pub(super) new_token: NewTokenOut,
     pub(super) ack_frequency: AckFrequencyOut,
-    /// Of the path in use.
-    pub(super) mtu: MtuDiscovery,
-    /// A server has yet to say `HANDSHAKE_DONE`.
-    pub(super) wants_handshake_done: bool,
-    /// The largest number of each space that the peer knows we acknowledged, since the last look.
-    pub(super) acks_known: PerSpace<Option<u64>>,
-    pub(super) trace: Option<Box<dyn Trace>>,
+    wants_handshake_done: bool,
+    /// The largest number of each space that the peer knows we acknowledged, until it is taken.
+    acks_known: PerSpace<Option<u64>>,
 }
 
-impl Rooms {
+impl FrameSources {
     pub(super) fn new(
         streams: Streams,
         local_ids: LocalIds,
+        generator: Box<dyn ConnectionIdGenerator + Send>,
         peer_ids: PeerIds,
-        mtu: MtuDiscovery,
     ) -> Self {
         Self {
             crypto: PerSpace::default(),
+            crypto_sent_before: 0,
             streams,
             datagrams: Datagrams::default(),
             local_ids,
+            generator,
             peer_ids,
             new_token: NewTokenOut::default(),
             ack_frequency: AckFrequencyOut::default(),
-            mtu,
             wants_handshake_done: false,
             acks_known: PerSpace::default(),
-            trace: None,
         }
     }
 
-    /// Tells the listener, if there is one.
-    #[inline]
-    pub(super) fn trace(&mut self, now: Time, event: &Event<'_>) {
-        if let Some(trace) = &mut self.trace {
-            trace.on_event(now, event);
-        }
+    /// A server sends `HANDSHAKE_DONE` with the next packet.
+    pub(super) const fn send_handshake_done(&mut self) {
+        self.wants_handshake_done = true;
     }
 
     /// Whether anything but acknowledgments and probes waits for a packet of the space. Only streams and datagrams go in
@@ -78,9 +78,58 @@ impl Rooms {
                 || self.ack_frequency.wants_to_send()))
             || self.crypto.get(space).wants_to_send()
     }
+
+    /// Writes the frames of 0-RTT and 1-RTT packets, by priority.
+    pub(super) fn write_application_frames(
+        &mut self,
+        now: Time,
+        round_trip: Duration,
+        is_one_rtt: bool,
+        writer: &mut Writer<'_>,
+        receipts: &mut Vec<Receipt>,
+    ) {
+        if self.wants_handshake_done && HandshakeDone.encode(writer).is_ok() {
+            self.wants_handshake_done = false;
+            receipts.push(Receipt::HandshakeDone);
+        }
+        let room = writer.remaining();
+        let mut push = |receipt| receipts.push(receipt);
+        if is_one_rtt {
+            let generator = &mut *self.generator;
+            self.local_ids
+                .write_frames(now, round_trip, writer, generator, &mut push);
+            self.peer_ids.write_frames(writer, &mut push);
+            self.new_token.write_frames(writer, &mut push);
+            self.ack_frequency.write_frames(writer, &mut push);
+        }
+        self.datagrams.write_frames(writer, room, &mut push);
+        self.streams.write_frames(writer, &mut push);
+    }
+
+    /// The largest number that the peer newly knows we acknowledged in a space.
+    pub(super) const fn take_ack_known(&mut self, space: Space) -> Option<u64> {
+        self.acks_known.get_mut(space).take()
+    }
+
+    /// Bytes of CRYPTO data sent, each counted once.
+    pub(super) fn crypto_sent(&self) -> u64 {
+        let sent_in = |space| self.crypto.get(space).sent_bytes();
+        Space::ALL.into_iter().map(sent_in).sum::<u64>() + self.crypto_sent_before
+    }
+
+    /// The keys of a space are discarded: its CRYPTO data is of no more use.
+    pub(super) fn discard(&mut self, space: Space) {
+        let discarded = std::mem::take(self.crypto.get_mut(space));
+        self.crypto_sent_before += discarded.sent_bytes();
+    }
+
+    /// Forgets all CRYPTO data: the handshake starts again in another version.
+    pub(super) fn restart_crypto(&mut self) {
+        self.crypto = PerSpace::default();
+    }
 }
 
-impl ReceiptSink for Rooms {
+impl ReceiptSink for FrameSources {
     fn acked(&mut self, space: Space, receipt: Receipt) {
         match receipt {
             Receipt::Crypto { offset, len } => {
@@ -112,67 +161,20 @@ impl ReceiptSink for Rooms {
             Receipt::NewToken => self.new_token.on_lost(),
             Receipt::HandshakeDone => self.wants_handshake_done = true,
             Receipt::AckFrequency(sequence) => self.ack_frequency.on_lost(sequence),
-            // Datagrams are not sent again, and paths are asked anew.
+            // Datagrams are not sent again, and a challenge that is repeated has other data.
             Receipt::Ack { .. } | Receipt::Path | Receipt::Ping | Receipt::Datagram => {}
             of_streams => self.streams.lost(&of_streams),
-        }
-    }
-
-    fn packet_acked(&mut self, now: Time, space: Space, acked: &NewlyAcked) {
-        let packet = &acked.packet;
-        if packet.is_mtu_probe {
-            self.mtu.on_probe_acked();
-        } else if !packet.is_off_path {
-            self.mtu.on_packet_acked(packet.bytes);
-        }
-        if self.trace.is_some() {
-            self.trace(
-                now,
-                &Event::PacketAcked {
-                    space,
-                    number: acked.number,
-                    len: packet.bytes,
-                    is_late: acked.was_lost,
-                },
-            );
-        }
-    }
-
-    fn packet_lost(
-        &mut self,
-        now: Time,
-        space: Space,
-        number: u64,
-        packet: &SentPacket,
-        verdict: Verdict,
-    ) {
-        if packet.is_mtu_probe {
-            self.mtu.on_probe_lost();
-        } else if !packet.is_off_path {
-            self.mtu.on_packet_lost(now, packet.sent_at, packet.bytes);
-        }
-        if self.trace.is_some() {
-            let trigger = match verdict {
-                Verdict::LostByTime => LossTrigger::TimeThreshold,
-                _ => LossTrigger::ReorderingThreshold,
-            };
-            self.trace(
-                now,
-                &Event::PacketLost {
-                    space,
-                    number,
-                    len: packet.bytes,
-                    trigger,
-                },
-            );
         }
     }
 }
 
 /// Takes no receipt back: what 0-RTT packets carried, once they are refused (RFC 9001 §4.6.2).
-pub(super) struct Void;
+pub(super) struct Discard;
 
-impl ReceiptSink for Void {
+impl ReceiptSink for Discard {
     fn acked(&mut self, _: Space, _: Receipt) {}
     fn lost(&mut self, _: Space, _: Receipt) {}
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,66 @@
+//! What the fate of a packet tells, beside what became of its frames: whether its size passes, and the listener.
+
+use lastbyte_congestion::Time;
+
+use super::tracer::Tracer;
+use crate::{
+    path::MtuDiscovery,
+    recovery::{NewlyAcked, PacketObserver, SentPacket, Verdict},
+    space::Space,
+    trace::{Event, LossTrigger},
+};
+
+/// Passes the fate of packets to MTU discovery and the listener.
+pub(super) struct PacketFates<'a> {
+    /// Of the path in use.
+    pub(super) mtu: &'a mut MtuDiscovery,
+    pub(super) tracer: &'a mut Tracer,
+}
+
+impl PacketObserver for PacketFates<'_> {
+    fn packet_acked(&mut self, now: Time, space: Space, acked: &NewlyAcked) {
+        let packet = &acked.packet;
+        if packet.is_mtu_probe {
+            self.mtu.on_probe_acked();
+        } else if !packet.is_off_path {
+            self.mtu.on_packet_acked(packet.bytes);
+        }
+        self.tracer.event(
+            now,
+            &Event::PacketAcked {
+                space,
+                number: acked.number,
+                len: packet.bytes,
+                is_late: acked.was_lost,
+            },
+        );
+    }
+
+    fn packet_lost(
+        &mut self,
+        now: Time,
+        space: Space,
+        number: u64,
+        packet: &SentPacket,
+        verdict: Verdict,
+    ) {
+        if packet.is_mtu_probe {
+            self.mtu.on_probe_lost();
+        } else if !packet.is_off_path {
+            self.mtu.on_packet_lost(now, packet.sent_at, packet.bytes);
+        }
+        let trigger = match verdict {
+            Verdict::LostByTime => LossTrigger::TimeThreshold,
+            _ => LossTrigger::ReorderingThreshold,
+        };
+        self.tracer.event(
+            now,
+            &Event::PacketLost {
+                space,
+                number,
+                len: packet.bytes,
+                trigger,
+            },
+        );
+    }
+}
