@@ -1,6 +1,7 @@
-//! Why a query cannot run.
+//! Errors: of a query that cannot be compiled, and of a run.
 
 use std::fmt;
+use std::io::{self, ErrorKind};
 
 /// A query that cannot be compiled: what is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,3 +72,149 @@ impl fmt::Display for CompileError {
 }
 
 impl std::error::Error for CompileError {}
+
+/// An error of a run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The system has no memory for the stack of a run.
+    Stack,
+    /// An input cannot be opened, read or unpacked. Other inputs are read all the same.
+    Unreadable {
+        /// Name of the input.
+        input: String,
+        /// Why.
+        reason: io::Error,
+    },
+    /// A line exceeds [`Options::line_bytes_max`](crate::Options::line_bytes_max). The rest of its input is not read.
+    LineTooLong {
+        /// Name of the input.
+        input: String,
+        /// Number of the line, from 1.
+        line: usize,
+        /// The limit.
+        bytes_max: usize,
+    },
+    /// A line is not JSON. The rest of its input is not read.
+    NotJson {
+        /// Name of the input.
+        input: String,
+        /// Number of the line, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+        /// What the parser found and expected.
+        message: String,
+        /// The value is nested too deeply.
+        is_too_deep: bool,
+    },
+    /// A stage raised an exception that ends only its input: a `JSON::ParserError` or an `IOError`.
+    RaisedForInput {
+        /// Name of the input.
+        input: String,
+        /// The exception's class.
+        class: &'static str,
+        /// The exception's message.
+        message: String,
+    },
+    /// A stage or a helper file raised an exception. The run ends.
+    Raised {
+        /// The exception's class.
+        class: &'static str,
+        /// The exception's message.
+        message: String,
+        /// The place: `log.ndjson:3, stage 0`, `end of input, stage 1` or `helper file`.
+        place: String,
+    },
+    /// [`Options::interrupt`](crate::Options::interrupt) was set while a row was processed.
+    Interrupted,
+    /// The results cannot be written.
+    Write(io::Error),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Stack => f.write_str("the system has no memory for a stack"),
+            RunError::Unreadable { input, reason } => match reason.kind() {
+                ErrorKind::NotFound => write!(f, "{input}: No such file or directory"),
+                ErrorKind::PermissionDenied => write!(f, "{input}: Permission denied"),
+                ErrorKind::IsADirectory => write!(f, "{input}: Is a directory"),
+                _ => write!(f, "{input}: {reason}"),
+            },
+            RunError::LineTooLong {
+                input,
+                line,
+                bytes_max,
+            } => write!(
+                f,
+                "{input}: line {line} is longer than {} MiB; the rest of the file is not read",
+                bytes_max >> 20
+            ),
+            RunError::NotJson {
+                input,
+                line,
+                column,
+                message,
+                is_too_deep,
+            } => {
+                let class = if *is_too_deep {
+                    "JSON::NestingError, a JSON::ParserError"
+                } else {
+                    "JSON::ParserError"
+                };
+                write!(
+                    f,
+                    "{input}: {message} at line {line} column {column} ({class})"
+                )
+            }
+            RunError::RaisedForInput {
+                input,
+                class,
+                message,
+            } => write!(f, "{input}: {message} ({class})"),
+            RunError::Raised {
+                class,
+                message,
+                place,
+            } => write!(f, "{message} ({class}) at {place}"),
+            RunError::Interrupted => f.write_str("interrupted"),
+            RunError::Write(reason) => write!(f, "cannot write: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RunError::Unreadable { reason, .. } | RunError::Write(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// Lines that were left out because they are not JSON.
+#[derive(Debug)]
+pub struct SkippedLines {
+    /// Number of lines.
+    pub count: usize,
+    /// What is wrong with the first of them.
+    pub first: RunError,
+}
+
+impl fmt::Display for SkippedLines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.count {
+            1 => write!(
+                f,
+                "skipped 1 line that is not JSON; the first: {}",
+                self.first
+            ),
+            count => write!(
+                f,
+                "skipped {count} lines that are not JSON; the first: {}",
+                self.first
+            ),
+        }
+    }
+}

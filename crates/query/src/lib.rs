@@ -1,5 +1,23 @@
-//! The log query language: stages of Ruby expressions over rows of JSON, with reducers. What a query gives is, byte for
-//! byte, what jrf gives; what is not supported is refused by name and place.
+//! The log query language: stages of Ruby expressions over rows of JSON, with reducers. Results are byte for byte those of
+//! jrf; unsupported syntax and methods are rejected when the query is compiled, with their place in the text.
+//!
+//! [`Query::run`] prints results; [`Query::for_each`] hands them over as values:
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//!
+//! use lastbyte_query::{Input, Options, Query};
+//!
+//! let query = Query::compile(r#"select(_["ttlb"] > 100) >> [_["id"], _["ttlb"]]"#, &[], Options::default())?;
+//! let log = b"{\"id\": 1, \"ttlb\": 80}\n{\"id\": 2, \"ttlb\": 250}\n".to_vec();
+//! let outcome = query.for_each(vec![Input::from_bytes("log", log)], |row| {
+//!     assert_eq!(row[0].as_i64(), Some(2));
+//!     assert_eq!(row[1].as_f64(), Some(250.0));
+//!     ControlFlow::Continue(())
+//! });
+//! outcome.into_result()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! | module | owns |
 //! |---|---|
@@ -15,7 +33,7 @@
 //! | `json` | rows in, values out |
 //! | `regex`, `format` | what their names say |
 //!
-//! It never reads a clock, the environment or a random source, and opens no file: a caller hands in readers.
+//! The crate reads no clock, environment variable or random source, and opens no files: the caller passes readers.
 
 #![deny(unsafe_code)]
 #![expect(
@@ -57,6 +75,7 @@ mod names;
 mod plan;
 mod reducers;
 mod regex;
+mod result;
 pub mod run;
 mod scan;
 mod stages;
@@ -64,5 +83,6 @@ mod tree;
 mod value;
 mod vm;
 
-pub use error::CompileError;
-pub use run::{ByteSource, Format, Input, Memory, Options, Query};
+pub use error::{CompileError, RunError, SkippedLines};
+pub use result::Value;
+pub use run::{ByteSource, Format, Input, Memory, Options, Outcome, Query};

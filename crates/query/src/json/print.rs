@@ -3,7 +3,7 @@
 
 use crate::value::Value;
 use crate::value::class::Class;
-use crate::value::exception::{Eval, error};
+use crate::value::exception::{Eval, Flow, error};
 use crate::value::inspect::to_s;
 use crate::value::number::{float_to_s, write_float};
 use crate::value::text::Text;
@@ -28,12 +28,7 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
             let _ = write!(out, "{it}");
         }
         Value::Float(it) if it.is_finite() => write_float(out, *it),
-        Value::Float(it) => {
-            return Err(error(
-                Class::JsonGeneratorError,
-                format!("{} not allowed in JSON", float_to_s(*it)),
-            ));
-        }
+        Value::Float(it) => return Err(not_in_json(*it)),
         Value::Str(it) => quoted(out, &it.get()),
         Value::Array(list) | Value::Flat(list) => {
             let list = list.borrow();
@@ -60,19 +55,29 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
             }
             close(out, '}', table.len() == 0, indent, depth);
         }
-        Value::Token(_) => {
-            return Err(error(
-                Class::TypeError,
-                "a reducer's result stands in a place where it cannot be filled in; use `>>` and the next stage",
-            ));
-        }
+        Value::Token(_) => return Err(reducer_in_template()),
         Value::Dropped => out.push_str("null"),
         other => quoted(out, &to_s(other)),
     }
     Ok(())
 }
 
-fn enter(depth: usize) -> Eval<()> {
+/// The error for NaN and infinities.
+pub(super) fn not_in_json(it: f64) -> Box<Flow> {
+    error(
+        Class::JsonGeneratorError,
+        format!("{} not allowed in JSON", float_to_s(it)),
+    )
+}
+
+pub(super) fn reducer_in_template() -> Box<Flow> {
+    error(
+        Class::TypeError,
+        "a reducer's result stands in a place where it cannot be filled in; use `>>` and the next stage",
+    )
+}
+
+pub(super) fn enter(depth: usize) -> Eval<()> {
     if depth >= DEPTH_MAX {
         return Err(error(
             Class::JsonNestingError,
@@ -106,7 +111,7 @@ fn close(out: &mut String, bracket: char, empty: bool, indent: Option<&str>, dep
 }
 
 /// An Integer, without the machinery of formats: rows have many.
-fn integer(out: &mut String, it: i64) {
+pub(crate) fn integer(out: &mut String, it: i64) {
     if let 0..10 = it {
         out.push(char::from(b'0' + it as u8));
         return;

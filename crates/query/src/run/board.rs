@@ -4,6 +4,7 @@
 
 use super::Input;
 use super::lines::{Failure, Lines, trim};
+use super::output::Kept;
 use super::parallel::Work;
 use crate::run::Query;
 use std::collections::BTreeMap;
@@ -29,11 +30,11 @@ impl Block {
 
 /// What came of a part of the input.
 pub(super) enum Made {
-    /// It had so many lines, and this was made of it and printed, in the groups in which it is to be written.
+    /// The number of its lines, what was made of it, and its results.
     Done {
         lines: usize,
         work: Work,
-        groups: Vec<String>,
+        results: Kept,
         /// What it was made of, when that may have to be run again.
         block: Option<Block>,
     },
@@ -49,12 +50,12 @@ impl Made {
         match self {
             Made::Done {
                 work,
-                groups,
+                results,
                 block,
                 ..
             } => {
                 let block = block.as_ref().map_or(0, |block| block.buffer.len());
-                block + work.weight() + groups.iter().map(String::len).sum::<usize>()
+                block + work.weight() + results.weight()
             }
             Made::Redo(block) => block.buffer.len(),
             Made::Failed(_) | Made::End => 0,

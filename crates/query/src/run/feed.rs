@@ -87,7 +87,7 @@ impl Pipeline<'_> {
         match Lines::open(input, query.options.line_bytes_max) {
             Ok(lines) => Some(lines.until(query.options.interrupt.clone())),
             Err(failure) => {
-                self.given_up(&name, 0, &failure);
+                self.given_up(&name, 0, failure);
                 None
             }
         }
@@ -108,7 +108,7 @@ impl Pipeline<'_> {
             self.show()?;
         }
         match failure {
-            Some(failure) => Err(self.given_up(name, *number, &failure)),
+            Some(failure) => Err(self.given_up(name, *number, failure)),
             None => Ok(length),
         }
     }

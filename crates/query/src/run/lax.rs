@@ -3,7 +3,7 @@
 use super::Query;
 use super::input::Input;
 use super::lines::{Failure, trim};
-use super::pipeline::{Pipeline, Stop, column};
+use super::pipeline::{Pipeline, Stop, column, not_json};
 use crate::json::parse::{JsonError, Keys, Parser};
 use std::io::{ErrorKind, Read};
 
@@ -101,7 +101,7 @@ impl Pipeline<'_> {
         let mut reader = match input.open() {
             Ok(reader) => reader,
             Err(reason) => {
-                self.unreadable(&name, &reason);
+                self.unreadable(&name, reason);
                 return Ok(());
             }
         };
@@ -144,7 +144,7 @@ impl Pipeline<'_> {
                     Err(wrong) if failure.is_some() || window.incomplete(&wrong) => break None,
                     Err(wrong) => {
                         let (line, column) = window.place(wrong.at);
-                        self.not_json(&name, line, column, &wrong);
+                        self.fail(not_json(&name, line, column, &wrong));
                         break Some(Stop::File);
                     }
                 }
@@ -158,7 +158,7 @@ impl Pipeline<'_> {
             whole = seen > 0;
             window.advance(seen);
             if let Some(failure) = failure {
-                break Err(self.given_up(&name, window.line - 1, &failure));
+                break Err(self.given_up(&name, window.line - 1, failure));
             }
             if window.ended {
                 break Ok(());

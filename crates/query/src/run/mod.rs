@@ -10,16 +10,18 @@ mod output;
 mod parallel;
 mod pipeline;
 
-use crate::error::CompileError;
+use crate::error::{CompileError, RunError, SkippedLines};
 use crate::json::parse::Projection;
 use crate::lower::{self, Source};
 use crate::plan::{self, parallel::Parallel};
+use crate::result::Value;
 use crate::vm::Vm;
 pub use input::{ByteSource, Input};
 pub use output::Format;
-use output::Printer;
-use pipeline::{Pipeline, Skipped};
-use std::io::Write;
+use output::Output;
+use pipeline::Pipeline;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,7 +87,7 @@ impl Default for Options {
     }
 }
 
-/// A query that has been found good.
+/// A compiled query.
 #[derive(Clone, Debug)]
 pub struct Query {
     text: String,
@@ -128,49 +130,146 @@ impl Query {
         lower::compile(&self.text, &helpers)
     }
 
-    /// Runs over the inputs, in order. True when nothing went wrong; what did is told to `errors`.
+    /// Reads the inputs in order and hands each result to `on_row`: an array as its elements, any other value as a row
+    /// of one. Results are the same and in the same order for any number of threads. The run ends early when `on_row`
+    /// returns [`ControlFlow::Break`].
+    ///
+    /// [`Options::format`], [`Options::write_bytes`] and [`Options::verbose`] have no effect.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    ///
+    /// use lastbyte_query::{Input, Options, Query, Value};
+    ///
+    /// let query = Query::compile(r#"group_by(_["arm"]) { count() } >> _.to_a >> flat"#, &[], Options::default())?;
+    /// let log = b"{\"arm\":\"cubic\"}\n{\"arm\":\"bbr\"}\n{\"arm\":\"cubic\"}\n";
+    /// let mut counts = Vec::new();
+    /// let outcome = query.for_each(vec![Input::from_bytes("log", log.to_vec())], |row| {
+    ///     if let [Value::String(arm), Value::Integer(count)] = row {
+    ///         counts.push((arm.clone(), *count));
+    ///     }
+    ///     ControlFlow::Continue(())
+    /// });
+    /// outcome.into_result()?;
+    /// assert_eq!(counts, [("cubic".to_owned(), 2), ("bbr".to_owned(), 1)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn for_each(
+        &self,
+        inputs: Vec<Input>,
+        mut on_row: impl FnMut(&[Value]) -> ControlFlow<()> + Send,
+    ) -> Outcome {
+        let outcome = on_large_stack(|| {
+            let mut errors = Vec::new();
+            let skipped = self.run_here(inputs, Output::hand_to(&mut on_row), &mut |error| {
+                errors.push(error);
+            });
+            Outcome { errors, skipped }
+        });
+        outcome.unwrap_or_else(|| Outcome {
+            errors: vec![RunError::Stack],
+            skipped: None,
+        })
+    }
+
+    /// Reads the inputs in order and prints each result to `out`, in [`Options::format`]. Errors are printed to `errors`
+    /// as they occur. Returns whether there were none.
     pub fn run(
         &self,
         inputs: Vec<Input>,
         out: &mut (dyn Write + Send),
         errors: &mut (dyn Write + Send),
     ) -> bool {
-        let done = on_large_stack(|| match self.program() {
-            Ok(program) => self.run_here(program, inputs, out, errors),
-            Err(_) => false,
-        });
-        done.unwrap_or(false)
+        on_large_stack(|| {
+            if self.options.verbose {
+                let _ = self.describe(errors);
+            }
+            let output = Output::print_to(out, self.options.format, self.options.write_bytes);
+            let mut is_ok = true;
+            let skipped = self.run_here(inputs, output, &mut |error| {
+                is_ok = false;
+                if !matches!(error, RunError::Interrupted) {
+                    let _ = writeln!(errors, "{error}");
+                }
+            });
+            if let Some(skipped) = skipped {
+                let _ = writeln!(errors, "{skipped}");
+            }
+            is_ok
+        })
+        .unwrap_or(false)
     }
 
-    fn run_here(
+    fn run_here<'a>(
         &self,
-        program: crate::tree::Program,
         inputs: Vec<Input>,
-        out: &mut (dyn Write + Send),
-        errors: &mut (dyn Write + Send),
-    ) -> bool {
-        let projection = plan::projection(&program);
-        let parallel = plan::parallel::parallel(&program).filter(|_| !self.options.lax);
-        if self.options.verbose {
-            for (at, stage) in program.stages.iter().enumerate() {
-                let _ = writeln!(errors, "stage[{at}]: {}", stage.text);
-            }
-            let _ = writeln!(errors, "plan: {}", describe(&projection));
-            let shared = match parallel {
-                None => "nothing".to_owned(),
-                Some(Parallel::Print) => "all stages".to_owned(),
-                Some(Parallel::Rows(at)) => format!("what stands before stage[{at}]"),
-                Some(Parallel::Merge(at)) => format!("up to stage[{at}]"),
-            };
-            let _ = writeln!(errors, "parallel: {shared}");
-        }
-        let printer = Printer::new(out, self.options.format, self.options.write_bytes);
+        output: Output<'a>,
+        on_error: &'a mut (dyn FnMut(RunError) + 'a),
+    ) -> Option<SkippedLines> {
+        let Prepared {
+            program,
+            projection,
+            parallel,
+        } = self.prepare();
         let mut vm = Vm::new(Rc::new(program));
         vm.memory = self.options.memory;
         vm.interrupt.clone_from(&self.options.interrupt);
-        let mut pipeline = Pipeline::new(vm, printer, errors, projection);
-        pipeline.skips = self.options.skip_bad_lines.then(Skipped::default);
+        let mut pipeline = Pipeline::new(vm, output, on_error, projection);
         pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))
+    }
+
+    fn prepare(&self) -> Prepared {
+        let program = self
+            .program()
+            .expect("a query that compiled compiles again");
+        Prepared {
+            projection: plan::projection(&program),
+            parallel: plan::parallel::parallel(&program).filter(|_| !self.options.lax),
+            program,
+        }
+    }
+
+    /// Prints the stages and the plan.
+    fn describe(&self, out: &mut dyn Write) -> io::Result<()> {
+        let prepared = self.prepare();
+        for (index, stage) in prepared.program.stages.iter().enumerate() {
+            writeln!(out, "stage[{index}]: {}", stage.text)?;
+        }
+        writeln!(out, "plan: {}", describe(&prepared.projection))?;
+        let shared = match prepared.parallel {
+            None => "nothing".to_owned(),
+            Some(Parallel::Print) => "all stages".to_owned(),
+            Some(Parallel::Rows(at)) => format!("what stands before stage[{at}]"),
+            Some(Parallel::Merge(at)) => format!("up to stage[{at}]"),
+        };
+        writeln!(out, "parallel: {shared}")
+    }
+}
+
+/// A program, the fields that it reads, and the part of it that threads may run.
+struct Prepared {
+    program: crate::tree::Program,
+    projection: Projection,
+    parallel: Option<Parallel>,
+}
+
+/// The outcome of a run.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Outcome {
+    /// Errors in the order in which they occurred. An input with an error leaves the others alone; an error in a stage
+    /// ends the run.
+    pub errors: Vec<RunError>,
+    /// Lines left out because of [`Options::skip_bad_lines`].
+    pub skipped: Option<SkippedLines>,
+}
+
+impl Outcome {
+    /// # Errors
+    ///
+    /// The first of [`Outcome::errors`].
+    pub fn into_result(self) -> Result<(), RunError> {
+        self.errors.into_iter().next().map_or(Ok(()), Err)
     }
 }
 
@@ -203,6 +302,7 @@ fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
             .stack_size(STACK)
             .spawn_scoped(scope, run)
             .ok()?;
-        thread.join().ok()
+        let result = thread.join();
+        Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }

@@ -1,9 +1,12 @@
-//! Prints values, grouping short ones into one write.
+//! Where results go: printed, with short ones grouped into one write, or handed over as values.
 
-use crate::json::{print, tsv};
+use std::io::{self, ErrorKind, Write};
+use std::ops::ControlFlow;
+
+use crate::json::{export::export, print, tsv};
+use crate::result;
 use crate::value::Value;
 use crate::value::exception::Eval;
-use std::io::{self, Write};
 
 /// How values are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,115 +19,223 @@ pub enum Format {
     Tsv,
 }
 
-/// Where groups go.
-enum Out<'a> {
-    Writer(&'a mut (dyn Write + Send)),
-    /// To be taken.
-    Kept(Vec<String>),
+/// The caller's function for rows of values.
+pub(super) type OnRow<'a> = dyn FnMut(&[result::Value]) -> ControlFlow<()> + Send + 'a;
+
+/// The form of results.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    /// Text, in writes of up to this many bytes.
+    Text {
+        format: Format,
+        write_bytes: usize,
+    },
+    Values,
 }
 
-pub(super) struct Printer<'a> {
-    out: Out<'a>,
-    format: Format,
-    write_bytes: usize,
-    /// What waits for the next write.
-    waiting: String,
+/// Results of a part of the input, kept until it is their turn.
+pub(super) enum Kept {
+    /// In the groups in which it is to be written.
+    Text(Vec<String>),
+    Values(Vec<result::Value>),
+}
+
+impl Kept {
+    /// Approximate size in bytes.
+    pub(super) fn weight(&self) -> usize {
+        match self {
+            Kept::Text(groups) => groups.iter().map(String::len).sum(),
+            Kept::Values(values) => values.iter().map(result::Value::weight).sum(),
+        }
+    }
+}
+
+enum Target<'a> {
+    Writer(&'a mut (dyn Write + Send)),
+    OnRow(&'a mut OnRow<'a>),
+    Keep(Kept),
+}
+
+pub(super) struct Output<'a> {
+    target: Target<'a>,
+    form: Form,
+    /// Text for the next write.
+    pending: String,
     /// The value being printed.
     line: String,
+    /// Why the run ends.
     failure: Option<io::Error>,
 }
 
-impl<'a> Printer<'a> {
-    pub(super) fn new(
-        out: &'a mut (dyn Write + Send),
+impl<'a> Output<'a> {
+    /// Prints to a writer.
+    pub(super) fn print_to(
+        writer: &'a mut (dyn Write + Send),
         format: Format,
         write_bytes: usize,
-    ) -> Printer<'a> {
-        Printer::to(Out::Writer(out), format, write_bytes)
-    }
-
-    /// One that keeps what it prints, in the groups in which it would be written.
-    pub(super) fn keeping(format: Format, write_bytes: usize) -> Printer<'a> {
-        Printer::to(Out::Kept(Vec::new()), format, write_bytes)
-    }
-
-    fn to(out: Out<'a>, format: Format, write_bytes: usize) -> Printer<'a> {
-        Printer {
-            out,
+    ) -> Output<'a> {
+        let form = Form::Text {
             format,
             write_bytes,
-            waiting: String::new(),
+        };
+        Output::new(Target::Writer(writer), form)
+    }
+
+    /// Hands rows of values to a function.
+    pub(super) fn hand_to(on_row: &'a mut OnRow<'a>) -> Output<'a> {
+        Output::new(Target::OnRow(on_row), Form::Values)
+    }
+
+    /// Keeps results in the form in which [`Output::write`] takes them.
+    pub(super) fn keep(form: Form) -> Output<'a> {
+        let kept = match form {
+            Form::Text { .. } => Kept::Text(Vec::new()),
+            Form::Values => Kept::Values(Vec::new()),
+        };
+        Output::new(Target::Keep(kept), form)
+    }
+
+    fn new(target: Target<'a>, form: Form) -> Output<'a> {
+        Output {
+            target,
+            form,
+            pending: String::new(),
             line: String::new(),
             failure: None,
         }
     }
 
-    pub(super) fn print(&mut self, value: &Value) -> Eval<()> {
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
+    pub(super) fn put(&mut self, value: &Value) -> Eval<()> {
+        let (format, write_bytes) = match self.form {
+            Form::Text {
+                format,
+                write_bytes,
+            } => (format, write_bytes),
+            Form::Values => {
+                let value = export(value)?;
+                self.hand_over(value);
+                return Ok(());
+            }
+        };
         self.line.clear();
-        match self.format {
+        match format {
             Format::Json => print::compact(&mut self.line, value)?,
             Format::Pretty => print::pretty(&mut self.line, value)?,
-            // A table is shown whole, or not at all.
-            Format::Tsv => return tsv::rows(&mut self.waiting, value),
+            // A table is printed whole, or not at all.
+            Format::Tsv => return tsv::rows(&mut self.pending, value),
         }
         self.line.push('\n');
-        if self.waiting.len() + self.line.len() > self.write_bytes {
+        if self.pending.len() + self.line.len() > write_bytes {
             self.flush();
         }
-        self.waiting.push_str(&self.line);
+        self.pending.push_str(&self.line);
         Ok(())
+    }
+
+    fn hand_over(&mut self, value: result::Value) {
+        match &mut self.target {
+            Target::OnRow(on_row) => {
+                if self.failure.is_none() && on_row(value.columns()).is_break() {
+                    self.failure = Some(ErrorKind::BrokenPipe.into());
+                }
+            }
+            Target::Keep(Kept::Values(values)) => values.push(value),
+            Target::Keep(Kept::Text(_)) | Target::Writer(_) => {}
+        }
     }
 
     /// Whether a value is printed as one compact line.
     pub(super) fn is_compact(&self) -> bool {
-        self.format == Format::Json
+        matches!(
+            self.form,
+            Form::Text {
+                format: Format::Json,
+                ..
+            }
+        )
     }
 
-    /// Forgets what was not written, as jrf does with a table after an error.
+    fn is_table(&self) -> bool {
+        matches!(
+            self.form,
+            Form::Text {
+                format: Format::Tsv,
+                ..
+            }
+        )
+    }
+
+    /// Drops what was not written, as jrf does with a table after an error.
     pub(super) fn forget_table(&mut self) {
-        if self.format == Format::Tsv {
-            self.waiting.clear();
+        if self.is_table() {
+            self.pending.clear();
         }
     }
 
-    /// Writes what another printer has grouped.
-    pub(super) fn write(&mut self, group: &str) {
-        if self.format != Format::Tsv && self.waiting.len() + group.len() > self.write_bytes {
+    /// Writes a group of text.
+    pub(super) fn write_text(&mut self, group: &str) {
+        if let Form::Text {
+            format: Format::Json | Format::Pretty,
+            write_bytes,
+        } = self.form
+            && self.pending.len() + group.len() > write_bytes
+        {
             self.flush();
         }
-        self.waiting.push_str(group);
+        self.pending.push_str(group);
     }
 
-    /// Shows what there is, since what comes next may come late.
+    /// Writes what another output has kept.
+    pub(super) fn write(&mut self, kept: Kept) {
+        match kept {
+            Kept::Text(groups) => groups.iter().for_each(|group| self.write_text(group)),
+            Kept::Values(values) => values.into_iter().for_each(|value| self.hand_over(value)),
+        }
+    }
+
+    /// Writes pending results, since the next row may come late.
     pub(super) fn show(&mut self) {
-        if self.format != Format::Tsv {
+        if !self.is_table() {
             self.flush();
         }
     }
 
     pub(super) fn flush(&mut self) {
-        if self.failure.is_none() && !self.waiting.is_empty() {
-            match &mut self.out {
-                Out::Writer(out) => {
-                    let written = out.write_all(self.waiting.as_bytes());
-                    self.failure = written.and_then(|()| out.flush()).err();
+        if self.failure.is_none() && !self.pending.is_empty() {
+            match &mut self.target {
+                Target::Writer(writer) => {
+                    let written = writer.write_all(self.pending.as_bytes());
+                    self.failure = written.and_then(|()| writer.flush()).err();
                 }
-                Out::Kept(groups) => groups.push(std::mem::take(&mut self.waiting)),
+                Target::Keep(Kept::Text(groups)) => {
+                    groups.push(std::mem::take(&mut self.pending));
+                }
+                Target::Keep(Kept::Values(_)) | Target::OnRow(_) => {}
             }
         }
-        self.waiting.clear();
+        self.pending.clear();
     }
 
-    /// The groups that were kept.
-    pub(super) fn take(&mut self) -> Vec<String> {
+    /// Takes the results kept so far.
+    pub(super) fn take(&mut self) -> Kept {
         self.flush();
-        match &mut self.out {
-            Out::Kept(groups) => std::mem::take(groups),
-            Out::Writer(_) => Vec::new(),
+        match (&mut self.target, self.form) {
+            (Target::Keep(Kept::Values(values)), _) => Kept::Values(std::mem::take(values)),
+            (Target::Keep(Kept::Text(groups)), _) => Kept::Text(std::mem::take(groups)),
+            (_, Form::Values) => Kept::Values(Vec::new()),
+            (_, Form::Text { .. }) => Kept::Text(Vec::new()),
         }
     }
 
-    /// Why nothing can be written any more. A reader that has gone away is no failure, but ends the run.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
+    }
+
+    /// Why no more results are taken. A closed pipe, or a caller that wants no more rows, is not an error but ends the run.
     pub(super) fn failure(&self) -> Option<&io::Error> {
         self.failure.as_ref()
     }

@@ -5,14 +5,15 @@
 use super::board::{Block, Board, Made, Reader, Turn};
 use super::input::Input;
 use super::lines::{Failure, Lines, trim};
-use super::output::Printer;
+use super::output::{Form, Output};
 use super::pipeline::{Pipeline, Stop};
 use super::{Query, STACK};
+use crate::error::RunError;
 use crate::plan::{self, parallel::Parallel};
 use crate::reducers::packed::PackedScope;
 use crate::reducers::portable::PackedRow;
 use crate::vm::Vm;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -76,20 +77,21 @@ fn read(query: &Query, board: &Board, turn: Turn, buffer: &mut Vec<u8>) -> usize
 
 impl Query {
     /// A thread: parts in, what it makes of them out.
-    fn work(&self, board: &Board, parallel: Parallel) {
+    fn work(&self, board: &Board, parallel: Parallel, form: Form) {
         let _watch = Watch(board);
         let program = self.program().ok().map(Rc::new);
         let projection = program.as_deref().map(plan::projection);
         let mut buffer = Vec::new();
         loop {
-            let mut errors = io::sink();
-            let printer = Printer::keeping(self.options.format, self.options.write_bytes);
+            // A part with an error runs again, and reports it then.
+            let mut on_error = |_| {};
+            let output = Output::keep(form);
             let mut pipeline = match (&program, &projection) {
                 (Some(program), Some(projection)) => {
                     let mut vm = Vm::new(Rc::clone(program));
                     vm.memory = self.options.memory;
                     vm.interrupt.clone_from(&self.options.interrupt);
-                    let mut pipeline = Pipeline::new(vm, printer, &mut errors, projection.clone());
+                    let mut pipeline = Pipeline::new(vm, output, &mut on_error, projection.clone());
                     pipeline.for_parts(parallel).then_some(pipeline)
                 }
                 _ => None,
@@ -110,7 +112,7 @@ impl Query {
                     }
                     _ => None,
                 };
-                let Some((lines, work, groups)) = made else {
+                let Some((lines, work, results)) = made else {
                     let buffer = std::mem::take(&mut buffer);
                     board.put(file, part, Made::Redo(Block { buffer, length }));
                     // It may be in the midst of something.
@@ -126,7 +128,7 @@ impl Query {
                 let done = Made::Done {
                     lines,
                     work,
-                    groups,
+                    results,
                     block,
                 };
                 board.put(file, part, done);
@@ -136,7 +138,7 @@ impl Query {
     }
 
     /// Starts the threads; how many there are.
-    fn start(&self, board: &Arc<Board>, parallel: Parallel) -> usize {
+    fn start(&self, board: &Arc<Board>, parallel: Parallel, form: Form) -> usize {
         (0..self.options.threads)
             .map_while(|_| {
                 let (query, board) = (self.clone(), Arc::clone(board));
@@ -144,7 +146,7 @@ impl Query {
                 std::thread::Builder::new()
                     .name("query-part".to_owned())
                     .stack_size(STACK)
-                    .spawn(move || query.work(&board, parallel))
+                    .spawn(move || query.work(&board, parallel, form))
                     .ok()
             })
             .count()
@@ -163,7 +165,7 @@ impl Pipeline<'_> {
         parallel: Parallel,
     ) -> Result<(), Stop> {
         let board = Arc::new(Board::new(query));
-        if query.start(&board, parallel) == 0 {
+        if query.start(&board, parallel, self.output.form()) == 0 {
             self.rest(lines, name, number)?;
             return self.in_order(inputs, query);
         }
@@ -207,12 +209,12 @@ impl Pipeline<'_> {
                 Some(Made::Done {
                     lines,
                     work,
-                    groups,
+                    results,
                     block,
                 }) => {
                     let taken = self.take(name, number, work, parallel)?;
                     if taken {
-                        self.write(&groups)?;
+                        self.write(results)?;
                         number += lines;
                     } else if let Some(block) = &block {
                         self.block(name, &mut number, block.lines())?;
@@ -227,10 +229,10 @@ impl Pipeline<'_> {
                     board.redone(true);
                     board.recycle(block);
                 }
-                Some(Made::Failed(failure)) => return Err(self.given_up(name, number, &failure)),
+                Some(Made::Failed(failure)) => return Err(self.given_up(name, number, failure)),
                 Some(Made::End) => break,
                 None => {
-                    self.unreadable(name, &io::Error::from(ErrorKind::OutOfMemory));
+                    self.unreadable(name, ErrorKind::OutOfMemory.into());
                     return Err(Stop::Run);
                 }
             }
@@ -238,17 +240,17 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    /// Says why an input gives no more.
-    pub(super) fn given_up(&mut self, name: &str, number: usize, failure: &Failure) -> Stop {
+    /// Reports why an input is not read further.
+    pub(super) fn given_up(&mut self, name: &str, number: usize, failure: Failure) -> Stop {
         match failure {
             Failure::Unreadable(reason) => self.unreadable(name, reason),
-            Failure::LineTooLong(bytes) => {
-                let reason = format!(
-                    "line {} is longer than {} MiB; the rest of the file is not read",
-                    number + 1,
-                    bytes >> 20
-                );
-                self.unreadable(name, &io::Error::new(ErrorKind::InvalidData, reason))
+            Failure::LineTooLong(bytes_max) => {
+                self.fail(RunError::LineTooLong {
+                    input: name.to_owned(),
+                    line: number + 1,
+                    bytes_max,
+                });
+                Stop::File
             }
         }
     }

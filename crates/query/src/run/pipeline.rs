@@ -2,8 +2,9 @@
 
 use super::Query;
 use super::input::Input;
-use super::output::Printer;
+use super::output::{Kept, Output};
 use super::parallel::Work;
+use crate::error::{RunError, SkippedLines};
 use crate::json::parse::{JsonError, Keys, Parser, Projection};
 use crate::plan::{self, parallel::Parallel};
 use crate::reducers::packed::PackedScope;
@@ -17,14 +18,14 @@ use crate::value::inspect::to_s;
 use crate::vm::Vm;
 use crate::vm::env::Env;
 use std::cell::RefCell;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::rc::Rc;
 
 pub(super) struct Pipeline<'a> {
     vm: Vm,
     stages: Vec<Running>,
-    printer: Printer<'a>,
-    errors: &'a mut (dyn Write + Send),
+    pub(super) output: Output<'a>,
+    on_error: &'a mut (dyn FnMut(RunError) + 'a),
     reader: Rc<RefCell<Reader>>,
     /// The stages keep rows or drop them, and those that are kept are printed as they are.
     passes_on: bool,
@@ -35,23 +36,15 @@ pub(super) struct Pipeline<'a> {
     /// For the lines that the reader leaves to the parser.
     pub(super) projection: Projection,
     keys: Keys,
-    failed: bool,
     /// The stages that run here: all, or the first few on a thread that has a part of the input.
     end: usize,
     /// On such a thread, the rows that the next stage will take, with their lines.
     rows: Option<PackedRows>,
     /// The line that is read.
     number: usize,
-    /// Lines that are not JSON are left out, and counted here.
-    pub(super) skips: Option<Skipped>,
-}
-
-/// Lines that were left out.
-#[derive(Default)]
-pub(super) struct Skipped {
-    lines: usize,
-    /// Where the first of them stands, and why it was left out.
-    first: String,
+    /// Lines that are not JSON, if they are left out.
+    skipped: Option<SkippedLines>,
+    skips_bad_lines: bool,
 }
 
 /// A stage between two rows.
@@ -71,11 +64,11 @@ pub(super) enum Stop {
 impl<'a> Pipeline<'a> {
     pub(super) fn new(
         vm: Vm,
-        printer: Printer<'a>,
-        errors: &'a mut (dyn Write + Send),
+        output: Output<'a>,
+        on_error: &'a mut (dyn FnMut(RunError) + 'a),
         projection: Projection,
     ) -> Pipeline<'a> {
-        let passed_on = plan::passed_on(&vm.program).filter(|_| printer.is_compact());
+        let passed_on = plan::passed_on(&vm.program).filter(|_| output.is_compact());
         let reader = vm.program.reader.get_or_init(|| {
             Rc::new(RefCell::new(Reader::new(
                 passed_on.as_ref().unwrap_or(&projection),
@@ -94,19 +87,19 @@ impl<'a> Pipeline<'a> {
         Pipeline {
             vm,
             stages,
-            printer,
-            errors,
+            output,
+            on_error,
             reader,
             passes_on: passed_on.is_some(),
             reprinter: Reprinter::new(),
             reprinted: String::new(),
             projection,
             keys: Keys::default(),
-            failed: false,
             end: usize::MAX,
             rows: None,
             number: 0,
-            skips: None,
+            skipped: None,
+            skips_bad_lines: false,
         }
     }
 
@@ -115,37 +108,27 @@ impl<'a> Pipeline<'a> {
         inputs: Vec<Input>,
         query: &Query,
         parallel: Option<Parallel>,
-    ) -> bool {
+    ) -> Option<SkippedLines> {
+        self.skips_bad_lines = query.options.skip_bad_lines;
         if self.start_helpers() {
-            // What stops the run has been said.
+            // What stops the run was reported.
             let _ = self.feed(inputs, query, parallel);
-            // What there is shall be shown.
+            // Reducers give what they have.
             self.vm.memory = None;
             self.vm.interrupt = None;
             self.finish();
-            if let Some(skipped) = &self.skips
-                && skipped.lines > 0
-            {
-                let _ = writeln!(
-                    self.errors,
-                    "skipped {} that {} not JSON; the first: {}",
-                    match skipped.lines {
-                        1 => "1 line".to_owned(),
-                        many => format!("{many} lines"),
-                    },
-                    if skipped.lines == 1 { "is" } else { "are" },
-                    skipped.first
-                );
-            }
         }
-        self.printer.flush();
-        if let Some(failure) = self.printer.failure()
+        self.output.flush();
+        if let Some(failure) = self.output.take_failure()
             && failure.kind() != ErrorKind::BrokenPipe
         {
-            let _ = writeln!(self.errors, "cannot write: {failure}");
-            self.failed = true;
+            self.fail(RunError::Write(failure));
         }
-        !self.failed
+        self.skipped.take()
+    }
+
+    pub(super) fn fail(&mut self, error: RunError) {
+        (self.on_error)(error);
     }
 
     /// What the helper files do at their top level.
@@ -160,15 +143,9 @@ impl<'a> Pipeline<'a> {
         true
     }
 
-    pub(super) fn unreadable(&mut self, name: &str, reason: &std::io::Error) -> Stop {
-        self.failed = true;
-        let reason = match reason.kind() {
-            ErrorKind::NotFound => "No such file or directory".to_owned(),
-            ErrorKind::PermissionDenied => "Permission denied".to_owned(),
-            ErrorKind::IsADirectory => "Is a directory".to_owned(),
-            _ => reason.to_string(),
-        };
-        let _ = writeln!(self.errors, "{name}: {reason}");
+    pub(super) fn unreadable(&mut self, name: &str, reason: io::Error) -> Stop {
+        let input = name.to_owned();
+        self.fail(RunError::Unreadable { input, reason });
         Stop::File
     }
 
@@ -233,14 +210,10 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Runs a part of the input; `None` when it must be run in order, by the one that has what came before.
-    pub(super) fn part(
-        &mut self,
-        bytes: &[u8],
-        parallel: Parallel,
-    ) -> Option<(usize, Work, Vec<String>)> {
+    pub(super) fn part(&mut self, bytes: &[u8], parallel: Parallel) -> Option<(usize, Work, Kept)> {
         let mut lines = 0;
         let done = self.block("", &mut lines, bytes);
-        let groups = self.printer.take();
+        let results = self.output.take();
         let mut scopes: Vec<Scope> = self
             .stages
             .iter_mut()
@@ -263,7 +236,7 @@ impl<'a> Pipeline<'a> {
             Parallel::Rows(_) => Work::Rows(rows?.into_rows()),
             Parallel::Merge(_) => Work::Merge(PackedScope::pack(&own)?),
         };
-        Some((lines, work, groups))
+        Some((lines, work, results))
     }
 
     /// Takes what a thread made of the next part of a file; false when it must be run here.
@@ -298,19 +271,17 @@ impl<'a> Pipeline<'a> {
 
     /// Shows what is printed of an input whose next row may come late.
     pub(super) fn show(&mut self) -> Result<(), Stop> {
-        self.printer.show();
-        match self.printer.failure() {
+        self.output.show();
+        match self.output.failure() {
             Some(_) => Err(Stop::Run),
             None => Ok(()),
         }
     }
 
-    /// Prints what a thread has printed.
-    pub(super) fn write(&mut self, groups: &[String]) -> Result<(), Stop> {
-        for group in groups {
-            self.printer.write(group);
-        }
-        if self.printer.failure().is_some() {
+    /// Writes the results of a thread.
+    pub(super) fn write(&mut self, results: Kept) -> Result<(), Stop> {
+        self.output.write(results);
+        if self.output.failure().is_some() {
             return Err(Stop::Run);
         }
         Ok(())
@@ -334,21 +305,23 @@ impl<'a> Pipeline<'a> {
         column: usize,
         wrong: &JsonError,
     ) -> Result<(), Stop> {
-        let Some(skipped) = &mut self.skips else {
-            self.not_json(name, line, column, wrong);
+        let error = not_json(name, line, column, wrong);
+        if !self.skips_bad_lines {
+            self.fail(error);
             return Err(Stop::File);
-        };
-        skipped.lines += 1;
-        if skipped.first.is_empty() {
-            skipped.first = told(name, line, column, wrong);
+        }
+        match &mut self.skipped {
+            Some(skipped) => skipped.count += 1,
+            None => {
+                self.skipped = Some(SkippedLines {
+                    count: 1,
+                    first: error,
+                });
+            }
         }
         Ok(())
     }
 
-    pub(super) fn not_json(&mut self, name: &str, line: usize, column: usize, wrong: &JsonError) {
-        self.failed = true;
-        let _ = writeln!(self.errors, "{}", told(name, line, column, wrong));
-    }
     pub(super) fn row(&mut self, name: &str, number: usize, row: Value) -> Result<(), Stop> {
         self.number = number;
         let pushed = match self.vm.tick() {
@@ -375,17 +348,17 @@ impl<'a> Pipeline<'a> {
             }
         }
         if verbatim && let Ok(text) = std::str::from_utf8(line) {
-            self.printer.write(text);
+            self.output.write_text(text);
             return self.pushed(name, number, Ok(()));
         }
         self.reprinted.clear();
         if self.reprinter.print(line, &mut self.reprinted) {
-            self.printer.write(&self.reprinted);
+            self.output.write_text(&self.reprinted);
             return self.pushed(name, number, Ok(()));
         }
         let printed = match Parser::new(line, &mut self.keys).only(&self.projection) {
-            Ok(row) => self.printer.print(&row),
-            // The reader took it for JSON. Should they ever disagree, the line is told of and not lost.
+            Ok(row) => self.output.put(&row),
+            // The reader took it for JSON. Should they ever disagree, the line is reported and not lost.
             Err(wrong) => {
                 return self.bad_line(name, number, column(line, wrong.at), &wrong);
             }
@@ -406,20 +379,18 @@ impl<'a> Pipeline<'a> {
             if let Flow::Raise(raised) = &*flow
                 && (raised.class.is(Class::JsonParserError) || raised.class.is(Class::IOError))
             {
-                self.failed = true;
-                let _ = writeln!(
-                    self.errors,
-                    "{name}: {} ({})",
-                    to_s(&raised.message),
-                    raised.class.name()
-                );
+                self.fail(RunError::RaisedForInput {
+                    input: name.to_owned(),
+                    class: raised.class.name(),
+                    message: to_s(&raised.message),
+                });
                 return Err(Stop::File);
             }
-            self.printer.forget_table();
+            self.output.forget_table();
             self.report(&flow, &format!("{name}:{number}, stage {stage}"));
             return Err(Stop::Run);
         }
-        if self.printer.failure().is_some() {
+        if self.output.failure().is_some() {
             return Err(Stop::Run);
         }
         Ok(())
@@ -435,7 +406,7 @@ impl<'a> Pipeline<'a> {
                 .ok_or_else(|| (at, error(Class::TypeError, "only data crosses threads")));
         }
         if at == self.stages.len() {
-            return self.printer.print(&row).map_err(|flow| (at - 1, flow));
+            return self.output.put(&row).map_err(|flow| (at - 1, flow));
         }
         let value = self.evaluate(at, row).map_err(|flow| (at, flow))?;
         self.hand_on(at, value)
@@ -498,46 +469,41 @@ impl<'a> Pipeline<'a> {
             let result =
                 result.and_then(|rows| rows.into_iter().try_for_each(|row| self.push(at + 1, row)));
             if let Err((stage, flow)) = result {
-                self.printer.forget_table();
+                self.output.forget_table();
                 self.report(&flow, &format!("end of input, stage {stage}"));
             }
         }
     }
 
     fn report(&mut self, flow: &Flow, place: &str) {
-        self.failed = true;
         let stray = |what: &str| error(Class::LocalJumpError, what);
-        let told = match flow {
+        let jump = match flow {
             Flow::Raise(_) => None,
             Flow::Return(..) => Some(stray("unexpected return")),
             Flow::Break(..) | Flow::LoopBreak(_) => Some(stray("break from proc-closure")),
             _ => Some(stray("unexpected jump")),
         };
-        if let Flow::Raise(raised) = told.as_deref().unwrap_or(flow)
-            && raised.class != Class::Interrupt
-        {
-            let _ = writeln!(
-                self.errors,
-                "{} ({}) at {place}",
-                to_s(&raised.message),
-                raised.class.name()
-            );
+        if let Flow::Raise(raised) = jump.as_deref().unwrap_or(flow) {
+            self.fail(match raised.class {
+                Class::Interrupt => RunError::Interrupted,
+                class => RunError::Raised {
+                    class: class.name(),
+                    message: to_s(&raised.message),
+                    place: place.to_owned(),
+                },
+            });
         }
     }
 }
 
-/// What is wrong with a line, and where.
-fn told(name: &str, line: usize, column: usize, wrong: &JsonError) -> String {
-    let (class, also) = if wrong.nesting {
-        (Class::JsonNestingError, ", a JSON::ParserError")
-    } else {
-        (Class::JsonParserError, "")
-    };
-    format!(
-        "{name}: {} at line {line} column {column} ({}{also})",
-        wrong.message,
-        class.name()
-    )
+pub(super) fn not_json(name: &str, line: usize, column: usize, wrong: &JsonError) -> RunError {
+    RunError::NotJson {
+        input: name.to_owned(),
+        line,
+        column,
+        message: wrong.message.clone(),
+        is_too_deep: wrong.nesting,
+    }
 }
 
 /// A byte's column, in characters from 1.
