@@ -88,70 +88,59 @@ pub struct PathCounts {
     pub packets_acked_promoted: u64,
 }
 
-/// Frames, each kind for itself.
+/// Frames by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrameCounts([u64; FRAME_KINDS]);
+pub struct FrameCounts([u64; FrameKind::ALL.len()]);
 
-/// How many kinds of frames are told apart.
-pub const FRAME_KINDS: usize = 25;
+macro_rules! frame_kinds {
+    ($($kind:ident $name:literal,)*) => {
+        /// A kind of frame that is counted separately.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum FrameKind {
+            $(#[doc = concat!("`", $name, "` in logs.")] $kind,)*
+        }
 
-/// The kinds, by the names that logs know them by, in the order of [`FrameCounts::iter`]. `padding` counts bytes.
-pub const FRAME_NAMES: [&str; FRAME_KINDS] = [
-    "padding",
-    "ping",
-    "ack",
-    "reset_stream",
-    "stop_sending",
-    "crypto",
-    "new_token",
-    "stream",
-    "max_data",
-    "max_stream_data",
-    "max_streams_bidi",
-    "max_streams_uni",
-    "data_blocked",
-    "stream_data_blocked",
-    "streams_blocked",
-    "new_connection_id",
-    "retire_connection_id",
-    "path_challenge",
-    "path_response",
-    "transport_close",
-    "application_close",
-    "handshake_done",
-    "datagram",
-    "ack_frequency",
-    "immediate_ack",
-];
+        impl FrameKind {
+            /// All kinds, in the order in which logs list them.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$kind),*];
 
-/// A kind of frame, as its place in [`FRAME_NAMES`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FrameKind {
-    Padding,
-    Ping,
-    Ack,
-    ResetStream,
-    StopSending,
-    Crypto,
-    NewToken,
-    Stream,
-    MaxData,
-    MaxStreamData,
-    MaxStreamsBidi,
-    MaxStreamsUni,
-    DataBlocked,
-    StreamDataBlocked,
-    StreamsBlocked,
-    NewConnectionId,
-    RetireConnectionId,
-    PathChallenge,
-    PathResponse,
-    TransportClose,
-    ApplicationClose,
-    HandshakeDone,
-    Datagram,
-    AckFrequency,
-    ImmediateAck,
+            /// The name in logs.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+frame_kinds! {
+    Padding "padding",
+    Ping "ping",
+    Ack "ack",
+    ResetStream "reset_stream",
+    StopSending "stop_sending",
+    Crypto "crypto",
+    NewToken "new_token",
+    Stream "stream",
+    MaxData "max_data",
+    MaxStreamData "max_stream_data",
+    MaxStreamsBidi "max_streams_bidi",
+    MaxStreamsUni "max_streams_uni",
+    DataBlocked "data_blocked",
+    StreamDataBlocked "stream_data_blocked",
+    StreamsBlocked "streams_blocked",
+    NewConnectionId "new_connection_id",
+    RetireConnectionId "retire_connection_id",
+    PathChallenge "path_challenge",
+    PathResponse "path_response",
+    TransportClose "transport_close",
+    ApplicationClose "application_close",
+    HandshakeDone "handshake_done",
+    Datagram "datagram",
+    AckFrequency "ack_frequency",
+    ImmediateAck "immediate_ack",
 }
 
 const fn of_limit(direction: Direction) -> FrameKind {
@@ -220,16 +209,10 @@ impl FrameKind {
 }
 
 impl FrameCounts {
-    /// The counts, each with its name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        FRAME_NAMES.into_iter().zip(self.0)
-    }
-
-    /// How many there were of the kind of this name.
+    /// The number of frames of this kind; of padding, the number of bytes.
     #[must_use]
-    pub fn of(&self, name: &str) -> Option<u64> {
-        self.iter()
-            .find_map(|(known, count)| (known == name).then_some(count))
+    pub fn of(&self, kind: FrameKind) -> u64 {
+        self.0.get(kind as usize).copied().unwrap_or_default()
     }
 
     pub(crate) fn add(&mut self, kind: FrameKind, count: u64) {
@@ -252,14 +235,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_has_its_name() {
-        assert_eq!(FrameKind::ImmediateAck as usize, FRAME_KINDS - 1);
+    fn each_kind_has_its_own_counter_and_name() {
         let mut counts = FrameCounts::default();
-        counts.add(FrameKind::RetireConnectionId, 3);
-        counts.add(FrameKind::ImmediateAck, 1);
-        assert_eq!(counts.of("retire_connection_id"), Some(3));
-        assert_eq!(counts.of("immediate_ack"), Some(1));
-        assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), 4);
-        assert_eq!(counts.of("no_such_frame"), None);
+        for (count, kind) in (1..).zip(FrameKind::ALL) {
+            counts.add(kind, count);
+        }
+        for (count, kind) in (1..).zip(FrameKind::ALL) {
+            assert_eq!(counts.of(kind), count, "{kind:?}");
+            let others = FrameKind::ALL.into_iter().filter(|other| *other != kind);
+            assert!(others.map(FrameKind::name).all(|name| name != kind.name()));
+        }
     }
 }

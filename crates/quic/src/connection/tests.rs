@@ -16,9 +16,12 @@ use core::cmp::Reverse;
 
 use self::pair::*;
 use super::*;
-use crate::crypto::{
-    ClientCrypto,
-    plain::{PlainClient, PlainServer},
+use crate::{
+    crypto::{
+        ClientCrypto,
+        plain::{PlainClient, PlainServer},
+    },
+    statistics::FrameKind,
 };
 
 #[test]

@@ -7,6 +7,7 @@ use lastbyte_quic::{
     connection::Connection,
     recovery::{Recovery, SentPackets},
     space::Space,
+    statistics::FrameKind,
 };
 
 /// The largest datagram.
@@ -110,13 +111,13 @@ impl Watch {
     ) -> Result<(), String> {
         let recovery = connection.recovery();
         let statistics = connection.statistics();
-        let frames = |name| statistics.frames_sent.of(name).unwrap_or_default();
+        let frames = |kind| statistics.frames_sent.of(kind);
         let exempt = 6 * recovery.statistics().probe_timeouts
             + statistics.paths.promoted
             // A client pads its Initial packets, also those that only acknowledge (RFC 9000 §14.1).
             + statistics.packets.initial_sent
-            + frames("path_challenge")
-            + frames("path_response");
+            + frames(FrameKind::PathChallenge)
+            + frames(FrameKind::PathResponse);
         let gained = (exempt - self.exempt) as f64 * DATAGRAM;
         self.exempt = exempt;
         self.beyond_window += gained;

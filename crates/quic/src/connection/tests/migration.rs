@@ -166,8 +166,12 @@ fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_
         sent += transmit.len * usize::from(transmit.path == there);
     }
     assert!(sent <= 3 * len, "{sent} for {len}");
-    let challenged = pair.server.statistics().frames_sent.of("path_challenge");
-    assert_eq!(challenged, Some(2), "at both addresses");
+    let challenged = pair
+        .server
+        .statistics()
+        .frames_sent
+        .of(FrameKind::PathChallenge);
+    assert_eq!(challenged, 2, "at both addresses");
     pair.nat.insert(CLIENT, ELSEWHERE);
     finish(&mut pair, id);
 }
@@ -220,7 +224,12 @@ fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_ful
             .handle_datagram(now, &there, ecn, &mut datagram, &mut stream::KeepAll);
         // The client answers what comes from there. Data is not of interest here.
         let mut buffer = vec![0; 65_535];
-        let challenges = |pair: &Pair| pair.server.statistics().frames_sent.of("path_challenge");
+        let challenges = |pair: &Pair| {
+            pair.server
+                .statistics()
+                .frames_sent
+                .of(FrameKind::PathChallenge)
+        };
         let before = challenges(&pair);
         let transmit = loop {
             let transmit = pair.server.poll_transmit(now, &mut buffer);
@@ -233,7 +242,12 @@ fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_ful
         let challenge = &mut buffer[..transmit.len];
         pair.client
             .handle_datagram(now, &CLIENT_PATH, ecn, challenge, &mut stream::KeepAll);
-        let answers = |pair: &Pair| pair.client.statistics().frames_sent.of("path_response");
+        let answers = |pair: &Pair| {
+            pair.client
+                .statistics()
+                .frames_sent
+                .of(FrameKind::PathResponse)
+        };
         let before = answers(&pair);
         let mut buffer = vec![0; 65_535];
         let transmit = loop {
