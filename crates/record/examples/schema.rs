@@ -1,20 +1,20 @@
-//! Prints the statistics of the connection log: as a table in Markdown, or with `json` as a JSON schema.
+//! Prints the keys of the connection log: as tables in Markdown or, with `quic` or `tcp`, as a JSON schema.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "an example speaks with whoever runs it"
+    reason = "an example reads arguments and prints"
 )]
 
-use lastbyte_record::connection_log::{json_schema, markdown};
+use lastbyte_record::connection_log::schema::{json_schema, json_schema_tcp, markdown};
 
 fn main() {
-    let wants_json = std::env::args().nth(1).is_some_and(|word| word == "json");
-    print!(
-        "{}",
-        if wants_json {
-            json_schema()
-        } else {
-            markdown()
+    match std::env::args().nth(1).as_deref() {
+        Some("quic") => print!("{}", json_schema()),
+        Some("tcp") => print!("{}", json_schema_tcp()),
+        _ => {
+            for (title, table) in markdown() {
+                println!("## {title}\n\n{table}");
+            }
         }
-    );
+    }
 }

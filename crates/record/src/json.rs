@@ -170,7 +170,8 @@ fn number(text: &mut String, value: f64, digits: usize) {
     }
 }
 
-fn string(text: &mut String, value: &str) {
+/// Writes a text in quotes.
+pub(crate) fn string(text: &mut String, value: &str) {
     text.push('"');
     for character in value.chars() {
         match character {

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use lastbyte_driver::worker;
 use lastbyte_quic::connection::Connection;
-use lastbyte_record::connection_log::{FIELDS, Snapshot};
+use lastbyte_record::connection_log::{Snapshot, keys::STATISTICS, schema::Value};
 
 use crate::{arms::ArmsInUse, metrics::histogram::Histogram};
 
@@ -131,9 +131,11 @@ impl Measure {
 }
 
 fn add(sums: &mut Vec<u64>, connection: &Connection) {
-    sums.resize(FIELDS.len(), 0);
+    sums.resize(STATISTICS.len(), 0);
     let snapshot = Snapshot::of(connection);
-    for (sum, field) in sums.iter_mut().zip(FIELDS) {
-        *sum = sum.saturating_add((field.value)(&snapshot));
+    for (sum, field) in sums.iter_mut().zip(STATISTICS) {
+        if let Value::Integer(value) = field.value(&snapshot) {
+            *sum = sum.saturating_add(value);
+        }
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use lastbyte_record::connection_log::FIELDS;
+use lastbyte_record::connection_log::keys::STATISTICS;
 
 use super::{
     histogram::Histogram,
@@ -14,7 +14,7 @@ fn numbers() -> Numbers {
         histogram.add(Duration::from_millis(millis));
     }
     let measured = Measured {
-        transport: vec![7; FIELDS.len()],
+        transport: vec![7; STATISTICS.len()],
         ttlb: BTreeMap::from([("a \"b\"".to_owned(), histogram)]),
         connections: 3,
         ..Measured::default()
@@ -33,7 +33,7 @@ fn numbers() -> Numbers {
 fn all_that_can_be_summed_is_summed_over_workers_under_a_name_of_its_own() {
     let text = prometheus(&numbers());
     let mut names = BTreeSet::new();
-    for field in FIELDS.iter().filter(|field| is_sum(field)) {
+    for field in STATISTICS.iter().filter(|field| is_sum(field)) {
         let name = name_of(field);
         assert!(text.contains(&format!("\n{name} 14\n")), "{name}");
         assert!(names.insert(name), "{}", field.key);

@@ -4,7 +4,11 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use lastbyte_record::connection_log::{FIELDS, Field, Unit};
+use lastbyte_record::connection_log::{
+    Snapshot,
+    keys::STATISTICS,
+    schema::{Field, Unit},
+};
 
 use super::{Numbers, histogram::Histogram};
 use crate::application::Statistics;
@@ -43,22 +47,27 @@ fn escaped(text: &str) -> String {
 }
 
 /// Whether a statistic of the transport can be summed over connections: a count, and not a state or a maximum.
-pub(super) fn is_sum(field: &Field) -> bool {
+pub(super) fn is_sum(field: &Field<Snapshot>) -> bool {
     let is_count = matches!(field.unit, Unit::Count | Unit::Bytes | Unit::Flag);
-    let is_named = field.key.starts_with("num-") || field.key.starts_with("cc.num-");
-    is_count && is_named && !field.key.contains("max-delayed") && !field.key.contains("largest")
+    let key = field.key.name();
+    let is_named = key.starts_with("num-") || key.starts_with("cc.num-");
+    is_count && is_named && !key.contains("max-delayed") && !key.contains("largest")
 }
 
 /// `num-packets.ack-received` as `lastbyte_quic_packets_ack_received_total`.
-pub(super) fn name_of(field: &Field) -> String {
-    let key = field.key.replacen("num-", "", 1).replace(['.', '-'], "_");
+pub(super) fn name_of(field: &Field<Snapshot>) -> String {
+    let key = field
+        .key
+        .name()
+        .replacen("num-", "", 1)
+        .replace(['.', '-'], "_");
     format!("lastbyte_quic_{key}_total")
 }
 
 pub(super) fn prometheus(numbers: &Numbers) -> String {
     let mut text = Text(String::new());
     let mut quic = Statistics::default();
-    let mut transport = vec![0_u64; FIELDS.len()];
+    let mut transport = vec![0_u64; STATISTICS.len()];
     let mut ttlb: BTreeMap<&str, Histogram> = BTreeMap::new();
     let (mut connections, mut handshakes) = (0, 0);
     for measured in numbers.workers.iter().flatten() {
@@ -78,7 +87,7 @@ pub(super) fn prometheus(numbers: &Numbers) -> String {
     of_ttlb(&mut text, &ttlb);
     of_workers(&mut text, numbers);
     of_logs(&mut text, numbers);
-    for (field, sum) in FIELDS.iter().zip(transport) {
+    for (field, sum) in STATISTICS.iter().zip(transport) {
         if is_sum(field) {
             text.one(&name_of(field), "counter", field.meaning, sum);
         }

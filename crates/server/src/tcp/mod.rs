@@ -10,7 +10,6 @@
 //! | `request` | requests into the words of handlers, replies into those of hyper (RFC 9112, RFC 9113) |
 //! | `body` | bodies of responses, from sources and from exchanges |
 //! | `observed` | what the connection is seen to do, for the connection log |
-//! | [`connection_log`] | its line there |
 //! | `pace` | a response over HTTP/2 that its client does not take |
 //! | `stalled` | a peer that takes nothing for too long |
 //! | `prefixes` | how many connections each address has |
@@ -23,7 +22,6 @@
 
 mod body;
 mod connection;
-pub mod connection_log;
 mod lingering;
 mod observed;
 mod pace;

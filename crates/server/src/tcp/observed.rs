@@ -26,14 +26,16 @@ use std::{
 
 use lastbyte_congestion::Time;
 use lastbyte_driver::Clock;
-use lastbyte_record::connection_log::Header;
+use lastbyte_record::connection_log::{
+    Header,
+    tcp::{KernelStatistics, Line},
+};
 use lastbyte_udp::{TcpInfo, tcp_congestion};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Sleep, sleep},
 };
 
-use super::connection_log::Line;
 use crate::log::LogWriter;
 
 #[cfg(test)]
@@ -212,11 +214,36 @@ impl Observation {
             body_bytes: state.body_bytes,
             handshake_ms: millis(state.handshake),
             duration_ms: millis(self.clock.now().since(self.began)),
-            congestion,
-            info: info.copied(),
+            kernel: kernel_statistics(info, congestion),
         };
         drop(state);
         self.log.write(line.write());
+    }
+}
+
+fn kernel_statistics(info: Option<&TcpInfo>, congestion: Option<String>) -> KernelStatistics {
+    let info = info.copied().unwrap_or_default();
+    KernelStatistics {
+        congestion,
+        rtt_min: info.rtt_min,
+        rtt: info.rtt,
+        rtt_variance: info.rtt_variance,
+        window: info.window,
+        slow_start_threshold: info.slow_start_threshold,
+        segment_len: info.segment_len,
+        segments_sent: info.segments_sent,
+        segments_received: info.segments_received,
+        segments_retransmitted: info.segments_retransmitted,
+        delivered_ce: info.delivered_ce,
+        bytes_sent: info.bytes_sent,
+        bytes_retransmitted: info.bytes_retransmitted,
+        bytes_acked: info.bytes_acked,
+        bytes_received: info.bytes_received,
+        delivery_rate: info.delivery_rate,
+        reorderings: info.reorderings,
+        busy: info.busy,
+        limited_by_receiver: info.limited_by_receiver,
+        limited_by_send_buffer: info.limited_by_send_buffer,
     }
 }
 

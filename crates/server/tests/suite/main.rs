@@ -6,7 +6,6 @@
     reason = "tests are clients with sockets and files of their own"
 )]
 
-mod documents;
 mod http1;
 mod http3;
 mod limits;
