@@ -31,6 +31,7 @@
 //!   The recovery period ends, but packets sent before it stay answered, where Appendix B.8 of the RFC would let each
 //!   further loss of one halve the threshold once more.
 
+mod episode;
 mod idle;
 mod jump;
 mod proportional;
@@ -39,19 +40,19 @@ use alloc::boxed::Box;
 use core::{cell::Cell, time::Duration};
 
 use self::{
+    episode::Recovery,
     idle::{Windows, after_idle},
     jump::Jump,
-    proportional::Proportional,
+    proportional::{Entry, Proportional},
 };
 use crate::{
     avoidance::{Avoidance, AvoidanceAck, Cause, Reduction},
     bandwidth::Bandwidth,
-    config::{Config, FirstFlight, FirstRecovery, Variant},
+    config::{Config, FirstFlight, FirstRecovery},
     controller::{
         Ack, Controller, DATAGRAM_SIZE_MAX, EcnCe, IdleRestart, Loss, Pacing, Packet, Receipt,
         Sent, WINDOW_MAX,
     },
-    history::History,
     rtt::Rtt,
     startup::{Startup, StartupAck},
     state::{Phase, State, Statistics},
@@ -77,11 +78,7 @@ pub struct WindowController {
     /// The send index of the next packet.
     next: u64,
     largest_acked: u64,
-    in_recovery: bool,
-    /// Packets of a lower send index were sent before the latest congestion event, and are answered by it.
-    recovery_end: u64,
-    /// The latest congestion events, kept for undoing them.
-    episodes: History<Episode>,
+    recovery: Recovery,
     batch: Batch,
     is_app_limited: bool,
     /// What was last answered: the question is the same for each packet of a train.
@@ -114,26 +111,6 @@ enum Stage {
     ResumedStartup,
     /// The first congestion is behind us: slow start below the threshold, avoidance above.
     Found,
-}
-
-/// A congestion event.
-#[derive(Clone, Copy, Debug)]
-struct Episode {
-    /// Losses of packets `since..end` are this event's.
-    since: u64,
-    end: u64,
-    /// Packets declared lost.
-    lost: u64,
-    /// Packets of these that arrived after all.
-    late: u64,
-    /// Whether it may be undone: all its losses are of its own packets, and none marked.
-    is_undoable: bool,
-    /// Whether only CE marks were seen so far.
-    is_ecn_only: bool,
-    /// Whether the avoidance has been told, so that it has something to take back.
-    is_told: bool,
-    before: Windows,
-    stage_before: Stage,
 }
 
 /// What the packets of the ACK frame or loss timer being processed add up to, in bytes.
@@ -198,9 +175,7 @@ impl WindowController {
             is_untouched: true,
             next: 0,
             largest_acked: 0,
-            in_recovery: false,
-            recovery_end: 0,
-            episodes: History::new(),
+            recovery: Recovery::new(),
             batch: Batch::default(),
             is_app_limited: false,
             paced: Cell::new(None),
@@ -235,13 +210,6 @@ impl WindowController {
             || (self.is_in_slow_start() && in_flight >= self.window / 2)
     }
 
-    /// Whether the latest congestion event is the one that ended startup.
-    fn is_first_recovery(&self) -> bool {
-        self.episodes
-            .newest()
-            .is_some_and(|episode| episode.stage_before != Stage::Found)
-    }
-
     fn note_startup_exit(&mut self, now: Time) {
         self.statistics.window_exiting_startup = Some(self.window);
         self.statistics.startup_exited_at = Some(now);
@@ -255,26 +223,15 @@ impl WindowController {
             .batch
             .first_lost_after
             .is_some_and(|send_index| self.jump.is_before_end(send_index));
-        self.episodes.push(Episode {
-            since: self.recovery_end,
-            end: self.next,
-            lost: 0,
-            late: 0,
-            is_undoable: cause == Cause::Loss,
-            is_ecn_only: cause == Cause::EcnCe,
-            is_told: false,
-            before: Windows {
-                window: self.window,
-                slow_start_threshold: self.slow_start_threshold,
-            },
-            stage_before: self.stage,
-        });
+        let before = Windows {
+            window: self.window,
+            slow_start_threshold: self.slow_start_threshold,
+        };
+        self.recovery.begin(cause, self.next, before, self.stage);
         self.statistics.loss_episodes += 1;
         self.statistics.ecn_episodes += u64::from(cause == Cause::EcnCe);
         self.batch.begin_episode();
         self.is_untouched = false;
-        self.recovery_end = self.next;
-        self.in_recovery = true;
         self.proportional = None;
 
         let is_first = self.stage != Stage::Found;
@@ -285,7 +242,20 @@ impl WindowController {
             FirstRecovery::Proportional(variant)
                 if self.stage == Stage::Startup && in_flight >= self.window / 2 =>
             {
-                self.enter_proportional(variant, in_flight, jump_was_hit);
+                let entry = Entry {
+                    window: self.window,
+                    in_flight,
+                    initial: self.initial(),
+                    minimum: self.minimum(),
+                    jump_delivered: jump_was_hit.then(|| self.jump.acked()),
+                    beta: self.startup_beta(),
+                };
+                let proportional = Proportional::new(variant, &entry);
+                self.set_window(proportional.window());
+                if let Some(capacity) = proportional.capacity_on_entry() {
+                    self.inform_avoidance(now, cause, capacity, true, rtt);
+                }
+                self.proportional = Some(proportional);
             }
             _ => {
                 let full = if is_first && jump_was_hit {
@@ -297,39 +267,13 @@ impl WindowController {
                 };
                 let beta = self.beta(cause, is_first);
                 self.set_window(share(full, beta));
-                self.tell_avoidance(now, cause, full, false, rtt);
+                self.inform_avoidance(now, cause, full, false, rtt);
             }
         }
         self.slow_start_threshold = self.window;
         self.stage = Stage::Found;
         self.jump.on_congestion(self.next);
-        if self.proportional.is_some()
-            && self.config.first_recovery == FirstRecovery::Proportional(Variant::Quicly)
-        {
-            // quicly sets the slope of avoidance here, from a guess at the capacity, not at the end of recovery.
-            let capacity = if jump_was_hit {
-                self.jump.acked()
-            } else {
-                let latest = self.episodes.newest();
-                latest.map_or(0, |episode| episode.before.window / 3)
-            };
-            self.tell_avoidance(now, cause, capacity.max(self.initial()), true, rtt);
-        }
         self.note_reduction();
-    }
-
-    fn enter_proportional(&mut self, variant: Variant, in_flight: u64, jump_was_hit: bool) {
-        let (pre, floor) = match variant {
-            Variant::Draft02 => (self.window.min(in_flight), 0),
-            Variant::Quicly => {
-                let delivered = if jump_was_hit { self.jump.acked() } else { 0 };
-                (self.window, self.initial().max(delivered) / 2)
-            }
-        };
-        let proportional =
-            Proportional::new(pre, self.startup_beta(), floor.max(self.minimum()), variant);
-        self.set_window(proportional.window());
-        self.proportional = Some(proportional);
     }
 
     fn startup_beta(&self) -> f64 {
@@ -345,10 +289,8 @@ impl WindowController {
         }
     }
 
-    fn tell_avoidance(&mut self, now: Time, cause: Cause, full: u64, measured: bool, rtt: &Rtt) {
-        if let Some(episode) = self.episodes.newest_mut() {
-            episode.is_told = true;
-        }
+    fn inform_avoidance(&mut self, now: Time, cause: Cause, full: u64, measured: bool, rtt: &Rtt) {
+        self.recovery.on_avoidance_informed();
         self.avoidance.on_congestion(&Reduction {
             now,
             full,
@@ -379,25 +321,25 @@ impl WindowController {
 
     /// An ACK frame came in recovery; ends it if the frame acknowledges a packet sent since it began.
     fn recover(&mut self, ack: &Ack<'_>, acked: u64) {
-        let is_quicly = self.config.first_recovery == FirstRecovery::Proportional(Variant::Quicly);
         if let Some(proportional) = &mut self.proportional {
             proportional.on_acked(acked);
-            // quicly's threshold follows losses alone, so it leaves recovery in slow start.
-            self.follow_proportional(!is_quicly);
-        } else if self.is_first_recovery() {
+            let threshold_follows = proportional.threshold_follows_acks();
+            self.follow_proportional(threshold_follows);
+        } else if self.recovery.is_first() {
             let delivered = share(self.jump.acked(), self.avoidance.beta(Cause::Loss));
             if self.window < delivered {
                 self.set_window(delivered);
                 self.slow_start_threshold = self.window;
             }
         }
-        if self.largest_acked < self.recovery_end {
+        if self.recovery.answers(self.largest_acked) {
             return;
         }
-        self.in_recovery = false;
-        if self.proportional.take().is_some() && !is_quicly {
-            let capacity = share(self.window, 1.0 / self.startup_beta());
-            self.tell_avoidance(ack.now, Cause::Loss, capacity, true, ack.rtt);
+        self.recovery.finish();
+        if let Some(proportional) = self.proportional.take()
+            && let Some(capacity) = proportional.capacity_on_exit(self.window)
+        {
+            self.inform_avoidance(ack.now, Cause::Loss, capacity, true, ack.rtt);
         }
     }
 
@@ -453,59 +395,28 @@ impl WindowController {
         }
     }
 
-    /// The age of the congestion event that the loss of a packet belongs to, if it can still be undone.
-    fn episode_of(&self, send_index: u64) -> Option<usize> {
-        self.episodes
-            .position(|episode| (episode.since..episode.end).contains(&send_index))
-    }
-
     // ---- undoing --------------------------------------------------------------------------------------------------
 
-    /// A congestion event was none. If another has come since, undoing that one goes back to before both.
+    /// All losses of a congestion event were spurious.
     fn undo(&mut self, age: usize) {
-        let told_since = self.episodes.iter().take(age).filter(|one| one.is_told);
-        let told_since = told_since.count();
-        let Some(episode) = self.episodes.remove(age) else {
+        let Some(undo) = self.recovery.undo(age, self.window) else {
             return;
         };
-        match age.checked_sub(1) {
-            None => self.undo_latest(&episode),
-            Some(next) => {
-                let Some(next) = self.episodes.get_mut(next) else {
-                    return;
-                };
-                next.before = episode.before;
-                next.stage_before = episode.stage_before;
-                if episode.is_told {
-                    self.avoidance.undo(told_since);
-                    next.is_told = true;
-                }
-                self.statistics.episodes_undone += 1;
-            }
-        }
-    }
-
-    /// A window that has grown past what it was is left as it is (RFC 9438 §4.9.2).
-    fn undo_latest(&mut self, episode: &Episode) {
-        if self.window >= episode.before.window {
-            return;
-        }
-        self.proportional = None;
-        self.in_recovery = false;
-        self.recovery_end = episode.since;
-        self.set_window(episode.before.window);
-        self.slow_start_threshold = episode.before.slow_start_threshold;
-        if episode.is_told {
-            self.avoidance.undo(0);
-        }
         self.statistics.episodes_undone += 1;
-        if episode.stage_before == Stage::Found {
-            return;
+        if let Some((before, _)) = undo.to {
+            self.proportional = None;
+            self.set_window(before.window);
+            self.slow_start_threshold = before.slow_start_threshold;
         }
-        self.stage = Stage::ResumedStartup;
-        self.statistics.episodes_undone_in_startup += 1;
-        self.statistics.window_exiting_startup = None;
-        self.statistics.startup_exited_at = None;
+        if let Some(age) = undo.avoidance_age {
+            self.avoidance.undo(age);
+        }
+        if let Some((_, Stage::Startup | Stage::ResumedStartup)) = undo.to {
+            self.stage = Stage::ResumedStartup;
+            self.statistics.episodes_undone_in_startup += 1;
+            self.statistics.window_exiting_startup = None;
+            self.statistics.startup_exited_at = None;
+        }
     }
 
     // ---- pacing ---------------------------------------------------------------------------------------------------
@@ -521,7 +432,9 @@ impl WindowController {
             }
             (Stage::Startup, _) => self.startup.pacing_gain(),
             (Stage::ResumedStartup, _) => SLOW_START_GAIN,
-            (Stage::Found, _) if self.is_in_slow_start() && !self.in_recovery => SLOW_START_GAIN,
+            (Stage::Found, _) if self.is_in_slow_start() && !self.recovery.is_active() => {
+                SLOW_START_GAIN
+            }
             (Stage::Found, _) => self
                 .config
                 .pacing_gain
@@ -557,7 +470,7 @@ impl Controller for WindowController {
 
     fn on_packet_acked(&mut self, _: Time, packet: &Packet) {
         let send_index = packet.receipt.send_index();
-        let acked = if send_index < self.recovery_end {
+        let acked = if self.recovery.answers(send_index) {
             &mut self.batch.acked_before
         } else {
             &mut self.batch.acked_after
@@ -569,7 +482,7 @@ impl Controller for WindowController {
 
     fn on_packet_lost(&mut self, _: Time, packet: &Packet) {
         let send_index = packet.receipt.send_index();
-        if send_index >= self.recovery_end {
+        if !self.recovery.answers(send_index) {
             self.batch.lost_after = self.batch.lost_after.saturating_add(packet.bytes);
             let lowest = self.batch.first_lost_after.unwrap_or(u64::MAX);
             self.batch.first_lost_after = Some(lowest.min(send_index));
@@ -577,11 +490,7 @@ impl Controller for WindowController {
             return;
         }
         self.batch.lost_before = self.batch.lost_before.saturating_add(packet.bytes);
-        if let Some(age) = self.episode_of(send_index)
-            && let Some(episode) = self.episodes.get_mut(age)
-        {
-            episode.lost = episode.lost.saturating_add(1);
-        }
+        self.recovery.on_answered_loss(send_index);
     }
 
     fn on_lost(&mut self, loss: &Loss<'_>) {
@@ -590,11 +499,8 @@ impl Controller for WindowController {
             let in_flight = self.batch.in_flight_before(loss.in_flight);
             self.begin_episode(loss.now, Cause::Loss, in_flight, loss.rtt);
         }
-        if let Some(episode) = self.episodes.newest_mut() {
-            episode.lost = episode.lost.saturating_add(packets_lost_after);
-            if core::mem::take(&mut episode.is_ecn_only) {
-                self.statistics.ecn_episodes = self.statistics.ecn_episodes.saturating_sub(1);
-            }
+        if self.recovery.on_losses(packets_lost_after) {
+            self.statistics.ecn_episodes = self.statistics.ecn_episodes.saturating_sub(1);
         }
         if let Some(proportional) = &mut self.proportional {
             proportional.on_lost(core::mem::take(&mut self.batch.lost_before));
@@ -603,8 +509,7 @@ impl Controller for WindowController {
         if loss.persistent {
             self.statistics.persistent_congestions += 1;
             self.proportional = None;
-            self.in_recovery = false;
-            self.episodes = History::new();
+            self.recovery.forget();
             self.is_untouched = false;
             self.set_window(self.minimum());
             self.note_reduction();
@@ -614,40 +519,33 @@ impl Controller for WindowController {
     }
 
     fn on_ecn_ce(&mut self, ce: &EcnCe<'_>) {
-        if ce.largest_acked.send_index() >= self.recovery_end && self.next > 0 {
+        if !self.recovery.answers(ce.largest_acked.send_index()) && self.next > 0 {
             let in_flight = self.batch.in_flight_before(ce.in_flight);
             self.begin_episode(ce.now, Cause::EcnCe, in_flight, ce.rtt);
-        } else if let Some(episode) = self.episodes.newest_mut() {
-            episode.is_undoable = false;
+        } else {
+            self.recovery.on_answered_mark();
         }
     }
 
     fn on_ack(&mut self, ack: &Ack<'_>) {
         let batch = core::mem::take(&mut self.batch);
         let in_flight_before = batch.in_flight_before(ack.in_flight);
-        if self.in_recovery {
+        if self.recovery.is_active() {
             self.recover(ack, batch.acked_before);
         }
         let is_jump_validated = self.jump.validate(self.largest_acked, self.next);
-        if is_jump_validated && !self.in_recovery {
+        if is_jump_validated && !self.recovery.is_active() {
             let window = in_flight_before.clamp(self.initial().min(self.window), self.window);
             self.set_window(window);
             self.statistics.window_exiting_jump = Some(self.window);
         }
-        if !self.in_recovery {
+        if !self.recovery.is_active() {
             self.grow(ack, batch.acked_after, in_flight_before);
         }
     }
 
     fn on_spurious_loss(&mut self, _: Time, packet: &Packet) {
-        let Some(age) = self.episode_of(packet.receipt.send_index()) else {
-            return;
-        };
-        let Some(episode) = self.episodes.get_mut(age) else {
-            return;
-        };
-        episode.late = episode.late.saturating_add(1);
-        if episode.is_undoable && episode.late >= episode.lost {
+        if let Some(age) = self.recovery.on_late(packet.receipt.send_index()) {
             self.undo(age);
         }
     }
@@ -709,7 +607,7 @@ impl Controller for WindowController {
             startup: self.startup.name(),
             avoidance: Some(self.avoidance.name()),
             phase: match self.stage {
-                _ if self.in_recovery => Phase::Recovery,
+                _ if self.recovery.is_active() => Phase::Recovery,
                 Stage::Startup | Stage::ResumedStartup => Phase::Startup,
                 Stage::Found if self.is_in_slow_start() => Phase::SlowStart,
                 Stage::Found => Phase::Avoidance,

@@ -25,16 +25,109 @@
 //! - quicly does not go below half of the initial window, or of what a jump delivered. The draft's optional floor of
 //!   beta × initial window is not used.
 
+use core::fmt;
+
+use super::share;
 use crate::config::Variant;
 
 /// The round of a proportional recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Proportional {
+    rule: &'static dyn Rule,
     factors: Factors,
+    entry: Entry,
     pre: u64,
     floor: u64,
     acked: u64,
     lost: u64,
+}
+
+/// What is known when the recovery starts. Sizes in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// The congestion window.
+    pub(super) window: u64,
+    /// What was in flight when the first loss or mark was detected.
+    pub(super) in_flight: u64,
+    /// The initial window.
+    pub(super) initial: u64,
+    /// The minimum window.
+    pub(super) minimum: u64,
+    /// What the jump delivered, if the loss hit it.
+    pub(super) jump_delivered: Option<u64>,
+    /// The decrease factor.
+    pub(super) beta: f64,
+}
+
+/// What the versions of Rapid Start do differently.
+trait Rule: fmt::Debug + Send + Sync {
+    /// K: when sending starts again.
+    fn k(&self) -> f64;
+
+    /// The bytes that the factors apply to.
+    fn pre(&self, entry: &Entry) -> u64;
+
+    /// A floor of the window beside the common one.
+    fn floor(&self, entry: &Entry) -> u64;
+
+    /// Whether the slow start threshold follows the window as packets are acknowledged, or only as they are lost.
+    fn threshold_follows_acks(&self) -> bool;
+
+    /// The capacity that congestion avoidance starts from, if it is guessed on entry and not measured by the recovery.
+    fn capacity_on_entry(&self, entry: &Entry) -> Option<u64>;
+}
+
+/// draft-kazuho-ccwg-rapid-start-02.
+#[derive(Debug)]
+struct Draft02;
+
+impl Rule for Draft02 {
+    fn k(&self) -> f64 {
+        2.0 / 3.0
+    }
+
+    fn pre(&self, entry: &Entry) -> u64 {
+        entry.window.min(entry.in_flight)
+    }
+
+    fn floor(&self, _: &Entry) -> u64 {
+        0
+    }
+
+    fn threshold_follows_acks(&self) -> bool {
+        true
+    }
+
+    fn capacity_on_entry(&self, _: &Entry) -> Option<u64> {
+        None
+    }
+}
+
+/// quicly as shipped in April 2026. Its threshold follows losses alone, so it leaves recovery in slow start.
+#[derive(Debug)]
+struct Quicly;
+
+impl Rule for Quicly {
+    fn k(&self) -> f64 {
+        11.0 / 18.0
+    }
+
+    fn pre(&self, entry: &Entry) -> u64 {
+        entry.window
+    }
+
+    fn floor(&self, entry: &Entry) -> u64 {
+        entry.initial.max(entry.jump_delivered.unwrap_or(0)) / 2
+    }
+
+    fn threshold_follows_acks(&self) -> bool {
+        false
+    }
+
+    fn capacity_on_entry(&self, entry: &Entry) -> Option<u64> {
+        let capacity = entry.jump_delivered.unwrap_or(entry.window / 3);
+        Some(capacity.max(entry.initial))
+    }
 }
 
 /// By how much the window falls.
@@ -46,11 +139,7 @@ struct Factors {
 }
 
 impl Factors {
-    fn new(beta: f64, variant: Variant) -> Self {
-        let k = match variant {
-            Variant::Draft02 => 2.0 / 3.0,
-            Variant::Quicly => 11.0 / 18.0,
-        };
+    fn new(beta: f64, k: f64) -> Self {
         let ack = k * (1.0 - beta);
         Self {
             silence: beta + ack,
@@ -61,15 +150,39 @@ impl Factors {
 }
 
 impl Proportional {
-    /// Enters recovery with `pre` bytes. The window never falls below `floor` or a third of beta × `pre`.
-    pub(super) fn new(pre: u64, beta: f64, floor: u64, variant: Variant) -> Self {
+    /// Enters recovery.
+    pub(super) fn new(variant: Variant, entry: &Entry) -> Self {
+        let rule: &'static dyn Rule = match variant {
+            Variant::Draft02 => &Draft02,
+            Variant::Quicly => &Quicly,
+        };
+        let pre = rule.pre(entry);
+        let floor = rule.floor(entry).max(entry.minimum);
         Self {
-            factors: Factors::new(beta, variant),
+            rule,
+            factors: Factors::new(entry.beta, rule.k()),
+            entry: *entry,
             pre,
-            floor: floor.max((pre as f64 * beta / 3.0) as u64),
+            floor: floor.max((pre as f64 * entry.beta / 3.0) as u64),
             acked: 0,
             lost: 0,
         }
+    }
+
+    /// Whether the slow start threshold follows the window as packets are acknowledged, or only as they are lost.
+    pub(super) fn threshold_follows_acks(&self) -> bool {
+        self.rule.threshold_follows_acks()
+    }
+
+    /// The capacity that congestion avoidance starts from, if that is known on entry.
+    pub(super) fn capacity_on_entry(&self) -> Option<u64> {
+        self.rule.capacity_on_entry(&self.entry)
+    }
+
+    /// The capacity that congestion avoidance starts from, measured by a recovery that ends with this window.
+    pub(super) fn capacity_on_exit(&self, window: u64) -> Option<u64> {
+        let is_measured = self.capacity_on_entry().is_none();
+        is_measured.then(|| share(window, 1.0 / self.entry.beta))
     }
 
     /// Bytes that were in flight at entry were acknowledged.

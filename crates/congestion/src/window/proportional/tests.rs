@@ -1,7 +1,21 @@
 use super::*;
 
+fn round(pre: u64, beta: f64, floor: u64, variant: Variant) -> Proportional {
+    Proportional::new(
+        variant,
+        &Entry {
+            window: pre,
+            in_flight: pre,
+            initial: 0,
+            minimum: floor,
+            jump_delivered: None,
+            beta,
+        },
+    )
+}
+
 fn factors(beta: f64, variant: Variant) -> [u64; 3] {
-    let Factors { silence, ack, loss } = Factors::new(beta, variant);
+    let Factors { silence, ack, loss } = round(0, beta, 0, variant).factors;
     [silence, ack, loss].map(|factor| libm::round(factor * 1e4) as u64)
 }
 
@@ -13,7 +27,7 @@ fn rapid_start_02_3_3_factors() {
 }
 
 fn exit_window(pre: u64, acked: u64, lost: u64, beta: f64) -> u64 {
-    let mut round = Proportional::new(pre, beta, 0, Variant::Draft02);
+    let mut round = round(pre, beta, 0, Variant::Draft02);
     round.on_acked(acked);
     round.on_lost(lost);
     round.window()
@@ -32,7 +46,7 @@ fn rapid_start_02_appendix_a_leaves_at_beta_of_what_was_delivered() {
 fn rapid_start_02_appendix_a_sending_resumes_when_1_minus_beta_is_delivered() {
     // The longest silence, at a loss of two thirds: what is in flight falls to the window after 1 − beta of the path.
     for beta in [0.5, 0.7] {
-        let mut round = Proportional::new(300_000, beta, 0, Variant::Draft02);
+        let mut round = round(300_000, beta, 0, Variant::Draft02);
         let acked = share_of(100_000, 1.0 - beta);
         round.on_acked(acked);
         round.on_lost(2 * acked);
@@ -52,7 +66,7 @@ fn rapid_start_02_3_3_never_below_a_third_of_beta() {
 
 #[test]
 fn window_never_rises_while_the_round_lasts() {
-    let mut round = Proportional::new(300_000, 0.5, 10_000, Variant::Draft02);
+    let mut round = round(300_000, 0.5, 10_000, Variant::Draft02);
     let mut before = round.window();
     for step in 0..300 {
         if step % 3 == 0 {

@@ -1,0 +1,247 @@
+//! Recovery periods (RFC 9002 §7.3.2), and the latest congestion events, each of which can be undone (RFC 9438 §4.9).
+
+use super::{Stage, idle::Windows};
+use crate::{avoidance::Cause, history::History};
+
+/// Which packets the latest congestion event answers, and the events that can still be undone.
+#[derive(Debug)]
+pub(super) struct Recovery {
+    is_active: bool,
+    /// Packets of a lower send index were sent before the latest congestion event, and are answered by it.
+    end: u64,
+    episodes: History<Episode>,
+}
+
+/// A congestion event.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    /// Losses of packets `since..end` are this event's.
+    since: u64,
+    end: u64,
+    /// Packets declared lost.
+    lost: u64,
+    /// Packets of these that arrived after all.
+    late: u64,
+    /// Whether it may be undone: all its losses are of its own packets, and none marked.
+    is_undoable: bool,
+    /// Whether only CE marks were seen so far.
+    is_ecn_only: bool,
+    /// Whether congestion avoidance was informed of it, and so has something to undo.
+    is_avoidance_informed: bool,
+    before: Windows,
+    stage_before: Stage,
+}
+
+/// What undoing a congestion event takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    /// The age to pass to [`Avoidance::undo`](crate::avoidance::Avoidance::undo); `None` if it was not informed.
+    pub(super) avoidance_age: Option<usize>,
+    /// What the window and the stage go back to; `None` if another event has come since, which then holds them.
+    pub(super) to: Option<(Windows, Stage)>,
+}
+
+impl Recovery {
+    pub(super) const fn new() -> Self {
+        Self {
+            is_active: false,
+            end: 0,
+            episodes: History::new(),
+        }
+    }
+
+    /// Whether a recovery period lasts.
+    pub(super) const fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// Whether the packet was sent before the latest congestion event, which thus answers its loss.
+    pub(super) const fn answers(&self, send_index: u64) -> bool {
+        send_index < self.end
+    }
+
+    /// A congestion event: all packets below `next` were sent before it.
+    pub(super) fn begin(&mut self, cause: Cause, next: u64, before: Windows, stage_before: Stage) {
+        self.episodes.push(Episode {
+            since: self.end,
+            end: next,
+            lost: 0,
+            late: 0,
+            is_undoable: cause == Cause::Loss,
+            is_ecn_only: cause == Cause::EcnCe,
+            is_avoidance_informed: false,
+            before,
+            stage_before,
+        });
+        self.end = next;
+        self.is_active = true;
+    }
+
+    /// A packet sent since the latest congestion event was acknowledged.
+    pub(super) const fn finish(&mut self) {
+        self.is_active = false;
+    }
+
+    /// Persistent congestion: nothing can be undone any more.
+    pub(super) fn forget(&mut self) {
+        self.is_active = false;
+        self.episodes = History::new();
+    }
+
+    /// Whether the latest congestion event is the one that ended startup.
+    pub(super) fn is_first(&self) -> bool {
+        self.episodes
+            .newest()
+            .is_some_and(|episode| episode.stage_before != Stage::Found)
+    }
+
+    /// Congestion avoidance was informed of the latest event.
+    pub(super) fn on_avoidance_informed(&mut self) {
+        if let Some(episode) = self.episodes.newest_mut() {
+            episode.is_avoidance_informed = true;
+        }
+    }
+
+    /// A packet was lost that an earlier event answers.
+    pub(super) fn on_answered_loss(&mut self, send_index: u64) {
+        if let Some(age) = self.age_of(send_index)
+            && let Some(episode) = self.episodes.get_mut(age)
+        {
+            episode.lost = episode.lost.saturating_add(1);
+        }
+    }
+
+    /// A batch of losses ends, of which the latest event answers `packets`. Returns whether that event had seen only CE
+    /// marks so far.
+    pub(super) fn on_losses(&mut self, packets: u64) -> bool {
+        self.episodes.newest_mut().is_some_and(|episode| {
+            episode.lost = episode.lost.saturating_add(packets);
+            core::mem::take(&mut episode.is_ecn_only)
+        })
+    }
+
+    /// A packet that the latest event answers was marked, so that this event was real.
+    pub(super) fn on_answered_mark(&mut self) {
+        if let Some(episode) = self.episodes.newest_mut() {
+            episode.is_undoable = false;
+        }
+    }
+
+    /// A packet declared lost arrived after all. Returns the age of its event, if all of that event's losses have.
+    pub(super) fn on_late(&mut self, send_index: u64) -> Option<usize> {
+        let age = self.age_of(send_index)?;
+        let episode = self.episodes.get_mut(age)?;
+        episode.late = episode.late.saturating_add(1);
+        (episode.is_undoable && episode.late >= episode.lost).then_some(age)
+    }
+
+    /// Undoes the event of this age. If another has come since, undoing that one goes back to before both. The latest is
+    /// kept if `window` has grown past what it was before (RFC 9438 §4.9.2); then there is nothing to do.
+    pub(super) fn undo(&mut self, age: usize, window: u64) -> Option<Undo> {
+        let informed_since = self
+            .episodes
+            .iter()
+            .take(age)
+            .filter(|episode| episode.is_avoidance_informed)
+            .count();
+        let episode = self.episodes.remove(age)?;
+        let avoidance_age = episode.is_avoidance_informed.then_some(informed_since);
+        let Some(next) = age.checked_sub(1) else {
+            if window >= episode.before.window {
+                return None;
+            }
+            self.is_active = false;
+            self.end = episode.since;
+            return Some(Undo {
+                avoidance_age,
+                to: Some((episode.before, episode.stage_before)),
+            });
+        };
+        let next = self.episodes.get_mut(next)?;
+        next.before = episode.before;
+        next.stage_before = episode.stage_before;
+        next.is_avoidance_informed |= episode.is_avoidance_informed;
+        Some(Undo {
+            avoidance_age,
+            to: None,
+        })
+    }
+
+    /// The age of the congestion event that answers a packet, if it can still be undone.
+    fn age_of(&self, send_index: u64) -> Option<usize> {
+        self.episodes
+            .position(|episode| (episode.since..episode.end).contains(&send_index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn windows(window: u64) -> Windows {
+        Windows {
+            window,
+            slow_start_threshold: u64::MAX,
+        }
+    }
+
+    #[test]
+    fn an_event_answers_what_was_sent_before_it_and_ends_with_an_acknowledgment() {
+        let mut recovery = Recovery::new();
+        assert!(!recovery.is_active() && !recovery.answers(0));
+        recovery.begin(Cause::Loss, 10, windows(100), Stage::Startup);
+        assert!(recovery.is_active() && recovery.is_first());
+        assert!(recovery.answers(9) && !recovery.answers(10));
+        recovery.finish();
+        assert!(!recovery.is_active() && recovery.answers(9));
+    }
+
+    #[test]
+    fn an_event_is_undone_once_all_its_losses_arrived() {
+        let mut recovery = Recovery::new();
+        recovery.begin(Cause::Loss, 10, windows(100), Stage::Startup);
+        assert!(!recovery.on_losses(2));
+        recovery.on_avoidance_informed();
+        assert_eq!(recovery.on_late(3), None);
+        assert_eq!(recovery.on_late(4), Some(0));
+        let undo = recovery.undo(0, 50).expect("an event");
+        assert_eq!(undo.avoidance_age, Some(0));
+        assert_eq!(undo.to, Some((windows(100), Stage::Startup)));
+        assert!(!recovery.answers(9));
+    }
+
+    #[test]
+    fn undoing_an_earlier_event_leaves_its_window_to_the_later() {
+        let mut recovery = Recovery::new();
+        recovery.begin(Cause::Loss, 10, windows(100), Stage::Startup);
+        recovery.on_losses(1);
+        recovery.begin(Cause::Loss, 20, windows(50), Stage::Found);
+        recovery.on_losses(1);
+        assert_eq!(recovery.on_late(5), Some(1));
+        assert_eq!(recovery.undo(1, 25).expect("an event").to, None);
+        assert_eq!(recovery.on_late(15), Some(0));
+        let undo = recovery.undo(0, 25).expect("an event");
+        assert_eq!(undo.to, Some((windows(100), Stage::Startup)));
+    }
+
+    #[test]
+    fn a_marked_event_and_one_that_was_outgrown_are_kept() {
+        let mut recovery = Recovery::new();
+        recovery.begin(Cause::Loss, 10, windows(100), Stage::Found);
+        recovery.on_losses(1);
+        recovery.on_answered_mark();
+        assert_eq!(recovery.on_late(5), None);
+        recovery.begin(Cause::Loss, 20, windows(100), Stage::Found);
+        recovery.on_losses(1);
+        assert_eq!(recovery.on_late(15), Some(0));
+        assert!(recovery.undo(0, 100).is_none());
+    }
+
+    #[test]
+    fn losses_of_a_marked_event_are_counted_once() {
+        let mut recovery = Recovery::new();
+        recovery.begin(Cause::EcnCe, 10, windows(100), Stage::Found);
+        assert!(recovery.on_losses(1));
+        assert!(!recovery.on_losses(1));
+    }
+}
