@@ -14,7 +14,7 @@
 
 use std::process::ExitCode;
 
-use lastbyte_congestion::{ControllerFactory, Environment, Registry, keys};
+use lastbyte_congestion::{ControllerFactory, Environment, Registry};
 
 fn main() -> ExitCode {
     let specs: Vec<String> = std::env::args().skip(1).collect();
@@ -49,7 +49,7 @@ fn list() {
         println!("  {name:<15} {summary}");
     }
     println!("\nKeys:");
-    for key in keys() {
+    for key in registry.keys() {
         println!("  {}", key.help());
     }
     println!("\nValues of growth:");

@@ -1,6 +1,6 @@
 //! The settings of a window-based controller, as values.
 
-use crate::startup::QueueThreshold;
+use crate::spec::Settings;
 
 /// How a [`WindowController`](crate::WindowController) is put together. Usually parsed from a
 /// [spec](crate::Registry::parse), which also checks the ranges.
@@ -21,16 +21,14 @@ pub struct Config {
     /// The decrease factor of the avoidance when ECN-CE marks are the only sign; `None` for the same as for loss.
     /// RFC 8511 (ABE) suggests 0.8 for NewReno and 0.85 for CUBIC.
     pub beta_ecn: Option<f64>,
-    /// Rapid Start: above which RTT growth falls back from 3× to 2×. Default: the draft's.
-    pub queue_threshold: QueueThreshold,
-    /// CUBIC: make room for new flows (RFC 9438 §4.7). Default: true; switch off where a flow is alone.
-    pub fast_convergence: bool,
     /// The pacing gain in avoidance and recovery; `None` for that of the avoidance.
     pub pacing_gain: Option<f64>,
     /// Let the window grow only while it is in use (RFC 9002 §7.8). Default: true.
     pub respect_app_limited: bool,
     /// What a pause does to the window. Default: [`IdlePolicy::Keep`].
     pub idle: IdlePolicy,
+    /// The keys of a spec that single rules take, such as `queue-threshold`. Default: none set.
+    pub settings: Settings,
 }
 
 impl Default for Config {
@@ -44,11 +42,10 @@ impl Default for Config {
             startup_beta: None,
             beta: None,
             beta_ecn: None,
-            queue_threshold: QueueThreshold::Min,
-            fast_convergence: true,
             pacing_gain: None,
             respect_app_limited: true,
             idle: IdlePolicy::Keep,
+            settings: Settings::default(),
         }
     }
 }

@@ -11,7 +11,8 @@
 //! | pace by it | [`Pacer`] |
 //! | keep the RTT it asks for | [`Rtt`] |
 //! | log or draw it | [`State`] |
-//! | write a startup or avoidance of one's own | [`startup`], with an example; [`avoidance`] |
+//! | write a startup or avoidance | [`startup`], with an example; [`avoidance`] |
+//! | add a whole controller | [`Registry::add_controller`], or [`ControllerFactory`] without a name |
 //! | know what an algorithm does exactly | the header of its file: formulas, constants, sources, decisions |
 //!
 //! # Example
@@ -79,7 +80,7 @@ pub use controller::{
 pub use pacer::Pacer;
 pub use rtt::{GRANULARITY, INITIAL_RTT, Rtt};
 pub use sampler::{DeliveryRateSampler, DeliverySnapshot, RateSample};
-pub use spec::{AvoidanceFactory, Key, Registry, Spec, SpecError, StartupFactory, keys};
+pub use spec::{Key, Registry, Settings, Spec, SpecError, Value};
 pub use state::{Phase, State, Statistics};
 pub use time::Time;
 pub use window::WindowController;

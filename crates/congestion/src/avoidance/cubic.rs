@@ -72,7 +72,8 @@ impl Cubic {
     /// C, in datagrams per second³, RFC 9438 §5.
     pub const C: f64 = 0.4;
 
-    /// CUBIC with the factors of `config`, by default [`Cubic::BETA`] for loss and ECN alike.
+    /// CUBIC with the factors of `config`, by default [`Cubic::BETA`] for loss and ECN alike; and with fast convergence
+    /// (RFC 9438 §4.7) unless its settings have `fast-convergence` off, for a flow that is alone.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let beta = config.beta.unwrap_or(Self::BETA);
@@ -85,7 +86,7 @@ impl Cubic {
         Self {
             beta,
             beta_ecn: config.beta_ecn.unwrap_or(beta),
-            fast_convergence: config.fast_convergence,
+            fast_convergence: config.settings.switch("fast-convergence").unwrap_or(true),
             curve,
             saved: History::new(),
         }

@@ -53,12 +53,12 @@ pub enum SpecError {
         /// The spec.
         spec: String,
     },
-    /// A startup or avoidance cannot be added under this name.
+    /// Nothing can be added under this name.
     BadName {
         /// The name.
         name: &'static str,
     },
-    /// A startup, avoidance or preset of this name exists.
+    /// A startup, avoidance, preset or key of this name exists.
     NameTaken {
         /// The name.
         name: &'static str,
@@ -103,10 +103,7 @@ impl fmt::Display for SpecError {
                 "`{name}` cannot be a name; use lower-case letters, digits and hyphens"
             ),
             Self::NameTaken { name } => {
-                write!(
-                    f,
-                    "there is already a preset, startup or avoidance named `{name}`"
-                )
+                write!(f, "the name `{name}` is already in use; choose another")
             }
         }
     }

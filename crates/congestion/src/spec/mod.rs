@@ -1,68 +1,127 @@
 //! Controllers by name: `rapid-start:variant=quicly,congestion=pico,initial-window=44160B,beta=0.7`.
 //!
-//! A spec is the name of a preset, and after a colon any of the [keys](keys), each at most once, that change it. All
-//! presets take the same keys (`bbr` only the first few); a key that the chosen rules do not use has no effect, so that
+//! A spec is the name of a preset, and after a colon any of the [keys](Registry::keys), each at most once, that change it. All
+//! presets take the same keys (`bbr` only `initial-window`); a key that the chosen rules do not use has no effect, so that
 //! one setting can be given to several arms of an experiment.
 //!
 //! All presets start with 30 datagrams, the baseline of the experiment that Rapid Start was measured in, so that arms
 //! differ in nothing but what their names say; `initial-window=10p` is the 10 of RFC 9002 §7.2. The four arms cut by
 //! half at their first congestion, as that experiment does, and go on as CUBIC.
 //!
-//! A [`Registry`] knows the names. Startups and avoidances of one's own can be added to it.
+//! A [`Registry`] knows the names. Startups, avoidances, whole controllers and keys can be added to it.
 
 mod error;
 mod key;
 mod preset;
+mod settings;
 mod value;
 
 use alloc::{
     borrow::ToOwned,
     boxed::Box,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 use core::{fmt, str::FromStr};
 
 pub use error::SpecError;
 pub use key::Key;
+pub use settings::{Settings, Value};
 
 use self::{
-    key::{KEYS, Settings},
-    preset::{Kind, PRESETS, Preset},
+    key::KEYS,
+    preset::{PRESETS, Preset},
 };
 use crate::{
     avoidance::{Avoidance, Cubic, NewReno, Pico},
     bbr::{self, Bbr},
     config::Config,
     controller::{Controller, ControllerFactory, Environment},
-    startup::{HyStart, RapidStart, SlowStart, Startup},
-    window::WindowController,
+    startup::{HyStart, QueueThreshold, RapidStart, SlowStart, Startup},
 };
 
-/// The keys that specs take.
-#[must_use]
-pub const fn keys() -> &'static [Key] {
-    KEYS
-}
-
 /// Makes a startup for a controller with these settings.
-pub type StartupFactory = fn(&Config) -> Box<dyn Startup>;
+type StartupMaker = dyn Fn(&Config) -> Box<dyn Startup> + Send + Sync;
 /// Makes an avoidance for a controller with these settings.
-pub type AvoidanceFactory = fn(&Config) -> Box<dyn Avoidance>;
+type AvoidanceMaker = dyn Fn(&Config) -> Box<dyn Avoidance> + Send + Sync;
+/// Makes a controller with these settings for a path.
+type ControllerMaker = dyn Fn(&Config, &Environment) -> Box<dyn Controller> + Send + Sync;
 
-/// The presets, startups and avoidances that specs may name.
+/// The presets, startups, avoidances and keys that specs may name.
+///
+/// An algorithm of one piece is added with a key of its own:
+///
+/// ```
+/// # use lastbyte_congestion::{Ack, Controller, Loss, Pacing, Packet, Phase, Receipt, Rtt, Sent, State, Statistics, Time};
+/// # #[derive(Debug)]
+/// # struct Fixed { window: u64 }
+/// # impl Controller for Fixed {
+/// #     fn on_sent(&mut self, _: &Sent<'_>) -> Receipt { Receipt::default() }
+/// #     fn on_packet_acked(&mut self, _: Time, _: &Packet) {}
+/// #     fn on_packet_lost(&mut self, _: Time, _: &Packet) {}
+/// #     fn on_lost(&mut self, _: &Loss<'_>) {}
+/// #     fn on_ack(&mut self, _: &Ack<'_>) {}
+/// #     fn window(&self) -> u64 { self.window }
+/// #     fn pacing(&self, _: &Rtt) -> Pacing { Pacing::UNLIMITED }
+/// #     fn state(&self) -> State {
+/// #         State {
+/// #             startup: "fixed",
+/// #             avoidance: None,
+/// #             phase: Phase::Avoidance,
+/// #             window: self.window,
+/// #             slow_start_threshold: None,
+/// #             bandwidth: None,
+/// #             statistics: Statistics::new(self.window),
+/// #         }
+/// #     }
+/// # }
+/// use lastbyte_congestion::{ControllerFactory, Environment, Key, Registry};
+///
+/// let mut registry = Registry::builtin();
+/// registry.add_key(Key::number("windows", 1.0, 8.0, "how many initial windows the window is (1)"))?;
+/// registry.add_controller("fixed", "a window that stays", &["initial-window", "windows"], |config, environment| {
+///     let initial = config.initial_window.bytes(environment.max_datagram_size);
+///     let windows = config.settings.number("windows").unwrap_or(1.0);
+///     Box::new(Fixed { window: (initial as f64 * windows) as u64 })
+/// })?;
+///
+/// let spec = registry.parse("fixed:initial-window=10p,windows=2")?;
+/// let controller = spec.build(&Environment { max_datagram_size: 1200, seed: 1 });
+/// assert_eq!(controller.window(), 24_000);
+///
+/// let error = registry.parse("fixed:windows=9").unwrap_err();
+/// assert_eq!(error.to_string(), "`windows=9` in `fixed:windows=9`: the value must be 1 to 8");
+/// # Ok::<(), lastbyte_congestion::SpecError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Registry {
     presets: Vec<Preset>,
-    startups: Vec<Named<StartupFactory>>,
-    avoidances: Vec<Named<AvoidanceFactory>>,
+    startups: Vec<Named<StartupMaker>>,
+    avoidances: Vec<Named<AvoidanceMaker>>,
+    keys: Vec<Key>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Named<T> {
+struct Named<T: ?Sized> {
     name: &'static str,
     summary: &'static str,
-    make: T,
+    make: Arc<T>,
+}
+
+impl<T: ?Sized> Clone for Named<T> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name,
+            summary: self.summary,
+            make: Arc::clone(&self.make),
+        }
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Named<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 impl Registry {
@@ -70,84 +129,135 @@ impl Registry {
     #[must_use]
     pub fn builtin() -> Self {
         Self {
-            presets: PRESETS.to_vec(),
+            presets: PRESETS
+                .iter()
+                .cloned()
+                .chain([Preset::of_controller(
+                    "bbr",
+                    "BBRv3 (draft-ietf-ccwg-bbr-06)",
+                    &["initial-window"],
+                    Arc::new(|config, environment| Box::new(bbr(config, environment))),
+                )])
+                .collect(),
             startups: [
-                named::<StartupFactory>("slow-start", "2x a round trip", |_| Box::new(SlowStart)),
-                named(
+                startup("slow-start", "2x a round trip", |_| Box::new(SlowStart)),
+                startup(
                     "hystart",
                     "2x, then 1.25x when the RTT rises (RFC 9406)",
                     |_| Box::new(HyStart::new()),
                 ),
-                named(
+                startup(
                     "rapid",
                     "3x while no queue shows, else 2x (Rapid Start)",
-                    |config| Box::new(RapidStart::new(config.queue_threshold)),
+                    |config| Box::new(RapidStart::new(QueueThreshold::of(&config.settings))),
                 ),
             ]
             .to_vec(),
             avoidances: [
-                named::<AvoidanceFactory>("newreno", "RFC 9002, beta 0.5", |config| {
+                avoidance("newreno", "RFC 9002, beta 0.5", |config| {
                     Box::new(NewReno::new(config))
                 }),
-                named("cubic", "RFC 9438, beta 0.7", |config| {
+                avoidance("cubic", "RFC 9438, beta 0.7", |config| {
                     Box::new(Cubic::new(config))
                 }),
-                named("pico", "quicly's cubic-like rule, beta 0.7", |config| {
+                avoidance("pico", "quicly's cubic-like rule, beta 0.7", |config| {
                     Box::new(Pico::new(config))
                 }),
             ]
             .to_vec(),
+            keys: KEYS.to_vec(),
         }
     }
 
     /// Adds a startup, and a preset of its name that uses it with CUBIC, the initial window over half a round trip, and
-    /// a cut at the first congestion.
+    /// a cut at the first congestion. Keys of its own are added with [`Registry::add_key`]; `make` finds their values in
+    /// [`Config::settings`].
     ///
     /// # Errors
     ///
-    /// If the name is taken, or is not made of lower-case letters, digits and hyphens.
+    /// Returns [`SpecError::NameTaken`] if there is a preset, startup or avoidance of this name, and
+    /// [`SpecError::BadName`] if it is not made of lower-case letters, digits and hyphens.
     pub fn add_startup(
         &mut self,
         name: &'static str,
         summary: &'static str,
-        make: StartupFactory,
+        make: impl Fn(&Config) -> Box<dyn Startup> + Send + Sync + 'static,
     ) -> Result<&mut Self, SpecError> {
         self.check_free(name)?;
         self.presets.push(Preset::of_startup(name, summary));
-        self.startups.push(named(name, summary, make));
+        self.startups.push(startup(name, summary, make));
         Ok(self)
     }
 
-    /// Adds an avoidance, and a preset of its name that uses it after slow start.
+    /// Adds an avoidance, and a preset of its name that uses it after slow start. Keys of its own are added with
+    /// [`Registry::add_key`]; `make` finds their values in [`Config::settings`].
     ///
     /// # Errors
     ///
-    /// If the name is taken, or is not made of lower-case letters, digits and hyphens.
+    /// As [`Registry::add_startup`].
     pub fn add_avoidance(
         &mut self,
         name: &'static str,
         summary: &'static str,
-        make: AvoidanceFactory,
+        make: impl Fn(&Config) -> Box<dyn Avoidance> + Send + Sync + 'static,
     ) -> Result<&mut Self, SpecError> {
         self.check_free(name)?;
         self.presets.push(Preset::of_avoidance(name, summary));
-        self.avoidances.push(named(name, summary, make));
+        self.avoidances.push(avoidance(name, summary, make));
+        Ok(self)
+    }
+
+    /// Adds an algorithm of one piece, as a preset that takes these keys only. `initial-window` is found in
+    /// [`Config::initial_window`], keys of its own in [`Config::settings`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::add_startup`]; and [`SpecError::UnknownKey`] if a key is neither built in nor added.
+    pub fn add_controller(
+        &mut self,
+        name: &'static str,
+        summary: &'static str,
+        keys: &'static [&'static str],
+        make: impl Fn(&Config, &Environment) -> Box<dyn Controller> + Send + Sync + 'static,
+    ) -> Result<&mut Self, SpecError> {
+        self.check_free(name)?;
+        let is_unknown = |key: &&&str| !self.keys.iter().any(|known| known.name == **key);
+        if let Some(key) = keys.iter().find(is_unknown) {
+            return Err(SpecError::UnknownKey {
+                key: (*key).to_owned(),
+                preset: name,
+                known: self.keys.iter().map(|key| key.name.to_owned()).collect(),
+            });
+        }
+        let preset = Preset::of_controller(name, summary, keys, Arc::new(make));
+        self.presets.push(preset);
+        Ok(self)
+    }
+
+    /// Adds a key. All presets of a startup and an avoidance take it; other presets name the keys they take.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SpecError::NameTaken`] if there is a key of this name, and [`SpecError::BadName`] if it is not made of
+    /// lower-case letters, digits and hyphens.
+    pub fn add_key(&mut self, key: Key) -> Result<&mut Self, SpecError> {
+        check_name(key.name, self.keys.iter().map(|key| key.name))?;
+        self.keys.push(key);
         Ok(self)
     }
 
     fn check_free(&self, name: &'static str) -> Result<(), SpecError> {
-        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() || !name.chars().all(is_name) {
-            return Err(SpecError::BadName { name });
-        }
-        let mut taken = self
+        let taken = self
             .presets()
             .chain(self.startups())
             .chain(self.avoidances());
-        if taken.any(|(taken, _)| taken == name) {
-            return Err(SpecError::NameTaken { name });
-        }
-        Ok(())
+        check_name(name, taken.map(|(name, _)| name))
+    }
+
+    /// The keys.
+    #[must_use]
+    pub fn keys(&self) -> &[Key] {
+        &self.keys
     }
 
     /// Names and summaries of the presets.
@@ -181,8 +291,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If the preset or a key is unknown, a key is given twice, or a value is not allowed. The message names the place
-    /// and lists what exists.
+    /// Returns the [`SpecError`] of the first part that is not right: an unknown preset or key, a key given twice, or a
+    /// value that is not allowed. The message names the place and lists what exists.
     pub fn parse(&self, text: &str) -> Result<Spec, SpecError> {
         let (name, rest) = match text.split_once(':') {
             Some((name, rest)) => (name, Some(rest)),
@@ -197,20 +307,14 @@ impl Registry {
                 known: names(self.presets()),
             })?;
         let mut settings = Settings::default();
-        let mut seen = Vec::new();
         for part in rest.into_iter().flat_map(|rest| rest.split(',')) {
-            let key = self.parse_part(text, part, preset, &mut settings)?;
-            if seen.contains(&key) {
-                return Err(SpecError::KeyTwice {
-                    key,
-                    spec: text.to_owned(),
-                });
-            }
-            seen.push(key);
+            self.parse_part(text, part, preset, &mut settings)?;
         }
+        let (config, make) = preset.resolve(self, &settings, text)?;
         Ok(Spec {
             text: text.to_owned(),
-            algorithm: preset.resolve(self, &settings, text)?,
+            config,
+            make,
         })
     }
 
@@ -220,41 +324,52 @@ impl Registry {
         part: &str,
         preset: &Preset,
         settings: &mut Settings,
-    ) -> Result<&'static str, SpecError> {
-        let allowed = |key: &&Key| !matches!(preset.kind, Kind::Bbr) || key.is_for_bbr;
+    ) -> Result<(), SpecError> {
         let Some((name, value)) = part.split_once('=') else {
             return Err(SpecError::NotKeyValue {
                 part: part.to_owned(),
                 spec: spec.to_owned(),
             });
         };
-        let key = KEYS
-            .iter()
-            .filter(allowed)
+        let mut keys = self.keys.iter().filter(|key| preset.takes(key.name));
+        let known = keys.clone();
+        let key = keys
             .find(|key| key.name == name)
             .ok_or_else(|| SpecError::UnknownKey {
                 key: name.to_owned(),
                 preset: preset.name,
-                known: KEYS
-                    .iter()
-                    .filter(allowed)
-                    .map(|key| key.name.to_string())
-                    .collect(),
+                known: known.map(|key| key.name.to_string()).collect(),
             })?;
-        (key.set)(settings, value, self).map_err(|allowed| SpecError::BadValue {
-            key: key.name,
-            value: value.to_owned(),
-            allowed,
-            spec: spec.to_owned(),
-        })?;
-        Ok(key.name)
+        let value = key
+            .parse(value, self)
+            .map_err(|allowed| SpecError::BadValue {
+                key: key.name,
+                value: value.to_owned(),
+                allowed,
+                spec: spec.to_owned(),
+            })?;
+        if settings.contains(key.name) {
+            return Err(SpecError::KeyTwice {
+                key: key.name,
+                spec: spec.to_owned(),
+            });
+        }
+        settings.set(key.name, value);
+        Ok(())
     }
 
-    fn startup(&self, name: &str) -> Option<StartupFactory> {
+    /// Whether [`Config`] has a field for this key.
+    fn is_common(&self, name: &str) -> bool {
+        self.keys
+            .iter()
+            .any(|key| key.is_common && key.name == name)
+    }
+
+    fn startup(&self, name: &str) -> Option<Arc<StartupMaker>> {
         find(&self.startups, name)
     }
 
-    fn avoidance(&self, name: &str) -> Option<AvoidanceFactory> {
+    fn avoidance(&self, name: &str) -> Option<Arc<AvoidanceMaker>> {
         find(&self.avoidances, name)
     }
 }
@@ -265,19 +380,57 @@ impl Default for Registry {
     }
 }
 
-fn named<T>(name: &'static str, summary: &'static str, make: T) -> Named<T> {
+fn startup(
+    name: &'static str,
+    summary: &'static str,
+    make: impl Fn(&Config) -> Box<dyn Startup> + Send + Sync + 'static,
+) -> Named<StartupMaker> {
     Named {
         name,
         summary,
-        make,
+        make: Arc::new(make),
     }
 }
 
-fn find<T: Copy>(table: &[Named<T>], name: &str) -> Option<T> {
+fn avoidance(
+    name: &'static str,
+    summary: &'static str,
+    make: impl Fn(&Config) -> Box<dyn Avoidance> + Send + Sync + 'static,
+) -> Named<AvoidanceMaker> {
+    Named {
+        name,
+        summary,
+        make: Arc::new(make),
+    }
+}
+
+fn bbr(config: &Config, environment: &Environment) -> Bbr {
+    Bbr::new(bbr::Config {
+        initial_window: config.initial_window.bytes(environment.max_datagram_size),
+        max_datagram_size: environment.max_datagram_size,
+        seed: environment.seed,
+    })
+}
+
+fn check_name<'a>(
+    name: &'static str,
+    mut taken: impl Iterator<Item = &'a str>,
+) -> Result<(), SpecError> {
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || !name.chars().all(is_allowed) {
+        return Err(SpecError::BadName { name });
+    }
+    if taken.any(|taken| taken == name) {
+        return Err(SpecError::NameTaken { name });
+    }
+    Ok(())
+}
+
+fn find<T: ?Sized>(table: &[Named<T>], name: &str) -> Option<Arc<T>> {
     table
         .iter()
         .find(|named| named.name == name)
-        .map(|named| named.make)
+        .map(|named| Arc::clone(&named.make))
 }
 
 fn names<'a>(table: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
@@ -285,44 +438,22 @@ fn names<'a>(table: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
 }
 
 /// A controller as described: what to build for each new path.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Spec {
     text: String,
-    algorithm: Algorithm,
+    config: Config,
+    make: Arc<ControllerMaker>,
 }
 
-#[derive(Clone, Debug)]
-enum Algorithm {
-    Window {
-        config: Config,
-        startup: StartupFactory,
-        avoidance: AvoidanceFactory,
-    },
-    Bbr {
-        config: Config,
-    },
+impl fmt::Debug for Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Spec").field(&self.text).finish()
+    }
 }
 
 impl ControllerFactory for Spec {
     fn build(&self, environment: &Environment) -> Box<dyn Controller> {
-        let max_datagram_size = environment.max_datagram_size;
-        match &self.algorithm {
-            Algorithm::Window {
-                config,
-                startup,
-                avoidance,
-            } => Box::new(WindowController::new(
-                config.clone(),
-                max_datagram_size,
-                startup(config),
-                avoidance(config),
-            )),
-            Algorithm::Bbr { config } => Box::new(Bbr::new(bbr::Config {
-                initial_window: config.initial_window.bytes(max_datagram_size),
-                max_datagram_size,
-                seed: environment.seed,
-            })),
-        }
+        (self.make)(&self.config, environment)
     }
 }
 
@@ -330,9 +461,7 @@ impl Spec {
     /// The resulting settings, defaults included.
     #[must_use]
     pub const fn config(&self) -> &Config {
-        match &self.algorithm {
-            Algorithm::Window { config, .. } | Algorithm::Bbr { config } => config,
-        }
+        &self.config
     }
 }
 

@@ -1,27 +1,39 @@
 //! The presets: what a spec's name stands for before its keys change it.
 
-use alloc::borrow::ToOwned;
+use alloc::{borrow::ToOwned, boxed::Box, sync::Arc};
+use core::fmt;
 
-use super::{
-    Algorithm, Registry, SpecError,
-    key::{FirstFlightName, RecoveryName, Settings},
-};
+use super::{ControllerMaker, Registry, Settings, SpecError};
 use crate::{
     config::{Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
-    startup::QueueThreshold,
+    window::WindowController,
 };
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Preset {
     pub(super) name: &'static str,
     pub(super) summary: &'static str,
     pub(super) kind: Kind,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(super) enum Kind {
+    /// A startup and an avoidance. Takes all keys.
     Window(Window),
-    Bbr,
+    /// An algorithm of one piece, and the keys that it takes.
+    Whole {
+        keys: &'static [&'static str],
+        make: Arc<ControllerMaker>,
+    },
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Window(window) => window.fmt(f),
+            Self::Whole { keys, .. } => f.debug_struct("Whole").field("keys", keys).finish(),
+        }
+    }
 }
 
 /// What differs between the presets of window-based control.
@@ -29,8 +41,8 @@ pub(super) enum Kind {
 pub(super) struct Window {
     growth: &'static str,
     congestion: &'static str,
-    first_flight: FirstFlightName,
-    recovery: RecoveryName,
+    first_flight: &'static str,
+    recovery: &'static str,
     startup_beta: Option<f64>,
 }
 
@@ -38,8 +50,8 @@ pub(super) struct Window {
 const SLOW_START: Window = Window {
     growth: "slow-start",
     congestion: "cubic",
-    first_flight: FirstFlightName::InitialWindow,
-    recovery: RecoveryName::Cut,
+    first_flight: "initial-window",
+    recovery: "cut",
     startup_beta: Some(0.5),
 };
 
@@ -59,7 +71,7 @@ pub(super) const PRESETS: &[Preset] = &[
         name: "jumpstart",
         summary: "the same, but a first flight of twice the initial window over one round trip",
         kind: Kind::Window(Window {
-            first_flight: FirstFlightName::Jump,
+            first_flight: "jump",
             ..SLOW_START
         }),
     },
@@ -68,7 +80,7 @@ pub(super) const PRESETS: &[Preset] = &[
         summary: "3x growth while no queue shows, first recovery in proportion to loss",
         kind: Kind::Window(Window {
             growth: "rapid",
-            recovery: RecoveryName::Proportional,
+            recovery: "proportional",
             ..SLOW_START
         }),
     },
@@ -77,8 +89,8 @@ pub(super) const PRESETS: &[Preset] = &[
         summary: "both: Rapid Start (draft-kazuho-ccwg-rapid-start-02)",
         kind: Kind::Window(Window {
             growth: "rapid",
-            recovery: RecoveryName::Proportional,
-            first_flight: FirstFlightName::Jump,
+            recovery: "proportional",
+            first_flight: "jump",
             ..SLOW_START
         }),
     },
@@ -111,11 +123,6 @@ pub(super) const PRESETS: &[Preset] = &[
             ..SLOW_START
         }),
     },
-    Preset {
-        name: "bbr",
-        summary: "BBRv3 (draft-ietf-ccwg-bbr-06)",
-        kind: Kind::Bbr,
-    },
 ];
 
 /// The initial window of every preset.
@@ -146,83 +153,126 @@ impl Preset {
         }
     }
 
-    /// What this preset comes to with these settings.
+    pub(super) const fn of_controller(
+        name: &'static str,
+        summary: &'static str,
+        keys: &'static [&'static str],
+        make: Arc<ControllerMaker>,
+    ) -> Self {
+        Self {
+            name,
+            summary,
+            kind: Kind::Whole { keys, make },
+        }
+    }
+
+    /// Whether it takes this key.
+    pub(super) fn takes(&self, key: &str) -> bool {
+        match &self.kind {
+            Kind::Window(_) => true,
+            Kind::Whole { keys, .. } => keys.contains(&key),
+        }
+    }
+
+    /// The resulting settings, and how to make a controller of them.
     pub(super) fn resolve(
         &self,
         registry: &Registry,
         settings: &Settings,
         spec: &str,
-    ) -> Result<Algorithm, SpecError> {
-        let initial_window = settings.initial_window.unwrap_or(INITIAL_WINDOW);
-        let config = Config {
-            initial_window,
+    ) -> Result<(Config, Arc<ControllerMaker>), SpecError> {
+        let mut config = Config {
+            initial_window: settings.window("initial-window").unwrap_or(INITIAL_WINDOW),
+            settings: settings.clone(),
             ..Config::default()
         };
-        let Kind::Window(preset) = self.kind else {
-            return Ok(Algorithm::Bbr { config });
-        };
-        if is_smaller(settings.jump_window, initial_window) {
-            return Err(SpecError::JumpTooSmall {
-                spec: spec.to_owned(),
-            });
+        config.settings.retain(|key| !registry.is_common(key));
+        match &self.kind {
+            Kind::Whole { make, .. } => Ok((config, Arc::clone(make))),
+            Kind::Window(window) => {
+                let jump_window = settings.window("jump-window");
+                if is_smaller(jump_window, config.initial_window) {
+                    return Err(SpecError::JumpTooSmall {
+                        spec: spec.to_owned(),
+                    });
+                }
+                window.configure(settings, &mut config);
+                Ok((config, window.maker(registry, settings)?))
+            }
         }
-        let growth = settings.growth.as_deref().unwrap_or(preset.growth);
-        let congestion = settings.congestion.as_deref().unwrap_or(preset.congestion);
-        // The names were checked when the keys were parsed, or come from the registry itself.
-        let unknown = |name: &str| SpecError::UnknownPreset {
-            name: name.to_owned(),
-            known: super::names(registry.startups().chain(registry.avoidances())),
-        };
-        Ok(Algorithm::Window {
-            config: preset.configure(settings, &config),
-            startup: registry.startup(growth).ok_or_else(|| unknown(growth))?,
-            avoidance: registry
-                .avoidance(congestion)
-                .ok_or_else(|| unknown(congestion))?,
-        })
     }
 }
 
 impl Window {
-    fn configure(self, settings: &Settings, base: &Config) -> Config {
-        let variant = settings.variant.unwrap_or(Variant::Draft02);
-        let first_recovery = match settings.recovery.unwrap_or(self.recovery) {
-            RecoveryName::Cut => FirstRecovery::Cut,
-            RecoveryName::Proportional => FirstRecovery::Proportional(variant),
-        };
-        let first_flight = match settings.first_flight.unwrap_or(self.first_flight) {
-            FirstFlightName::InitialWindow => settings
-                .first_flight_round_trips
-                .map_or(FirstFlight::HALF_ROUND_TRIP, |round_trips| {
-                    FirstFlight::InitialWindow { round_trips }
-                }),
-            FirstFlightName::Jump => FirstFlight::Jump {
-                window: settings.jump_window,
-            },
+    fn configure(self, settings: &Settings, config: &mut Config) {
+        let first_recovery = match settings.choice("recovery").unwrap_or(self.recovery) {
+            "proportional" if settings.choice("variant") == Some("quicly") => {
+                FirstRecovery::Proportional(Variant::Quicly)
+            }
+            "proportional" => FirstRecovery::Proportional(Variant::Draft02),
+            _ => FirstRecovery::Cut,
         };
         let startup_beta = match first_recovery {
             FirstRecovery::Proportional(Variant::Quicly) => Some(QUICLY_BETA),
             _ => self.startup_beta,
         };
-        Config {
-            minimum_window: settings.minimum_window.unwrap_or(base.minimum_window),
-            first_flight,
-            first_recovery,
-            startup_beta: settings.startup_beta.or(settings.beta).or(startup_beta),
-            beta: settings.beta,
-            beta_ecn: settings.beta_ecn,
-            queue_threshold: settings.queue_threshold.unwrap_or(match variant {
-                Variant::Draft02 => QueueThreshold::Min,
-                Variant::Quicly => QueueThreshold::Max,
-            }),
-            fast_convergence: settings.fast_convergence.unwrap_or(base.fast_convergence),
-            pacing_gain: settings.pacing_gain,
-            respect_app_limited: settings
-                .respect_app_limited
-                .unwrap_or(base.respect_app_limited),
-            idle: settings.idle.unwrap_or(IdlePolicy::Keep),
-            ..base.clone()
+        let first_flight = match settings.choice("first-flight").unwrap_or(self.first_flight) {
+            "jump" => FirstFlight::Jump {
+                window: settings.window("jump-window"),
+            },
+            _ => settings
+                .number("first-flight-rtts")
+                .map_or(FirstFlight::HALF_ROUND_TRIP, |round_trips| {
+                    FirstFlight::InitialWindow { round_trips }
+                }),
+        };
+        config.first_flight = first_flight;
+        config.first_recovery = first_recovery;
+        config.beta = settings.number("beta");
+        config.startup_beta = settings
+            .number("startup-beta")
+            .or(config.beta)
+            .or(startup_beta);
+        config.beta_ecn = settings.number("beta-ecn");
+        config.pacing_gain = settings.number("pacing-gain");
+        config.idle = match settings.choice("idle") {
+            Some("rfc9002") => IdlePolicy::Rfc9002,
+            Some("rfc5681") => IdlePolicy::Rfc5681,
+            Some("rfc2861") => IdlePolicy::Rfc2861,
+            _ => IdlePolicy::Keep,
+        };
+        if let Some(size) = settings.window("min-window") {
+            config.minimum_window = size;
         }
+        if let Some(is_on) = settings.switch("respect-app-limited") {
+            config.respect_app_limited = is_on;
+        }
+    }
+
+    fn maker(
+        self,
+        registry: &Registry,
+        settings: &Settings,
+    ) -> Result<Arc<ControllerMaker>, SpecError> {
+        let growth = settings.choice("growth").unwrap_or(self.growth);
+        let congestion = settings.choice("congestion").unwrap_or(self.congestion);
+        // The names were checked when the keys were parsed, or come from the registry itself.
+        let unknown = |name: &str| SpecError::UnknownPreset {
+            name: name.to_owned(),
+            known: super::names(registry.startups().chain(registry.avoidances())),
+        };
+        let startup = registry.startup(growth).ok_or_else(|| unknown(growth))?;
+        let avoidance = registry
+            .avoidance(congestion)
+            .ok_or_else(|| unknown(congestion))?;
+        Ok(Arc::new(move |config, environment| {
+            Box::new(WindowController::new(
+                config.clone(),
+                environment.max_datagram_size,
+                startup(config),
+                avoidance(config),
+            ))
+        }))
     }
 }
 

@@ -3,8 +3,10 @@ use alloc::boxed::Box;
 use super::*;
 use crate::{
     config::{FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
-    controller::Environment,
-    startup::{Growth, QueueThreshold, StartupAck},
+    controller::Ack,
+    rtt::Rtt,
+    startup::{Growth, StartupAck},
+    time::Time,
 };
 
 fn parse(text: &str) -> Spec {
@@ -90,7 +92,7 @@ fn the_authors_own_arm() {
         config.first_recovery,
         FirstRecovery::Proportional(Variant::Quicly)
     );
-    assert_eq!(config.queue_threshold, QueueThreshold::Max);
+    assert_eq!(QueueThreshold::of(&config.settings), QueueThreshold::Max);
     assert_eq!((config.startup_beta, config.beta), (Some(0.7), Some(0.7)));
     assert_eq!(
         spec.to_string(),
@@ -133,15 +135,24 @@ fn all_keys_are_taken_in_any_order() {
             startup_beta: Some(0.6),
             beta: Some(0.7),
             beta_ecn: Some(0.85),
-            queue_threshold: QueueThreshold::Max,
-            fast_convergence: false,
             pacing_gain: Some(1.5),
             respect_app_limited: false,
             idle: IdlePolicy::Rfc2861,
+            settings: [
+                ("fast-convergence", Value::Switch(false)),
+                ("queue-threshold", Value::Choice("max")),
+                ("variant", Value::Choice("draft-02")),
+            ]
+            .into_iter()
+            .collect(),
         }
     );
+    assert_eq!(
+        QueueThreshold::of(&spec.config().settings),
+        QueueThreshold::Max
+    );
     // No key is missing from this test.
-    for key in keys() {
+    for key in Registry::builtin().keys() {
         assert!(
             spec.to_string().contains(&format!("{}=", key.name)),
             "{}",
@@ -189,7 +200,7 @@ fn errors_say_what_where_and_what_is_allowed() {
 
 #[test]
 fn help_names_each_key() {
-    let lines: Vec<String> = keys().iter().map(Key::help).collect();
+    let lines: Vec<String> = Registry::builtin().keys().iter().map(Key::help).collect();
     insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!("spec_keys", lines.join("\n"));
     });
@@ -209,9 +220,9 @@ impl Startup for Still {
 }
 
 #[test]
-fn names_of_ones_own_are_checked() {
+fn added_names_are_checked() {
     let mut registry = Registry::builtin();
-    let still: StartupFactory = |_| Box::new(Still);
+    let still = |_: &Config| Box::new(Still) as Box<dyn Startup>;
     for taken in ["cubic", "rapid", "jumpstart", "bbr"] {
         let error = registry.add_startup(taken, "", still).map(|_| ());
         assert_eq!(error, Err(SpecError::NameTaken { name: taken }));
@@ -223,9 +234,10 @@ fn names_of_ones_own_are_checked() {
     registry
         .add_startup("still", "does not grow", still)
         .expect("a free name");
-    let reno: AvoidanceFactory = |config| Box::new(NewReno::new(config));
     registry
-        .add_avoidance("reno-2", "the same again", reno)
+        .add_avoidance("reno-2", "the same again", |config| {
+            Box::new(NewReno::new(config))
+        })
         .expect("a free name");
     assert!(registry.parse("still:congestion=reno-2").is_ok());
     assert!(registry.parse("rapid-start:growth=still").is_ok());
@@ -254,4 +266,97 @@ fn the_state_names_the_growth_rule_and_not_the_preset() {
         let state = parse(spec).build(&environment).state();
         assert_eq!((state.startup, state.avoidance), expected, "{spec}");
     }
+}
+
+#[derive(Debug)]
+struct Steps {
+    bytes: u64,
+}
+
+impl Startup for Steps {
+    fn name(&self) -> &'static str {
+        "steps"
+    }
+
+    fn on_ack(&mut self, _: &StartupAck<'_>) -> Growth {
+        Growth::by(self.bytes)
+    }
+}
+
+#[test]
+fn added_keys_parse_with_the_same_errors_and_reach_the_rule() {
+    let mut registry = Registry::builtin();
+    registry
+        .add_key(Key::number("step-scale", 1.0, 4.0, "by how much (1)"))
+        .and_then(|registry| registry.add_key(Key::choice("step-unit", &["byte", "kb"], "of what")))
+        .and_then(|registry| {
+            let base = 10.0; // factories capture
+            registry.add_startup("steps", "in steps", move |config| {
+                let scale = config.settings.number("step-scale").unwrap_or(1.0);
+                let unit = match config.settings.choice("step-unit") {
+                    Some("kb") => 1000.0,
+                    _ => 1.0,
+                };
+                Box::new(Steps {
+                    bytes: (base * scale * unit) as u64,
+                })
+            })
+        })
+        .expect("free names");
+    let environment = Environment {
+        max_datagram_size: 1200,
+        seed: 1,
+    };
+    let growth = |text: &str| {
+        let spec = registry.parse(text).expect("a spec");
+        let mut controller = spec.build(&environment);
+        let (now, rtt, before) = (Time::ZERO, Rtt::default(), controller.window());
+        controller.on_ack(&Ack {
+            now,
+            in_flight: 0,
+            rtt: &rtt,
+            has_rtt_sample: false,
+        });
+        controller.window() - before
+    };
+    assert_eq!(growth("steps"), 10);
+    assert_eq!(growth("cubic:growth=steps,step-scale=2.5"), 25);
+    assert_eq!(growth("steps:step-unit=kb,initial-window=10p"), 10_000);
+    for (text, expected) in [
+        ("steps:step-scale=5", "the value must be 1 to 4"),
+        ("steps:step-unit=mb", "the value must be one of byte, kb"),
+        ("steps:step-size=1", "idle, step-scale, step-unit"),
+        ("bbr:step-scale=2", "it takes: initial-window"),
+        ("steps:step-scale=2,step-scale=2", "is given twice"),
+    ] {
+        let error = registry.parse(text).expect_err(text).to_string();
+        assert!(
+            error.ends_with(expected) || error.contains(expected),
+            "{error}"
+        );
+    }
+    for taken in ["idle", "step-scale"] {
+        let error = registry.add_key(Key::switch(taken, "")).map(|_| ());
+        assert_eq!(error, Err(SpecError::NameTaken { name: taken }));
+    }
+    let error = registry.add_key(Key::switch("a=b", "")).map(|_| ());
+    assert_eq!(error, Err(SpecError::BadName { name: "a=b" }));
+}
+
+#[test]
+fn an_added_controller_takes_the_keys_it_names() {
+    let mut registry = Registry::builtin();
+    let make = |config: &Config, environment: &Environment| {
+        Box::new(bbr(config, environment)) as Box<dyn Controller>
+    };
+    registry
+        .add_controller("bbr-2", "the same again", &["initial-window"], make)
+        .expect("a free name");
+    assert!(registry.parse("bbr-2:initial-window=10p").is_ok());
+    let error = registry.parse("bbr-2:beta=0.5").expect_err("not its key");
+    let expected = "`bbr-2` takes no key `beta`; it takes: initial-window";
+    assert_eq!(error.to_string(), expected);
+    let error = registry.add_controller("bbr-3", "", &["gain"], make);
+    let error = error.map(|_| ()).expect_err("no such key").to_string();
+    assert!(error.starts_with("`bbr-3` takes no key `gain`"), "{error}");
 }

@@ -69,24 +69,23 @@ pub(super) fn factor(text: &str, min: f64, max: f64) -> Result<f64, String> {
 
 /// `on` or `off`.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
-    choice(text, &[("on", true), ("off", false)])
+    choice(text, ["on", "off"].into_iter()).map(|name| name == "on")
 }
 
-/// One of the names of a table.
-pub(super) fn choice<T: Copy>(text: &str, table: &[(&str, T)]) -> Result<T, String> {
-    table
-        .iter()
-        .find(|(name, _)| *name == text)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| one_of(table.iter().map(|(name, _)| *name)))
+/// One of these names.
+pub(super) fn choice(
+    text: &str,
+    mut names: impl Iterator<Item = &'static str> + Clone,
+) -> Result<&'static str, String> {
+    let all = names.clone();
+    names.find(|name| *name == text).ok_or_else(|| one_of(all))
 }
 
 /// `one of a, b, c`.
-pub(super) fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.map(ToString::to_string).collect();
+fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
     match names.as_slice() {
-        [] => "nothing".to_string(),
-        [only] => only.clone(),
+        [only] => (*only).to_string(),
         names => format!("one of {}", names.join(", ")),
     }
 }

@@ -18,7 +18,7 @@
 use core::time::Duration;
 
 use super::{Growth, Startup, StartupAck};
-use crate::{rtt::Rtt, time::Time};
+use crate::{rtt::Rtt, spec::Settings, time::Time};
 
 /// Rapid Start's growth.
 #[derive(Clone, Debug)]
@@ -39,7 +39,20 @@ pub enum QueueThreshold {
 }
 
 impl QueueThreshold {
-    fn of(self, min_rtt: Duration) -> Duration {
+    /// What `queue-threshold` says, or else what `variant` does.
+    #[must_use]
+    pub fn of(settings: &Settings) -> Self {
+        let by_variant = match settings.choice("variant") {
+            Some("quicly") => "max",
+            _ => "min",
+        };
+        match settings.choice("queue-threshold").unwrap_or(by_variant) {
+            "max" => Self::Max,
+            _ => Self::Min,
+        }
+    }
+
+    fn round_trip(self, min_rtt: Duration) -> Duration {
         const MARGIN: Duration = Duration::from_millis(4);
         let added = min_rtt.saturating_add(MARGIN);
         match self {
@@ -84,7 +97,7 @@ impl Startup for RapidStart {
             && self
                 .floor
                 .smallest(ack.now, min_rtt)
-                .is_some_and(|floor| floor <= self.threshold.of(min_rtt));
+                .is_some_and(|floor| floor <= self.threshold.round_trip(min_rtt));
         Growth::by(if self.tripling {
             ack.bytes.saturating_mul(2)
         } else {

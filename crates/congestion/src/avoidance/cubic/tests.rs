@@ -1,5 +1,5 @@
 use super::*;
-use crate::{rtt::Rtt, time::Time};
+use crate::{rtt::Rtt, spec::Value, time::Time};
 
 /// The datagram size of these tests: windows read in thousands.
 const M: u64 = 1000;
@@ -176,7 +176,9 @@ fn rfc9438_4_7_fast_convergence_makes_room() {
     let with = |fast_convergence| {
         let mut flow = Flow::new(
             &Config {
-                fast_convergence,
+                settings: [("fast-convergence", Value::Switch(fast_convergence))]
+                    .into_iter()
+                    .collect(),
                 ..Config::default()
             },
             Duration::from_millis(100),
@@ -195,7 +197,9 @@ fn measured_capacity_counts_twice_where_there_may_be_others() {
     let with = |fast_convergence| {
         let mut flow = Flow::new(
             &Config {
-                fast_convergence,
+                settings: [("fast-convergence", Value::Switch(fast_convergence))]
+                    .into_iter()
+                    .collect(),
                 ..Config::default()
             },
             Duration::from_millis(100),

@@ -33,7 +33,8 @@ fn factors(threshold: QueueThreshold, samples: &[(u64, Option<u64>)]) -> Vec<u64
 #[test]
 fn threshold_of_the_draft_is_the_smaller_and_quiclys_the_larger() {
     let both = |millis| {
-        [QueueThreshold::Min, QueueThreshold::Max].map(|rule| rule.of(ms(millis)).as_micros())
+        [QueueThreshold::Min, QueueThreshold::Max]
+            .map(|rule| rule.round_trip(ms(millis)).as_micros())
     };
     // min_rtt + 4 ms, × 1.10 (draft) or × 35/32 (quicly)
     assert_eq!(both(10), [11_000, 14_000]);
