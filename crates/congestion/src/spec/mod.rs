@@ -35,7 +35,6 @@ use self::{
 };
 use crate::{
     avoidance::{Avoidance, Cubic, NewReno, Pico},
-    bbr::{self, Bbr},
     config::Config,
     controller::{Controller, ControllerFactory, Environment},
     startup::{HyStart, QueueThreshold, RapidStart, SlowStart, Startup},
@@ -129,16 +128,7 @@ impl Registry {
     #[must_use]
     pub fn builtin() -> Self {
         Self {
-            presets: PRESETS
-                .iter()
-                .cloned()
-                .chain([Preset::of_controller(
-                    "bbr",
-                    "BBRv3 (draft-ietf-ccwg-bbr-06)",
-                    &["initial-window"],
-                    Arc::new(|config, environment| Box::new(bbr(config, environment))),
-                )])
-                .collect(),
+            presets: PRESETS.iter().cloned().chain([preset::bbr()]).collect(),
             startups: [
                 startup("slow-start", "2x a round trip", |_| Box::new(SlowStart)),
                 startup(
@@ -402,14 +392,6 @@ fn avoidance(
         summary,
         make: Arc::new(make),
     }
-}
-
-fn bbr(config: &Config, environment: &Environment) -> Bbr {
-    Bbr::new(bbr::Config {
-        initial_window: config.initial_window.bytes(environment.max_datagram_size),
-        max_datagram_size: environment.max_datagram_size,
-        seed: environment.seed,
-    })
 }
 
 fn check_name<'a>(

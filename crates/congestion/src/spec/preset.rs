@@ -5,6 +5,7 @@ use core::fmt;
 
 use super::{ControllerMaker, Registry, Settings, SpecError};
 use crate::{
+    bbr::{self, Bbr},
     config::{Config, FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
     window::WindowController,
 };
@@ -124,6 +125,24 @@ pub(super) const PRESETS: &[Preset] = &[
         }),
     },
 ];
+
+/// The preset of one piece.
+pub(super) fn bbr() -> Preset {
+    Preset {
+        name: "bbr",
+        summary: "BBRv3 (draft-ietf-ccwg-bbr-06)",
+        kind: Kind::Whole {
+            keys: &["initial-window"],
+            make: Arc::new(|config, environment| {
+                Box::new(Bbr::new(bbr::Config {
+                    initial_window: config.initial_window.bytes(environment.max_datagram_size),
+                    max_datagram_size: environment.max_datagram_size,
+                    seed: environment.seed,
+                }))
+            }),
+        },
+    }
+}
 
 /// The initial window of every preset.
 const INITIAL_WINDOW: WindowSize = WindowSize::Datagrams(30);

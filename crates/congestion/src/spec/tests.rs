@@ -7,6 +7,7 @@ use crate::{
     rtt::Rtt,
     startup::{Growth, StartupAck},
     time::Time,
+    window::WindowController,
 };
 
 fn parse(text: &str) -> Spec {
@@ -347,16 +348,21 @@ fn added_keys_parse_with_the_same_errors_and_reach_the_rule() {
 fn an_added_controller_takes_the_keys_it_names() {
     let mut registry = Registry::builtin();
     let make = |config: &Config, environment: &Environment| {
-        Box::new(bbr(config, environment)) as Box<dyn Controller>
+        Box::new(WindowController::new(
+            config.clone(),
+            environment.max_datagram_size,
+            Box::new(Still),
+            Box::new(NewReno::new(config)),
+        )) as Box<dyn Controller>
     };
     registry
-        .add_controller("bbr-2", "the same again", &["initial-window"], make)
+        .add_controller("whole", "the same again", &["initial-window"], make)
         .expect("a free name");
-    assert!(registry.parse("bbr-2:initial-window=10p").is_ok());
-    let error = registry.parse("bbr-2:beta=0.5").expect_err("not its key");
-    let expected = "`bbr-2` takes no key `beta`; it takes: initial-window";
+    assert!(registry.parse("whole:initial-window=10p").is_ok());
+    let error = registry.parse("whole:beta=0.5").expect_err("not its key");
+    let expected = "`whole` takes no key `beta`; it takes: initial-window";
     assert_eq!(error.to_string(), expected);
-    let error = registry.add_controller("bbr-3", "", &["gain"], make);
+    let error = registry.add_controller("other", "", &["gain"], make);
     let error = error.map(|_| ()).expect_err("no such key").to_string();
-    assert!(error.starts_with("`bbr-3` takes no key `gain`"), "{error}");
+    assert!(error.starts_with("`other` takes no key `gain`"), "{error}");
 }
