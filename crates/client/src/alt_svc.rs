@@ -6,7 +6,7 @@
 use core::{fmt::Write as _, time::Duration};
 use std::collections::BTreeMap;
 
-use crate::{Origin, calendar::days};
+use crate::{calendar::days, url::Origin};
 
 #[cfg(test)]
 mod tests;

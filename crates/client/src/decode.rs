@@ -7,7 +7,7 @@ use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, Sta
 use flate2::{Decompress, FlushDecompress, Status};
 use ruzstd::decoding::FrameDecoder;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 #[cfg(test)]
 mod tests;

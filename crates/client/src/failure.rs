@@ -35,7 +35,7 @@ pub enum Failure {
     /// The server closed the connection without a word.
     Empty,
     /// What the server answers is not HTTP.
-    Weird(String),
+    Protocol(String),
     /// The connection failed with part of the body there.
     Partial {
         /// Why.
@@ -75,7 +75,7 @@ impl Failure {
             Self::Tls(what) => Self::Tls(what.clone()),
             Self::Certificate(what) => Self::Certificate(what.clone()),
             Self::Pin(what) => Self::Pin(what.clone()),
-            Self::Weird(what) => Self::Weird(what.clone()),
+            Self::Protocol(what) => Self::Protocol(what.clone()),
             Self::Empty => Self::Empty,
             Self::Interrupted => Self::Interrupted,
             other => Self::Response(other.to_string()),
@@ -110,7 +110,7 @@ impl fmt::Display for Failure {
                 write!(f, "the server's certificate is not trusted: {what}")
             }
             Self::Empty => f.write_str("the server closed the connection without an answer"),
-            Self::Weird(what) => write!(f, "the server's answer is not HTTP: {what}"),
+            Self::Protocol(what) => write!(f, "the server's answer is not HTTP: {what}"),
             Self::Partial { reason, received } => {
                 write!(f, "{reason}, with {received} bytes received")
             }

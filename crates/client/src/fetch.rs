@@ -12,7 +12,7 @@ use lastbyte_quic::{
     stream::{Source, SourceError},
 };
 
-use crate::{Failure, Retry, Url, Version, follow::Follow};
+use crate::{failure::Failure, head::Version, retry::Retry, url::Url};
 
 /// What is sent with a request.
 #[derive(Clone)]
@@ -135,6 +135,33 @@ impl fmt::Debug for Upload {
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Stream")
+    }
+}
+
+/// How redirects are followed (RFC 9110 §15.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follow {
+    /// The most redirects that are followed; `None` for no limit. Default: 50.
+    pub max: Option<u32>,
+    /// Whether credentials are sent to other hosts too. Default: no.
+    pub trusts_all: bool,
+    /// Whether a POST stays a POST after 301. Default: no, as in browsers.
+    pub keeps_post_301: bool,
+    /// Whether a POST stays a POST after 302. Default: no.
+    pub keeps_post_302: bool,
+    /// Whether a POST stays a POST after 303. Default: no.
+    pub keeps_post_303: bool,
+}
+
+impl Default for Follow {
+    fn default() -> Self {
+        Self {
+            max: Some(50),
+            trusts_all: false,
+            keeps_post_301: false,
+            keeps_post_302: false,
+            keeps_post_303: false,
+        }
     }
 }
 

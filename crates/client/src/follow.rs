@@ -4,37 +4,14 @@
 
 use lastbyte_http3::Fields;
 
-use crate::{Failure, Fetch, Origin, fetch::Upload};
+use crate::{
+    failure::Failure,
+    fetch::{Fetch, Upload},
+    url::Origin,
+};
 
 #[cfg(test)]
 mod tests;
-
-/// How redirects are followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Follow {
-    /// How many are followed; `None` for all. Default: 50.
-    pub max: Option<u32>,
-    /// Whether other hosts get the credentials, too. Default: no.
-    pub trusts_all: bool,
-    /// Whether a POST stays one after 301. Default: no, as browsers have it.
-    pub keeps_post_301: bool,
-    /// After 302. Default: no.
-    pub keeps_post_302: bool,
-    /// After 303. Default: no.
-    pub keeps_post_303: bool,
-}
-
-impl Default for Follow {
-    fn default() -> Self {
-        Self {
-            max: Some(50),
-            trusts_all: false,
-            keeps_post_301: false,
-            keeps_post_302: false,
-            keeps_post_303: false,
-        }
-    }
-}
 
 /// Fields that are for one host and no other: what was said to one is not said to the next that it names.
 const SECRETS: [&str; 2] = ["authorization", "cookie"];
@@ -66,7 +43,7 @@ pub(crate) fn next(
     let mut url = fetch.url.join(&location).map_err(|error| {
         let what = format!("redirected to `{}`: {error}", location.escape_debug());
         match error {
-            crate::UrlError::Scheme(_) => Failure::Scheme(what),
+            crate::url::UrlError::Scheme(_) => Failure::Scheme(what),
             _ => Failure::Url(what),
         }
     })?;

@@ -10,10 +10,16 @@ use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::Time;
 
 use crate::{
-    Failure, Fetch, Head, Listener, Memory, Origin, Outcome, Retry, Scheme, Timing, Version,
     base64::basic,
     decode::{ACCEPTED, Decoder},
+    failure::Failure,
+    fetch::{Fetch, Outcome, Timing},
     follow,
+    head::{Head, Version},
+    listener::Listener,
+    memory::Memory,
+    retry::Retry,
+    url::{Origin, Scheme},
 };
 
 /// How much of a redirect's own body is read, so that its connection can be used again.
@@ -114,7 +120,7 @@ impl Job {
     /// How long to wait before it is begun again; `None` if it is not to be.
     fn next_pause(&self, now: Time, asked: Option<Duration>) -> Option<Duration> {
         let first = self.original.as_ref()?;
-        if matches!(first.upload, Some(crate::Upload::Stream(_))) {
+        if matches!(first.upload, Some(crate::fetch::Upload::Stream(_))) {
             // It is read already.
             return None;
         }
@@ -211,7 +217,7 @@ fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
     {
         fields.push("range", format!("bytes={from}-"));
     }
-    let len = fetch.upload.as_ref().and_then(crate::Upload::len);
+    let len = fetch.upload.as_ref().and_then(crate::fetch::Upload::len);
     if let Some(len) = len
         && lacks("content-length")
     {
@@ -237,7 +243,7 @@ impl<'a> Jobs<'a> {
             it.interim_count += 1;
             if it.interim_count > INTERIM_MAX {
                 let why = format!("more than {INTERIM_MAX} interim responses to one request");
-                return Err(Stop::Failed(Failure::Weird(why)));
+                return Err(Stop::Failed(Failure::Protocol(why)));
             }
         }
         Ok(self.listener.on_interim(job, head)?)

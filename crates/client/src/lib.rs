@@ -17,8 +17,8 @@
 //! | `job`, `follow`, `decode`, `retry` | one fetch under way: redirects, resumption, decompression, new attempts |
 //! | [`Client`] | the application on a worker: who is fetched when, over which connection |
 //! | `link`, `tcp` | one connection, and its requests: over QUIC, and over TCP |
-//! | [`warmest`] | which of several idle connections a request goes to |
-//! | `ways`, `race`, `scout` | by which way a connection is made, and at which address nobody listens |
+//! | [`best_idle`] | which of several idle connections a request is sent on |
+//! | `candidates`, `happy_eyeballs`, `reachability` | addresses to try, in which order, and which of them refuse |
 //!
 //! # How it is run
 //!
@@ -38,49 +38,53 @@
 mod alt_svc;
 mod base64;
 mod calendar;
+mod candidates;
 mod client;
+mod connection_reuse;
 mod cookies;
+mod crypto;
 mod decode;
 mod dns;
 mod failure;
+mod family;
 mod fetch;
 mod follow;
+mod happy_eyeballs;
 mod head;
 mod job;
 mod link;
 mod listener;
 mod mailbox;
+mod memory;
 mod proxy;
-mod race;
+mod reachability;
 mod resolve;
 mod retry;
 mod run;
-mod scout;
 mod sessions;
 mod settings;
 mod tcp;
 mod trust;
 mod upload;
 mod url;
-mod warmth;
-mod ways;
 
 pub use alt_svc::{AltSvc, Alternative};
 pub use base64::base64;
 pub use client::Client;
+pub use connection_reuse::{IdleConnection, best_idle};
 pub use cookies::CookieJar;
 pub use dns::Service;
 pub use failure::Failure;
-pub use fetch::{Fetch, Outcome, Stream, Timing, Upload};
-pub use follow::Follow;
+pub use family::Family;
+pub use fetch::{Fetch, Follow, Outcome, Stream, Timing, Upload};
 pub use head::{Head, Version};
 pub use listener::{Handshake, Listener, Transport};
+pub use memory::Memory;
 pub use proxy::{Exceptions, Proxies, Proxy};
-pub use resolve::{Answer, Detour, Family, Lookup, Override, Services};
+pub use resolve::{Answer, ConnectTo, Lookup, Override, Services};
 pub use retry::Retry;
 pub use run::{Report, RunError, run};
 pub use sessions::SessionFile;
-pub use settings::{Memory, Settings, Versions};
+pub use settings::{Settings, Versions};
 pub use trust::{Identity, Trust};
 pub use url::{Origin, Scheme, Url, UrlError};
-pub use warmth::{Warmth, warmest};

@@ -18,7 +18,7 @@ use rustls::{
 use tokio::sync::mpsc;
 
 use crate::{
-    Failure,
+    failure::Failure,
     job::{Jobs, Stop},
     trust::Verifier,
 };

@@ -7,7 +7,13 @@ use lastbyte_http3::{Fields, Request};
 use lastbyte_quic::{Time, trace::Trace};
 use lastbyte_wire::packet;
 
-use crate::{Failure, Head, Lookup, Origin, Outcome, Version};
+use crate::{
+    failure::Failure,
+    fetch::Outcome,
+    head::{Head, Version},
+    resolve::Lookup,
+    url::Origin,
+};
 
 /// What carries a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +50,7 @@ pub struct Handshake {
 /// Hears of what happens. Fetches are named by their place in the list that was given, connections by a number that
 /// counts from 0. All methods but [`Listener::on_body`] do nothing by themselves.
 ///
-/// An error of one that takes content ends the fetch with [`Failure::Write`](crate::Failure::Write); others go on.
+/// An error of one that takes content ends the fetch with [`Failure::Write`](crate::failure::Failure::Write); others go on.
 pub trait Listener {
     /// Body, in order, each byte once. It is at hand only now, in the packet that it came in.
     ///
@@ -93,7 +99,7 @@ pub trait Listener {
         Ok(())
     }
 
-    /// A fetch is begun again after this pause ([`Retry`](crate::Retry)): what was taken of it is to be forgotten. `failure` is why,
+    /// A fetch is begun again after this pause ([`Retry`](crate::retry::Retry)): what was taken of it is to be forgotten. `failure` is why,
     /// if it is not the status in `outcome`.
     ///
     /// # Errors

@@ -5,7 +5,7 @@
 use core::fmt;
 use std::net::IpAddr;
 
-use crate::{Origin, Scheme, Url};
+use crate::url::{Origin, Scheme, Url};
 
 /// The port of a proxy where none is given, as curl has it.
 const PORT: u16 = 1080;

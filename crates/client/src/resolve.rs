@@ -5,51 +5,23 @@
 //! `hosts` and private networks, unless a DNS server was named; HTTPS records it does not give, so DNS is asked for them.
 
 use core::{net::SocketAddr, time::Duration};
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, thread};
+use std::{collections::BTreeMap, net::IpAddr, thread};
 
 use lastbyte_driver::Clock;
 use lastbyte_quic::Time;
 
 use crate::{
-    Failure, Origin, Service,
-    mailbox::{Event, Mailbox},
+    dns::{self, Service},
+    failure::Failure,
+    family::Family,
+    mailbox::Sender,
+    url::Origin,
 };
 
 /// How long the other family is waited for when one has answered (RFC 8305 §3), and then the HTTPS record.
 const PATIENCE: Duration = Duration::from_millis(50);
 /// How many targets of an HTTPS record are resolved.
 const TARGETS_MAX: usize = 4;
-
-/// Which kinds of addresses are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Family {
-    /// IPv6 and IPv4.
-    #[default]
-    Any,
-    /// IPv4 only.
-    Ipv4,
-    /// IPv6 only.
-    Ipv6,
-}
-
-impl Family {
-    /// What is asked for.
-    pub(crate) const fn parts(self) -> &'static [Self] {
-        match self {
-            Self::Any => &[Self::Ipv6, Self::Ipv4],
-            Self::Ipv4 => &[Self::Ipv4],
-            Self::Ipv6 => &[Self::Ipv6],
-        }
-    }
-
-    fn has(self, address: &IpAddr) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Ipv4 => address.is_ipv4(),
-            Self::Ipv6 => address.is_ipv6(),
-        }
-    }
-}
 
 /// A host's addresses, as said beforehand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +42,7 @@ impl Override {
 
 /// Where to connect in place of a host; it is called by its own name there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Detour {
+pub struct ConnectTo {
     /// In place of whom: a name in lower case, or an IP address; `None` for all.
     pub host: Option<String>,
     /// On which port; `None` for all.
@@ -82,13 +54,13 @@ pub struct Detour {
 }
 
 /// Where to connect for an origin.
-pub(crate) fn place(origin: &Origin, detours: &[Detour]) -> Origin {
+pub(crate) fn place(origin: &Origin, connect_to: &[ConnectTo]) -> Origin {
     let mut place = origin.clone();
-    let is_of = |it: &&Detour| {
+    let is_of = |it: &&ConnectTo| {
         it.host.as_ref().is_none_or(|host| *host == origin.host)
             && it.port.is_none_or(|port| port == origin.port)
     };
-    if let Some(detour) = detours.iter().find(is_of) {
+    if let Some(detour) = connect_to.iter().find(is_of) {
         if let Some(host) = &detour.to_host {
             place.host.clone_from(host);
         }
@@ -404,13 +376,7 @@ impl Resolution {
     clippy::disallowed_methods,
     reason = "the resolver blocks, and a thread that waits for it may be left behind"
 )]
-pub(crate) fn ask(
-    server: usize,
-    host: String,
-    family: Family,
-    clock: Clock,
-    mailbox: Arc<Mailbox>,
-) {
+pub(crate) fn ask(host: String, family: Family, clock: Clock, answers: Sender<dns::Event>) {
     thread::spawn(move || {
         let hints = dns_lookup::AddrInfoHints {
             address: match family {
@@ -428,8 +394,7 @@ pub(crate) fn ask(
             Err(error) => Err(std::io::Error::from(error).to_string()),
         };
         let at = clock.now();
-        mailbox.post(Event::Resolved {
-            server,
+        answers.post(dns::Event::Addresses {
             host,
             family,
             at,

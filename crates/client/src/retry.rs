@@ -5,7 +5,7 @@
 
 use core::time::Duration;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// The longest pause.
 const DELAY_MAX: Duration = Duration::from_secs(600);

@@ -15,8 +15,15 @@ use lastbyte_quic::{
 use lastbyte_udp::{Options, Socket};
 
 use crate::{
-    Client, Family, Fetch, Listener, Lookup, Memory, Outcome, Settings, client::Parts,
-    mailbox::Mailbox, settings::SettingsError,
+    client::{Client, Parts},
+    crypto::CryptoError,
+    family::Family,
+    fetch::{Fetch, Outcome},
+    listener::Listener,
+    mailbox::Mailbox,
+    memory::Memory,
+    resolve::Lookup,
+    settings::Settings,
 };
 
 /// What a run came to.
@@ -70,9 +77,9 @@ pub fn run(
     fetches: Vec<Fetch>,
     listener: &mut dyn Listener,
 ) -> Result<Report, RunError> {
-    let crypto = settings.crypto(memory).map_err(|error| match error {
-        SettingsError::Trust(what) => RunError::Trust(what),
-        SettingsError::Identity(what) => RunError::Identity(what),
+    let crypto = memory.crypto(settings).map_err(|error| match error {
+        CryptoError::Trust(what) => RunError::Trust(what),
+        CryptoError::Identity(what) => RunError::Identity(what),
     })?;
     let begin = clock.now();
     let socket = bind(settings.family)?;

@@ -14,7 +14,7 @@
     reason = "this is where the file is read and written"
 )]
 
-use core::{fmt, fmt::Write as _, net::SocketAddr, time::Duration};
+use core::{fmt, fmt::Write as _, time::Duration};
 use std::{
     collections::BTreeMap,
     fs::{self, File},
@@ -29,7 +29,10 @@ use lastbyte_quic::crypto::tickets::client::{
 };
 use lastbyte_wire::packet::Version;
 
-use crate::{Memory, Origin, Scheme};
+use crate::{
+    memory::{Memory, Remembered},
+    url::{Origin, Scheme},
+};
 
 #[cfg(test)]
 mod tests;
@@ -40,16 +43,6 @@ const FIRST_LINE: &str = "lastbyte sessions 1";
 const FILE_MAX: u64 = 16 << 20;
 /// How many servers are remembered.
 const SERVERS_MAX: usize = 256;
-
-/// What is remembered of an origin, besides its sessions.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Remembered {
-    /// The last token, for one use (RFC 9000 §8.1.3).
-    pub(crate) token: Vec<u8>,
-    pub(crate) settings: Option<http3::Settings>,
-    /// The address that answered.
-    pub(crate) remote: Option<SocketAddr>,
-}
 
 /// All that a file has.
 #[derive(Clone, Default)]

@@ -1,34 +1,16 @@
 //! What can be set, and what is remembered from one connection to the next.
 
 use core::{fmt, time::Duration};
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::Arc;
 
-use lastbyte_driver::Clock;
 use lastbyte_http3 as http3;
-use lastbyte_quic::{
-    WallTime, connection,
-    crypto::{
-        self, ClientCrypto,
-        tickets::{
-            client::{ClientSessions, MemorySessions, SessionStore},
-            clock::WallClock,
-        },
-        tls::TlsClient,
-    },
-    flow::WindowSize,
-};
-use rustls::client::danger::ServerCertVerifier;
+use lastbyte_quic::{connection, flow::WindowSize};
 
 use crate::{
-    CookieJar, Origin, Url,
-    alt_svc::AltSvc,
+    family::Family,
     proxy::Proxies,
-    resolve::{Detour, Family, Override},
-    sessions::Remembered,
-    trust::{Identity, Trust, Verifier},
+    resolve::{ConnectTo, Override},
+    trust::{Identity, Trust},
 };
 
 /// Which versions of HTTP are spoken.
@@ -59,7 +41,7 @@ impl Versions {
     }
 
     /// What is offered over TCP (RFC 7301).
-    fn alpn(self) -> Vec<Vec<u8>> {
+    pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
         let names: &[&[u8]] = match self {
             Self::Any | Self::Http3 | Self::Http2 => &[b"h2", b"http/1.1"],
             Self::Http2Only => &[b"h2"],
@@ -67,15 +49,6 @@ impl Versions {
         };
         names.iter().map(|name| name.to_vec()).collect()
     }
-}
-
-/// Why the settings cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SettingsError {
-    /// There is nobody to trust.
-    Trust(String),
-    /// The client's own certificate is none.
-    Identity(String),
 }
 
 /// What can be set for a run.
@@ -107,7 +80,7 @@ pub struct Settings {
     /// Who is asked in place of servers: over TCP alone, whatever the versions. Default: nobody.
     pub proxies: Proxies,
     /// Where to connect in place of hosts. Default: nowhere.
-    pub detours: Vec<Detour>,
+    pub connect_to: Vec<ConnectTo>,
     /// DNS servers that are asked for names. Default: none, and the system is.
     pub dns_servers: Vec<core::net::SocketAddr>,
     /// Whether DNS is asked for HTTPS records (RFC 9460), where the versions are [`Versions::Any`]. Default: yes.
@@ -169,7 +142,7 @@ impl Settings {
             family: Family::default(),
             overrides: Vec::new(),
             proxies: Proxies::default(),
-            detours: Vec::new(),
+            connect_to: Vec::new(),
             dns_servers: Vec::new(),
             https_records: true,
             connect_timeout: Duration::from_secs(10),
@@ -185,96 +158,6 @@ impl Settings {
             ticket_wait: Duration::ZERO,
         }
     }
-
-    /// What handshakes are made with: what the memory has, if it was made with the same settings.
-    ///
-    /// # Errors
-    ///
-    /// There is nobody to trust, or we are nobody.
-    pub(crate) fn crypto(&self, memory: &Memory) -> Result<Arc<Crypto>, SettingsError> {
-        let key = CryptoKey {
-            trust: self.trust.clone(),
-            pins: self.pins.clone(),
-            identity: self.identity.clone(),
-            early_data: self.early_data,
-            versions: (self.tls12, self.tls13),
-            key_log: self.key_log.as_ref().map(|it| Arc::as_ptr(it).addr()),
-        };
-        let mut kept = memory.crypto.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, crypto)) = &*kept
-            && *of == key
-        {
-            return Ok(Arc::clone(crypto));
-        }
-        let crypto = Arc::new(self.new_crypto(memory)?);
-        *kept = Some((key, Arc::clone(&crypto)));
-        Ok(crypto)
-    }
-
-    fn new_crypto(&self, memory: &Memory) -> Result<Crypto, SettingsError> {
-        let wrong = |error: &dyn fmt::Display| SettingsError::Trust(error.to_string());
-        let own = |error: &dyn fmt::Display| SettingsError::Identity(error.to_string());
-        let plain = rustls::crypto::aws_lc_rs::default_provider();
-        let provider = crypto::provider(plain.clone());
-        // The library gathers entropy when randomness is first wanted, which takes it a tenth of a second: not a delay of
-        // the first connection's, as its timing would say.
-        let mut unused = [0; 1];
-        let drawn = provider.secure_random.fill(&mut unused);
-        drawn.map_err(|_| wrong(&"there is no randomness"))?;
-        let provider = Arc::new(provider);
-        let verifier = self.trust.verifier(&self.pins, &provider);
-        let verifier = Arc::new(verifier.map_err(SettingsError::Trust)?);
-        let shared: Arc<dyn ServerCertVerifier> = Arc::clone(&verifier) as _;
-        let identity = match &self.identity {
-            Some(identity) => Some(identity.parse().map_err(SettingsError::Identity)?),
-            None => None,
-        };
-        let build = |provider: Arc<rustls::crypto::CryptoProvider>,
-                     versions: &[&'static rustls::SupportedProtocolVersion]| {
-            let builder = rustls::ClientConfig::builder_with_provider(provider)
-                .with_protocol_versions(versions)
-                .map_err(|error| wrong(&error))?
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::clone(&shared));
-            let mut config = match &identity {
-                None => builder.with_no_client_auth(),
-                Some((chain, key)) => builder
-                    .with_client_auth_cert(chain.clone(), key.clone_key())
-                    .map_err(|error| {
-                        own(&format!(
-                            "the client certificate and its key do not fit: {error}"
-                        ))
-                    })?,
-            };
-            if let Some(key_log) = &self.key_log {
-                config.key_log = Arc::clone(key_log);
-            }
-            Ok(config)
-        };
-        let mut config = build(provider, &[&rustls::version::TLS13])?;
-        config.alpn_protocols = vec![http3::ALPN.to_vec()];
-        config.enable_early_data = self.early_data;
-        // Over TCP, the library resumes sessions within a process; it can neither save them nor send 0-RTT for hyper.
-        let versions: Vec<_> = [
-            self.tls13.then_some(&rustls::version::TLS13),
-            self.tls12.then_some(&rustls::version::TLS12),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let tcp = Arc::new(build(Arc::new(plain), &versions)?);
-        let sessions = ClientSessions {
-            store: Arc::clone(&memory.sessions),
-            verifier: Arc::clone(&shared),
-            clock: Arc::new(SystemClock),
-        };
-        let client = TlsClient::with_sessions(config, sessions).map_err(|error| wrong(&error))?;
-        Ok(Crypto {
-            client: Arc::new(client),
-            verifier,
-            tcp,
-        })
-    }
 }
 
 impl fmt::Debug for Settings {
@@ -284,176 +167,5 @@ impl fmt::Debug for Settings {
             .field("early_data", &self.early_data)
             .field("parallel", &self.parallel)
             .finish_non_exhaustive()
-    }
-}
-
-/// What handshakes are made with.
-pub(crate) struct Crypto {
-    pub(crate) client: Arc<dyn ClientCrypto>,
-    pub(crate) verifier: Arc<Verifier>,
-    /// For TCP, without protocols to choose from.
-    tcp: Arc<rustls::ClientConfig>,
-}
-
-impl Crypto {
-    /// For TCP, with what these versions offer.
-    pub(crate) fn tcp(&self, versions: Versions) -> Arc<rustls::ClientConfig> {
-        let mut config = rustls::ClientConfig::clone(&self.tcp);
-        config.alpn_protocols = versions.alpn();
-        Arc::new(config)
-    }
-}
-
-impl fmt::Debug for Crypto {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Crypto").finish_non_exhaustive()
-    }
-}
-
-/// What was made, and from what.
-type Made = (CryptoKey, Arc<Crypto>);
-
-/// What `Crypto` was made from.
-#[derive(Debug, PartialEq, Eq)]
-struct CryptoKey {
-    trust: Trust,
-    pins: Vec<String>,
-    identity: Option<Identity>,
-    early_data: bool,
-    versions: (bool, bool),
-    /// Where it is: such things cannot be compared.
-    key_log: Option<usize>,
-}
-
-#[derive(Debug)]
-struct SystemClock;
-
-impl WallClock for SystemClock {
-    fn now(&self) -> WallTime {
-        Clock::wall_time()
-    }
-}
-
-/// What is remembered of servers, from one connection to the next and from one run to the next: sessions, address tokens,
-/// settings. Cheap to clone, and then the same.
-#[derive(Clone, Debug)]
-pub struct Memory {
-    sessions: Arc<dyn SessionStore>,
-    servers: Arc<Mutex<BTreeMap<Origin, Remembered>>>,
-    alternatives: Arc<Mutex<AltSvc>>,
-    /// None while they are not kept.
-    cookies: Arc<Mutex<Option<CookieJar>>>,
-    crypto: Arc<Mutex<Option<Made>>>,
-}
-
-impl Memory {
-    /// Sessions are kept there, all else in memory.
-    #[must_use]
-    pub fn new(sessions: Arc<dyn SessionStore>) -> Self {
-        Self {
-            sessions,
-            servers: Arc::default(),
-            alternatives: Arc::default(),
-            cookies: Arc::default(),
-            crypto: Arc::default(),
-        }
-    }
-
-    pub(crate) fn set_remembered(&self, servers: BTreeMap<Origin, Remembered>) {
-        *self.servers() = servers;
-    }
-
-    pub(crate) fn remembered(&self) -> BTreeMap<Origin, Remembered> {
-        self.servers().clone()
-    }
-
-    /// What is known of alternative services, to be saved.
-    #[must_use]
-    pub fn alternatives(&self) -> AltSvc {
-        self.alt_svc().clone()
-    }
-
-    /// What was known of alternative services.
-    pub fn set_alternatives(&self, alternatives: AltSvc) {
-        *self.alt_svc() = alternatives;
-    }
-
-    pub(crate) fn put_alternatives(&self, origin: &Origin, value: &str, now: Duration) {
-        self.alt_svc().put(origin, value, now);
-    }
-
-    /// The port of the host's where HTTP/3 is spoken for an origin, as it said itself.
-    pub(crate) fn alternative_port(&self, origin: &Origin, now: Duration) -> Option<u16> {
-        let alternatives = self.alt_svc();
-        let mut of = alternatives.of(origin, "h3", now);
-        // Other hosts would have to be looked up, and speak for this one all the same.
-        of.find(|it| it.host == origin.host).map(|it| it.port)
-    }
-
-    /// The cookies that are known; `None` if they are not kept.
-    #[must_use]
-    pub fn cookies(&self) -> Option<CookieJar> {
-        self.jar().clone()
-    }
-
-    /// Keeps cookies from here on, beginning with these: what servers set is sent to them again.
-    pub fn set_cookies(&self, cookies: CookieJar) {
-        *self.jar() = Some(cookies);
-    }
-
-    pub(crate) fn put_cookie(&self, url: &Url, value: &str, now: Duration) {
-        if let Some(jar) = &mut *self.jar() {
-            jar.put(url, value, now);
-        }
-    }
-
-    pub(crate) fn cookies_for(&self, url: &Url, now: Duration) -> Option<String> {
-        self.jar().as_ref()?.header(url, now)
-    }
-
-    fn jar(&self) -> MutexGuard<'_, Option<CookieJar>> {
-        self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn alt_svc(&self) -> MutexGuard<'_, AltSvc> {
-        self.alternatives
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn put_token(&self, origin: &Origin, token: Vec<u8>) {
-        self.servers().entry(origin.clone()).or_default().token = token;
-    }
-
-    pub(crate) fn take_token(&self, origin: &Origin) -> Vec<u8> {
-        let mut servers = self.servers();
-        let server = servers.get_mut(origin);
-        server.map_or_else(Vec::new, |server| std::mem::take(&mut server.token))
-    }
-
-    pub(crate) fn put_settings(&self, origin: &Origin, settings: &http3::Settings) {
-        self.servers().entry(origin.clone()).or_default().settings = Some(*settings);
-    }
-
-    pub(crate) fn settings(&self, origin: &Origin) -> Option<http3::Settings> {
-        self.servers().get(origin)?.settings
-    }
-
-    pub(crate) fn put_remote(&self, origin: &Origin, remote: core::net::SocketAddr) {
-        self.servers().entry(origin.clone()).or_default().remote = Some(remote);
-    }
-
-    pub(crate) fn remote(&self, origin: &Origin) -> Option<core::net::SocketAddr> {
-        self.servers().get(origin)?.remote
-    }
-
-    fn servers(&self) -> MutexGuard<'_, BTreeMap<Origin, Remembered>> {
-        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Default for Memory {
-    fn default() -> Self {
-        Self::new(Arc::new(MemorySessions::default()))
     }
 }

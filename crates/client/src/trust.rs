@@ -19,7 +19,7 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-use crate::{Failure, base64::base64};
+use crate::{base64::base64, failure::Failure};
 
 /// Whom to trust.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub enum Trust {
     System,
     /// These authorities, and no others: certificates in PEM.
     Authorities(Vec<u8>),
-    /// Anybody. What is fetched may come from anyone on the way.
-    Anybody,
+    /// No verification: vulnerable to man-in-the-middle attacks.
+    DangerouslyAcceptAny,
 }
 
 impl Trust {
@@ -43,7 +43,7 @@ impl Trust {
         provider: &Arc<CryptoProvider>,
     ) -> Result<Verifier, String> {
         let roots = match self {
-            Self::Anybody => None,
+            Self::DangerouslyAcceptAny => None,
             Self::System => {
                 let found = rustls_native_certs::load_native_certs();
                 let mut roots = RootCertStore::empty();

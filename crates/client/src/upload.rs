@@ -1,31 +1,31 @@
-//! What is sent as it is read, such as standard input: a thread that reads, a few pieces ahead of who sends.
+//! Uploads that are sent as they are read, such as standard input: a thread that reads a few pieces ahead.
 
 use std::{
     io::{self, Read},
-    sync::Arc,
     thread,
 };
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::mailbox::{Event, Mailbox};
+use crate::mailbox::Sender;
 
-/// How much is read at a time.
+/// The size of a piece in bytes.
 const PIECE_LEN: usize = 64 << 10;
-/// How many pieces wait to be sent.
+/// The most pieces that wait to be sent.
 const PIECES_MAX: usize = 4;
 
-/// Reads, until there is no more, or nobody wants it any more.
+/// Reads in a thread of its own until the end, an error, or until the receiver is dropped. `readable` receives an event after each
+/// piece and after the last one.
 #[expect(
     clippy::disallowed_methods,
-    reason = "what is read may never come, and a thread that waits for it may be left behind"
+    reason = "a read may block for ever, and its thread may then be abandoned"
 )]
 pub(crate) fn read(
     mut reader: Box<dyn Read + Send>,
-    mailbox: Arc<Mailbox>,
+    readable: Sender<()>,
 ) -> mpsc::Receiver<io::Result<Bytes>> {
-    let (sender, receiver) = mpsc::channel(PIECES_MAX);
+    let (pieces, receiver) = mpsc::channel(PIECES_MAX);
     thread::spawn(move || {
         loop {
             let mut piece = vec![0; PIECE_LEN];
@@ -39,17 +39,17 @@ pub(crate) fn read(
                 Err(error) => Err(error),
             };
             let is_last = read.is_err();
-            if sender.blocking_send(read).is_err() {
+            if pieces.blocking_send(read).is_err() {
                 return;
             }
-            mailbox.post(Event::Readable);
+            readable.post(());
             if is_last {
                 break;
             }
         }
-        // That there is no more is news, too.
-        drop(sender);
-        mailbox.post(Event::Readable);
+        // The end is reported too.
+        drop(pieces);
+        readable.post(());
     });
     receiver
 }

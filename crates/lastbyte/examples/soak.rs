@@ -218,7 +218,7 @@ fn client(number: u64, server: SocketAddr, lossy: SocketAddr, tally: &Tally) -> 
     };
     while !tally.is_over.load(Relaxed) {
         let mut settings = Settings::new(config()?);
-        settings.trust = Trust::Anybody;
+        settings.trust = Trust::DangerouslyAcceptAny;
         settings.early_data = true;
         let mut body = Body::default();
         let mut address = lossy;

@@ -3,7 +3,7 @@ use super::*;
 const NOW: Duration = Duration::from_secs(1_565_245_117);
 
 fn origin() -> Origin {
-    let url: crate::Url = "https://example.org/".parse().expect("a URL");
+    let url: crate::url::Url = "https://example.org/".parse().expect("a URL");
     url.origin().clone()
 }
 

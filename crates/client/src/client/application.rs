@@ -7,8 +7,8 @@ use lastbyte_quic::{
     endpoint::{Closed, Endpoint, Handle},
 };
 
-use super::{Client, TICK};
-use crate::{link::Bodies, mailbox::Event};
+use super::{Client, Event, TICK};
+use crate::{dns, link::Bodies};
 
 impl Application for Client<'_> {
     /// That there is something in the mailbox.
@@ -124,25 +124,30 @@ impl Client<'_> {
         }
     }
 
+    fn on_resolve_event(&mut self, server: usize, event: dns::Event) {
+        match event {
+            dns::Event::Addresses {
+                host,
+                family,
+                at,
+                found,
+            } => {
+                if let Some(server) = self.servers.all.get_mut(server)
+                    && let Some(resolution) = &mut server.resolution
+                {
+                    resolution.on_answer(at, &host, family, found);
+                }
+            }
+            dns::Event::Services { at, found } => self.on_services(at, server, found),
+        }
+    }
+
     fn read_mailbox(&mut self, now: Time, endpoint: &mut Endpoint) {
         for event in self.mailbox.take() {
             match event {
-                Event::Resolved {
-                    server,
-                    host,
-                    family,
-                    at,
-                    found,
-                } => {
-                    if let Some(server) = self.servers.all.get_mut(server)
-                        && let Some(resolution) = &mut server.resolution
-                    {
-                        resolution.on_answer(at, &host, family, found);
-                    }
-                }
-                Event::Services { server, at, found } => self.on_services(at, server, found),
-                Event::Tcp { connection, what } => self.on_tcp_event(now, connection, what),
-                Event::Readable => {
+                Event::Resolve { server, event } => self.on_resolve_event(server, event),
+                Event::Tcp { connection, event } => self.on_tcp_event(now, connection, event),
+                Event::UploadReadable => {
                     for handle in self.links.keys().copied().collect::<Vec<_>>() {
                         if let Some(quic) = endpoint.connection(handle) {
                             self.pump(now, handle, quic);

@@ -13,9 +13,11 @@ use lastbyte_wire::StreamId;
 
 use super::Client;
 use crate::{
-    Failure, Handshake, Head, Transport, Version,
+    failure::Failure,
+    head::{Head, Version},
     job::Stop,
     link::{Bodies, handshake_failure, reason},
+    listener::{Handshake, Transport},
 };
 
 /// What a handshake came to.

@@ -6,7 +6,7 @@ use lastbyte_quic::Time;
 
 use super::Client;
 use crate::{
-    Failure,
+    failure::Failure,
     job::{Ending, Stop},
     settings::Versions,
 };
@@ -57,7 +57,7 @@ impl Client<'_> {
     pub(super) fn enqueue(&mut self, now: Time, job: usize) {
         let origin = self.jobs.all[job].fetch.url.origin();
         let versions = self.settings.versions;
-        if origin.scheme == crate::Scheme::Http && !versions.has_tcp() {
+        if origin.scheme == crate::url::Scheme::Http && !versions.has_tcp() {
             let what = format!("HTTP/3 is not spoken without TLS: `{origin}` is asked for as http");
             self.end(now, job, Some(Failure::Scheme(what)));
             return;
@@ -121,7 +121,7 @@ impl Client<'_> {
     pub(super) fn retry_or_end(&mut self, now: Time, job: usize, may_retry: bool, why: Failure) {
         let it = &mut self.jobs.all[job];
         let has_begun = it.outcome.status.is_some();
-        let is_stream = matches!(it.fetch.upload, Some(crate::Upload::Stream(_)));
+        let is_stream = matches!(it.fetch.upload, Some(crate::fetch::Upload::Stream(_)));
         let may_retry = may_retry && !has_begun && self.active.contains(&job);
         if may_retry && it.outcome.retries < self.settings.retries && !is_stream {
             it.outcome.retries += 1;

@@ -4,7 +4,7 @@ use lastbyte_http3::Code;
 use lastbyte_quic::{Time, endpoint::Endpoint};
 
 use super::Client;
-use crate::Failure;
+use crate::failure::Failure;
 
 impl Client<'_> {
     /// Ends the fetches that took too long, or all.

@@ -7,12 +7,14 @@
 //! | `servers` | names to addresses, addresses to connections: resolutions and races |
 //! | `quic` | connections over QUIC, and the requests on them |
 //! | `tcp` | connections over TCP, and the requests on them |
+//! | `event` | what other threads report |
 //! | `events` | what QUIC and HTTP/3 tell |
 //! | `limits` | how long things may take |
 //!
 //! Never: opens a socket of its own, or reads a clock.
 
 mod application;
+mod event;
 mod events;
 mod fetches;
 mod limits;
@@ -29,10 +31,18 @@ use std::{
 use lastbyte_driver::Clock;
 use lastbyte_quic::{Time, connection, endpoint::Handle};
 
+pub(crate) use self::event::Event;
 use self::{servers::Servers, tcp::Streams};
 use crate::{
-    Fetch, Listener, Lookup, Memory, Outcome, Settings, job::Jobs, link::Link, mailbox::Mailbox,
-    settings::Crypto,
+    crypto::Crypto,
+    fetch::{Fetch, Outcome},
+    job::Jobs,
+    link::Link,
+    listener::Listener,
+    mailbox::Mailbox,
+    memory::Memory,
+    resolve::Lookup,
+    settings::Settings,
 };
 
 /// How often the listener is asked whether to go on.
@@ -46,7 +56,7 @@ pub struct Client<'a> {
     transport: Arc<connection::Config>,
     /// Where we are.
     local: SocketAddr,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<Mailbox<Event>>,
     /// For what other threads do; nothing here reads it.
     clock: Clock,
     jobs: Jobs<'a>,
@@ -87,7 +97,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) crypto: Arc<Crypto>,
     pub(crate) local: SocketAddr,
-    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) mailbox: Arc<Mailbox<Event>>,
     pub(crate) clock: Clock,
     pub(crate) listener: &'a mut dyn Listener,
 }

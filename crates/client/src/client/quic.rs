@@ -15,8 +15,9 @@ use tokio::sync::mpsc::error::TryRecvError;
 
 use super::{Client, events};
 use crate::{
-    Failure, Upload, Version,
-    fetch::SharedSource,
+    failure::Failure,
+    fetch::{SharedSource, Upload},
+    head::Version,
     link::{Link, Pump},
     upload,
 };
@@ -120,7 +121,10 @@ impl Client<'_> {
             self.end(now, job, Some(Failure::Rewind));
             return;
         };
-        let source = upload::read(reader, Arc::clone(&self.mailbox));
+        let source = upload::read(
+            reader,
+            self.mailbox.sender(|()| super::Event::UploadReadable),
+        );
         let rest = Bytes::new();
         link.pumps.insert(stream, Pump { source, rest });
     }
@@ -219,8 +223,8 @@ impl Client<'_> {
         }
         // What was sent in 0-RTT is for whoever answers.
         self.requeue(link.streams.into_values());
-        if let Some(race) = &mut self.servers.all[link.server].race {
-            race.on_failed(Some(handle), failure);
+        if let Some(attempts) = &mut self.servers.all[link.server].happy_eyeballs {
+            attempts.on_failed(Some(handle), failure);
         }
     }
 
@@ -242,7 +246,7 @@ impl Client<'_> {
             self.jobs.all[*job].outcome.timing.connected = Some(now);
         }
         let (number, server) = (link.number, link.server);
-        self.on_race_won_by_quic(server, handle);
+        self.on_quic_won(server, handle);
         self.jobs.listener.on_connected(number, &handshake);
         self.launch(now, handle, quic);
     }
@@ -268,14 +272,14 @@ impl Client<'_> {
             Arc::clone(&self.crypto.client),
             self.memory.take_token(&server.origin),
         );
-        let Some(race) = &mut server.race else {
+        let Some(attempts) = &mut server.happy_eyeballs else {
             return;
         };
         let handle = match connected {
             Ok(handle) => handle,
             Err(error) => {
                 let what = format!("cannot connect to {remote}: {error}");
-                race.on_failed(None, Failure::Connect(what));
+                attempts.on_failed(None, Failure::Connect(what));
                 return;
             }
         };
@@ -295,8 +299,8 @@ impl Client<'_> {
         if is_early && let Some(remembered) = remembered {
             http3 = http3.with_remembered(remembered);
         }
-        race.on_begun(now, handle, remote, is_early);
-        race.wait_until(now + self.settings.attempt_delay);
+        attempts.on_begun(now, handle, remote, is_early);
+        attempts.wait_until(now + self.settings.attempt_delay);
         let mut link = Link::new(connection, number, now, http3);
         if is_early {
             link.queue.extend(server.waiting.drain(..));

@@ -1,9 +1,6 @@
 //! Names to addresses, addresses to connections: resolutions and races.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lastbyte_driver::Clock;
 use lastbyte_quic::{
@@ -14,14 +11,16 @@ use lastbyte_quic::{
 
 use super::Client;
 use crate::{
-    Failure, Lookup, Origin, Scheme, Service, Warmth,
-    dns::{self, Asker},
+    candidates::{Candidates, Known},
+    connection_reuse::{IdleConnection, best_idle},
+    dns::{self, Asker, Service},
+    failure::Failure,
+    family::Family,
+    happy_eyeballs::HappyEyeballs,
     link::Link,
-    race::Race,
-    resolve::{self, Family, Question, Resolution, State},
+    resolve::{self, Lookup, Question, Resolution, State},
     settings::Versions,
-    warmest,
-    ways::{Known, Ways},
+    url::{Origin, Scheme},
 };
 
 /// All that are asked for anything.
@@ -37,7 +36,7 @@ pub(super) struct Server {
     pub(super) resolution: Option<Resolution>,
     /// The connection over QUIC that new requests go to.
     pub(super) link: Option<Handle>,
-    pub(super) race: Option<Race>,
+    pub(super) happy_eyeballs: Option<HappyEyeballs>,
     /// Fetches that have no connection yet.
     pub(super) waiting: VecDeque<usize>,
     /// Open connections over TCP that take requests.
@@ -64,8 +63,7 @@ impl Asking {
     fn ask(&self, host: &str, family: Family) {
         let dns = &self.dns;
         if dns.servers.is_empty() {
-            let mailbox = Arc::clone(&dns.mailbox);
-            resolve::ask(dns.number, host.to_owned(), family, dns.clock, mailbox);
+            resolve::ask(host.to_owned(), family, dns.clock, dns.answers.clone());
         } else {
             dns.ask_addresses(host, family);
         }
@@ -95,7 +93,7 @@ impl Servers {
             origin: origin.clone(),
             resolution: None,
             link: None,
-            race: None,
+            happy_eyeballs: None,
             waiting: VecDeque::new(),
             streams: BTreeSet::new(),
             dialing: BTreeSet::new(),
@@ -123,7 +121,7 @@ impl Client<'_> {
         endpoint: &mut Endpoint,
     ) -> Option<Time> {
         let server = &mut self.servers.all[number];
-        if server.waiting.is_empty() && server.race.is_none() {
+        if server.waiting.is_empty() && server.happy_eyeballs.is_none() {
             return None;
         }
         if let Some(handle) = server.link
@@ -139,7 +137,7 @@ impl Client<'_> {
             self.launch_over_tcp(now, number);
             return None;
         }
-        if server.race.is_none() {
+        if server.happy_eyeballs.is_none() {
             if let Some(until) = self.resolve(now, number) {
                 return Some(until);
             }
@@ -152,13 +150,13 @@ impl Client<'_> {
             }
             self.begin_race(now, number);
         }
-        self.run_race(now, number, endpoint);
-        let race = self.servers.all[number].race.as_ref()?;
-        let timeout = race.begin + self.settings.connect_timeout;
-        race.deadline().into_iter().chain([timeout]).min()
+        self.run_happy_eyeballs(now, number, endpoint);
+        let attempts = self.servers.all[number].happy_eyeballs.as_ref()?;
+        let timeout = attempts.begin + self.settings.connect_timeout;
+        attempts.deadline().into_iter().chain([timeout]).min()
     }
 
-    /// A connection to another server that can carry requests to this one; of several, the warmest.
+    /// A connection to another server that can carry requests to this one; of several, the one that can carry it soonest.
     fn find_shared(&self, number: usize, endpoint: &Endpoint) -> Option<Handle> {
         let server = &self.servers.all[number];
         let is_wanted = self.settings.coalesces
@@ -177,7 +175,7 @@ impl Client<'_> {
             let upload = self.jobs.all[*job].fetch.upload.as_ref();
             upload.is_some_and(|upload| !upload.is_empty())
         });
-        let warmth = |link: &Link, quic: &Connection| Warmth {
+        let connection = |link: &Link, quic: &Connection| IdleConnection {
             window_left: quic.recovery().window_left(),
             received: quic.statistics().bytes_received,
             rtt: Some(quic.recovery().rtt().smoothed()),
@@ -185,9 +183,9 @@ impl Client<'_> {
         };
         let fitting = fitting.filter_map(|(handle, link)| {
             let quic = endpoint.peek(*handle)?;
-            Some((*handle, warmth(link, quic)))
+            Some((*handle, connection(link, quic)))
         });
-        warmest(fitting, is_upload)
+        best_idle(fitting, is_upload)
     }
 
     /// Fetches whose connection takes no more of them wait for another, to their own server.
@@ -222,7 +220,7 @@ impl Client<'_> {
                 host: proxy.host.clone(),
                 port: proxy.port,
             },
-            None => resolve::place(&server.origin, &settings.detours),
+            None => resolve::place(&server.origin, &settings.connect_to),
         };
         let has_services = settings.https_records
             && settings.versions == Versions::Any
@@ -268,11 +266,13 @@ impl Client<'_> {
     fn asker(&self, number: usize) -> Asking {
         Asking {
             dns: Asker {
-                number,
                 servers: self.settings.dns_servers.clone(),
                 timeout: self.settings.connect_timeout,
                 clock: self.clock,
-                mailbox: Arc::clone(&self.mailbox),
+                answers: self.mailbox.sender(move |event| super::Event::Resolve {
+                    server: number,
+                    event,
+                }),
             },
         }
     }
@@ -299,13 +299,13 @@ impl Client<'_> {
     }
 
     /// By which ways a server can be reached, as far as that is known.
-    pub(super) fn ways(&self, number: usize) -> Ways {
+    pub(super) fn candidates(&self, number: usize) -> Candidates {
         let server = &self.servers.all[number];
         let Some(found) = &server.resolution else {
-            return Ways::default();
+            return Candidates::default();
         };
         let origin = &server.origin;
-        Ways::new(&Known {
+        Candidates::new(&Known {
             addresses: &found.lookup.addresses,
             endpoints: &found.endpoints(),
             alternative: self.memory.alternative_port(origin, Clock::since_epoch()),
@@ -314,7 +314,7 @@ impl Client<'_> {
     }
 
     fn begin_race(&mut self, now: Time, number: usize) {
-        let mut ways = self.ways(number);
+        let mut candidates = self.candidates(number);
         let server = &mut self.servers.all[number];
         let origin = &server.origin;
         let versions = self.settings.versions;
@@ -323,7 +323,7 @@ impl Client<'_> {
             && origin.scheme == Scheme::Https
             && self.settings.proxies.of(origin).is_none();
         if !has_quic {
-            ways.quic.clear();
+            candidates.quic.clear();
         }
         let tcp_at = versions.has_tcp().then(|| {
             if has_quic {
@@ -332,36 +332,36 @@ impl Client<'_> {
                 now
             }
         });
-        server.race = Some(Race::new(now, ways.quic.into_iter(), tcp_at));
+        server.happy_eyeballs = Some(HappyEyeballs::new(now, candidates.quic.into_iter(), tcp_at));
     }
 
-    fn run_race(&mut self, now: Time, number: usize, endpoint: &mut Endpoint) {
+    fn run_happy_eyeballs(&mut self, now: Time, number: usize, endpoint: &mut Endpoint) {
         let timeout = self.settings.connect_timeout;
         loop {
-            let Some(race) = &mut self.servers.all[number].race else {
+            let Some(attempts) = &mut self.servers.all[number].happy_eyeballs else {
                 return;
             };
-            if race.begin + timeout <= now {
-                let why = race.take_failure();
+            if attempts.begin + timeout <= now {
+                let why = attempts.take_failure();
                 let why = why.unwrap_or(Failure::ConnectTimeout(timeout));
                 self.abandon_race(now, number, None, endpoint);
                 self.lose_race(now, number, &why);
                 return;
             }
-            if let Some((handle, failure)) = race.find_refused(now) {
-                race.on_failed(Some(handle), failure);
+            if let Some((handle, failure)) = attempts.find_refused(now) {
+                attempts.on_failed(Some(handle), failure);
                 self.drop_link(now, handle, endpoint);
                 continue;
             }
-            if race.is_tcp_due(now) {
-                self.dial_in_race(now, number);
+            if attempts.is_tcp_due(now) {
+                self.connect_tcp(now, number);
                 continue;
             }
-            if let Some(failure) = race.take_defeat() {
+            if let Some(failure) = attempts.take_defeat() {
                 self.lose_race(now, number, &failure);
                 return;
             }
-            let Some(remote) = race.next(now) else {
+            let Some(remote) = attempts.next(now) else {
                 return;
             };
             self.attempt(now, number, remote, endpoint);
@@ -370,7 +370,7 @@ impl Client<'_> {
 
     fn lose_race(&mut self, now: Time, number: usize, failure: &Failure) {
         let server = &mut self.servers.all[number];
-        server.race = None;
+        server.happy_eyeballs = None;
         for job in core::mem::take(&mut server.waiting) {
             self.end(now, job, Some(failure.again()));
         }
@@ -384,38 +384,38 @@ impl Client<'_> {
         winner: Option<Handle>,
         endpoint: &mut Endpoint,
     ) {
-        let Some(race) = self.servers.all[number].race.take() else {
+        let Some(attempts) = self.servers.all[number].happy_eyeballs.take() else {
             return;
         };
-        for handle in race.attempts().filter(|other| Some(*other) != winner) {
+        for handle in attempts.attempts().filter(|other| Some(*other) != winner) {
             self.drop_link(now, handle, endpoint);
         }
-        if let Some(connection) = race.tcp() {
+        if let Some(connection) = attempts.tcp() {
             self.streams.drop(connection);
         }
     }
 
     /// A connection over TCP has won.
-    pub(super) fn on_race_won_by_tcp(&mut self, now: Time, number: usize, connection: usize) {
+    pub(super) fn on_tcp_won(&mut self, now: Time, number: usize, connection: usize) {
         let server = &mut self.servers.all[number];
-        if let Some(race) = server.race.take() {
+        if let Some(attempts) = server.happy_eyeballs.take() {
             // What went out in 0-RTT there comes back when they are dropped.
-            self.to_close.extend(race.attempts());
+            self.to_close.extend(attempts.attempts());
         }
         server.streams.insert(connection);
         self.launch_over_tcp(now, number);
     }
 
     /// A handshake of QUIC is complete: other attempts are not needed.
-    pub(super) fn on_race_won_by_quic(&mut self, number: usize, handle: Handle) {
+    pub(super) fn on_quic_won(&mut self, number: usize, handle: Handle) {
         let server = &mut self.servers.all[number];
         server.link = Some(handle);
-        let Some(race) = server.race.take() else {
+        let Some(attempts) = server.happy_eyeballs.take() else {
             return;
         };
-        let others = race.attempts().filter(|other| *other != handle);
+        let others = attempts.attempts().filter(|other| *other != handle);
         self.to_close.extend(others);
-        if let Some(connection) = race.tcp() {
+        if let Some(connection) = attempts.tcp() {
             self.streams.drop(connection);
         }
     }

@@ -16,12 +16,16 @@ use tokio::{
 
 use super::Client;
 use crate::{
-    Failure, Head, Scheme, Upload, Version, Warmth,
     base64::basic,
+    connection_reuse::{IdleConnection, best_idle},
+    failure::Failure,
+    fetch::Upload,
+    head::{Head, Version},
     job::Stop,
     settings::Versions,
     tcp::{Ask, Broken, Content, Event, Plan, Tcp, Via, WINDOW_LEN},
-    upload, warmest,
+    upload,
+    url::Scheme,
 };
 
 /// All connections over TCP, and the thread that they live in, once there is one.
@@ -81,12 +85,12 @@ impl Streams {
 impl Client<'_> {
     /// Begins a connection.
     fn dial(&mut self, now: Time, number: usize) -> Result<usize, Failure> {
-        let addresses = self.ways(number).tcp;
+        let addresses = self.candidates(number).tcp;
         let server = &self.servers.all[number];
         let thread = match &mut self.streams.thread {
             Some(thread) => thread,
             empty => {
-                let made = Tcp::start(Arc::clone(&self.mailbox), self.clock);
+                let made = Tcp::start(self.clock);
                 let made = made.map_err(|error| Failure::Connect(error.to_string()))?;
                 empty.insert(made)
             }
@@ -103,8 +107,10 @@ impl Client<'_> {
         });
         let listener = &mut *self.jobs.listener;
         listener.on_dialing(connection, &server.origin, &addresses);
-        let (asks, task) = thread.connect(Plan {
-            connection,
+        let events = self
+            .mailbox
+            .sender(move |event| super::Event::Tcp { connection, event });
+        let plan = Plan {
             addresses,
             attempt_delay: self.settings.attempt_delay,
             timeout: self.settings.connect_timeout,
@@ -112,7 +118,8 @@ impl Client<'_> {
             tls: (server.origin.scheme == Scheme::Https).then(|| self.crypto.tcp(versions)),
             is_http2: versions == Versions::Http2Only,
             via,
-        });
+        };
+        let (asks, task) = thread.connect(plan, events);
         let stream = Stream {
             server: number,
             version: None,
@@ -130,12 +137,12 @@ impl Client<'_> {
     }
 
     /// TCP joins the race.
-    pub(super) fn dial_in_race(&mut self, now: Time, number: usize) {
+    pub(super) fn connect_tcp(&mut self, now: Time, number: usize) {
         let dialed = self.dial(now, number);
-        if let Some(race) = &mut self.servers.all[number].race {
+        if let Some(attempts) = &mut self.servers.all[number].happy_eyeballs {
             match dialed {
-                Ok(connection) => race.on_tcp_begun(connection),
-                Err(failure) => race.on_tcp_failed(failure),
+                Ok(connection) => attempts.on_tcp_begun(connection),
+                Err(failure) => attempts.on_tcp_failed(failure),
             }
         }
     }
@@ -180,21 +187,21 @@ impl Client<'_> {
         }
     }
 
-    /// A connection that takes a request at once; of several, the warmest.
+    /// A connection that takes a request at once; of several, the one that can carry it soonest.
     fn find_free(&self, number: usize) -> Option<usize> {
         let open = self.servers.all[number].streams.iter();
         let free = open.filter_map(|connection| {
             let stream = self.streams.all.get(connection)?;
             let is_free = stream.version == Some(Version::Http2) || stream.exchanges.is_empty();
-            let warmth = Warmth {
+            let idle = IdleConnection {
                 window_left: 0,
                 received: 0,
                 rtt: None,
                 last_used: stream.last_used,
             };
-            is_free.then_some((*connection, warmth))
+            is_free.then_some((*connection, idle))
         });
-        warmest(free, false)
+        best_idle(free, false)
     }
 
     /// Sends one request.
@@ -212,7 +219,10 @@ impl Client<'_> {
                     self.end(now, job, Some(Failure::Rewind));
                     return;
                 };
-                Content::Stream(upload::read(reader, Arc::clone(&self.mailbox)))
+                Content::Stream(upload::read(
+                    reader,
+                    self.mailbox.sender(|()| super::Event::UploadReadable),
+                ))
             }
         };
         let request = it.request(self.memory);
@@ -306,7 +316,7 @@ impl Client<'_> {
                 self.jobs.listener.on_connected(connection, &handshake);
                 let server = &mut self.servers.all[number];
                 server.dialing.remove(&connection);
-                self.on_race_won_by_tcp(now, number, connection);
+                self.on_tcp_won(now, number, connection);
             }
             Event::Failed(failure) => {
                 self.streams.drop(connection);
@@ -318,8 +328,8 @@ impl Client<'_> {
                     // What has no room beside the others waits for them.
                     server.streams_max = Some(server.streams.len());
                 }
-                if let Some(race) = &mut server.race {
-                    race.on_tcp_failed(failure);
+                if let Some(attempts) = &mut server.happy_eyeballs {
+                    attempts.on_tcp_failed(failure);
                 } else if was_beside && server.streams.is_empty() && server.dialing.is_empty() {
                     // Those beside which it was to be have ended since.
                     for job in core::mem::take(&mut server.waiting) {
@@ -422,10 +432,10 @@ impl Client<'_> {
         }
         let is_safe = self.jobs.all[job].fetch.is_safe();
         let (may_retry, failure) = match why {
-            Broken::Unheard(why) => (true, Failure::Response(why)),
+            Broken::NotProcessed(why) => (true, Failure::Response(why)),
             // Servers close what was idle for long, just when it is used again (RFC 9112 §9.3.1).
             Broken::Empty => (is_safe && may_be_stale, Failure::Empty),
-            Broken::Weird(why) => (false, Failure::Weird(why)),
+            Broken::Protocol(why) => (false, Failure::Protocol(why)),
             Broken::Upload => (false, Failure::Read),
             Broken::Request(why) => (false, Failure::Request(why)),
             Broken::Other(why) => (is_safe && may_be_stale, Failure::Response(why)),

@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use crate::{Url, calendar::cookie_date};
+use crate::{
+    calendar::cookie_date,
+    url::{Scheme, Url},
+};
 
 /// How long name and value are together at most (RFC 6265bis §5.6).
 const LEN_MAX: usize = 4096;
@@ -70,7 +73,7 @@ impl Cookie {
                 this.expires_s = Some(0);
             }
         }
-        let is_allowed = (!this.is_secure || super::is_secure(url)) && this.keeps_promise();
+        let is_allowed = (!this.is_secure || is_secure(url)) && this.keeps_promise();
         is_allowed.then_some(this)
     }
 
@@ -168,4 +171,10 @@ fn age(value: &str) -> Option<u64> {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     // More than can be counted lasts as long as anything does.
     is_number.then(|| value.parse().unwrap_or(i64::MAX as u64))
+}
+
+/// Whether nobody on the way reads along: over TLS, or on this machine, as curl and browsers have it.
+pub(super) fn is_secure(url: &Url) -> bool {
+    let origin = url.origin();
+    origin.scheme == Scheme::Https || matches!(&*origin.host, "localhost" | "127.0.0.1" | "::1")
 }

@@ -15,8 +15,8 @@ mod file;
 
 use core::time::Duration;
 
-use self::cookie::Cookie;
-use crate::{Scheme, Url};
+use self::cookie::{Cookie, is_secure};
+use crate::url::Url;
 
 /// How many are kept of one domain, and of all; the oldest give way.
 const PER_DOMAIN_MAX: usize = 180;
@@ -136,12 +136,6 @@ impl CookieJar {
         }
         text
     }
-}
-
-/// Whether nobody on the way reads along: over TLS, or on this machine, as curl and browsers have it.
-fn is_secure(url: &Url) -> bool {
-    let origin = url.origin();
-    origin.scheme == Scheme::Https || matches!(&*origin.host, "localhost" | "127.0.0.1" | "::1")
 }
 
 #[cfg(test)]

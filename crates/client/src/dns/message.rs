@@ -11,7 +11,7 @@ use domain::{
     rdata::{A, Aaaa, Cname, Https},
 };
 
-use super::Service;
+use super::service::Service;
 
 /// How large an answer over UDP may be: what passes everywhere without fragments.
 const UDP_LEN_MAX: u16 = 1232;

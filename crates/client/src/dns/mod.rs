@@ -18,7 +18,7 @@ mod service;
 mod system;
 
 use core::{net::SocketAddr, time::Duration};
-use std::{net::IpAddr, sync::Arc, thread};
+use std::{net::IpAddr, thread};
 
 use lastbyte_driver::Clock;
 use lastbyte_quic::Time;
@@ -28,10 +28,7 @@ use self::{
     exchange::Exchange,
     message::{Answer, Kind},
 };
-use crate::{
-    Family, Origin,
-    mailbox::{Event, Mailbox},
-};
+use crate::{family::Family, mailbox::Sender, url::Origin};
 
 /// How many aliases are followed (RFC 9460 §2.4.2).
 const ALIASES_MAX: usize = 4;
@@ -55,17 +52,37 @@ fn name_of(origin: &Origin) -> String {
     }
 }
 
-/// Whom to ask, and who hears of the answer.
+/// The answer of a resolver.
+pub(crate) enum Event {
+    /// The addresses of a host, or why there are none.
+    Addresses {
+        /// The name that was resolved.
+        host: String,
+        /// The kind of addresses, IPv4 or IPv6.
+        family: Family,
+        /// When the answer arrived.
+        at: Time,
+        /// The addresses, or the resolver's error.
+        found: Result<Vec<IpAddr>, String>,
+    },
+    /// The HTTPS record.
+    Services {
+        /// When the answer arrived.
+        at: Time,
+        /// The record or the server's error; `None` if no DNS server was asked.
+        found: Option<Result<Vec<Service>, String>>,
+    },
+}
+
+/// The DNS servers to ask, and where answers go.
 #[derive(Clone)]
 pub(crate) struct Asker {
-    /// The number of the server that is looked for.
-    pub(crate) number: usize,
     /// DNS servers; if there are none, the system's.
     pub(crate) servers: Vec<SocketAddr>,
     /// How long it is asked.
     pub(crate) timeout: Duration,
     pub(crate) clock: Clock,
-    pub(crate) mailbox: Arc<Mailbox>,
+    pub(crate) answers: Sender<Event>,
 }
 
 impl Asker {
@@ -79,8 +96,7 @@ impl Asker {
         let until = self.clock.now() + self.timeout;
         apart(move || {
             let found = this.exchange(until).ask(&host, kind);
-            this.mailbox.post(Event::Resolved {
-                server: this.number,
+            this.answers.post(Event::Addresses {
                 host,
                 family,
                 at: this.clock.now(),
@@ -101,8 +117,7 @@ impl Asker {
                 this.servers = system::servers();
             }
             let found = is_asked.then(|| this.services(&origin, until));
-            this.mailbox.post(Event::Services {
-                server: this.number,
+            this.answers.post(Event::Services {
                 at: this.clock.now(),
                 found,
             });

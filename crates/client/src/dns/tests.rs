@@ -9,7 +9,7 @@ use super::{
     system::{has_host, servers_in},
     *,
 };
-use crate::Scheme;
+use crate::url::Scheme;
 
 type Bytes = Vec<u8>;
 

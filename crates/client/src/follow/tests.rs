@@ -1,4 +1,5 @@
 use super::*;
+use crate::fetch::Follow;
 
 fn fetch(method: &str) -> Fetch {
     let mut fetch = Fetch::get("https://me:secret@a.example/x/y?q".parse().expect("a URL"));

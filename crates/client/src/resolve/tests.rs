@@ -21,7 +21,7 @@ fn families_come_by_turns_and_each_address_once() {
 
 fn origin(host: &str) -> Origin {
     Origin {
-        scheme: crate::Scheme::Https,
+        scheme: crate::url::Scheme::Https,
         host: host.to_owned(),
         port: 4433,
     }
@@ -214,20 +214,20 @@ fn a_name_without_addresses_may_be_served_elsewhere() {
 #[test]
 fn detours_lead_elsewhere_by_host_and_port() {
     let text = |text: &str| Some(text.to_owned());
-    let detours = [
-        Detour {
+    let connect_to = [
+        ConnectTo {
             host: text("a"),
             port: Some(1),
             to_host: text("never"),
             to_port: None,
         },
-        Detour {
+        ConnectTo {
             host: text("a"),
             port: Some(4433),
             to_host: text("b"),
             to_port: Some(2),
         },
-        Detour {
+        ConnectTo {
             host: None,
             port: None,
             to_host: None,
@@ -235,7 +235,7 @@ fn detours_lead_elsewhere_by_host_and_port() {
         },
     ];
     let at = |host| {
-        let place = place(&origin(host), &detours);
+        let place = place(&origin(host), &connect_to);
         (place.host, place.port)
     };
     assert_eq!(at("a"), ("b".to_owned(), 2));

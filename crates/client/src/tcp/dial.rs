@@ -16,19 +16,19 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use super::{
-    Ask, Broken, Event, Plan,
+    Ask, Broken, Event, HEAD_LEN_MAX, Plan,
     exchange::{self, Line},
     outgoing::Outgoing,
     tunnel,
 };
 use crate::{
-    Failure, Handshake, Transport, Version,
-    mailbox::{self, Mailbox},
+    failure::Failure,
+    head::Version,
+    listener::{Handshake, Transport},
+    mailbox::Sender,
     trust::describe,
 };
 
-/// How large a head may be, with HTTP/1.1: what hyper has, said here.
-pub(super) const HEAD_LEN_MAX: usize = 400 << 10;
 /// How many fields a head may have.
 const FIELDS_MAX: usize = 500;
 /// What a server may send of a body before it is taken, with HTTP/2.
@@ -44,13 +44,11 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 pub(super) async fn run(
     plan: Plan,
     mut asks: mpsc::UnboundedReceiver<Ask>,
-    mailbox: Arc<Mailbox>,
+    events: Sender<Event>,
     clock: Clock,
 ) {
-    let connection = plan.connection;
     let line = Line {
-        connection,
-        mailbox: Arc::clone(&mailbox),
+        events,
         clock,
         forward: plan
             .via
@@ -61,15 +59,23 @@ pub(super) async fn run(
     let made = tokio::time::timeout(plan.timeout, establish(&plan, &line)).await;
     let (stream, handshake) = match made {
         Ok(Ok(made)) => made,
-        Ok(Err(failure)) => return line.post(Event::Failed(failure)),
-        Err(_) => return line.post(Event::Failed(Failure::ConnectTimeout(plan.timeout))),
+        Ok(Err(failure)) => return line.events.post(Event::Failed(failure)),
+        Err(_) => {
+            return line
+                .events
+                .post(Event::Failed(Failure::ConnectTimeout(plan.timeout)));
+        }
     };
     let speaker = match speak(stream, handshake.version).await {
         Ok(speaker) => speaker,
-        Err(error) => return line.post(Event::Failed(Failure::Connect(exchange::say(&error)))),
+        Err(error) => {
+            return line
+                .events
+                .post(Event::Failed(Failure::Connect(exchange::say(&error))));
+        }
     };
     let at = clock.now();
-    line.post(Event::Open { at, handshake });
+    line.events.post(Event::Open { at, handshake });
     let why = match speaker {
         Speaker::Http1(sender, driver) => http1(&line, sender, driver, &mut asks).await,
         Speaker::Http2(sender, driver) => http2(&line, sender, driver, &mut asks).await,
@@ -77,22 +83,13 @@ pub(super) async fn run(
     // What was asked for meanwhile was not sent.
     asks.close();
     while let Ok(ask) = asks.try_recv() {
-        let why = Broken::Unheard(why.clone());
-        line.post(Event::Broken {
+        let why = Broken::NotProcessed(why.clone());
+        line.events.post(Event::Broken {
             exchange: ask.exchange,
             why,
         });
     }
-    line.post(Event::Closed { why });
-}
-
-impl Line {
-    pub(super) fn post(&self, what: Event) {
-        self.mailbox.post(mailbox::Event::Tcp {
-            connection: self.connection,
-            what,
-        });
-    }
+    line.events.post(Event::Closed { why });
 }
 
 /// Who moves the bytes of a connection.
@@ -195,7 +192,7 @@ async fn establish(plan: &Plan, line: &Line) -> Result<(Box<dyn Stream>, Handsha
     let _ = tcp.set_nodelay(true);
     let remote = tcp.peer_addr();
     let remote = remote.map_err(|error| Failure::Connect(error.to_string()))?;
-    line.post(Event::Connected {
+    line.events.post(Event::Connected {
         at: line.clock.now(),
     });
     let mut handshake = Handshake {

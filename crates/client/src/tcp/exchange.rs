@@ -17,7 +17,7 @@ use lastbyte_http3::{Fields, Request, Response};
 use tokio::sync::{oneshot, oneshot::Receiver};
 
 use super::{Ask, Broken, Content, Event, OwnedHead, Via, WINDOW_LEN, outgoing::Outgoing};
-use crate::{Version, job::INTERIM_MAX, mailbox::Mailbox};
+use crate::{head::Version, job::INTERIM_MAX, mailbox::Sender};
 
 /// From which size on a server is asked whether it wants a body at all (RFC 9110 §10.1.1), as curl does.
 const EXPECT_LEN: u64 = 1 << 20;
@@ -27,8 +27,7 @@ const EXPECT_PATIENCE: Duration = Duration::from_secs(1);
 /// Who tells what happens, and when it is.
 #[derive(Clone)]
 pub(super) struct Line {
-    pub(super) connection: usize,
-    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) events: Sender<Event>,
     pub(super) clock: Clock,
     /// It leads to a proxy that is asked for what the server is to be asked for (RFC 9112 §3.2.2).
     pub(super) forward: Option<Arc<Via>>,
@@ -45,7 +44,7 @@ pub(super) async fn http1(
     let (mut request, mut cancelled, window) = match prepare(ask, true, line.forward.as_deref()) {
         Ok(prepared) => prepared,
         Err(why) => {
-            line.post(Event::Broken { exchange, why });
+            line.events.post(Event::Broken { exchange, why });
             return true;
         }
     };
@@ -68,7 +67,7 @@ pub(super) async fn http1(
             response: head_of(response.status().as_u16(), response.headers()),
             reason: reason(response.status()),
         };
-        interim.post(Event::Interim { exchange, head });
+        interim.events.post(Event::Interim { exchange, head });
     });
     let response = tokio::select! {
         biased;
@@ -88,7 +87,7 @@ pub(super) async fn http2(line: Line, mut sender: http2::SendRequest<Outgoing>, 
     let exchange = ask.exchange;
     let (request, mut cancelled, window) = match prepare(ask, false, None) {
         Ok(prepared) => prepared,
-        Err(why) => return line.post(Event::Broken { exchange, why }),
+        Err(why) => return line.events.post(Event::Broken { exchange, why }),
     };
     let response = tokio::select! {
         biased;
@@ -222,7 +221,7 @@ async fn receive(
         Err(mut error) => {
             let was_sent = error.take_message().is_none();
             let why = broken(&error.into_error(), was_sent);
-            line.post(Event::Broken { exchange, why });
+            line.events.post(Event::Broken { exchange, why });
             return None;
         }
     };
@@ -240,7 +239,7 @@ async fn receive(
     };
     let status = head.response.status();
     let at = line.clock.now();
-    line.post(Event::Head { exchange, at, head });
+    line.events.post(Event::Head { exchange, at, head });
     let mut body = response.into_body();
     loop {
         let frame =
@@ -255,7 +254,7 @@ async fn receive(
             Some(Ok(frame)) => frame,
             Some(Err(error)) => {
                 let why = broken(&error, true);
-                line.post(Event::Broken { exchange, why });
+                line.events.post(Event::Broken { exchange, why });
                 return None;
             }
         };
@@ -270,18 +269,18 @@ async fn receive(
                 // It is given back when the body was handed on.
                 let Ok(permit) = permit else { return None };
                 permit.forget();
-                line.post(Event::Body { exchange, bytes });
+                line.events.post(Event::Body { exchange, bytes });
             }
             Err(frame) => {
                 if let Ok(trailers) = frame.into_trailers() {
                     let fields = fields_of(&trailers);
-                    line.post(Event::Trailers { exchange, fields });
+                    line.events.post(Event::Trailers { exchange, fields });
                 }
             }
         }
     }
     let at = line.clock.now();
-    line.post(Event::End { exchange, at });
+    line.events.post(Event::End { exchange, at });
     Some(status)
 }
 
@@ -293,14 +292,14 @@ fn broken(error: &hyper::Error, was_sent: bool) -> Broken {
             && (reset.reason() == Some(h2::Reason::REFUSED_STREAM) || is_beyond_goaway(reset))
         {
             // RFC 9113 §8.7
-            return Broken::Unheard(say(error));
+            return Broken::NotProcessed(say(error));
         }
         source = cause.source();
     }
     if !was_sent || error.is_canceled() {
-        Broken::Unheard(say(error))
+        Broken::NotProcessed(say(error))
     } else if error.is_parse() {
-        Broken::Weird(say(error))
+        Broken::Protocol(say(error))
     } else if error.is_user() {
         Broken::Upload
     } else if error.is_incomplete_message() {

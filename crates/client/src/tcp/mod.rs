@@ -35,12 +35,14 @@ use tokio::{
     task::AbortHandle,
 };
 
-use crate::{Failure, Handshake, Version, mailbox::Mailbox};
+use crate::{failure::Failure, head::Version, listener::Handshake, mailbox::Sender};
 
 /// How many bytes of a body may be between the threads.
 pub(crate) const WINDOW_LEN: usize = 1 << 20;
-/// How long connections may take to say that they end.
-const FAREWELL: Duration = Duration::from_millis(250);
+/// The largest response head over HTTP/1.1, in bytes.
+const HEAD_LEN_MAX: usize = 400 << 10;
+/// How long connections may take to close.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// What happens to a connection.
 pub(crate) enum Event {
@@ -81,11 +83,11 @@ pub(crate) struct OwnedHead {
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// The request was not sent, or the server says that it did not process it.
-    Unheard(String),
+    NotProcessed(String),
     /// The connection ended without any of the response.
     Empty,
     /// What comes is not HTTP.
-    Weird(String),
+    Protocol(String),
     /// What was to be sent cannot be read.
     Upload,
     /// The request is none that can be sent.
@@ -96,7 +98,6 @@ pub(crate) enum Broken {
 
 /// Where and how to connect.
 pub(crate) struct Plan {
-    pub(crate) connection: usize,
     pub(crate) addresses: Vec<SocketAddr>,
     /// After how long without an answer the next address is tried.
     pub(crate) attempt_delay: Duration,
@@ -147,7 +148,6 @@ pub(crate) struct Tcp {
     alive: Option<mpsc::Sender<()>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    mailbox: Arc<Mailbox>,
     clock: Clock,
 }
 
@@ -155,7 +155,7 @@ impl Tcp {
     /// # Errors
     ///
     /// There are no threads or file descriptors left.
-    pub(crate) fn start(mailbox: Arc<Mailbox>, clock: Clock) -> io::Result<Self> {
+    pub(crate) fn start(clock: Clock) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -169,7 +169,7 @@ impl Tcp {
                     // Told, or forgotten: both end it.
                     let _ = stopped.await;
                     // Nothing is ever sent; it ends when nobody is left who could.
-                    let _ = tokio::time::timeout(FAREWELL, all.recv()).await;
+                    let _ = tokio::time::timeout(CLOSE_TIMEOUT, all.recv()).await;
                 });
             })?;
         Ok(Self {
@@ -177,19 +177,21 @@ impl Tcp {
             alive: Some(alive),
             stop: Some(stop),
             thread: Some(thread),
-            mailbox,
             clock,
         })
     }
 
     /// Begins a connection. Requests that are sent too early wait for it.
-    pub(crate) fn connect(&self, plan: Plan) -> (mpsc::UnboundedSender<Ask>, AbortHandle) {
+    pub(crate) fn connect(
+        &self,
+        plan: Plan,
+        events: Sender<Event>,
+    ) -> (mpsc::UnboundedSender<Ask>, AbortHandle) {
         let (sender, asks) = mpsc::unbounded_channel();
         let alive = self.alive.clone();
-        let mailbox = Arc::clone(&self.mailbox);
         let clock = self.clock;
         let work = async move {
-            dial::run(plan, asks, mailbox, clock).await;
+            dial::run(plan, asks, events, clock).await;
             drop(alive);
         };
         (sender, self.runtime.spawn(work).abort_handle())

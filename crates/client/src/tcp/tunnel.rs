@@ -4,8 +4,8 @@ use hyper::{Method, Request, Uri, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::{Via, dial::HEAD_LEN_MAX, exchange};
-use crate::Failure;
+use super::{HEAD_LEN_MAX, Via, exchange};
+use crate::failure::Failure;
 
 /// Asks a proxy to connect to somebody, and returns the way there, and the status of its answer.
 pub(super) async fn open(

@@ -144,7 +144,7 @@ fn a_certificate_is_for_a_name_and_from_whom_we_trust() {
     let failure = outcomes[0].failure.as_ref().expect("another authority");
     assert!(matches!(failure, Failure::Certificate(_)), "{failure:?}");
 
-    settings.trust = Trust::Anybody;
+    settings.trust = Trust::DangerouslyAcceptAny;
     let outcomes = fetch_with(&settings, &memory, &mut kept, vec![get(&server, "1")]);
     assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
 }

@@ -89,7 +89,10 @@ fn what_servers_get_wrong_is_told_apart() {
         "early-for-ever",
     ] {
         let failure = failure(path);
-        assert!(matches!(failure, Failure::Weird(_)), "{path}: {failure:?}");
+        assert!(
+            matches!(failure, Failure::Protocol(_)),
+            "{path}: {failure:?}"
+        );
     }
     for path in ["empty", "cut-head"] {
         let failure = failure(path);
@@ -293,7 +296,7 @@ fn where_nobody_listens_is_told_at_once() {
     assert!(matches!(failure, Some(Failure::Connect(_))), "{failure:?}");
 }
 
-/// Of connections that have nothing to do, the one that was used last is asked: its window is the warmest.
+/// Of connections that have nothing to do, the one that was used last is asked: its window is the best_idle.
 #[test]
 fn the_connection_that_was_used_last_is_used_next() {
     let (one, other) = (Raw::start(), Raw::start());

@@ -154,7 +154,7 @@ fn who_is_not_trusted_or_not_pinned_is_refused_over_tcp_too() {
         matches!(refused, Some(Failure::Certificate(_))),
         "{refused:?}"
     );
-    settings.trust = Trust::Anybody;
+    settings.trust = Trust::DangerouslyAcceptAny;
     assert!(failure(&settings).is_none());
     settings.pins = vec![stranger.pin.clone()];
     let refused = failure(&settings);

@@ -45,7 +45,7 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
     let mut settings = Settings::new(Config::new(congestion));
     settings.versions = versions(arguments);
     if it.insecure {
-        settings.trust = Trust::Anybody;
+        settings.trust = Trust::DangerouslyAcceptAny;
     } else if let Some(path) = &it.cacert {
         settings.trust = Trust::Authorities(files::read(path).map_err(Refusal::Authorities)?);
     }
@@ -75,7 +75,7 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
     };
     settings.overrides.clone_from(&it.resolve);
     settings.proxies = proxies(arguments).map_err(Refusal::Proxy)?;
-    settings.detours.clone_from(&it.connect_to);
+    settings.connect_to.clone_from(&it.connect_to);
     settings.dns_servers.clone_from(&it.dns_servers);
     settings.connect_timeout = it.connect_timeout;
     settings.time_limit = it.max_time;

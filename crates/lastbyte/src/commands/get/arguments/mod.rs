@@ -14,7 +14,7 @@ use core::{net::SocketAddr, num::NonZeroUsize, time::Duration};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use lastbyte_client::{Detour, Override};
+use lastbyte_client::{ConnectTo, Override};
 
 pub(crate) use self::config::expanded;
 pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Urls};
@@ -305,7 +305,7 @@ pub(crate) struct Connection {
     pub(crate) resolve: Vec<Override>,
     /// Connect to HOST2:PORT2 in place of HOST1:PORT1, by the name of the first; what is left out is for all, or stays
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = detour)]
-    pub(crate) connect_to: Vec<Detour>,
+    pub(crate) connect_to: Vec<ConnectTo>,
     /// Go through this proxy, over TCP alone: HOST, HOST:PORT or NAME:PASSWORD@HOST:PORT; nothing for none
     #[arg(short = 'x', long, value_name = "URL")]
     pub(crate) proxy: Option<String>,

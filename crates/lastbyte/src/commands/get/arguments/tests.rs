@@ -109,14 +109,14 @@ fn sizes_redirects_and_pins_are_checked() {
 fn detours_are_written_as_with_curl() {
     let text = |text: &str| Some(text.to_owned());
     let found = detour("A.example:443:[::1]:8443").expect("a detour");
-    let expected = Detour {
+    let expected = ConnectTo {
         host: text("a.example"),
         port: Some(443),
         to_host: text("::1"),
         to_port: Some(8443),
     };
     assert_eq!(found, expected);
-    let nothing = Detour {
+    let nothing = ConnectTo {
         host: None,
         port: None,
         to_host: None,

@@ -5,7 +5,7 @@ use core::{
     time::Duration,
 };
 
-use lastbyte_client::{Detour, Override, Url};
+use lastbyte_client::{ConnectTo, Override, Url};
 use lastbyte_sim::units;
 
 use super::Pins;
@@ -56,7 +56,7 @@ pub(super) fn resolve(text: &str) -> Result<Override, String> {
 }
 
 /// Parts between colons; those of addresses stand in brackets.
-pub(super) fn detour(text: &str) -> Result<Detour, String> {
+pub(super) fn detour(text: &str) -> Result<ConnectTo, String> {
     let wrong = || {
         format!(
             "`{text}` is not of the form HOST1:PORT1:HOST2:PORT2, as in a.example:443:b.example:8443"
@@ -80,7 +80,7 @@ pub(super) fn detour(text: &str) -> Result<Detour, String> {
     };
     let some = |text: &String| (!text.is_empty()).then(|| text.clone());
     let number = |text: &String| some(text).map(|text| text.parse().map_err(|_| wrong()));
-    Ok(Detour {
+    Ok(ConnectTo {
         host: some(host),
         port: number(port).transpose()?,
         to_host: some(to_host),

@@ -3,7 +3,7 @@
 
 use core::net::SocketAddr;
 
-use crate::Service;
+use crate::dns::Service;
 
 /// What is known of an origin.
 #[derive(Clone, Copy, Debug)]
@@ -20,20 +20,20 @@ pub(crate) struct Known<'a> {
 
 /// What is tried over each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ways {
+pub(crate) struct Candidates {
     pub(crate) quic: Vec<SocketAddr>,
     pub(crate) tcp: Vec<SocketAddr>,
 }
 
-impl Ways {
+impl Candidates {
     pub(crate) fn new(known: &Known<'_>) -> Self {
-        let mut ways = Self::default();
+        let mut candidates = Self::default();
         for (service, addresses) in known.endpoints {
             if service.has_quic() {
-                add(&mut ways.quic, addresses.iter().copied());
+                add(&mut candidates.quic, addresses.iter().copied());
             }
             if service.has_tcp() {
-                add(&mut ways.tcp, addresses.iter().copied());
+                add(&mut candidates.tcp, addresses.iter().copied());
             }
         }
         // A record that does not speak of HTTP/3 says that it is not spoken: nobody waits for it then (RFC 9460 §7.1.2). An
@@ -42,15 +42,19 @@ impl Ways {
             let at = |address: &SocketAddr| {
                 SocketAddr::new(address.ip(), known.alternative.unwrap_or(address.port()))
             };
-            add(&mut ways.quic, known.addresses.iter().map(at));
+            add(&mut candidates.quic, known.addresses.iter().map(at));
         }
         // Where no endpoint answers, it is as if there was no record (RFC 9460 §3).
-        add(&mut ways.tcp, known.addresses.iter().copied());
+        add(&mut candidates.tcp, known.addresses.iter().copied());
         // What answered last is asked first.
-        if let Some(place) = ways.quic.iter().position(|at| Some(*at) == known.best) {
-            ways.quic[..=place].rotate_right(1);
+        if let Some(place) = candidates
+            .quic
+            .iter()
+            .position(|at| Some(*at) == known.best)
+        {
+            candidates.quic[..=place].rotate_right(1);
         }
-        ways
+        candidates
     }
 }
 
@@ -86,13 +90,16 @@ mod tests {
             alternative: None,
             best: None,
         };
-        let ways = Ways::new(&known);
-        assert_eq!((&ways.quic, &ways.tcp), (&addresses, &addresses));
+        let candidates = Candidates::new(&known);
+        assert_eq!(
+            (&candidates.quic, &candidates.tcp),
+            (&addresses, &addresses)
+        );
         known.alternative = Some(8443);
         known.best = Some(at(&["1.0.0.1:8443"])[0]);
-        let ways = Ways::new(&known);
+        let candidates = Candidates::new(&known);
         let expected = at(&["1.0.0.1:8443", "[::1]:8443", "1.0.0.2:8443"]);
-        assert_eq!((&ways.quic, &ways.tcp), (&expected, &addresses));
+        assert_eq!((&candidates.quic, &candidates.tcp), (&expected, &addresses));
     }
 
     #[test]
@@ -114,10 +121,10 @@ mod tests {
             alternative: None,
             best: None,
         };
-        let ways = Ways::new(&known);
-        assert_eq!(ways.quic, at(&["3.0.0.1:443", "2.0.0.1:8443"]));
+        let candidates = Candidates::new(&known);
+        assert_eq!(candidates.quic, at(&["3.0.0.1:443", "2.0.0.1:8443"]));
         let expected = at(&["2.0.0.1:8443", "4.0.0.1:443", "1.0.0.1:443"]);
-        assert_eq!(ways.tcp, expected);
+        assert_eq!(candidates.tcp, expected);
     }
 
     #[test]
@@ -131,8 +138,8 @@ mod tests {
             alternative: None,
             best: None,
         };
-        assert_eq!(Ways::new(&known).quic, []);
+        assert_eq!(Candidates::new(&known).quic, []);
         known.alternative = Some(444);
-        assert_eq!(Ways::new(&known).quic, at(&["1.0.0.1:444"]));
+        assert_eq!(Candidates::new(&known).quic, at(&["1.0.0.1:444"]));
     }
 }

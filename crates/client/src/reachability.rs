@@ -16,9 +16,9 @@ use std::{
 
 /// A datagram on its way to an address, and what came back.
 #[derive(Debug)]
-pub(crate) struct Scout(UdpSocket);
+pub(crate) struct ReachabilityProbe(UdpSocket);
 
-impl Scout {
+impl ReachabilityProbe {
     /// # Errors
     ///
     /// There is no way to the address.

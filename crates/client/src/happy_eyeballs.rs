@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use lastbyte_quic::{Time, endpoint::Handle};
 
-use crate::{Failure, scout::Scout};
+use crate::{failure::Failure, reachability::ReachabilityProbe};
 
 /// After how long without a handshake it is asked whether anybody listens at an address.
 const SILENCE: Duration = Duration::from_millis(200);
@@ -20,7 +20,7 @@ struct Attempt {
     handle: Handle,
     begin: Time,
     remote: SocketAddr,
-    scout: Option<Scout>,
+    probe: Option<ReachabilityProbe>,
 }
 
 /// The other way.
@@ -36,7 +36,7 @@ enum Tcp {
 
 /// The attempts to connect to one host.
 #[derive(Debug)]
-pub(crate) struct Race {
+pub(crate) struct HappyEyeballs {
     pub(crate) begin: Time,
     addresses: VecDeque<SocketAddr>,
     next_at: Time,
@@ -47,7 +47,7 @@ pub(crate) struct Race {
     failure: Option<Failure>,
 }
 
-impl Race {
+impl HappyEyeballs {
     /// To these addresses over QUIC, and from `tcp_at` on over TCP.
     pub(crate) fn new(
         now: Time,
@@ -112,7 +112,7 @@ impl Race {
             handle,
             begin: now,
             remote,
-            scout: None,
+            probe: None,
         });
         self.is_early = is_early;
     }
@@ -125,12 +125,12 @@ impl Race {
     /// An attempt at whose address nobody listens.
     pub(crate) fn find_refused(&mut self, now: Time) -> Option<(Handle, Failure)> {
         self.attempts.iter_mut().find_map(|attempt| {
-            let error = match &attempt.scout {
-                Some(scout) => scout.answer()?,
+            let error = match &attempt.probe {
+                Some(probe) => probe.answer()?,
                 None if attempt.begin + SILENCE > now => return None,
-                None => match Scout::send(attempt.remote) {
-                    Ok(scout) => {
-                        attempt.scout = Some(scout);
+                None => match ReachabilityProbe::send(attempt.remote) {
+                    Ok(probe) => {
+                        attempt.probe = Some(probe);
                         return None;
                     }
                     Err(error) => error,

@@ -1,0 +1,178 @@
+//! TLS configurations for QUIC and TCP, built from the settings and kept for the next run.
+
+use core::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lastbyte_driver::Clock;
+use lastbyte_http3 as http3;
+use lastbyte_quic::{
+    WallTime,
+    crypto::{
+        ClientCrypto,
+        tickets::{
+            client::{ClientSessions, SessionStore},
+            clock::WallClock,
+        },
+        tls::TlsClient,
+    },
+};
+use rustls::client::danger::ServerCertVerifier;
+
+use crate::{
+    settings::{Settings, Versions},
+    trust::{Identity, Trust, Verifier},
+};
+
+/// Why the settings cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CryptoError {
+    /// There is nobody to trust.
+    Trust(String),
+    /// The client's own certificate is none.
+    Identity(String),
+}
+
+/// The last configurations, and the settings that they were built from.
+#[derive(Debug, Default)]
+pub(crate) struct CryptoCache(Mutex<Option<(CryptoKey, Arc<Crypto>)>>);
+
+impl CryptoCache {
+    /// The configurations for these settings: those of the last call if its settings were the same.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`CryptoError::Trust`] if there are no trusted roots, and [`CryptoError::Identity`] if the client certificate
+    /// or its key is invalid.
+    pub(crate) fn get(
+        &self,
+        settings: &Settings,
+        store: &Arc<dyn SessionStore>,
+    ) -> Result<Arc<Crypto>, CryptoError> {
+        let key = CryptoKey {
+            trust: settings.trust.clone(),
+            pins: settings.pins.clone(),
+            identity: settings.identity.clone(),
+            early_data: settings.early_data,
+            versions: (settings.tls12, settings.tls13),
+            key_log: settings.key_log.as_ref().map(|it| Arc::as_ptr(it).addr()),
+        };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, crypto)) = &*kept
+            && *of == key
+        {
+            return Ok(Arc::clone(crypto));
+        }
+        let crypto = Arc::new(build(settings, store)?);
+        *kept = Some((key, Arc::clone(&crypto)));
+        Ok(crypto)
+    }
+}
+
+fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, CryptoError> {
+    let wrong = |error: &dyn fmt::Display| CryptoError::Trust(error.to_string());
+    let own = |error: &dyn fmt::Display| CryptoError::Identity(error.to_string());
+    let plain = rustls::crypto::aws_lc_rs::default_provider();
+    let provider = lastbyte_quic::crypto::provider(plain.clone());
+    // The library gathers entropy when randomness is first wanted, which takes it a tenth of a second: not a delay of
+    // the first connection's, as its timing would say.
+    let mut unused = [0; 1];
+    let drawn = provider.secure_random.fill(&mut unused);
+    drawn.map_err(|_| wrong(&"there is no randomness"))?;
+    let provider = Arc::new(provider);
+    let verifier = settings.trust.verifier(&settings.pins, &provider);
+    let verifier = Arc::new(verifier.map_err(CryptoError::Trust)?);
+    let shared: Arc<dyn ServerCertVerifier> = Arc::clone(&verifier) as _;
+    let identity = match &settings.identity {
+        Some(identity) => Some(identity.parse().map_err(CryptoError::Identity)?),
+        None => None,
+    };
+    let config_for = |provider: Arc<rustls::crypto::CryptoProvider>,
+                      versions: &[&'static rustls::SupportedProtocolVersion]| {
+        let builder = rustls::ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(versions)
+            .map_err(|error| wrong(&error))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::clone(&shared));
+        let mut config = match &identity {
+            None => builder.with_no_client_auth(),
+            Some((chain, key)) => builder
+                .with_client_auth_cert(chain.clone(), key.clone_key())
+                .map_err(|error| {
+                    own(&format!(
+                        "the client certificate and its key do not fit: {error}"
+                    ))
+                })?,
+        };
+        if let Some(key_log) = &settings.key_log {
+            config.key_log = Arc::clone(key_log);
+        }
+        Ok(config)
+    };
+    let mut config = config_for(provider, &[&rustls::version::TLS13])?;
+    config.alpn_protocols = vec![http3::ALPN.to_vec()];
+    config.enable_early_data = settings.early_data;
+    // Over TCP, the library resumes sessions within a process; it can neither save them nor send 0-RTT for hyper.
+    let versions: Vec<_> = [
+        settings.tls13.then_some(&rustls::version::TLS13),
+        settings.tls12.then_some(&rustls::version::TLS12),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let tcp = Arc::new(config_for(Arc::new(plain), &versions)?);
+    let sessions = ClientSessions {
+        store: Arc::clone(store),
+        verifier: Arc::clone(&shared),
+        clock: Arc::new(SystemClock),
+    };
+    let client = TlsClient::with_sessions(config, sessions).map_err(|error| wrong(&error))?;
+    Ok(Crypto {
+        client: Arc::new(client),
+        verifier,
+        tcp,
+    })
+}
+
+/// The TLS configurations of a client.
+pub(crate) struct Crypto {
+    pub(crate) client: Arc<dyn ClientCrypto>,
+    pub(crate) verifier: Arc<Verifier>,
+    /// For TCP, without ALPN.
+    tcp: Arc<rustls::ClientConfig>,
+}
+
+impl Crypto {
+    /// For TCP, with the ALPN of these versions.
+    pub(crate) fn tcp(&self, versions: Versions) -> Arc<rustls::ClientConfig> {
+        let mut config = rustls::ClientConfig::clone(&self.tcp);
+        config.alpn_protocols = versions.alpn();
+        Arc::new(config)
+    }
+}
+
+impl fmt::Debug for Crypto {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crypto").finish_non_exhaustive()
+    }
+}
+
+/// The settings that a [`Crypto`] was built from.
+#[derive(Debug, PartialEq, Eq)]
+struct CryptoKey {
+    trust: Trust,
+    pins: Vec<String>,
+    identity: Option<Identity>,
+    early_data: bool,
+    versions: (bool, bool),
+    /// The address of the key log: key logs cannot be compared.
+    key_log: Option<usize>,
+}
+
+#[derive(Debug)]
+struct SystemClock;
+
+impl WallClock for SystemClock {
+    fn now(&self) -> WallTime {
+        Clock::wall_time()
+    }
+}

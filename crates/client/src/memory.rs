@@ -1,0 +1,161 @@
+//! What a client remembers of servers, from one connection to the next and from one run to the next.
+
+use core::{net::SocketAddr, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use lastbyte_http3 as http3;
+use lastbyte_quic::crypto::tickets::client::{MemorySessions, SessionStore};
+
+use crate::{
+    alt_svc::AltSvc,
+    cookies::CookieJar,
+    crypto::{Crypto, CryptoCache, CryptoError},
+    settings::Settings,
+    url::{Origin, Url},
+};
+
+/// What is remembered of an origin, besides its sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    /// The last token, for one use (RFC 9000 §8.1.3).
+    pub(crate) token: Vec<u8>,
+    pub(crate) settings: Option<http3::Settings>,
+    /// The address that answered.
+    pub(crate) remote: Option<SocketAddr>,
+}
+
+/// What is remembered of servers, from one connection to the next and from one run to the next: sessions, address tokens,
+/// settings. Cheap to clone, and then the same.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    sessions: Arc<dyn SessionStore>,
+    servers: Arc<Mutex<BTreeMap<Origin, Remembered>>>,
+    alternatives: Arc<Mutex<AltSvc>>,
+    /// None while they are not kept.
+    cookies: Arc<Mutex<Option<CookieJar>>>,
+    crypto: Arc<CryptoCache>,
+}
+
+impl Memory {
+    /// Sessions are kept there, all else in memory.
+    #[must_use]
+    pub fn new(sessions: Arc<dyn SessionStore>) -> Self {
+        Self {
+            sessions,
+            servers: Arc::default(),
+            alternatives: Arc::default(),
+            cookies: Arc::default(),
+            crypto: Arc::default(),
+        }
+    }
+
+    /// The TLS configurations for these settings.
+    ///
+    /// # Errors
+    ///
+    /// As [`CryptoCache::get`].
+    pub(crate) fn crypto(&self, settings: &Settings) -> Result<Arc<Crypto>, CryptoError> {
+        self.crypto.get(settings, &self.sessions)
+    }
+
+    pub(crate) fn set_remembered(&self, servers: BTreeMap<Origin, Remembered>) {
+        *self.servers() = servers;
+    }
+
+    pub(crate) fn remembered(&self) -> BTreeMap<Origin, Remembered> {
+        self.servers().clone()
+    }
+
+    /// What is known of alternative services, to be saved.
+    #[must_use]
+    pub fn alternatives(&self) -> AltSvc {
+        self.alt_svc().clone()
+    }
+
+    /// What was known of alternative services.
+    pub fn set_alternatives(&self, alternatives: AltSvc) {
+        *self.alt_svc() = alternatives;
+    }
+
+    pub(crate) fn put_alternatives(&self, origin: &Origin, value: &str, now: Duration) {
+        self.alt_svc().put(origin, value, now);
+    }
+
+    /// The port of the host's where HTTP/3 is spoken for an origin, as it said itself.
+    pub(crate) fn alternative_port(&self, origin: &Origin, now: Duration) -> Option<u16> {
+        let alternatives = self.alt_svc();
+        let mut of = alternatives.of(origin, "h3", now);
+        // Other hosts would have to be looked up, and speak for this one all the same.
+        of.find(|it| it.host == origin.host).map(|it| it.port)
+    }
+
+    /// The cookies that are known; `None` if they are not kept.
+    #[must_use]
+    pub fn cookies(&self) -> Option<CookieJar> {
+        self.jar().clone()
+    }
+
+    /// Keeps cookies from here on, beginning with these: what servers set is sent to them again.
+    pub fn set_cookies(&self, cookies: CookieJar) {
+        *self.jar() = Some(cookies);
+    }
+
+    pub(crate) fn put_cookie(&self, url: &Url, value: &str, now: Duration) {
+        if let Some(jar) = &mut *self.jar() {
+            jar.put(url, value, now);
+        }
+    }
+
+    pub(crate) fn cookies_for(&self, url: &Url, now: Duration) -> Option<String> {
+        self.jar().as_ref()?.header(url, now)
+    }
+
+    fn jar(&self) -> MutexGuard<'_, Option<CookieJar>> {
+        self.cookies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn alt_svc(&self) -> MutexGuard<'_, AltSvc> {
+        self.alternatives
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn put_token(&self, origin: &Origin, token: Vec<u8>) {
+        self.servers().entry(origin.clone()).or_default().token = token;
+    }
+
+    pub(crate) fn take_token(&self, origin: &Origin) -> Vec<u8> {
+        let mut servers = self.servers();
+        let server = servers.get_mut(origin);
+        server.map_or_else(Vec::new, |server| core::mem::take(&mut server.token))
+    }
+
+    pub(crate) fn put_settings(&self, origin: &Origin, settings: &http3::Settings) {
+        self.servers().entry(origin.clone()).or_default().settings = Some(*settings);
+    }
+
+    pub(crate) fn settings(&self, origin: &Origin) -> Option<http3::Settings> {
+        self.servers().get(origin)?.settings
+    }
+
+    pub(crate) fn put_remote(&self, origin: &Origin, remote: SocketAddr) {
+        self.servers().entry(origin.clone()).or_default().remote = Some(remote);
+    }
+
+    pub(crate) fn remote(&self, origin: &Origin) -> Option<SocketAddr> {
+        self.servers().get(origin)?.remote
+    }
+
+    fn servers(&self) -> MutexGuard<'_, BTreeMap<Origin, Remembered>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new(Arc::new(MemorySessions::default()))
+    }
+}
