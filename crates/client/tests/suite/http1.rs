@@ -296,7 +296,7 @@ fn where_nobody_listens_is_told_at_once() {
     assert!(matches!(failure, Some(Failure::Connect(_))), "{failure:?}");
 }
 
-/// Of connections that have nothing to do, the one that was used last is asked: its window is the best_idle.
+/// Of connections that have nothing to do, the one that was used last is asked: its window may still be open.
 #[test]
 fn the_connection_that_was_used_last_is_used_next() {
     let (one, other) = (Raw::start(), Raw::start());
