@@ -29,13 +29,12 @@
 //! | `value` | what it computes with |
 //! | `methods` | one file a class |
 //! | `reducers` | accumulators that can be cut into chunks and merged |
-//! | `scan` | the fields of rows, found without parsing what is not read |
-//! | `json` | rows in, values out |
+//! | `json` | rows as values; values as JSON, tab-separated text and plain data |
 //! | `regex`, `format` | what their names say |
 //!
 //! The crate reads no clock, environment variable or random source, and opens no files: the caller passes readers.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![expect(
     clippy::too_many_lines,
     reason = "a class's methods are one flat table, an arm each; so are the evaluator and the walks over the tree"
@@ -66,7 +65,6 @@
 )]
 
 mod error;
-mod fast_hash;
 mod format;
 mod json;
 mod lower;
@@ -75,14 +73,12 @@ mod names;
 mod plan;
 mod reducers;
 mod regex;
-mod result;
 pub mod run;
-mod scan;
 mod stages;
 mod tree;
 mod value;
 mod vm;
 
 pub use error::{CompileError, RunError, SkippedLines};
-pub use result::Value;
+pub use lastbyte_json::Value;
 pub use run::{ByteSource, Format, Input, Memory, Options, Outcome, Query};

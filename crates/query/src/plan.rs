@@ -4,11 +4,11 @@
 mod looking;
 pub(crate) mod parallel;
 
-use crate::json::parse::Projection;
 use crate::names::M;
 use crate::tree::{
     Arguments, BlockNode, Builtin, Code, Function, Node, Pair, Place, Program, Target,
 };
+use lastbyte_json::parse::Projection;
 
 /// What the query reads of its input rows.
 pub(crate) fn projection(program: &Program) -> Projection {

@@ -3,11 +3,10 @@
 
 use crate::names::M;
 use crate::regex::Pattern;
-use crate::scan::Reader;
 use crate::value::Value;
 use crate::value::number::Op;
 use crate::value::symbol::Symbol;
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 pub(crate) enum Node {
@@ -355,6 +354,4 @@ pub(crate) struct Program {
     pub(crate) globals: Vec<String>,
     pub(crate) instances: Vec<String>,
     pub(crate) constants: Vec<String>,
-    /// What a thread has learned of the rows, from one part of the input to the next.
-    pub(crate) reader: OnceCell<Rc<RefCell<Reader>>>,
 }

@@ -7,7 +7,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("congestion", &[]),
     ("wire", &[]),
     ("link", &[]),
-    ("query", &[]),
+    ("json", &[]),
+    ("query", &["json"]),
     ("udp", &[]),
     ("tidy", &[]),
     ("quic", &["wire", "congestion"]),
@@ -48,10 +49,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 14] = [
+const ANY: [&str; 15] = [
     "congestion",
     "wire",
     "link",
+    "json",
     "query",
     "udp",
     "quic",
@@ -69,7 +71,7 @@ const ANY: [&str; 14] = [
 const WITHOUT_STD: &[&str] = &["congestion", "wire", "link"];
 
 /// Crates that may contain `unsafe`. Each use needs a reason and a safe equivalent to test against.
-const MAY_BE_UNSAFE: &[&str] = &["udp", "query"];
+const MAY_BE_UNSAFE: &[&str] = &["udp", "json"];
 
 const LINES_MAX: usize = 1000;
 

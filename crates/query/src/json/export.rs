@@ -1,28 +1,28 @@
 //! Values of the language as plain data: what [`super::print`] prints, without the text.
 
 use super::print::{enter, not_in_json, reducer_in_template};
-use crate::result;
 use crate::value::Value;
 use crate::value::exception::Eval;
 use crate::value::inspect::to_s;
+use lastbyte_json::Value as Plain;
 
-pub(crate) fn export(value: &Value) -> Eval<result::Value> {
+pub(crate) fn export(value: &Value) -> Eval<Plain> {
     export_at(value, 0)
 }
 
-fn export_at(value: &Value, depth: usize) -> Eval<result::Value> {
+fn export_at(value: &Value, depth: usize) -> Eval<Plain> {
     Ok(match value {
-        Value::Nil | Value::Dropped => result::Value::Null,
-        Value::Bool(it) => result::Value::Bool(*it),
-        Value::Int(it) => result::Value::Integer(*it),
-        Value::Big(it) => result::Value::BigInteger(it.to_string()),
-        Value::Float(it) if it.is_finite() => result::Value::Float(*it),
+        Value::Nil | Value::Dropped => Plain::Null,
+        Value::Bool(it) => Plain::Bool(*it),
+        Value::Int(it) => Plain::Integer(*it),
+        Value::Big(it) => Plain::BigInteger(it.to_string()),
+        Value::Float(it) if it.is_finite() => Plain::Float(*it),
         Value::Float(it) => return Err(not_in_json(*it)),
         Value::Array(list) | Value::Flat(list) => {
             enter(depth)?;
             let list = list.borrow();
             let elements = list.iter().map(|element| export_at(element, depth + 1));
-            result::Value::Array(elements.collect::<Eval<_>>()?)
+            Plain::Array(elements.collect::<Eval<_>>()?)
         }
         Value::Hash(table) => {
             enter(depth)?;
@@ -30,9 +30,9 @@ fn export_at(value: &Value, depth: usize) -> Eval<result::Value> {
             let members = entries
                 .iter()
                 .map(|(key, value)| Ok((to_s(key), export_at(value, depth + 1)?)));
-            result::Value::Object(members.collect::<Eval<_>>()?)
+            Plain::Object(members.collect::<Eval<_>>()?)
         }
         Value::Token(_) => return Err(reducer_in_template()),
-        other => result::Value::String(to_s(other)),
+        other => Plain::String(to_s(other)),
     })
 }

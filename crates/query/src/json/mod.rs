@@ -1,6 +1,7 @@
-//! JSON: parsing rows, printing values, and values as plain data.
+//! Rows as values of the language, and values as JSON, tab-separated text and plain data.
 
+pub(crate) mod build;
 pub(crate) mod export;
-pub(crate) mod parse;
 pub(crate) mod print;
+pub(crate) mod rows;
 pub(crate) mod tsv;

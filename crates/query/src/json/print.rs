@@ -5,8 +5,9 @@ use crate::value::Value;
 use crate::value::class::Class;
 use crate::value::exception::{Eval, Flow, error};
 use crate::value::inspect::to_s;
-use crate::value::number::{float_to_s, write_float};
+use crate::value::number::float_to_s;
 use crate::value::text::Text;
+use lastbyte_json::print::{is_plain, write_float, write_integer, write_string};
 use std::fmt::Write as _;
 
 const DEPTH_MAX: usize = 100;
@@ -23,13 +24,13 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
     match value {
         Value::Nil => out.push_str("null"),
         Value::Bool(it) => out.push_str(if *it { "true" } else { "false" }),
-        Value::Int(it) => integer(out, *it),
+        Value::Int(it) => write_integer(out, *it),
         Value::Big(it) => {
             let _ = write!(out, "{it}");
         }
         Value::Float(it) if it.is_finite() => write_float(out, *it),
         Value::Float(it) => return Err(not_in_json(*it)),
-        Value::Str(it) => quoted(out, &it.get()),
+        Value::Str(it) => write_string(out, &it.get()),
         Value::Array(list) | Value::Flat(list) => {
             let list = list.borrow();
             enter(depth)?;
@@ -48,7 +49,7 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
                 separate(out, at, indent, depth + 1);
                 match key {
                     Value::Str(text) => key_text(out, text),
-                    other => quoted(out, &to_s(other)),
+                    other => write_string(out, &to_s(other)),
                 }
                 out.push_str(if indent.is_some() { ": " } else { ":" });
                 write(out, value, indent, depth + 1)?;
@@ -57,7 +58,7 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
         }
         Value::Token(_) => return Err(reducer_in_template()),
         Value::Dropped => out.push_str("null"),
-        other => quoted(out, &to_s(other)),
+        other => write_string(out, &to_s(other)),
     }
     Ok(())
 }
@@ -110,83 +111,12 @@ fn close(out: &mut String, bracket: char, empty: bool, indent: Option<&str>, dep
     out.push(bracket);
 }
 
-/// An Integer, without the machinery of formats: rows have many.
-pub(crate) fn integer(out: &mut String, it: i64) {
-    if let 0..10 = it {
-        out.push(char::from(b'0' + it as u8));
-        return;
-    }
-    // The longest has nineteen.
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    let mut rest = it.unsigned_abs();
-    while rest > 0 && first > 0 {
-        first -= 1;
-        digits[first] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    if it < 0 {
-        out.push('-');
-    }
-    out.push_str(std::str::from_utf8(&digits[first..]).unwrap_or_default());
-}
-
 fn key_text(out: &mut String, key: &Text) {
-    if key.is_plain(|text| plain(text.as_bytes()) == text.len()) {
+    if key.is_plain(is_plain) {
         out.push('"');
         out.push_str(&key.get());
         out.push('"');
     } else {
-        quoted(out, &key.get());
+        write_string(out, &key.get());
     }
 }
-
-/// Escapes `"`, `\` and the controls below a space; everything else stays as it is.
-pub(crate) fn quoted(out: &mut String, text: &str) {
-    out.push('"');
-    let mut rest = text;
-    loop {
-        let plain = plain(rest.as_bytes());
-        out.push_str(&rest[..plain]);
-        let Some(byte) = rest.as_bytes().get(plain) else {
-            break;
-        };
-        match byte {
-            b'"' => out.push_str("\\\""),
-            b'\\' => out.push_str("\\\\"),
-            8 => out.push_str("\\b"),
-            12 => out.push_str("\\f"),
-            b'\n' => out.push_str("\\n"),
-            b'\r' => out.push_str("\\r"),
-            b'\t' => out.push_str("\\t"),
-            other => {
-                let _ = write!(out, "\\u{other:04x}");
-            }
-        }
-        rest = &rest[plain + 1..];
-    }
-    out.push('"');
-}
-
-/// How many bytes come before the first that is escaped.
-fn plain(text: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    let (words, rest) = text.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        let special = zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | control;
-        if special != 0 {
-            // The lowest mark is true; those above it may be a borrow's.
-            return at * 8 + special.trailing_zeros() as usize / 8;
-        }
-    }
-    let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    let plain = rest.iter().position(special).unwrap_or(rest.len());
-    text.len() - rest.len() + plain
-}
-
-#[cfg(test)]
-mod tests;

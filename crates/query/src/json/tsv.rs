@@ -3,7 +3,7 @@
 use super::print::compact;
 use crate::value::Value;
 use crate::value::exception::Eval;
-use crate::value::number::write_float;
+use lastbyte_json::print::write_float;
 
 pub(crate) fn rows(out: &mut String, value: &Value) -> Eval<()> {
     match value {

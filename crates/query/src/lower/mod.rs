@@ -15,7 +15,6 @@ use crate::tree::{Code, Definition, Node, Parameters, Program, Stage};
 use crate::value::exception::{Eval, Flow};
 use crate::value::inspect::to_s;
 use ruby_prism as prism;
-use std::cell::OnceCell;
 use std::rc::Rc;
 use survey::Survey;
 
@@ -52,7 +51,6 @@ pub(crate) fn compile(query: &str, helpers: &[Source<'_>]) -> Lowered<Program> {
             globals: Vec::new(),
             instances: Vec::new(),
             constants: Vec::new(),
-            reader: OnceCell::new(),
         },
         source: String::new(),
         text: String::new(),

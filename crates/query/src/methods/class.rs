@@ -1,6 +1,7 @@
 //! Classes and modules as receivers: `Time.at`, `Math.sqrt`, `Hash.new`, `Integer === x`.
 
 use super::{Found, hash, integer, math, random, regexp, time};
+use crate::json::build::{Keys, Parser};
 use crate::names::M;
 use crate::value::Value;
 use crate::value::class::Class;
@@ -10,6 +11,7 @@ use crate::value::table::Table;
 use crate::value::{compare, inspect};
 use crate::vm::Vm;
 use crate::vm::block::Block;
+use lastbyte_json::parse::Projection;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -153,8 +155,7 @@ fn new_array(
 fn parse_json(args: &[Value]) -> crate::value::exception::Eval {
     arity(args, 1, 2)?;
     let text = super::string::need_str(&args[0])?;
-    let mut keys = crate::json::parse::Keys::default();
-    crate::json::parse::Parser::new(text.as_bytes(), &mut keys)
-        .only(&crate::json::parse::Projection::Whole)
+    Parser::new(text.as_bytes(), &mut Keys::default())
+        .only(&Projection::Whole)
         .map_err(|wrong| error(Class::JsonParserError, wrong.message))
 }

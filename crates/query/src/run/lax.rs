@@ -4,7 +4,8 @@ use super::Query;
 use super::input::Input;
 use super::lines::{Failure, trim};
 use super::pipeline::{Pipeline, Stop, column, not_json};
-use crate::json::parse::{JsonError, Keys, Parser};
+use crate::json::build::{Keys, Parser};
+use lastbyte_json::parse::ParseError;
 use std::io::{ErrorKind, Read};
 
 /// So many bytes are looked at together, while values are smaller.
@@ -84,7 +85,7 @@ impl Window {
     }
 
     /// Whether an error may be gone when more has been read.
-    fn incomplete(&self, wrong: &JsonError) -> bool {
+    fn incomplete(&self, wrong: &ParseError) -> bool {
         let rest = self.rest();
         let behind = &rest[wrong.at.min(rest.len())..];
         !self.ended

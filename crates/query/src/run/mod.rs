@@ -11,12 +11,12 @@ mod parallel;
 mod pipeline;
 
 use crate::error::{CompileError, RunError, SkippedLines};
-use crate::json::parse::Projection;
 use crate::lower::{self, Source};
 use crate::plan::{self, parallel::Parallel};
-use crate::result::Value;
 use crate::vm::Vm;
 pub use input::{ByteSource, Input};
+use lastbyte_json::Value;
+use lastbyte_json::parse::Projection;
 pub use output::Format;
 use output::Output;
 use pipeline::Pipeline;
@@ -214,7 +214,7 @@ impl Query {
         let mut vm = Vm::new(Rc::new(program));
         vm.memory = self.options.memory;
         vm.interrupt.clone_from(&self.options.interrupt);
-        let mut pipeline = Pipeline::new(vm, output, on_error, projection);
+        let mut pipeline = Pipeline::new(vm, output, on_error, projection, None);
         pipeline.run(inputs, self, parallel.filter(|_| self.options.threads > 1))
     }
 

@@ -4,9 +4,9 @@ use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 
 use crate::json::{export::export, print, tsv};
-use crate::result;
 use crate::value::Value;
 use crate::value::exception::Eval;
+use lastbyte_json::Value as Plain;
 
 /// How values are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 /// The caller's function for rows of values.
-pub(super) type OnRow<'a> = dyn FnMut(&[result::Value]) -> ControlFlow<()> + Send + 'a;
+pub(super) type OnRow<'a> = dyn FnMut(&[Plain]) -> ControlFlow<()> + Send + 'a;
 
 /// The form of results.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ pub(super) enum Form {
 pub(super) enum Kept {
     /// In the groups in which it is to be written.
     Text(Vec<String>),
-    Values(Vec<result::Value>),
+    Values(Vec<Plain>),
 }
 
 impl Kept {
@@ -45,7 +45,7 @@ impl Kept {
     pub(super) fn weight(&self) -> usize {
         match self {
             Kept::Text(groups) => groups.iter().map(String::len).sum(),
-            Kept::Values(values) => values.iter().map(result::Value::weight).sum(),
+            Kept::Values(values) => values.iter().map(Plain::weight).sum(),
         }
     }
 }
@@ -136,7 +136,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn hand_over(&mut self, value: result::Value) {
+    fn hand_over(&mut self, value: Plain) {
         match &mut self.target {
             Target::OnRow(on_row) => {
                 if self.failure.is_none() && on_row(value.columns()).is_break() {

@@ -82,6 +82,7 @@ impl Query {
         let program = self.program().ok().map(Rc::new);
         let projection = program.as_deref().map(plan::projection);
         let mut buffer = Vec::new();
+        let mut reader = None;
         loop {
             // A part with an error runs again, and reports it then.
             let mut on_error = |_| {};
@@ -91,7 +92,9 @@ impl Query {
                     let mut vm = Vm::new(Rc::clone(program));
                     vm.memory = self.options.memory;
                     vm.interrupt.clone_from(&self.options.interrupt);
-                    let mut pipeline = Pipeline::new(vm, output, &mut on_error, projection.clone());
+                    let mut pipeline =
+                        Pipeline::new(vm, output, &mut on_error, projection.clone(), reader.take());
+                    reader = Some(Rc::clone(&pipeline.reader));
                     pipeline.for_parts(parallel).then_some(pipeline)
                 }
                 _ => None,

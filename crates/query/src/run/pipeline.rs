@@ -5,28 +5,33 @@ use super::input::Input;
 use super::output::{Kept, Output};
 use super::parallel::Work;
 use crate::error::{RunError, SkippedLines};
-use crate::json::parse::{JsonError, Keys, Parser, Projection};
+use crate::json::build::{Keys, Parser};
+use crate::json::rows::Reader;
 use crate::plan::{self, parallel::Parallel};
 use crate::reducers::packed::PackedScope;
 use crate::reducers::portable::PackedRows;
 use crate::reducers::scope::Scope;
-use crate::scan::{Line, Reader, Reprinter};
 use crate::value::Value;
 use crate::value::class::Class;
 use crate::value::exception::{Eval, Flow, error};
 use crate::value::inspect::to_s;
 use crate::vm::Vm;
 use crate::vm::env::Env;
+use lastbyte_json::parse::{ParseError, Projection};
+use lastbyte_json::scan::{Line, Reprinter};
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
 use std::rc::Rc;
+
+/// A reader with what it has learned of the rows.
+pub(super) type SharedReader = Rc<RefCell<Reader>>;
 
 pub(super) struct Pipeline<'a> {
     vm: Vm,
     stages: Vec<Running>,
     pub(super) output: Output<'a>,
     on_error: &'a mut (dyn FnMut(RunError) + 'a),
-    reader: Rc<RefCell<Reader>>,
+    pub(super) reader: SharedReader,
     /// The stages keep rows or drop them, and those that are kept are printed as they are.
     passes_on: bool,
     /// For rows that are printed as they are, from lines that are not.
@@ -67,14 +72,13 @@ impl<'a> Pipeline<'a> {
         output: Output<'a>,
         on_error: &'a mut (dyn FnMut(RunError) + 'a),
         projection: Projection,
+        reader: Option<SharedReader>,
     ) -> Pipeline<'a> {
         let passed_on = plan::passed_on(&vm.program).filter(|_| output.is_compact());
-        let reader = vm.program.reader.get_or_init(|| {
-            Rc::new(RefCell::new(Reader::new(
-                passed_on.as_ref().unwrap_or(&projection),
-            )))
+        let reader = reader.unwrap_or_else(|| {
+            let read = passed_on.as_ref().unwrap_or(&projection);
+            Rc::new(RefCell::new(Reader::new(read)))
         });
-        let reader = Rc::clone(reader);
         let stages = vm
             .program
             .stages
@@ -91,7 +95,7 @@ impl<'a> Pipeline<'a> {
             on_error,
             reader,
             passes_on: passed_on.is_some(),
-            reprinter: Reprinter::new(),
+            reprinter: Reprinter::default(),
             reprinted: String::new(),
             projection,
             keys: Keys::default(),
@@ -303,7 +307,7 @@ impl<'a> Pipeline<'a> {
         name: &str,
         line: usize,
         column: usize,
-        wrong: &JsonError,
+        wrong: &ParseError,
     ) -> Result<(), Stop> {
         let error = not_json(name, line, column, wrong);
         if !self.skips_bad_lines {
@@ -496,13 +500,13 @@ impl<'a> Pipeline<'a> {
     }
 }
 
-pub(super) fn not_json(name: &str, line: usize, column: usize, wrong: &JsonError) -> RunError {
+pub(super) fn not_json(name: &str, line: usize, column: usize, wrong: &ParseError) -> RunError {
     RunError::NotJson {
         input: name.to_owned(),
         line,
         column,
         message: wrong.message.clone(),
-        is_too_deep: wrong.nesting,
+        is_too_deep: wrong.is_too_deep,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::class::Class;
 use super::exception::{Eval, not_comparable};
 use super::{Value, number};
-use crate::fast_hash::{FastHasher, of_bytes};
+use lastbyte_json::fast_hash::{FastHasher, of_bytes};
 use std::cmp::Ordering;
 use std::hash::Hasher;
 

@@ -3,7 +3,7 @@
 use super::Value;
 use super::class::Class;
 use super::enumerator::Enumerator;
-use super::number::write_float;
+use lastbyte_json::print::write_float;
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 

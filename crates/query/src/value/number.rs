@@ -3,6 +3,7 @@
 use super::Value;
 use super::class::Class;
 use super::exception::{Eval, brief, divided_by_zero, error, no_conversion, type_error};
+use lastbyte_json::print::write_float;
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer as _;
 use num_traits::{FromPrimitive, Pow, Signed, ToPrimitive, Zero};
@@ -434,75 +435,6 @@ pub(crate) fn is_zero(value: &Value) -> bool {
 
 pub(crate) fn equal(a: &Value, b: &Value) -> bool {
     compare(a, b) == Some(std::cmp::Ordering::Equal)
-}
-
-/// As `Float#to_s`: the shortest digits that read back the same.
-pub(crate) fn write_float(out: &mut String, it: f64) {
-    if it.is_nan() {
-        return out.push_str("NaN");
-    }
-    if it.is_infinite() {
-        return out.push_str(if it > 0.0 { "Infinity" } else { "-Infinity" });
-    }
-    let magnitude = it.abs();
-    if it == 0.0 || (1e-4..1e15).contains(&magnitude) {
-        let mut buffer = ryu::Buffer::new();
-        let text = buffer.format_finite(it);
-        if !text.contains('e') {
-            return out.push_str(text);
-        }
-    }
-    let (digits, exponent) = digits_of(magnitude);
-    if it.is_sign_negative() {
-        out.push('-');
-    }
-    // `digits` read 0.DIGITS times ten to the `exponent`.
-    if -3 <= exponent && (exponent <= 15 || exponent == 16 && digits.len() > 16) {
-        return write_plain(out, &digits, exponent);
-    }
-    out.push_str(&digits[..1]);
-    out.push('.');
-    out.push_str(if digits.len() > 1 { &digits[1..] } else { "0" });
-    let power = exponent - 1;
-    out.push_str(if power < 0 { "e-" } else { "e+" });
-    let power = power.unsigned_abs().to_string();
-    if power.len() < 2 {
-        out.push('0');
-    }
-    out.push_str(&power);
-}
-
-fn write_plain(out: &mut String, digits: &str, exponent: i32) {
-    let point = exponent.max(0) as usize;
-    if exponent <= 0 {
-        out.push_str("0.");
-        out.extend(std::iter::repeat_n('0', exponent.unsigned_abs() as usize));
-        out.push_str(digits);
-    } else if digits.len() <= point {
-        out.push_str(digits);
-        out.extend(std::iter::repeat_n('0', point - digits.len()));
-        out.push_str(".0");
-    } else {
-        out.push_str(&digits[..point]);
-        out.push('.');
-        out.push_str(&digits[point..]);
-    }
-}
-
-/// The shortest digits, and the exponent of `0.DIGITS`.
-fn digits_of(magnitude: f64) -> (String, i32) {
-    let mut buffer = ryu::Buffer::new();
-    let text = buffer.format_finite(magnitude);
-    let (mantissa, power) = text.split_once('e').unwrap_or((text, "0"));
-    let power: i32 = power.parse().unwrap_or(0);
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let all: String = [whole, fraction].concat();
-    let leading = all.len() - all.trim_start_matches('0').len();
-    let digits = all.trim_matches('0');
-    (
-        digits.to_owned(),
-        power + whole.len() as i32 - leading as i32,
-    )
 }
 
 pub(crate) fn float_to_s(it: f64) -> String {

@@ -1,6 +1,6 @@
 //! Symbols: names that are numbers. One table a thread, as values do not cross threads.
 
-use crate::fast_hash::FastMap;
+use lastbyte_json::fast_hash::FastMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 

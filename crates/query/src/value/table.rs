@@ -5,7 +5,7 @@ use super::Value;
 use super::compare::{eql, hash_of};
 use super::proc::Proc;
 use super::text::Text;
-use crate::fast_hash;
+use lastbyte_json::fast_hash;
 use std::cell::{Cell, Ref, RefCell};
 use std::hash::Hasher;
 use std::rc::Rc;

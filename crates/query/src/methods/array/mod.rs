@@ -8,7 +8,6 @@ mod walk;
 use super::Found;
 use super::object::enumerator;
 use super::string::{range_of, span_of};
-use crate::fast_hash::FastMap;
 use crate::names::M;
 use crate::value::class::Class;
 use crate::value::compare::{compare, eql, equal, hash_of};
@@ -18,6 +17,7 @@ use crate::value::number::need_int;
 use crate::value::{List, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
+use lastbyte_json::fast_hash::FastMap;
 use std::rc::Rc;
 
 fn strict_array(value: &Value) -> Eval<Vec<Value>> {

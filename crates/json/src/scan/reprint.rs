@@ -5,30 +5,34 @@ use super::grammar::{Kind, Span};
 use super::kernel::{Kernel, Run, Simd};
 use super::members::{self, Visit};
 use crate::fast_hash;
-use crate::json::parse::{Keys, Parser, Projection};
-use crate::json::print;
+use crate::parse::{Keys, Parser, Projection};
+use crate::value::Value;
 
 /// A row with more keys is left to the parser.
 const KEYS_MAX: usize = 1 << 12;
 
 /// Prints rows.
-pub(crate) struct Reprinter {
+#[derive(Debug)]
+pub struct Reprinter {
     simd: Simd,
     state: State,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     seen: Seen,
     /// For values that are parsed.
     keys: Keys,
 }
 
-impl Reprinter {
-    pub(crate) fn new() -> Reprinter {
+impl Default for Reprinter {
+    /// A reprinter with the fastest kernel of this CPU.
+    fn default() -> Reprinter {
         Reprinter::with(Simd::best())
     }
+}
 
+impl Reprinter {
     pub(super) fn with(simd: Simd) -> Reprinter {
         let state = State::default();
         Reprinter { simd, state }
@@ -36,7 +40,7 @@ impl Reprinter {
 
     /// Appends to `out` what parsing and printing the row of this line (with or without its end) would give, and a
     /// line's end. False, with nothing appended, when that has to be done: the line may be no row, or a key comes twice.
-    pub(crate) fn print(&mut self, line: &[u8], out: &mut String) -> bool {
+    pub fn print(&mut self, line: &[u8], out: &mut String) -> bool {
         let begin = out.len();
         let Ok(text) = std::str::from_utf8(line) else {
             return false;
@@ -157,13 +161,13 @@ impl Copying<'_> {
     #[inline(never)]
     fn parsed(&mut self, value: &[u8]) -> bool {
         self.flush();
-        let value = Parser::new(value, self.keys).only(&Projection::Whole);
-        value.is_ok_and(|value| print::compact(self.out, &value).is_ok())
+        let value = Parser::<Value>::new(value, self.keys).only(&Projection::Whole);
+        value.is_ok_and(|value| value.write(self.out))
     }
 }
 
 /// The keys of a row, by their hashes.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Seen {
     /// Open addressing: the number of the row, and the hash. A power of two, at most half full.
     places: Vec<(u64, u64)>,

@@ -1,56 +1,41 @@
-//! What was found in a line, as the row that the stages see. A row that nobody has kept gives its place to the next.
+//! Rows as values, from what the scanner found in a line. A row to which no reference is left is used for the next.
 
-use super::grammar::{Kind, Span};
-use super::line::{Line, Scanner};
-use super::plan::Plan;
-use crate::json::parse::{Keys, Parser, Projection, unescaped};
+use super::build::{Key, Keys, Parser};
 use crate::value::Value;
-use crate::value::table::{Table, hash_of_str};
-use crate::value::text::Text;
+use crate::value::table::Table;
+use lastbyte_json::parse::{Build, Projection, unescaped};
+use lastbyte_json::scan::{Kind, Line, Plan, Scanner, Span};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// So many digits are an Integer of 64 bits, whichever they are.
+/// Any number of up to this many digits fits into 64 bits.
 const DIGITS_MAX: usize = 18;
 
 /// Reads rows: scans lines, and makes values of what was found.
 pub(crate) struct Reader {
     scanner: Scanner,
     projection: Projection,
-    fields: Vec<Field>,
+    fields: Vec<Key>,
     /// When whole rows are read: the keys of the last row's plan, and the values that are the same in all its rows, with
     /// the plan's number; no values when a key comes twice.
-    model: (u64, Option<Vec<(Field, Value)>>),
+    model: (u64, Option<Vec<(Key, Value)>>),
     /// The last row.
     row: Rc<Table>,
     /// For values that the parser reads.
     keys: Keys,
 }
 
-/// A key that is read.
-struct Field {
-    key: Rc<Text>,
-    hash: u64,
-}
-
 impl Reader {
     pub(crate) fn new(projection: &Projection) -> Reader {
-        Reader::with(Scanner::new(projection), projection)
-    }
-
-    pub(super) fn with(scanner: Scanner, projection: &Projection) -> Reader {
         let fields = match projection {
             Projection::Whole => Vec::new(),
             Projection::Fields(fields) => fields
                 .iter()
-                .map(|(key, _)| Field {
-                    key: Rc::new(Text::frozen(key.clone())),
-                    hash: hash_of_str(key),
-                })
+                .map(|(key, _)| Value::key(key.clone()))
                 .collect(),
         };
         Reader {
-            scanner,
+            scanner: Scanner::new(projection),
             projection: projection.clone(),
             fields,
             model: (0, None),
@@ -70,8 +55,8 @@ impl Reader {
         self.scanner.is_verbatim()
     }
 
-    /// The row of that line, if it was one; `None` when only the parser can tell. The row before should be nobody's
-    /// any more.
+    /// The row of that line, if it was one; `None` when only the parser can tell. There should be
+    /// no reference left to the row before.
     pub(crate) fn row(&mut self, bytes: &[u8]) -> Option<Value> {
         let found = self.scanner.found();
         let Projection::Fields(projections) = &self.projection else {
@@ -80,7 +65,7 @@ impl Reader {
         let keys = &mut self.keys;
         if let Some(row) = Rc::get_mut(&mut self.row) {
             let present = found.iter().enumerate().filter(|(_, span)| span.is_some());
-            let present = present.map(|(at, _)| (at, &self.fields[at].key));
+            let present = present.map(|(at, _)| (at, &self.fields[at].text));
             let refilled = row.refill(present, |at, value| {
                 found[at].is_some_and(|span| put(value, bytes, span, &projections[at].1, keys))
             });
@@ -95,8 +80,8 @@ impl Reader {
                 if !put(&mut value, bytes, *span, &projections[at].1, keys) {
                     return None;
                 }
-                let field = &self.fields[at];
-                row.push_hashed(field.hash, Rc::clone(&field.key), value);
+                let key = &self.fields[at];
+                row.push_hashed(key.hash, Rc::clone(&key.text), value);
             }
         }
         self.row = Rc::new(row);
@@ -128,18 +113,18 @@ impl Reader {
             }
         };
         if let Some(row) = Rc::get_mut(&mut self.row) {
-            let expected = model.iter().map(|(field, _)| &field.key).enumerate();
+            let expected = model.iter().map(|(key, _)| &key.text).enumerate();
             if row.refill(expected, &mut put_at) {
                 return Some(Value::Hash(Rc::clone(&self.row)));
             }
         }
         let row = Table::with_capacity(model.len());
-        for (at, (field, _)) in model.iter().enumerate() {
+        for (at, (key, _)) in model.iter().enumerate() {
             let mut value = Value::Nil;
             if !put_at(at, &mut value) {
                 return None;
             }
-            row.push_hashed(field.hash, Rc::clone(&field.key), value);
+            row.push_hashed(key.hash, Rc::clone(&key.text), value);
         }
         self.row = Rc::new(row);
         Some(Value::Hash(Rc::clone(&self.row)))
@@ -147,8 +132,8 @@ impl Reader {
 }
 
 /// A plan's keys, and its values; `None` when a key comes twice.
-fn model(plan: &Plan) -> Option<Vec<(Field, Value)>> {
-    let mut model: Vec<(Field, Value)> = Vec::with_capacity(plan.len());
+fn model(plan: &Plan) -> Option<Vec<(Key, Value)>> {
+    let mut model: Vec<(Key, Value)> = Vec::with_capacity(plan.atom_count());
     let mut known = BTreeSet::new();
     let mut keys = Keys::default();
     for (at, raw) in plan.keys().enumerate() {
@@ -161,11 +146,7 @@ fn model(plan: &Plan) -> Option<Vec<(Field, Value)>> {
         if !put(&mut value, bytes, span, &Projection::Whole, &mut keys) {
             return None;
         }
-        let field = Field {
-            hash: hash_of_str(&key),
-            key: Rc::new(Text::frozen(key)),
-        };
-        model.push((field, value));
+        model.push((Value::key(key), value));
     }
     Some(model)
 }
@@ -210,3 +191,6 @@ fn integer(digits: &[u8]) -> i64 {
         .iter()
         .fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'))
 }
+
+#[cfg(test)]
+mod tests;

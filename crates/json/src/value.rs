@@ -1,11 +1,12 @@
-//! The values of results as plain data, for a program that runs a query.
+//! JSON values as plain data.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::json::print;
-use crate::value::number::write_float;
+use crate::parse::Build;
+use crate::print;
 
-/// A value of a result. [`Display`](fmt::Display) prints it as compact JSON.
+/// A JSON value. [`Display`](fmt::Display) prints it as compact JSON.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
     /// `null`.
@@ -17,9 +18,9 @@ pub enum Value {
     Integer(i64),
     /// The decimal digits of an integer outside of the range of `i64`.
     BigInteger(String),
-    /// A finite number with a fraction.
+    /// A number with a fraction or an exponent. The parser makes those out of range infinite.
     Float(f64),
-    /// A string. Symbols, times and other values without a JSON form become strings, as in printed results.
+    /// A string.
     String(String),
     /// An array.
     Array(Vec<Value>),
@@ -99,12 +100,14 @@ impl Value {
     }
 
     /// The elements of an `Array`; of any other value, the value itself.
-    pub(crate) fn columns(&self) -> &[Value] {
+    #[must_use]
+    pub fn columns(&self) -> &[Value] {
         self.as_array().unwrap_or(std::slice::from_ref(self))
     }
 
     /// Approximate size in memory, in bytes.
-    pub(crate) fn weight(&self) -> usize {
+    #[must_use]
+    pub fn weight(&self) -> usize {
         let behind = match self {
             Value::BigInteger(text) | Value::String(text) => text.len(),
             Value::Array(elements) => elements.iter().map(Value::weight).sum(),
@@ -117,21 +120,26 @@ impl Value {
         size_of::<Value>() + behind
     }
 
-    fn write(&self, out: &mut String) {
+    /// Appends it as compact JSON. Returns whether it is JSON: infinities are not.
+    pub(crate) fn write(&self, out: &mut String) -> bool {
+        let mut is_finite = true;
         match self {
             Value::Null => out.push_str("null"),
             Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-            Value::Integer(value) => print::integer(out, *value),
+            Value::Integer(value) => print::write_integer(out, *value),
             Value::BigInteger(digits) => out.push_str(digits),
-            Value::Float(value) => write_float(out, *value),
-            Value::String(text) => print::quoted(out, text),
+            Value::Float(value) => {
+                print::write_float(out, *value);
+                is_finite = value.is_finite();
+            }
+            Value::String(text) => print::write_string(out, text),
             Value::Array(elements) => {
                 out.push('[');
                 for (index, element) in elements.iter().enumerate() {
                     if index > 0 {
                         out.push(',');
                     }
-                    element.write(out);
+                    is_finite &= element.write(out);
                 }
                 out.push(']');
             }
@@ -141,13 +149,101 @@ impl Value {
                     if index > 0 {
                         out.push(',');
                     }
-                    print::quoted(out, key);
+                    print::write_string(out, key);
                     out.push(':');
-                    value.write(out);
+                    is_finite &= value.write(out);
                 }
                 out.push('}');
             }
         }
+        is_finite
+    }
+}
+
+/// The members of an object that is parsed.
+#[derive(Debug, Default)]
+pub struct Members {
+    list: Vec<(String, Value)>,
+    /// Where the keys stand in a long list.
+    places: BTreeMap<String, usize>,
+}
+
+/// Longer lists of members have an index.
+const SEARCHED_MAX: usize = 16;
+
+impl Members {
+    fn place(&mut self, key: &str) -> Option<usize> {
+        if self.list.len() <= SEARCHED_MAX {
+            return self.list.iter().position(|(known, _)| known == key);
+        }
+        if self.places.is_empty() {
+            let keys = self.list.iter().enumerate();
+            self.places = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
+        }
+        self.places.get(key).copied()
+    }
+}
+
+impl Build for Value {
+    type Key = String;
+    type Object = Members;
+
+    fn key(text: String) -> String {
+        text
+    }
+
+    fn key_is(key: &String, text: &str) -> bool {
+        key == text
+    }
+
+    fn null() -> Value {
+        Value::Null
+    }
+
+    fn bool(value: bool) -> Value {
+        Value::Bool(value)
+    }
+
+    fn integer(value: i64) -> Value {
+        Value::Integer(value)
+    }
+
+    fn big_integer(digits: &str) -> Value {
+        Value::BigInteger(digits.to_owned())
+    }
+
+    fn float(value: f64) -> Value {
+        Value::Float(value)
+    }
+
+    fn string(text: String) -> Value {
+        Value::String(text)
+    }
+
+    fn array(elements: Vec<Value>) -> Value {
+        Value::Array(elements)
+    }
+
+    fn object(capacity: usize) -> Members {
+        Members {
+            list: Vec::with_capacity(capacity),
+            places: BTreeMap::new(),
+        }
+    }
+
+    fn insert(object: &mut Members, key: String, value: Value) {
+        if let Some(place) = object.place(&key) {
+            object.list[place].1 = value;
+            return;
+        }
+        if !object.places.is_empty() {
+            object.places.insert(key.clone(), object.list.len());
+        }
+        object.list.push((key, value));
+    }
+
+    fn finish(object: Members) -> Value {
+        Value::Object(object.list)
     }
 }
 

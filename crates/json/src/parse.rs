@@ -1,48 +1,99 @@
-//! A strict JSON parser into values. What the query does not read of a row is checked, but not built.
+//! A strict JSON parser into values of the caller's. Fields outside of the projection are checked, but not built.
 //!
-//! Consecutive rows have mostly the same keys in the same order, so the key that stood at a place in the last row is
-//! tried first, and then costs no allocation.
+//! Consecutive rows mostly have the same keys in the same order, so the parser first tries the key that the last row had
+//! at the same place, which costs no allocation.
+
+use std::fmt;
 
 use crate::value::Value;
-use crate::value::number::integer;
-use crate::value::table::{Table, hash_of_str};
-use crate::value::text::Text;
-use num_bigint::BigInt;
-use std::rc::Rc;
 
 const DEPTH_MAX: usize = 100;
 
 /// Keys are remembered up to this place; those after it share one.
 const KEYS_MAX: usize = 10_000;
 
-/// What of a row is read.
+/// Makes values of what the parser reads.
+pub trait Build: Sized {
+    /// A key, kept from row to row.
+    type Key: Clone;
+    /// The members of an object that is read.
+    type Object;
+
+    /// A key with this text.
+    fn key(text: String) -> Self::Key;
+    /// Whether a key has this text.
+    fn key_is(key: &Self::Key, text: &str) -> bool;
+    /// `null`.
+    fn null() -> Self;
+    /// `true` or `false`.
+    fn bool(value: bool) -> Self;
+    /// An integer of 64 bits.
+    fn integer(value: i64) -> Self;
+    /// The decimal digits of an integer outside of the range of `i64`.
+    fn big_integer(digits: &str) -> Self;
+    /// A number with a fraction or an exponent.
+    fn float(value: f64) -> Self;
+    /// A string.
+    fn string(text: String) -> Self;
+    /// An array.
+    fn array(elements: Vec<Self>) -> Self;
+    /// An empty object, with room for this number of members.
+    fn object(capacity: usize) -> Self::Object;
+    /// Adds a member, or replaces the value of a key that is there.
+    fn insert(object: &mut Self::Object, key: Self::Key, value: Self);
+    /// The value of an object with all its members.
+    fn finish(object: Self::Object) -> Self;
+}
+
+/// The part of a row that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Projection {
+pub enum Projection {
+    /// All of it.
     Whole,
     /// These keys, if the value is an object; anything else whole.
     Fields(Vec<(String, Projection)>),
 }
 
-/// Where a text stops being JSON, and why.
+/// Text that is not JSON.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct JsonError {
-    pub(crate) at: usize,
-    pub(crate) message: String,
-    /// Too deep, which has a class of its own.
-    pub(crate) nesting: bool,
+pub struct ParseError {
+    /// Offset in bytes.
+    pub at: usize,
+    /// What the parser found.
+    pub message: String,
+    /// The value is nested too deeply.
+    pub is_too_deep: bool,
 }
 
-type Parsed<T = Value> = Result<T, JsonError>;
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.message, self.at)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+type Parsed<T> = Result<T, ParseError>;
 
 /// The keys of the last row, by their place in it.
-#[derive(Default)]
-pub(crate) struct Keys {
-    known: Vec<Known>,
+pub struct Keys<B: Build = Value> {
+    known: Vec<Known<B::Key>>,
 }
 
-struct Known {
-    key: Rc<Text>,
-    hash: u64,
+impl<B: Build> fmt::Debug for Keys<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+impl<B: Build> Default for Keys<B> {
+    fn default() -> Keys<B> {
+        Keys { known: Vec::new() }
+    }
+}
+
+struct Known<K> {
+    key: K,
     /// As it stands in a row, with its quotes; empty if it was written with escapes.
     literal: Box<[u8]>,
     /// The fields it was looked for among, and where it was found.
@@ -52,17 +103,27 @@ struct Known {
 /// No list of fields stands here.
 const NOWHERE: usize = 0;
 
-pub(crate) struct Parser<'a> {
+/// A parser of one text.
+pub struct Parser<'a, B: Build = Value> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
-    keys: &'a mut Keys,
+    keys: &'a mut Keys<B>,
     /// How many keys this row had.
     key: usize,
 }
 
-impl<'a> Parser<'a> {
-    pub(crate) fn new(bytes: &'a [u8], keys: &'a mut Keys) -> Parser<'a> {
+impl<B: Build> fmt::Debug for Parser<'_, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parser")
+            .field("at", &self.at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a, B: Build> Parser<'a, B> {
+    /// A parser of these bytes, which uses the keys of the row before.
+    pub fn new(bytes: &'a [u8], keys: &'a mut Keys<B>) -> Parser<'a, B> {
         Parser {
             bytes,
             at: 0,
@@ -72,8 +133,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// One value and nothing else.
-    pub(crate) fn only(mut self, projection: &Projection) -> Parsed {
+    /// Parses one value with nothing after it.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ParseError`] if the text is anything else.
+    pub fn only(mut self, projection: &Projection) -> Result<B, ParseError> {
         self.blanks();
         let value = self.value(projection)?;
         self.blanks();
@@ -83,8 +148,12 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    /// The next value of a stream, and where it ends; `None` at the end. For `--lax`.
-    pub(crate) fn next_of_stream(&mut self, projection: &Projection) -> Parsed<Option<Value>> {
+    /// Parses the next value of a stream in which values may span lines; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ParseError`] if the text that follows does not start with a value.
+    pub fn next_of_stream(&mut self, projection: &Projection) -> Result<Option<B>, ParseError> {
         while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | 0x0c | 0x1e) {
             self.at += 1;
         }
@@ -102,7 +171,9 @@ impl<'a> Parser<'a> {
         Ok(Some(value))
     }
 
-    pub(crate) fn position(&self) -> usize {
+    /// Offset of the text that was not parsed yet.
+    #[must_use]
+    pub fn position(&self) -> usize {
         self.at
     }
 
@@ -119,16 +190,16 @@ impl<'a> Parser<'a> {
     }
 
     #[cold]
-    fn fail(at: usize, message: impl Into<String>) -> JsonError {
-        JsonError {
+    fn fail(at: usize, message: impl Into<String>) -> ParseError {
+        ParseError {
             at,
             message: message.into(),
-            nesting: false,
+            is_too_deep: false,
         }
     }
 
     #[cold]
-    fn unexpected(&self) -> JsonError {
+    fn unexpected(&self) -> ParseError {
         let rest = &self.bytes[self.at.min(self.bytes.len())..];
         let shown: String = String::from_utf8_lossy(&rest[..rest.len().min(20)])
             .chars()
@@ -140,23 +211,23 @@ impl<'a> Parser<'a> {
         Self::fail(self.at, format!("unexpected character: '{shown}'"))
     }
 
-    fn value(&mut self, projection: &Projection) -> Parsed {
+    fn value(&mut self, projection: &Projection) -> Parsed<B> {
         match self.peek() {
             b'{' => self.object(projection),
             b'[' => self.array(),
             b'"' => {
                 let text = self.string()?;
-                Ok(Value::Str(Rc::new(Text::new(text))))
+                Ok(B::string(text))
             }
-            b't' => self.word(b"true", Value::Bool(true)),
-            b'f' => self.word(b"false", Value::Bool(false)),
-            b'n' => self.word(b"null", Value::Nil),
+            b't' => self.word(b"true", B::bool(true)),
+            b'f' => self.word(b"false", B::bool(false)),
+            b'n' => self.word(b"null", B::null()),
             b'-' | b'0'..=b'9' => self.number(),
             _ => Err(self.unexpected()),
         }
     }
 
-    fn word(&mut self, word: &[u8], value: Value) -> Parsed {
+    fn word(&mut self, word: &[u8], value: B) -> Parsed<B> {
         if !self.bytes[self.at..].starts_with(word) {
             return Err(self.unexpected());
         }
@@ -168,22 +239,22 @@ impl<'a> Parser<'a> {
         self.depth += 1;
         self.at += 1;
         if self.depth > DEPTH_MAX {
-            return Err(JsonError {
+            return Err(ParseError {
                 at: self.at - 1,
                 message: format!("nesting of {} is too deep", self.depth),
-                nesting: true,
+                is_too_deep: true,
             });
         }
         Ok(())
     }
 
-    fn array(&mut self) -> Parsed {
+    fn array(&mut self) -> Parsed<B> {
         self.enter()?;
         let mut list = Vec::new();
         self.blanks();
         if self.peek() == b']' {
             self.leave();
-            return Ok(Value::array(list));
+            return Ok(B::array(list));
         }
         loop {
             self.blanks();
@@ -196,7 +267,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.leave();
-        Ok(Value::array(list))
+        Ok(B::array(list))
     }
 
     fn leave(&mut self) {
@@ -204,16 +275,16 @@ impl<'a> Parser<'a> {
         self.at += 1;
     }
 
-    fn object(&mut self, projection: &Projection) -> Parsed {
+    fn object(&mut self, projection: &Projection) -> Parsed<B> {
         self.enter()?;
-        let table = match projection {
-            Projection::Whole => Table::default(),
-            Projection::Fields(fields) => Table::with_capacity(fields.len()),
-        };
+        let mut object = B::object(match projection {
+            Projection::Whole => 0,
+            Projection::Fields(fields) => fields.len(),
+        });
         self.blanks();
         if self.peek() == b'}' {
             self.leave();
-            return Ok(Value::hash(table));
+            return Ok(B::finish(object));
         }
         loop {
             self.blanks();
@@ -228,12 +299,13 @@ impl<'a> Parser<'a> {
             };
             match inner {
                 Some(inner) => {
-                    let (key, hash) = match self.keys.known.get(place) {
-                        Some(known) => (Rc::clone(&known.key), known.hash),
-                        None => return Err(self.unexpected()),
+                    // A value's own keys may take the place of this one.
+                    let Some(known) = self.keys.known.get(place) else {
+                        return Err(self.unexpected());
                     };
+                    let key = known.key.clone();
                     let value = self.value(inner)?;
-                    table.insert_hashed(hash, key, value);
+                    B::insert(&mut object, key, value);
                 }
                 None => self.skip()?,
             }
@@ -245,7 +317,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.leave();
-        Ok(Value::hash(table))
+        Ok(B::finish(object))
     }
 
     #[inline]
@@ -268,9 +340,9 @@ impl<'a> Parser<'a> {
         let known = self.keys.known.get_mut(place)?;
         let list = fields.as_ptr().addr();
         if known.found.0 != list {
-            let key = known.key.get();
-            let at = fields.iter().position(|(field, _)| *field == *key);
-            drop(key);
+            let at = fields
+                .iter()
+                .position(|(field, _)| B::key_is(&known.key, field));
             known.found = (list, at);
         }
         known.found.1.map(|at| &fields[at].1)
@@ -296,8 +368,7 @@ impl<'a> Parser<'a> {
             raw.into()
         };
         let known = Known {
-            hash: hash_of_str(&text),
-            key: Rc::new(Text::frozen(text)),
+            key: B::key(text),
             literal,
             found: (NOWHERE, None),
         };
@@ -549,22 +620,25 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn number(&mut self) -> Parsed {
+    fn number(&mut self) -> Parsed<B> {
         let (text, float) = self.number_end()?;
         if float {
-            return Ok(Value::Float(text.parse().unwrap_or(f64::NAN)));
+            return Ok(B::float(text.parse().unwrap_or(f64::NAN)));
         }
-        match text.parse::<i64>() {
-            Ok(small) => Ok(Value::Int(small)),
-            Err(_) => Ok(text.parse::<BigInt>().map_or(Value::Nil, integer)),
-        }
+        Ok(match text.parse() {
+            Ok(small) => B::integer(small),
+            Err(_) => B::big_integer(text),
+        })
     }
 }
 
-/// What the inside of a string that has escapes means; `None` when it is no string.
-pub(crate) fn unescaped(raw: &[u8]) -> Option<String> {
+/// The text of a string that may have escapes, from the bytes between its quotes; `None` if they are not a string.
+#[must_use]
+pub fn unescaped(raw: &[u8]) -> Option<String> {
     let quoted = [b"\"", raw, b"\""].concat();
-    Parser::new(&quoted, &mut Keys::default()).string().ok()
+    Parser::<Value>::new(&quoted, &mut Keys::default())
+        .string()
+        .ok()
 }
 
 fn hex4(text: &str) -> Option<u32> {

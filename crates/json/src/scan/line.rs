@@ -7,7 +7,7 @@ use super::members::{self, Visit};
 use super::plan::{Followed, Plan};
 use super::wanted::{Fields, Wanted};
 use crate::fast_hash::{self, FastMap};
-use crate::json::parse::Projection;
+use crate::parse::Projection;
 
 /// So many plans at once; each is some times as large as its line.
 const PLANS_MAX: usize = 8;
@@ -26,7 +26,7 @@ const PATIENCE: u64 = 64;
 
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     /// An object; the next line begins here.
     Row(usize),
     /// Nothing but blanks; the next line begins here.
@@ -37,11 +37,13 @@ pub(crate) enum Line {
 
 /// Finds what a projection wants in lines of JSON. What it has learned from other lines decides how fast it does so,
 /// never what it finds.
-pub(crate) struct Scanner {
+#[derive(Debug)]
+pub struct Scanner {
     simd: Simd,
     state: State,
 }
 
+#[derive(Debug)]
 struct State {
     wanted: Wanted,
     /// The values of the last row, by their place among the fields (or in the plan, when all are wanted).
@@ -84,7 +86,9 @@ struct Work<'a> {
 }
 
 impl Scanner {
-    pub(crate) fn new(projection: &Projection) -> Scanner {
+    /// A scanner for this projection, with the fastest kernel of this CPU.
+    #[must_use]
+    pub fn new(projection: &Projection) -> Scanner {
         Scanner::with(Simd::best(), projection)
     }
 
@@ -110,7 +114,7 @@ impl Scanner {
 
     /// Goes past the line that begins at a place.
     #[inline]
-    pub(crate) fn line(&mut self, bytes: &[u8], start: usize) -> Line {
+    pub fn line(&mut self, bytes: &[u8], start: usize) -> Line {
         let state = &mut self.state;
         self.simd.run(Work {
             state,
@@ -120,7 +124,8 @@ impl Scanner {
     }
 
     /// The values of the last row, by their place among the projection's fields.
-    pub(crate) fn found(&self) -> &[Option<Span>] {
+    #[must_use]
+    pub fn found(&self) -> &[Option<Span>] {
         &self.state.found
     }
 }
@@ -134,14 +139,16 @@ impl Scanner {
     }
 
     /// The plan that the last row followed, and its number among all that were learned.
-    pub(super) fn plan(&self) -> Option<(&Plan, u64)> {
+    #[must_use]
+    pub fn plan(&self) -> Option<(&Plan, u64)> {
         let state = &self.state;
         let number = state.numbers.get(state.plan)?;
         Some((state.plans.get(state.plan)?, *number))
     }
 
     /// Whether the last row, with its line's end, is printed as it stands. It may be though this says no.
-    pub(crate) fn is_verbatim(&self) -> bool {
+    #[must_use]
+    pub fn is_verbatim(&self) -> bool {
         self.state.verbatim
     }
 }
@@ -211,7 +218,7 @@ impl State {
             at = member.value.end;
             let lead = &bytes[member.start..member.value.start];
             if let Some((plan, atom)) = left
-                && atom < self.plans[plan].len()
+                && atom < self.plans[plan].atom_count()
                 && self.plans[plan].lead(atom) == lead
             {
                 place = Some((plan, atom));
@@ -323,8 +330,8 @@ impl State {
         let Some(plan) = Plan::learn(bytes, &self.members, end, whole, slot) else {
             return;
         };
-        if whole && self.found.len() < plan.len() {
-            self.found.resize(plan.len(), None);
+        if whole && self.found.len() < plan.atom_count() {
+            self.found.resize(plan.atom_count(), None);
         }
         if self.plans.len() < PLANS_MAX {
             self.plan = self.plans.len();
@@ -342,7 +349,7 @@ impl State {
         self.numbers[self.plan] = self.learned;
         self.leads.clear();
         for (at, plan) in self.plans.iter().enumerate() {
-            for atom in 0..plan.len() {
+            for atom in 0..plan.atom_count() {
                 let hash = fast_hash::of_bytes(plan.lead(atom));
                 self.leads.entry(hash).or_insert((at, atom));
             }

@@ -7,8 +7,8 @@
 
 use super::grammar::{Kind, Member, Span, last_block};
 use super::kernel::{BLOCK, Block, Kernel};
-use crate::json::parse::{Keys, Parser, Projection};
-use crate::json::print;
+use crate::parse::{Keys, Parser, Projection};
+use crate::value::Value;
 
 /// A longer line is no model for others.
 const LENGTH_MAX: usize = 64 * 1024;
@@ -51,8 +51,9 @@ enum Want {
 /// The slot of values that are not wanted.
 const NOWHERE: usize = usize::MAX;
 
+/// The shape of a row: its literal bytes, with variable values between them.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub struct Plan {
     /// The line it was learned from.
     model: Vec<u8>,
     atoms: Vec<Atom>,
@@ -180,7 +181,7 @@ impl Plan {
     }
 
     /// The keys as they stand in the model, without their quotes.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.atoms.iter().map(|atom| {
             let (start, end) = atom.key;
             &self.model[start..end]
@@ -188,11 +189,14 @@ impl Plan {
     }
 
     /// The model, and where an atom's value stands in it.
-    pub(super) fn constant(&self, atom: usize) -> (&[u8], Span) {
+    #[must_use]
+    pub fn constant(&self, atom: usize) -> (&[u8], Span) {
         (&self.model, self.atoms[atom].value)
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// The number of atoms, each a key with its value.
+    #[must_use]
+    pub fn atom_count(&self) -> usize {
         self.atoms.len()
     }
 
@@ -279,7 +283,7 @@ impl Plan {
             before = Some((begin, literal));
             literal = step.end;
         }
-        Followed::To(self.len(), bytes.len() - rest.len())
+        Followed::To(self.atom_count(), bytes.len() - rest.len())
     }
 
     /// Back to where an atom's lead begins, in a literal that begins there.
@@ -323,12 +327,11 @@ impl Plan {
 
 /// Whether a line, with its end, is what printing its row gives.
 fn canonical(line: &[u8]) -> bool {
-    let parsed = Parser::new(line, &mut Keys::default()).only(&Projection::Whole);
+    let parsed = Parser::<Value>::new(line, &mut Keys::default()).only(&Projection::Whole);
     let mut printed = String::with_capacity(line.len());
-    let Ok(row) = parsed else { return false };
-    let Ok(()) = print::compact(&mut printed, &row) else {
+    if !parsed.is_ok_and(|row| row.write(&mut printed)) {
         return false;
-    };
+    }
     printed.push('\n');
     printed.as_bytes() == line
 }

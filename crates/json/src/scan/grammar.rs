@@ -8,9 +8,9 @@ use super::kernel::{BLOCK, Block, Kernel};
 /// The parser's limit; the row itself is the first level.
 const DEPTH_MAX: u32 = 100;
 
-/// What a value is, as far as that decides how it is read.
+/// The kinds of values, as far as they decide how a value is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Digits.
     Digits,
     /// Any other number.
@@ -25,10 +25,13 @@ pub(crate) enum Kind {
 
 /// The bytes of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) kind: Kind,
+pub struct Span {
+    /// Offset of its first byte.
+    pub start: usize,
+    /// Offset of the byte after it.
+    pub end: usize,
+    /// How it is read.
+    pub kind: Kind,
 }
 
 /// A key and its value, and all that stands before them since the last value.

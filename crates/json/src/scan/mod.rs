@@ -5,14 +5,13 @@
 //! | `line` | a line at a time, with plans and without |
 //! | `plan` | what rows look like, learned from rows: literal bytes and variable values |
 //! | `grammar` | JSON without values: where things end |
-//! | `index` | where all signs of a line stand: for lines that follow no plan |
+//! | `members` | keys and values one by one, for lines that follow no plan |
 //! | `reprint` | a row as it is printed, from its line |
 //! | `wanted` | which keys are looked for |
 //! | `kernel` | a block of bytes at once, with what the CPU has |
-//! | `rows` | what was found, as values |
 //!
-//! Whatever is taken here is what the parser ([`crate::json::parse`]) takes, with the same values; whatever is not is
-//! handed to it. It never decides what an error says.
+//! The scanner accepts only lines that the parser ([`crate::parse`]) accepts, and finds the same values. It leaves all other
+//! lines to the parser, which reports the errors.
 
 #![expect(
     clippy::inline_always,
@@ -25,12 +24,12 @@ mod line;
 mod members;
 mod plan;
 mod reprint;
-mod rows;
 mod wanted;
 
-pub(crate) use line::Line;
-pub(crate) use reprint::Reprinter;
-pub(crate) use rows::Reader;
+pub use grammar::{Kind, Span};
+pub use line::{Line, Scanner};
+pub use plan::Plan;
+pub use reprint::Reprinter;
 
 #[cfg(test)]
 mod tests;

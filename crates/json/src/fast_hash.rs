@@ -1,18 +1,19 @@
-//! A small hasher with a fixed seed, so that nothing here depends on chance: multiply and fold, eight bytes a step.
+//! A small hasher with a fixed seed, so that nothing depends on chance: multiply and fold, eight bytes a step.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A map with this hasher. Nobody walks it in its own order.
+/// A map with this hasher, which is never iterated.
 #[expect(
     clippy::disallowed_types,
     reason = "the hasher is seeded, and the map is never iterated"
 )]
-pub(crate) type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
+pub type FastMap<K, V> = std::collections::HashMap<K, V, BuildHasherDefault<FastHasher>>;
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-#[derive(Default)]
-pub(crate) struct FastHasher(u64);
+/// The hasher.
+#[derive(Debug, Default)]
+pub struct FastHasher(u64);
 
 impl FastHasher {
     fn mix(&mut self, word: u64) {
@@ -54,7 +55,8 @@ impl Hasher for FastHasher {
 }
 
 /// The hash of a string of bytes.
-pub(crate) fn of_bytes(bytes: &[u8]) -> u64 {
+#[must_use]
+pub fn of_bytes(bytes: &[u8]) -> u64 {
     let mut hasher = FastHasher::default();
     hasher.write(bytes);
     hasher.finish()

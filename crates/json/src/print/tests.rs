@@ -10,7 +10,7 @@ proptest! {
     fn integers_are_printed_as_rust_prints_them(it: i64, small in -120_i64..120) {
         for it in [it, small, i64::MIN, i64::MAX, it >> (small & 63)] {
             let mut out = String::new();
-            integer(&mut out, it);
+            write_integer(&mut out, it);
             prop_assert_eq!(out, it.to_string());
         }
     }
@@ -18,7 +18,7 @@ proptest! {
     #[test]
     fn strings_are_escaped_wherever_it_is_needed(text in "([a-z]|[\"\\\\]|[\\x00-\\x1f]|\\PC){0,40}") {
         let mut out = String::new();
-        quoted(&mut out, &text);
+        write_string(&mut out, &text);
         prop_assert_eq!(out, by_serde(&text.into()));
     }
 }

@@ -1,6 +1,6 @@
 //! Which keys are looked for, and a quick answer for those that are not: most of a row.
 
-use crate::json::parse::{self, Projection};
+use crate::parse::{self, Projection};
 
 #[derive(Debug)]
 pub(super) enum Wanted {

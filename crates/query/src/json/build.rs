@@ -1,0 +1,77 @@
+//! The parser's values: those of the language.
+
+use std::rc::Rc;
+
+use lastbyte_json::parse::{self, Build};
+use num_bigint::BigInt;
+
+use crate::value::Value;
+use crate::value::number;
+use crate::value::table::{Table, hash_of_str};
+use crate::value::text::Text;
+
+pub(crate) type Keys = parse::Keys<Value>;
+pub(crate) type Parser<'a> = parse::Parser<'a, Value>;
+
+/// A frozen key and its hash.
+#[derive(Clone)]
+pub(crate) struct Key {
+    pub(crate) text: Rc<Text>,
+    pub(crate) hash: u64,
+}
+
+impl Build for Value {
+    type Key = Key;
+    type Object = Table;
+
+    fn key(text: String) -> Key {
+        Key {
+            hash: hash_of_str(&text),
+            text: Rc::new(Text::frozen(text)),
+        }
+    }
+
+    fn key_is(key: &Key, text: &str) -> bool {
+        *key.text.get() == *text
+    }
+
+    fn null() -> Value {
+        Value::Nil
+    }
+
+    fn bool(value: bool) -> Value {
+        Value::Bool(value)
+    }
+
+    fn integer(value: i64) -> Value {
+        Value::Int(value)
+    }
+
+    fn big_integer(digits: &str) -> Value {
+        digits.parse::<BigInt>().map_or(Value::Nil, number::integer)
+    }
+
+    fn float(value: f64) -> Value {
+        Value::Float(value)
+    }
+
+    fn string(text: String) -> Value {
+        Value::str(text)
+    }
+
+    fn array(elements: Vec<Value>) -> Value {
+        Value::array(elements)
+    }
+
+    fn object(capacity: usize) -> Table {
+        Table::with_capacity(capacity)
+    }
+
+    fn insert(table: &mut Table, key: Key, value: Value) {
+        table.insert_hashed(key.hash, key.text, value);
+    }
+
+    fn finish(table: Table) -> Value {
+        Value::hash(table)
+    }
+}
