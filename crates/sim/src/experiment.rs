@@ -7,7 +7,7 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use lastbyte_congestion::Spec;
+use lastbyte_congestion::{Registry, Spec};
 use serde::Deserialize;
 
 use crate::{
@@ -121,29 +121,33 @@ const BUILT_IN: &str = "default";
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 impl Experiment {
-    /// Reads an experiment file over the population that is built in.
+    /// Reads an experiment file over the built-in population, with the built-in congestion controls.
     ///
     /// # Errors
     ///
-    /// It is no TOML, has a key that there is not, or something that cannot be: with the key, and what would do. Also if
-    /// it names another population: see [`Experiment::parse_with`].
+    /// Returns a [`SettingError`] with the key if the text is not TOML, has an unknown key, or a value that is not
+    /// valid; also if it names another population, which takes [`Experiment::parse_with`].
     pub fn parse(text: &str) -> Result<Self, SettingError> {
-        Self::parse_with(text, &mut |name| {
+        Self::parse_with(text, &Registry::builtin(), &mut |name| {
             Err(format!(
                 "`{name}` cannot be read here; there is `{BUILT_IN}`, which is built in"
             ))
         })
     }
 
-    /// Reads an experiment file, and the population that it names.
+    /// Reads an experiment file, the population that it names, and specs of this registry.
     ///
     /// # Errors
     ///
     /// As [`Experiment::parse`]; or the file of the population cannot be read.
-    pub fn parse_with(text: &str, read: ReadPopulation<'_>) -> Result<Self, SettingError> {
+    pub fn parse_with(
+        text: &str,
+        registry: &Registry,
+        read: ReadPopulation<'_>,
+    ) -> Result<Self, SettingError> {
         let text: ExperimentText =
             toml::from_str(text).map_err(|error| SettingError::new("", error))?;
-        let arms = arms(&text.arms)?;
+        let arms = arms(&text.arms, registry)?;
         let baseline = match &text.baseline {
             None => 0,
             Some(name) => arms
@@ -195,7 +199,7 @@ impl Experiment {
         } else {
             let file =
                 read(&text.population).map_err(|reason| SettingError::new("population", reason))?;
-            Population::parse(&file)
+            Population::parse_with(&file, registry)
                 .map_err(|error| error.within(&format!("population {}", text.population)))?
         };
         if let Some(sites) = &text.sites {
@@ -272,7 +276,7 @@ impl Experiment {
     }
 }
 
-fn arms(texts: &[ArmText]) -> Result<Vec<Arm>, SettingError> {
+fn arms(texts: &[ArmText], registry: &Registry) -> Result<Vec<Arm>, SettingError> {
     let mut names = BTreeSet::new();
     let mut arms = Vec::new();
     for text in texts {
@@ -285,9 +289,8 @@ fn arms(texts: &[ArmText]) -> Result<Vec<Arm>, SettingError> {
         }
         arms.push(Arm {
             name: text.name.clone(),
-            spec: text
-                .spec
-                .parse()
+            spec: registry
+                .parse(&text.spec)
                 .map_err(|error| SettingError::new(format!("{place}.spec"), error))?,
             share: factor(&format!("{place}.share"), text.share.unwrap_or(1.0))?,
         });

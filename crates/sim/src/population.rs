@@ -15,7 +15,7 @@
 
 use core::time::Duration;
 
-use lastbyte_congestion::Spec;
+use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link::{Policer, Rate, Spacing};
 
 use crate::scenario::{CrossTraffic, Path, Transport};
@@ -292,13 +292,23 @@ const RTT_MAX: f64 = 10e9;
 const QUEUE_MAX: f64 = 60e9;
 
 impl Population {
-    /// Reads a population file.
+    /// Reads a population file, with the built-in congestion controls.
     ///
     /// # Errors
     ///
-    /// It is no TOML, has a key that there is not, or a figure that cannot be: with the key, and what would do.
+    /// Returns a [`SettingError`] with the key if the text is not TOML, has an unknown key, or a value that is not
+    /// valid.
     pub fn parse(text: &str) -> Result<Self, SettingError> {
-        text::parse(text)
+        Self::parse_with(text, &Registry::builtin())
+    }
+
+    /// Reads a population file, with specs of this registry for other traffic.
+    ///
+    /// # Errors
+    ///
+    /// As [`Population::parse`].
+    pub fn parse_with(text: &str, registry: &Registry) -> Result<Self, SettingError> {
+        text::parse(text, registry)
     }
 
     /// The default: [`DEFAULT`].

@@ -1,5 +1,7 @@
 //! What simulations must come to: the figures of others, closed forms, and the same thing twice.
 
+#[path = "suite/algorithm.rs"]
+mod algorithm;
 #[path = "suite/arms.rs"]
 mod arms;
 #[path = "suite/closed_forms.rs"]

@@ -12,6 +12,7 @@ use std::{
 };
 
 use clap::Args;
+use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::Settings;
 use lastbyte_sim::{Protocol, experiment::Experiment, units};
@@ -87,8 +88,8 @@ const CONNECTIONS_MAX: u64 = 100_000_000;
 const PAGE: &str = "report.html";
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let experiment = experiment(arguments)?;
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
+    let experiment = experiment(arguments, registry)?;
     let total = arguments.connections.unwrap_or(experiment.connections);
     if total > CONNECTIONS_MAX {
         return Err(Failure::Usage(format!(
@@ -140,14 +141,16 @@ fn say(what: &str) {
     eprintln!("{what}");
 }
 
-fn experiment(arguments: &Arguments) -> Result<Experiment, Failure> {
+fn experiment(arguments: &Arguments, registry: &Registry) -> Result<Experiment, Failure> {
     let mut experiment = match &arguments.file {
         None => Experiment::four_arms(),
         Some(file) => {
             let text = files::read_text(file).map_err(Failure::Usage)?;
             let folder = file.parent().unwrap_or(Path::new(""));
-            Experiment::parse_with(&text, &mut |name| files::read_text(&folder.join(name)))
-                .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))?
+            Experiment::parse_with(&text, registry, &mut |name| {
+                files::read_text(&folder.join(name))
+            })
+            .map_err(|error| Failure::Usage(format!("`{}`: {error}", file.display())))?
         }
     };
     if let Some(seed) = arguments.seed {

@@ -1,3 +1,5 @@
+use lastbyte_congestion::Registry;
+
 use super::*;
 
 const TWO: &str = "
@@ -125,7 +127,7 @@ fn sites_sweeps_and_other_populations_are_taken() {
     assert_eq!(swept.population.sweep().sizes.as_deref(), Some("videos"));
     let text = TWO.replacen("baseline = 'b'", "population = 'mine.toml'", 1);
     let mut asked = Vec::new();
-    let mine = Experiment::parse_with(&text, &mut |name| {
+    let mine = Experiment::parse_with(&text, &Registry::builtin(), &mut |name| {
         asked.push(name.to_owned());
         Ok(crate::population::DEFAULT.replace("name = \"default\"", "name = \"mine\""))
     });

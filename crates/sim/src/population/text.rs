@@ -6,7 +6,7 @@
 use core::{fmt, time::Duration};
 use std::collections::BTreeMap;
 
-use lastbyte_congestion::Spec;
+use lastbyte_congestion::Registry;
 use lastbyte_link::Spacing;
 use serde::Deserialize;
 
@@ -184,7 +184,7 @@ const fn one() -> f64 {
 type Outcome<T> = Result<T, SettingError>;
 
 /// Reads a population file.
-pub(super) fn parse(text: &str) -> Outcome<Population> {
+pub(super) fn parse(text: &str, registry: &Registry) -> Outcome<Population> {
     let text: PopulationText =
         toml::from_str(text).map_err(|error| SettingError::new("", error))?;
     let classes = each("classes", &text.classes, |class| &class.name, class)?;
@@ -233,7 +233,7 @@ pub(super) fn parse(text: &str) -> Outcome<Population> {
         up_queue: units::bytes(&text.up_queue)
             .map_err(|error| SettingError::new("up-queue", error.with_value()))?,
         ecn_share: share("ecn-share", text.ecn_share)?,
-        cross: cross(&text.cross).map_err(|error| error.within("cross"))?,
+        cross: cross(&text.cross, registry).map_err(|error| error.within("cross"))?,
         sizes: sizes(text.sizes).map_err(|error| error.within("sizes"))?,
         acks,
         classes,
@@ -403,14 +403,14 @@ fn site(text: &SiteText, classes: &[&str]) -> Outcome<Site> {
     })
 }
 
-fn cross(text: &CrossText) -> Outcome<Cross> {
+fn cross(text: &CrossText, registry: &Registry) -> Outcome<Cross> {
     let mut bulk = Vec::new();
     for (spec, weight) in &text.bulk {
         let key = format!("bulk.{spec}");
         bulk.push(Bulk {
             weight: factor(&key, *weight)?,
-            spec: spec
-                .parse::<Spec>()
+            spec: registry
+                .parse(spec)
                 .map_err(|error| SettingError::new(&key, error))?,
         });
     }

@@ -6,6 +6,7 @@
 
 use core::{fmt::Display, time::Duration};
 
+use lastbyte_congestion::Registry;
 use lastbyte_link::{Capacity, Trace};
 use lastbyte_sim::{
     Experiment, FlowPlan, Path, Population, Protocol, Request, Scenario, Transport,
@@ -169,7 +170,7 @@ fn population(text: &str) {
 }
 
 fn experiment(text: &str) {
-    match Experiment::parse_with(text, &mut |_| Ok(DEFAULT.to_owned())) {
+    match Experiment::parse_with(text, &Registry::builtin(), &mut |_| Ok(DEFAULT.to_owned())) {
         Ok(experiment) => {
             assert!(experiment.seed < units::SEED_END && experiment.connections > 0);
             for index in 0..4 {

@@ -26,7 +26,7 @@ use std::{
     time::Duration,
 };
 
-use lastbyte_congestion::{Spec, Time};
+use lastbyte_congestion::{Registry, Spec, Time};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     connection::Config, endpoint::RetryPolicy, flow::WindowSize, path::MtuConfig, trace::Trace,
@@ -54,7 +54,7 @@ use self::arguments::Retry;
 use crate::{failure::Failure, files};
 
 /// Serves until it is told to end.
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
     // While there is one thread.
     let inherited = activation::take()?;
     let loaded = load(arguments)?;
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             .map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?
     };
     let descriptors = descriptors::raise();
-    let mut settings = settings(arguments, descriptors)?;
+    let mut settings = settings(arguments, descriptors, registry)?;
     settings.inherited = inherited;
     let hash = settings.identity.public_key_hash();
     Server::check(&settings).map_err(Failure::usage)?;
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             if word == Word::End {
                 return;
             }
-            let told = match reload(arguments, &server) {
+            let told = match reload(arguments, &server, registry) {
                 Ok(what) => format!("read again: {what}\n"),
                 Err(Failure::Usage(why) | Failure::Run(why)) => {
                     format!("error: {why}\nall stays as it was\n")
@@ -226,9 +226,13 @@ fn proxy_tls(arguments: &Arguments) -> Result<Arc<rustls::ClientConfig>, Failure
 }
 
 /// What is served and how, but for files that are written.
-fn settings(arguments: &Arguments, descriptors: Option<u64>) -> Result<Settings, Failure> {
+fn settings(
+    arguments: &Arguments,
+    descriptors: Option<u64>,
+    registry: &Registry,
+) -> Result<Settings, Failure> {
     let handler = handler(arguments, descriptors)?;
-    let (arms, experiment) = arms(arguments)?;
+    let (arms, experiment) = arms(arguments, registry)?;
     let identity = identity(arguments)?;
     let mut settings = Settings::new(arguments.listen, identity, arms, handler);
     settings.versions = arguments.versions();
@@ -270,10 +274,10 @@ fn host_identity() -> Vec<u8> {
 }
 
 /// Reads again what can be changed while connections go on. All of it is looked at before any of it counts.
-fn reload(arguments: &Arguments, server: &Server) -> Result<String, Failure> {
+fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result<String, Failure> {
     let arguments = load(arguments)?;
     let mut what = vec!["arms"];
-    let (arms, _) = arms(&arguments)?;
+    let (arms, _) = arms(&arguments, registry)?;
     let keys = ticket_keys(&arguments)?;
     if let Some(keys) = &keys {
         Server::check_ticket_keys(keys).map_err(Failure::usage)?;
@@ -459,7 +463,7 @@ fn identity(arguments: &Arguments) -> Result<Identity, Failure> {
 }
 
 /// The arms, and the experiment's name.
-fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
+fn arms(arguments: &Arguments, registry: &Registry) -> Result<(Arms, Option<String>), Failure> {
     let config = |spec: Spec| {
         let mut config = Config::new(spec);
         config.versions.clone_from(&arguments.quic_version);
@@ -482,7 +486,7 @@ fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
                     format!("{startup}:congestion={text}")
                 };
             }
-            let spec: Spec = text.parse().map_err(Failure::usage)?;
+            let spec = registry.parse(&text).map_err(Failure::usage)?;
             let arm = Arm {
                 name: text,
                 share: 1.0,
@@ -491,7 +495,7 @@ fn arms(arguments: &Arguments) -> Result<(Arms, Option<String>), Failure> {
             (vec![arm], None)
         }
         Some(name) => {
-            let experiment = experiment(name)?;
+            let experiment = experiment(name, registry)?;
             let arms = experiment.arms.into_iter().map(|arm| Arm {
                 name: arm.name,
                 share: arm.share,
@@ -515,15 +519,17 @@ const fn fixed_window(bytes: u64) -> WindowSize {
     }
 }
 
-fn experiment(name: &str) -> Result<Experiment, Failure> {
+fn experiment(name: &str, registry: &Registry) -> Result<Experiment, Failure> {
     if name == "four-arms" {
         return Ok(Experiment::four_arms());
     }
     let path = Path::new(name);
     let text = files::read_text(path).map_err(Failure::Usage)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    Experiment::parse_with(&text, &mut |name| files::read_text(&folder.join(name)))
-        .map_err(|error| Failure::Usage(format!("`{name}`: {error}")))
+    Experiment::parse_with(&text, registry, &mut |name| {
+        files::read_text(&folder.join(name))
+    })
+    .map_err(|error| Failure::Usage(format!("`{name}`: {error}")))
 }
 
 type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;

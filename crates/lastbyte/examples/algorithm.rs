@@ -1,0 +1,20 @@
+//! All commands, with a startup of your own: an experiment that compares it, a server that runs it.
+//!
+//! ```text
+//! cargo run --release -p lastbyte --example algorithm -- ab crates/lastbyte/examples/algorithm.toml --paired
+//! cargo run --release -p lastbyte --example algorithm -- serve --self-signed --congestion surge
+//! ```
+
+#[expect(
+    dead_code,
+    reason = "its main compares the startup with CUBIC in a simulation"
+)]
+#[path = "../../sim/examples/algorithm.rs"]
+mod algorithm;
+
+use std::{error::Error, process::ExitCode};
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let registry = algorithm::registry()?;
+    Ok(lastbyte::run(std::env::args_os(), &registry))
+}
