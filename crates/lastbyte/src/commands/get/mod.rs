@@ -134,7 +134,7 @@ fn exit_code(failure: &FetchFailure) -> u8 {
         FetchFailure::ResolveProxy(_) => 5,
         FetchFailure::Resolve(_) => 6,
         FetchFailure::Connect(_) => 7,
-        FetchFailure::Weird(_) => 8,
+        FetchFailure::Protocol(_) => 8,
         FetchFailure::Partial { .. } => 18,
         FetchFailure::Status(_) => 22,
         FetchFailure::Write(_) => 23,

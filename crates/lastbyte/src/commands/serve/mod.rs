@@ -375,8 +375,8 @@ fn farewell(report: &Report) -> Result<ExitCode, Failure> {
                     counted.receives,
                     counted.datagrams_sent,
                     counted.sends,
-                    counted.handed_over,
-                    counted.handovers_lost
+                    counted.forwarded,
+                    counted.forwards_dropped
                 );
             }
             Err(error) => {
