@@ -72,6 +72,8 @@ pub enum CloseState {
 pub struct Close {
     state: CloseState,
     reason: Option<CloseReason>,
+    /// The reason phrase of the peer.
+    phrase: Box<str>,
     over_at: Option<Time>,
     is_to_send: bool,
     /// Packets received while closing.
@@ -83,10 +85,11 @@ pub struct Close {
 impl Close {
     /// A connection that is open.
     #[must_use]
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             state: CloseState::Open,
             reason: None,
+            phrase: Box::default(),
             over_at: None,
             is_to_send: false,
             received: 0,
@@ -104,6 +107,19 @@ impl Close {
     #[must_use]
     pub const fn reason(&self) -> Option<CloseReason> {
         self.reason
+    }
+
+    /// The reason phrase of the peer's first `CONNECTION_CLOSE` that has one.
+    #[must_use]
+    pub fn phrase(&self) -> &str {
+        &self.phrase
+    }
+
+    /// The peer sent `CONNECTION_CLOSE` with this reason phrase.
+    pub fn on_phrase(&mut self, phrase: &[u8]) {
+        if self.phrase.is_empty() {
+            self.phrase = String::from_utf8_lossy(phrase).into();
+        }
     }
 
     /// The connection ends. `probe_timeout` is the present one: three of them later all state may go (RFC 9000 §10.2).

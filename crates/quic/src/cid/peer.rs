@@ -20,7 +20,7 @@ pub struct PeerIds {
     /// Ascending by sequence number.
     spare: VecDeque<Known>,
     /// In use on other paths than the current one.
-    lent: Vec<Known>,
+    reserved: Vec<Known>,
     retire_prior_to: u64,
     /// Sequence numbers to be retired, and whether that was sent and waits for its acknowledgment.
     to_retire: VecDeque<(u64, bool)>,
@@ -84,7 +84,7 @@ impl PeerIds {
                 reset_token: None,
             },
             spare: VecDeque::new(),
-            lent: Vec::new(),
+            reserved: Vec::new(),
             retire_prior_to: 0,
             to_retire: VecDeque::new(),
             retired: VecDeque::new(),
@@ -181,11 +181,11 @@ impl PeerIds {
             self.retire(known.sequence)?;
         }
         while let Some(at) = self
-            .lent
+            .reserved
             .iter()
             .position(|known| known.sequence < self.retire_prior_to)
         {
-            let known = self.lent.remove(at);
+            let known = self.reserved.remove(at);
             self.retire(known.sequence)?;
         }
         let moved = if self.current.sequence < self.retire_prior_to {
@@ -193,7 +193,7 @@ impl PeerIds {
         } else {
             None
         };
-        if self.spare.len() + self.lent.len() + 1 > self.limit {
+        if self.spare.len() + self.reserved.len() + 1 > self.limit {
             return Err(PeerIdError::TooMany);
         }
         Ok(moved)
@@ -248,56 +248,59 @@ impl PeerIds {
 
     /// Lends an ID for another path, and says its sequence number (RFC 9000 §9.5). `None` if there is none to spare.
     /// Where the peer does without IDs there is nothing to lend, and nothing needed.
-    pub fn lend(&mut self) -> Option<u64> {
+    pub fn reserve(&mut self) -> Option<u64> {
         if self.current.id.is_empty() {
             return Some(self.current.sequence);
         }
         let known = self.spare.pop_front()?;
-        self.lent.push(known);
+        self.reserved.push(known);
         Some(known.sequence)
     }
 
-    /// An ID that was lent, or the one in use; `None` if the peer has retired it since.
+    /// An ID that was reserved, or the one in use; `None` if the peer has retired it since.
     #[must_use]
-    pub fn lent(&self, sequence: u64) -> Option<ConnectionId> {
-        let in_use = self.lent.iter().chain([&self.current]);
+    pub fn reserved(&self, sequence: u64) -> Option<ConnectionId> {
+        let in_use = self.reserved.iter().chain([&self.current]);
         let mut matching = in_use.filter(|known| known.sequence == sequence);
         matching.next().map(|known| known.id)
     }
 
-    /// The path of a lent ID becomes the current one; the ID in use till now is lent instead. Returns that one's sequence
+    /// The path of a reserved ID becomes the current one; the ID in use till now is reserved instead. Returns that one's sequence
     /// number.
     pub fn exchange(&mut self, sequence: u64) -> u64 {
         let before = self.current.sequence;
-        if let Some(lent) = self
-            .lent
+        if let Some(reserved) = self
+            .reserved
             .iter_mut()
             .find(|known| known.sequence == sequence)
         {
-            core::mem::swap(lent, &mut self.current);
+            core::mem::swap(reserved, &mut self.current);
         }
         before
     }
 
-    /// The path of a lent ID is no more.
+    /// The path of a reserved ID is no more.
     ///
     /// # Errors
     ///
     /// Too many wait to be retired.
     pub fn give_back(&mut self, sequence: u64) -> Result<(), PeerIdError> {
         if let Some(at) = self
-            .lent
+            .reserved
             .iter()
             .position(|known| known.sequence == sequence)
         {
-            self.lent.remove(at);
+            self.reserved.remove(at);
             self.retire(sequence)?;
         }
         Ok(())
     }
 
     fn all(&self) -> impl Iterator<Item = &Known> {
-        self.spare.iter().chain(&self.lent).chain([&self.current])
+        self.spare
+            .iter()
+            .chain(&self.reserved)
+            .chain([&self.current])
     }
 
     fn retire(&mut self, sequence: u64) -> Result<(), PeerIdError> {

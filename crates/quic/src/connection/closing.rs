@@ -41,7 +41,7 @@ impl Connection {
     /// The reason phrase of the peer's `CONNECTION_CLOSE`, for people; empty without one.
     #[must_use]
     pub fn close_phrase(&self) -> &str {
-        &self.close_phrase
+        self.close.phrase()
     }
 
     pub(super) fn fail(&mut self, now: Time, fatal: Fatal) {
@@ -64,7 +64,8 @@ impl Connection {
 
     /// Says `CONNECTION_CLOSE` in every space that the peer may have keys for (§10.2.3).
     pub(super) fn poll_close(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        let budget = usize::try_from(self.path.amplification.budget()).unwrap_or(usize::MAX);
+        let budget =
+            usize::try_from(self.paths.current().amplification.budget()).unwrap_or(usize::MAX);
         let room = buffer.get_mut(..DATAGRAM_MIN.min(budget))?;
         self.close.on_sent();
         let spaces = Space::ALL.map(|space| {
@@ -85,9 +86,12 @@ impl Connection {
             let pads = pads && space == last;
             len += self.write_close(now, space, pads, room).unwrap_or(0);
         }
-        self.path.amplification.on_datagram_sent(len as u64);
+        self.paths
+            .current_mut()
+            .amplification
+            .on_datagram_sent(len as u64);
         (len > 0).then_some(Transmit {
-            path: self.path.network,
+            path: self.paths.current().network,
             ecn: crate::ack::EcnCodepoint::NotEct,
             len,
             segment_len: len,
@@ -102,7 +106,7 @@ impl Connection {
         room: &mut [u8],
     ) -> Option<usize> {
         let number = self.next_number(now, space)?;
-        self.receipts.clear();
+        self.sender.receipts.clear();
         let frames_end = room.len().checked_sub(TAG_LEN)?;
         let mut writer = Writer::new(room.get_mut(..frames_end)?);
         let packet = self.begin_packet(space, number, None, &mut writer)?;

@@ -10,7 +10,6 @@ use lastbyte_wire::{
 
 use super::{
     Connection, Event, Fatal, Stage,
-    migration::Place,
     packet_fates::PacketFates,
     receive::{Arrival, Opened},
     start::MIN_ACK_DELAY,
@@ -86,12 +85,9 @@ impl Connection {
                 }
             }
             Frame::PathChallenge(challenge) => {
-                let path = match self.place(&arrival.network) {
-                    Some(Place::Current) => Some(&mut self.path),
-                    Some(Place::Other(index)) => self.others.get_mut(index),
-                    Some(Place::New) | None => None,
-                };
-                if let Some(path) = path {
+                if let Some(path) = self.locate(&arrival.network)
+                    && let Some(path) = self.paths.get_mut(path)
+                {
                     path.validation.on_challenge(challenge.data);
                 }
             }
@@ -144,9 +140,7 @@ impl Connection {
                 code: error_code.get(),
             },
         };
-        if self.close_phrase.is_empty() {
-            self.close_phrase = String::from_utf8_lossy(close.reason).into();
-        }
+        self.close.on_phrase(close.reason);
         let probe_timeout = self.probe_timeout();
         self.end(now, reason, probe_timeout);
     }
@@ -171,22 +165,13 @@ impl Connection {
         frame: &Ack<'_>,
         generation: u64,
     ) -> Result<u64, Fatal> {
-        let exponent = self
-            .peer_parameters
-            .as_ref()
-            .map_or(3, |peer| peer.ack_delay_exponent);
-        let micros = frame.delay().get().saturating_mul(1 << exponent.min(20));
-        let ack_delay = match space {
-            Space::Application => Duration::from_micros(micros),
-            Space::Initial | Space::Handshake => Duration::ZERO,
-        };
-        let max_ack_delay = self.peer_max_ack_delay();
+        let max_ack_delay = self.peer.max_ack_delay();
         self.has_handshake_ack |= space == Space::Handshake;
         let ack = IncomingAck {
             now,
             space,
             frame,
-            ack_delay,
+            ack_delay: self.peer.ack_delay(space, frame.delay()),
             max_ack_delay: (self.stage == Stage::Confirmed).then_some(max_ack_delay),
             resets_backoff: self.side == Side::Server || self.has_handshake_ack,
         };
@@ -196,7 +181,7 @@ impl Connection {
                 &ack,
                 &mut self.sources,
                 &mut PacketFates {
-                    mtu: &mut self.mtu,
+                    mtu: self.paths.mtu_mut(),
                     tracer: &mut self.tracer,
                 },
             )
@@ -225,9 +210,7 @@ impl Connection {
                 })?;
         }
         self.consider_ack_frequency(now, probe_timeout);
-        if self.wants_preferred_address && self.stage == Stage::Confirmed {
-            self.follow_preferred_address(now);
-        }
+        self.follow_preferred_address(now);
         Ok(outcome.newly_acked)
     }
 
@@ -238,7 +221,7 @@ impl Connection {
         let state = self.recovery.congestion();
         let thresholds = self.recovery.thresholds();
         let circumstances = Circumstances {
-            window_packets: state.window / u64::from(self.datagram_size()),
+            window_packets: state.window / u64::from(self.paths.datagram_size()),
             loss_episodes: state.statistics.loss_episodes,
             packet_threshold: thresholds
                 .uses_packet_threshold()

@@ -4,13 +4,14 @@
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
-use lastbyte_wire::{
-    Side, TransportError,
-    packet::{PacketType, Version},
-    transport_parameters::{TransportParameters, VersionInformation},
-};
+use lastbyte_wire::{Side, packet::PacketType};
 
-use super::{Connection, Event, Fatal, Stage, frame_sources::Discard, start::Opening};
+use super::{
+    Connection, Event, Fatal, Stage,
+    frame_sources::Discard,
+    peer_parameters::{self, Expected},
+    start::Opening,
+};
 use crate::{
     ack::{AckPolicy, ReceivedPackets},
     crypto::{EarlyData, NewKeys},
@@ -86,9 +87,7 @@ impl Connection {
         let Some(encoded) = self.session.remembered_parameters() else {
             return Ok(());
         };
-        let remembered = TransportParameters::decode(encoded, Side::Server)
-            .map_err(|error| Fatal::new(error.transport_error(), error.kind.reason()))?
-            .remembered();
+        let remembered = peer_parameters::decode(encoded, Side::Server)?.remembered();
         self.sources.streams.on_peer_parameters(&remembered);
         self.sources
             .datagrams
@@ -124,74 +123,47 @@ impl Connection {
 
     /// The peer's transport parameters, once they are there (RFC 9000 §7.4).
     fn take_peer_parameters(&mut self, now: Time) -> Result<(), Fatal> {
-        let Some(encoded) = self
-            .session
-            .peer_parameters()
-            .filter(|_| self.peer_parameters.is_none())
-        else {
+        if self.peer.get().is_some() {
+            return Ok(());
+        }
+        let Some(encoded) = self.session.peer_parameters() else {
             return Ok(());
         };
-        let peer_side = match self.side {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
-        let refused = |reason| Fatal::new(TransportError::TRANSPORT_PARAMETER_ERROR, reason);
-        let peer = TransportParameters::decode(encoded, peer_side)
-            .map_err(|error| Fatal::new(error.transport_error(), error.kind.reason()))?;
         let opening = self.opening.as_deref();
-        let expected = opening
-            .and_then(Opening::expected_ids)
-            .ok_or_else(|| refused("transport parameters before an Initial packet"))?;
-        peer.authenticate(&expected)
-            .map_err(|error| refused(error.kind.reason()))?;
-        let remembered = opening.and_then(|opening| opening.remembered.as_ref());
-        if let Some(remembered) = remembered
-            && remembered.check_not_reduced(&peer).is_err()
-        {
-            return Err(Fatal::new(
-                TransportError::PROTOCOL_VIOLATION,
-                "transport parameters below what 0-RTT was accepted with",
-            ));
-        }
-        let was_negotiated = opening
-            .and_then(|opening| opening.client.as_ref())
-            .is_some_and(|client| client.was_negotiated);
-        check_version(
-            (self.first_version(), self.version),
-            &self.config.versions,
-            peer.version_information.as_ref(),
-            self.side,
-            was_negotiated,
-        )?;
-        self.apply_peer_parameters(now, &peer);
-        self.peer_max_ack_delay = Duration::from_millis(peer.max_ack_delay_ms.get());
-        self.peer_parameters = Some(Box::new(peer));
-        Ok(())
-    }
-
-    fn apply_peer_parameters(&mut self, now: Time, peer: &TransportParameters) {
-        self.sources.streams.on_peer_parameters(peer);
-        self.sources
+        let client = opening.and_then(|opening| opening.client.as_ref());
+        let expected = Expected {
+            side: self.side,
+            ids: opening.and_then(Opening::expected_ids),
+            remembered: opening.and_then(|opening| opening.remembered.as_ref()),
+            first_version: self.first_version(),
+            version: self.version,
+            versions: &self.config.versions,
+            was_negotiated: client.is_some_and(|client| client.was_negotiated),
+        };
+        let peer = self.peer.accept(encoded, &expected)?;
+        let sources = &mut self.sources;
+        sources.streams.on_peer_parameters(peer);
+        sources
             .datagrams
             .on_peer_parameter(peer.max_datagram_frame_size.get());
         self.idle
             .on_peer_timeout(Duration::from_millis(peer.max_idle_timeout_ms.get()));
         if let Some(token) = peer.stateless_reset_token {
-            self.sources.peer_ids.set_reset_token(token);
+            sources.peer_ids.set_reset_token(token);
         }
         if let Some(preferred) = &peer.preferred_address {
-            self.sources
+            sources
                 .peer_ids
                 .add_of_preferred_address(preferred.connection_id, preferred.reset_token);
         }
-        self.sources.ack_frequency.on_peer_parameters(
+        sources.ack_frequency.on_peer_parameters(
             self.config.ack_frequency && peer.min_ack_delay_us.is_some(),
             Duration::from_millis(peer.max_ack_delay_ms.get()),
         );
-        self.max_udp_payload_size = peer.max_udp_payload_size.get();
-        self.mtu.limit(self.max_udp_payload_size);
+        let mtu = self.paths.mtu_mut();
+        mtu.limit(peer.max_udp_payload_size.get());
         self.recovery_follows_mtu(now);
-        self.may_grease = self.config.grease && peer.grease_quic_bit;
+        Ok(())
     }
 
     fn reach(&mut self, now: Time, stage: Stage) {
@@ -220,12 +192,10 @@ impl Connection {
         if let Some(keys) = &mut self.one_rtt {
             keys.on_handshake_confirmed();
         }
-        let limit = self
-            .peer_parameters
-            .as_ref()
-            .map_or(2, |peer| peer.active_connection_id_limit.get());
+        let limit = self.peer.active_connection_id_limit();
         self.sources.local_ids.start(limit);
-        self.mtu.start(self.max_udp_payload_size);
+        let max_udp_payload_size = self.peer.max_udp_payload_size();
+        self.paths.mtu_mut().start(max_udp_payload_size);
         self.follow_preferred_address(now);
     }
 
@@ -233,7 +203,7 @@ impl Connection {
     pub(super) fn discard(&mut self, now: Time, space: Space) {
         if self.keys.get_mut(space).take().is_some() {
             self.recovery.discard_space(now, space);
-            *self.probes.get_mut(space) = 0;
+            self.sender.discard(space);
             *self.received.get_mut(space) = ReceivedPackets::new(AckPolicy::immediate());
             self.sources.discard(space);
             let packet_type = match space {
@@ -244,45 +214,4 @@ impl Connection {
                 .event(now, &trace::Event::KeysDiscarded(packet_type));
         }
     }
-}
-
-/// Whether the version that the client began with and the one in use are those that both sides mean, so that nobody in
-/// between chose them (RFC 9368 §4).
-fn check_version(
-    (first, version): (Version, Version),
-    versions: &[Version],
-    peer: Option<&VersionInformation>,
-    side: Side,
-    was_negotiated: bool,
-) -> Result<(), Fatal> {
-    let refused = |reason| Fatal::new(TransportError::VERSION_NEGOTIATION_ERROR, reason);
-    let Some(peer) = peer else {
-        return if was_negotiated {
-            Err(refused(
-                "no version information after a version negotiation",
-            ))
-        } else {
-            Ok(())
-        };
-    };
-    // A client's is the version of its first packets.
-    let (meant, is_listed) = match side {
-        Side::Client => (version, true),
-        Side::Server => (first, peer.available.contains(&version.number())),
-    };
-    if peer.chosen != meant.number() {
-        return Err(refused("the peer means another version"));
-    }
-    if !is_listed && first != version {
-        return Err(refused("the client cannot go on in this version"));
-    }
-    if side == Side::Client && was_negotiated {
-        let best = versions
-            .iter()
-            .find(|known| peer.available.contains(&known.number()));
-        if best != Some(&first) {
-            return Err(refused("the server would have spoken a better version"));
-        }
-    }
-    Ok(())
 }

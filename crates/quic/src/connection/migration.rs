@@ -11,78 +11,24 @@
 //!
 //! Each path uses a connection ID of its own, unless the peer did not change its, as behind a NAT (§9.5). A path with
 //! another IP address starts with congestion control and round-trip time of its own; what was known of the path left is
-//! put away for a return (§9.4).
+//! saved for a return (§9.4).
 
 use core::net::SocketAddr;
 use std::fmt;
 
-use lastbyte_congestion::{Environment, Time};
+use lastbyte_congestion::{Controller, Environment, Time};
 use lastbyte_wire::{ConnectionId, Side};
 
-use super::{Connection, Event, NetworkPath, Stage, transmit::PATH_DATAGRAM_MIN};
+use super::{
+    Connection, Event, NetworkPath, Stage,
+    paths::{Forgotten, PathRef, Response, UnknownPath},
+};
 use crate::{
-    path::{
-        Amplification, ChallengeData, MtuDiscovery, PathAnswer, PathValidation, ValidationState,
-    },
+    path::ChallengeData,
     recovery::PathControl,
     space::Space,
     trace::{self, PathEvent},
 };
-
-/// A path, in use or not.
-#[derive(Debug)]
-pub(super) struct Path {
-    pub(super) network: NetworkPath,
-    pub(super) amplification: Amplification,
-    pub(super) validation: PathValidation,
-    /// The sequence number of the peer's connection ID on this path; `None`: that of the path in use.
-    pub(super) lent: Option<u64>,
-    /// What was put away when the path was left.
-    put_away: Option<(PathControl, MtuDiscovery)>,
-    /// Which of our connection IDs the peer used here when the path was left.
-    peer_used: Option<ConnectionId>,
-    /// Whether it is to be moved to once it is validated.
-    is_wanted: bool,
-}
-
-impl Path {
-    pub(super) const fn new(network: NetworkPath, amplification: Amplification) -> Self {
-        Self {
-            network,
-            amplification,
-            validation: PathValidation::new(),
-            lent: None,
-            put_away: None,
-            peer_used: None,
-            is_wanted: false,
-        }
-    }
-
-    /// Whether a datagram for a challenge may be sent there (RFC 9000 §8.1).
-    fn can_be_challenged(&self) -> bool {
-        self.amplification.budget() >= PATH_DATAGRAM_MIN as u64
-    }
-}
-
-/// Where a datagram came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The path in use.
-    Current,
-    /// Another that is known, by its place among them.
-    Other(usize),
-    /// One that is not known yet.
-    New,
-}
-
-/// Why a path stays unknown that a packet came by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UnknownPath {
-    /// There are, or were, too many.
-    TooMany,
-    /// The peer changed its connection ID there, and gave none to answer to.
-    NoConnectionId,
-}
 
 /// Why a connection cannot move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,35 +59,34 @@ impl std::error::Error for MigrateError {}
 
 impl Connection {
     /// Moves to another path once it has answered a challenge (RFC 9000 §9.1): [`Event::Moved`] or [`Event::PathFailed`]
-    /// tells.
+    /// reports the outcome.
     ///
     /// # Errors
     ///
-    /// It cannot move.
+    /// Returns the reason, as [`MigrateError`], if the connection cannot move.
     pub fn migrate(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
         self.check_migration(true)?;
         self.try_path(now, network)
     }
 
-    /// This side's address changed under it, as when a network went away: goes on by another path at once (RFC 9000 §9.2).
+    /// This side's address changed, as when a network went away: goes on by another path at once (RFC 9000 §9.2).
     ///
     /// # Errors
     ///
-    /// It cannot move.
+    /// Returns the reason, as [`MigrateError`], if the connection cannot move.
     pub fn rebind(&mut self, now: Time, network: NetworkPath) -> Result<(), MigrateError> {
         self.check_migration(true)?;
-        let mut path = Path::new(network, Amplification::unlimited());
-        if self.sources.local_ids.peer_can_change() {
-            let lent = self.sources.peer_ids.lend();
-            path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
+        let path_cid = if self.sources.local_ids.peer_can_change() {
+            let reserved = self.sources.peer_ids.reserve();
+            Some(reserved.ok_or(MigrateError::NoConnectionId)?)
         } else {
             // The server could not answer to another ID of its own, having none of ours: as behind a NAT, then.
             self.sources.local_ids.send_again();
-        }
-        self.others.push(path);
-        self.statistics.paths.created += 1;
-        self.trace_path(now, network, PathEvent::Created);
-        self.promote(now, self.others.len() - 1);
+            None
+        };
+        let index = self.paths.rebind(network, path_cid);
+        self.on_path_created(now, network);
+        self.promote(now, index);
         Ok(())
     }
 
@@ -152,14 +97,10 @@ impl Connection {
         if self.stage != Stage::Confirmed || self.is_closing() {
             return Err(MigrateError::NotConfirmed);
         }
-        let is_disabled = self
-            .peer_parameters
-            .as_ref()
-            .is_some_and(|peer| peer.disable_active_migration);
-        if is_active && is_disabled {
+        if is_active && self.peer.disable_active_migration() {
             return Err(MigrateError::Disabled);
         }
-        if self.others.len() >= PATHS_MAX {
+        if self.paths.are_full() {
             return Err(MigrateError::NoConnectionId);
         }
         Ok(())
@@ -169,115 +110,67 @@ impl Connection {
         if !self.sources.local_ids.peer_can_change() {
             return Err(MigrateError::NoConnectionId);
         }
-        let lent = self.sources.peer_ids.lend();
-        let mut path = Path::new(network, Amplification::unlimited());
-        path.lent = Some(lent.ok_or(MigrateError::NoConnectionId)?);
-        path.is_wanted = true;
-        let max_ack_delay = self.peer_max_ack_delay();
-        path.validation
-            .start(now, self.recovery.rtt(), max_ack_delay);
-        self.others.push(path);
-        self.statistics.paths.created += 1;
-        self.trace_path(now, network, PathEvent::Created);
+        let path_cid = self.sources.peer_ids.reserve();
+        let path_cid = path_cid.ok_or(MigrateError::NoConnectionId)?;
+        let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
+        self.paths
+            .try_path(now, network, path_cid, rtt, max_ack_delay);
+        self.on_path_created(now, network);
         Ok(())
     }
 
     /// A client goes to the address that the server prefers, of the family in use (RFC 9000 §9.6).
     pub(super) fn follow_preferred_address(&mut self, now: Time) {
-        if !self.wants_preferred_address || self.check_migration(false).is_err() {
+        if !self.paths.wants_preferred_address() || self.check_migration(false).is_err() {
             return;
         }
-        let Some(preferred) = self
-            .peer_parameters
-            .as_ref()
-            .and_then(|peer| peer.preferred_address)
-        else {
+        let Some(preferred) = self.peer.preferred_address() else {
             return;
         };
-        let here = self.path.network;
+        let here = self.network();
         let remote = match here.remote {
             SocketAddr::V4(_) => preferred.ipv4.map(SocketAddr::V4),
             SocketAddr::V6(_) => preferred.ipv6.map(SocketAddr::V6),
         };
         let Some(remote) = remote.filter(|remote| *remote != here.remote) else {
-            self.wants_preferred_address = false;
+            self.paths.set_wants_preferred_address(false);
             return;
         };
         let network = NetworkPath {
             local: here.local,
             remote,
         };
-        // Before the server has an ID of ours to answer there it cannot be tried: then again with the next news.
-        self.wants_preferred_address =
-            self.try_path(now, network) == Err(MigrateError::NoConnectionId);
+        // Before the server has an ID of ours to answer there it cannot be tried: then again with the next acknowledgment.
+        let is_too_early = self.try_path(now, network) == Err(MigrateError::NoConnectionId);
+        self.paths.set_wants_preferred_address(is_too_early);
     }
 
     // ---- datagrams in ---------------------------------------------------------------------------------------------
 
     /// Which path that is; `None` if nothing may come from there.
-    pub(super) fn place(&self, network: &NetworkPath) -> Option<Place> {
-        if self.path.network.is_same(network) {
-            return Some(Place::Current);
-        }
-        let known = self
-            .others
-            .iter()
-            .position(|path| path.network.is_same(network));
-        match (known, self.side) {
-            (Some(index), _) => Some(Place::Other(index)),
-            // §9: a client drops what comes from elsewhere; which of its own addresses it came to is the system's affair.
-            (None, Side::Client) => {
-                (self.path.network.remote == network.remote).then_some(Place::Current)
-            }
-            // §9: not before the handshake is confirmed.
-            (None, Side::Server) => (self.stage == Stage::Confirmed).then_some(Place::New),
-        }
+    pub(super) fn locate(&self, network: &NetworkPath) -> Option<PathRef> {
+        let is_confirmed = self.stage == Stage::Confirmed;
+        self.paths.locate(network, is_confirmed)
     }
 
-    /// So many bytes came by a path, whatever was in them (RFC 9000 §8.1). Not of use for a new path.
-    pub(super) fn credit(&mut self, place: Place, bytes: u64) {
-        let path = match place {
-            Place::Current => &mut self.path,
-            Place::Other(index) => match self.others.get_mut(index) {
-                Some(path) => path,
-                None => return,
-            },
-            Place::New => return,
-        };
-        path.amplification.on_datagram_received(bytes);
-    }
-
-    /// A packet from a new address was opened: the path is known from now on.
-    pub(super) fn know_path(
+    /// A packet from a new address was opened.
+    pub(super) fn register_path(
         &mut self,
         now: Time,
         network: NetworkPath,
         bytes: u64,
         destination: &ConnectionId,
     ) -> Result<(), UnknownPath> {
-        if self.failed_paths.are_too_many(now) {
-            return Err(UnknownPath::TooMany);
-        }
-        if self.others.len() >= PATHS_MAX {
-            // One that nothing is expected of makes room.
-            let idle = self.others.iter().position(|path| {
-                path.validation.state() != ValidationState::Validating && !path.is_wanted
-            });
-            self.forget_path(idle.ok_or(UnknownPath::TooMany)?);
-        }
-        let lent = if *destination == self.peer_uses || destination.is_empty() {
-            None // The same ID from another address: a NAT (§9.5).
-        } else {
-            let lent = self.sources.peer_ids.lend();
-            Some(lent.ok_or(UnknownPath::NoConnectionId)?)
-        };
-        let mut path = Path::new(network, Amplification::limited());
-        path.amplification.on_datagram_received(bytes);
-        path.lent = lent;
-        self.others.push(path);
+        let peer_ids = &mut self.sources.peer_ids;
+        self.paths
+            .register(now, network, bytes, destination, peer_ids)?;
+        self.on_path_created(now, network);
+        Ok(())
+    }
+
+    fn on_path_created(&mut self, now: Time, network: NetworkPath) {
         self.statistics.paths.created += 1;
         self.trace_path(now, network, PathEvent::Created);
-        Ok(())
     }
 
     /// The newest packet came by another path, and does more than probe: the peer has moved (RFC 9000 §9.3).
@@ -286,54 +179,34 @@ impl Connection {
         self.promote(now, index);
     }
 
-    /// `PATH_RESPONSE`: it may come by any path (RFC 9000 §8.2.3). Returns whether it answered a challenge.
+    /// `PATH_RESPONSE`. Returns whether it answered a challenge.
     pub(super) fn on_path_response(&mut self, now: Time, data: ChallengeData) -> bool {
-        let max_ack_delay = self.peer_max_ack_delay();
-        let paths = [&mut self.path].into_iter().chain(&mut self.others);
-        let mut validated = None;
-        for (index, path) in paths.enumerate() {
-            match path.validation.on_response(&data) {
-                PathAnswer::Unknown => {}
-                // The peer is there, so that a full datagram may go there now, and has to get through (§8.2.1).
-                PathAnswer::Address => {
-                    path.amplification.validate();
-                    let rtt = self.recovery.rtt();
-                    path.validation.start(now, rtt, max_ack_delay);
-                    return true;
-                }
-                PathAnswer::Path => {
-                    path.amplification.validate();
-                    validated = Some(index);
-                    break;
-                }
+        let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
+        match self.paths.on_response(now, data, rtt, max_ack_delay) {
+            Response::Unknown => false,
+            Response::Address => true,
+            Response::Path(path) => {
+                self.on_path_validated(now, path);
+                true
             }
         }
-        let Some(index) = validated else { return false };
-        self.on_path_validated(now, index.checked_sub(1));
-        true
     }
 
-    /// A path, in use or another by its place, carries datagrams of full size to the peer and back.
-    fn on_path_validated(&mut self, now: Time, other: Option<usize>) {
-        let Some(index) = other else {
-            self.statistics.paths.validated += 1;
-            self.trace_path(now, self.path.network, PathEvent::Validated);
-            // Those left are not needed any more, but where the peer is being asked whether it is still there.
-            self.forget_paths(|path| {
-                path.validation.state() != ValidationState::Validating && !path.is_wanted
-            });
+    /// A path carries datagrams of full size to the peer and back.
+    fn on_path_validated(&mut self, now: Time, path: PathRef) {
+        let Some(network) = self.paths.get(path).map(|path| path.network) else {
             return;
         };
-        let Some(path) = self.others.get(index) else {
-            return;
-        };
-        let (network, is_wanted) = (path.network, path.is_wanted);
         self.statistics.paths.validated += 1;
         self.trace_path(now, network, PathEvent::Validated);
-        if is_wanted {
-            self.promote(now, index);
-        } else if self.path.amplification.is_validated() {
-            self.forget_path(index);
+        let peer_ids = &mut self.sources.peer_ids;
+        if let PathRef::Other(index) = path {
+            if self.paths.is_to_move(index, peer_ids) {
+                self.promote(now, index);
+            }
+        } else {
+            // Those left are not needed any more, unless the peer is being asked whether it is still there.
+            self.paths.forget_idle(peer_ids);
         }
     }
 
@@ -341,159 +214,80 @@ impl Connection {
 
     /// Another path becomes the one in use.
     fn promote(&mut self, now: Time, index: usize) {
-        let max_ack_delay = self.peer_max_ack_delay();
-        let Some(path) = self.others.get_mut(index) else {
+        let max_udp_payload_size = self.peer.max_udp_payload_size();
+        let peer_ids = &mut self.sources.peer_ids;
+        let Some(promotion) = self.paths.promote(index, max_udp_payload_size, peer_ids) else {
             return;
         };
-        path.is_wanted = false;
-        let mut id_left = None;
-        if let Some(sequence) = path.lent {
-            id_left = Some(self.sources.peer_ids.exchange(sequence));
+        if let Some(change) = promotion.change {
+            let control = change
+                .saved
+                .unwrap_or_else(|| PathControl::new(self.new_controller()));
+            let left = self.recovery.change_path(control, &mut self.sources);
+            self.paths.save(index, left, change.mtu_left);
         }
-        std::mem::swap(&mut self.path, path);
-        let left = path;
-        self.path.lent = None;
-        left.lent = id_left;
-        // §9.5: after a return to this path, the ID of the one left is another than the peer uses here.
-        left.peer_used = Some(self.peer_uses);
-        self.peer_uses = self.path.peer_used.take().unwrap_or(self.peer_uses);
-        let network = self.path.network;
-        let is_rebinding = network.is_same_but_for_port(&left.network)
-            && network.local.ip() == left.network.local.ip();
-        if let Some((control, mtu)) = self.path.put_away.take() {
-            let control = self.recovery.change_path(control, &mut self.sources);
-            let mtu = std::mem::replace(&mut self.mtu, mtu);
-            left.put_away = Some((control, mtu));
-        } else if !is_rebinding {
-            // §9.4: nothing is known of the path.
-            let controller = self.config.congestion.build(&Environment {
-                max_datagram_size: u64::from(self.config.mtu.initial),
-                seed: self.random.number(),
-            });
-            let mut mtu = MtuDiscovery::new(self.config.mtu);
-            mtu.start(self.max_udp_payload_size);
-            let control = PathControl::new(controller);
-            let control = self.recovery.change_path(control, &mut self.sources);
-            let mtu = std::mem::replace(&mut self.mtu, mtu);
-            left.put_away = Some((control, mtu));
-        }
-        let rtt = self.recovery.rtt();
-        // §9.3.3: whoever it is that moved, the peer is asked at both places.
-        if self.side == Side::Server
-            && left.amplification.is_validated()
-            && left.validation.state() != ValidationState::Validating
-        {
-            left.validation.start(now, rtt, max_ack_delay);
-        }
-        if self.path.validation.state() == ValidationState::Idle {
-            self.path.validation.start(now, rtt, max_ack_delay);
-        }
+        let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
+        let peer_ids = &mut self.sources.peer_ids;
+        self.paths
+            .challenge_after_move(now, index, rtt, max_ack_delay, peer_ids);
         if self.side == Side::Client {
-            self.forget_path(index);
             // Something that makes the server follow.
-            *self.probes.get_mut(Space::Application) = 1;
+            self.sender.request_probes(Space::Application, 1);
         }
         self.recovery_follows_mtu(now);
         self.sources.ack_frequency.on_new_path();
-        self.release_at = None;
+        self.sender.on_new_path();
         self.statistics.paths.promoted += 1;
+        let network = promotion.network;
         self.events.push(Event::Moved(network));
         self.trace_path(now, network, PathEvent::Promoted);
     }
 
-    /// Validations whose time is up (RFC 9000 §8.2.4).
+    /// Congestion control of a path of which nothing is known.
+    fn new_controller(&mut self) -> Box<dyn Controller> {
+        self.config.congestion.build(&Environment {
+            max_datagram_size: u64::from(self.config.mtu.initial),
+            seed: self.random.number(),
+        })
+    }
+
+    /// Validations that are out of time (RFC 9000 §8.2.4).
     pub(super) fn expire_paths(&mut self, now: Time) {
-        let mut index = 0;
-        while let Some(path) = self.others.get_mut(index) {
-            if !path.validation.on_timeout(now) {
-                index += 1;
-                continue;
-            }
-            let (network, is_wanted) = (path.network, path.is_wanted);
-            self.forget_path(index);
-            self.on_path_failed(now, network);
-            if is_wanted {
-                self.events.push(Event::PathFailed(network));
-            }
+        while let Some(forgotten) = self.paths.expire_other(now, &mut self.sources.peer_ids) {
+            self.on_path_failed(now, forgotten.network);
+            self.tell_path_failed(forgotten);
         }
-        if !self.path.validation.on_timeout(now) {
-            return;
-        }
-        let failed = self.path.network;
-        let validated = self
-            .others
-            .iter()
-            .position(|path| path.amplification.is_validated());
-        match validated {
-            // §9.3.2: back to where the peer was last known to be.
-            Some(index) if self.side == Side::Server => {
-                self.on_path_failed(now, failed);
-                self.promote(now, index);
-                self.forget_paths(|path| path.network == failed);
-            }
-            // There is nowhere else to go, so the peer is asked on (§8.2.4), at no more than three times what comes from
-            // there. Silence ends the connection in the end.
-            _ => {
-                let max_ack_delay = self.peer_max_ack_delay();
-                self.path
-                    .validation
-                    .start(now, self.recovery.rtt(), max_ack_delay);
-            }
+        let failed = self.network();
+        let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
+        if let Some(index) = self.paths.expire_current(now, rtt, max_ack_delay) {
+            self.on_path_failed(now, failed);
+            self.promote(now, index);
+            let peer_ids = &mut self.sources.peer_ids;
+            self.paths.forget_network(&failed, peer_ids);
         }
     }
 
     fn on_path_failed(&mut self, now: Time, network: NetworkPath) {
         self.statistics.paths.validation_failed += 1;
-        self.failed_paths.on_failed(now);
         self.trace_path(now, network, PathEvent::Failed);
     }
 
-    fn forget_paths(&mut self, is_done: impl Fn(&Path) -> bool) {
-        while let Some(index) = self.others.iter().position(&is_done) {
-            self.forget_path(index);
-        }
-    }
-
-    /// Paths whose connection ID the peer has retired are no more: nothing can be sent there (RFC 9000 §5.1.2). Kept, they
-    /// would want to send a challenge at once, for ever.
+    /// Paths whose connection ID the peer has retired are given up.
     pub(super) fn forget_paths_without_id(&mut self) {
-        let mut index = 0;
-        while let Some(path) = self.others.get(index) {
-            let peer_ids = &self.sources.peer_ids;
-            if path.lent.is_none_or(|id| peer_ids.lent(id).is_some()) {
-                index += 1;
-                continue;
-            }
-            let (network, is_wanted) = (path.network, path.is_wanted);
+        while let Some(forgotten) = self.paths.forget_without_id(&mut self.sources.peer_ids) {
             self.statistics.paths.closed_without_id += 1;
-            self.forget_path(index);
-            if is_wanted {
-                self.events.push(Event::PathFailed(network));
-            }
+            self.tell_path_failed(forgotten);
         }
     }
 
-    fn forget_path(&mut self, index: usize) {
-        let path = self.others.swap_remove(index);
-        if let Some(sequence) = path.lent {
-            // More to retire than are acknowledged: then the ID just stays unused.
-            let _ = self.sources.peer_ids.give_back(sequence);
+    /// Reports to the application that a path cannot be used that the connection was to move to.
+    fn tell_path_failed(&mut self, forgotten: Forgotten) {
+        if forgotten.was_wanted {
+            self.events.push(Event::PathFailed(forgotten.network));
         }
     }
 
-    /// When [`Connection::expire_paths`] or a challenge is due.
-    pub(super) fn paths_deadline(&self) -> Option<Time> {
-        self.others
-            .iter()
-            .chain([&self.path])
-            .filter_map(|path| path.validation.deadline(path.can_be_challenged()))
-            .min()
-    }
-
-    pub(super) fn trace_path(&mut self, now: Time, network: NetworkPath, event: PathEvent) {
+    fn trace_path(&mut self, now: Time, network: NetworkPath, event: PathEvent) {
         self.tracer.event(now, &trace::Event::Path(network, event));
     }
 }
-
-/// Paths beside the one in use, at most.
-const PATHS_MAX: usize = 3;

@@ -27,8 +27,11 @@ mod handshake;
 mod migration;
 mod output;
 mod packet_fates;
+mod paths;
+mod peer_parameters;
 mod receive;
 mod retry;
+mod sender;
 mod start;
 mod tracer;
 mod transmit;
@@ -53,8 +56,10 @@ pub use self::{
 use self::{
     event::Events,
     frame_sources::FrameSources,
-    migration::Path,
     packet_fates::PacketFates,
+    paths::Paths,
+    peer_parameters::PeerParameters,
+    sender::Sender,
     start::{ACTIVE_CONNECTION_ID_LIMIT, Opening},
     tracer::Tracer,
 };
@@ -67,9 +72,8 @@ use crate::{
     datagram::{DatagramError, Datagrams},
     flood::FloodGuard,
     idle::IdleTimer,
-    path::{Amplification, FailedPaths, MtuDiscovery},
+    path::Amplification,
     random::{Random, Seed},
-    receipt::Receipt,
     recovery::{EcnValidation, Expired, Recovery, RecoveryStatistics, TimerContext},
     space::{PerSpace, Space},
     statistics::Statistics,
@@ -101,42 +105,17 @@ pub struct Connection {
     has_new_keys: bool,
     received: PerSpace<ReceivedPackets>,
     recovery: Recovery,
-    /// The datagram size that recovery was last told of.
-    datagram_size: u16,
     sources: FrameSources,
-    /// Of the path in use.
-    mtu: MtuDiscovery,
     tracer: Tracer,
-    /// The path in use.
-    path: Path,
-    others: Vec<Path>,
-    /// Validations that failed of late.
-    failed_paths: FailedPaths,
-    /// A client has yet to try the address that the server prefers.
-    wants_preferred_address: bool,
-    /// Which of our connection IDs the peer uses on the path in use.
-    peer_uses: ConnectionId,
+    paths: Paths,
+    sender: Sender,
+    peer: PeerParameters,
     idle: IdleTimer,
     close: Close,
-    close_phrase: Box<str>,
     flood: FloodGuard,
-    /// Packets sent in a row that elicit no acknowledgment.
-    not_ack_eliciting: PerSpace<u8>,
     stage: Stage,
-    peer_parameters: Option<Box<TransportParameters>>,
-    /// The peer's `max_ack_delay`; zero before it is known.
-    peer_max_ack_delay: Duration,
-    max_udp_payload_size: u64,
-    /// Whether the fixed bit may be 0 (RFC 9287).
-    may_grease: bool,
     /// Whether the peer has shown that it got our Handshake packets, so that its address is validated.
     has_handshake_ack: bool,
-    probes: PerSpace<u8>,
-    release_at: Option<Time>,
-    /// The packet number of the Application space to skip.
-    skip_at: u64,
-    /// The receipts of the packet being built.
-    receipts: Vec<Receipt>,
     random: Random,
     events: Events,
     statistics: Statistics,
@@ -191,8 +170,8 @@ impl Connection {
         if let Some(preferred) = &opening.offer.preferred {
             local_ids.add_of_preferred_address(preferred.connection_id);
         }
-        let mtu = MtuDiscovery::new(config.mtu);
-        let datagram_size = mtu.current();
+        let mut paths = Paths::new(now, side, path.0, path.1, local_id, config.mtu);
+        paths.set_wants_preferred_address(side == Side::Client && config.follows_preferred_address);
         let mut connection = Self {
             side,
             version: opening.offer.version,
@@ -213,35 +192,21 @@ impl Connection {
                 ReceivedPackets::new(AckPolicy::delayed(config.max_ack_delay)),
             ),
             recovery,
-            datagram_size,
             sources: FrameSources::new(
                 Streams::new(side, config.streams.clone()),
                 local_ids,
                 ids,
                 PeerIds::new(peer_id, ACTIVE_CONNECTION_ID_LIMIT),
             ),
-            mtu,
             tracer: Tracer::default(),
-            path: Path::new(path.0, path.1),
-            others: Vec::new(),
-            failed_paths: FailedPaths::new(now),
-            wants_preferred_address: side == Side::Client && config.follows_preferred_address,
-            peer_uses: local_id,
+            paths,
+            sender: Sender::new(&mut random),
+            peer: PeerParameters::default(),
             idle: IdleTimer::new(now, config.max_idle_timeout, config.keep_alive),
             close: Close::new(),
-            close_phrase: Box::default(),
             flood: FloodGuard::new(now),
-            not_ack_eliciting: PerSpace::default(),
             stage: Stage::Handshaking,
-            peer_parameters: None,
-            peer_max_ack_delay: Duration::ZERO,
-            max_udp_payload_size: TransportParameters::MAX_UDP_PAYLOAD_SIZE_MIN,
-            may_grease: false,
             has_handshake_ack: false,
-            probes: PerSpace::default(),
-            release_at: None,
-            skip_at: FIRST_SKIP_MIN + random.number() % FIRST_SKIP_SPREAD,
-            receipts: Vec::new(),
             random,
             events: Events::default(),
             statistics: Statistics::default(),
@@ -263,7 +228,7 @@ impl Connection {
     /// ours can make (RFC 9000 §8.1). Before, a request of 0-RTT may come from any address.
     #[must_use]
     pub const fn is_address_validated(&self) -> bool {
-        self.path.amplification.is_validated()
+        self.paths.current().amplification.is_validated()
     }
 
     /// Whether the connection is over, and may be dropped.
@@ -316,13 +281,13 @@ impl Connection {
     /// The size of datagrams on the path in use, in bytes of UDP payload.
     #[must_use]
     pub const fn datagram_size(&self) -> u16 {
-        self.mtu.current()
+        self.paths.datagram_size()
     }
 
     /// The peer's transport parameters, once they are known and confirmed.
     #[must_use]
     pub fn peer_parameters(&self) -> Option<&TransportParameters> {
-        self.peer_parameters.as_deref()
+        self.peer.get()
     }
 
     /// What was set for it.
@@ -390,7 +355,7 @@ impl Connection {
     /// Room for frames in a 1-RTT packet with the longest packet number.
     fn frame_room(&self) -> usize {
         let header = 1 + self.sources.peer_ids.current().len() + 4;
-        usize::from(self.datagram_size()).saturating_sub(header + crate::crypto::TAG_LEN)
+        usize::from(self.paths.datagram_size()).saturating_sub(header + crate::crypto::TAG_LEN)
     }
 
     /// The handshake's session: ALPN, server name, certificate.
@@ -418,12 +383,12 @@ impl Connection {
     /// Where the peer is.
     #[must_use]
     pub const fn network(&self) -> NetworkPath {
-        self.path.network
+        self.paths.current().network
     }
 
     /// Whether the peer is there.
     pub(crate) fn is_at(&self, network: &NetworkPath) -> bool {
-        self.path.network == *network
+        self.paths.current().network == *network
     }
 
     /// What the application wants to know happened, in its order. What concerns streams comes from
@@ -472,9 +437,9 @@ impl Connection {
         if self.stage == Stage::Confirmed {
             consider(self.idle.keep_alive_at());
         }
-        consider(self.release_at);
+        consider(self.sender.release_at());
         consider(self.one_rtt.as_ref().and_then(|keys| keys.next_timeout()));
-        consider(self.paths_deadline());
+        consider(self.paths.deadline());
         consider(self.sources.local_ids.deadline());
         consider(self.zero_rtt_until);
         next
@@ -494,9 +459,7 @@ impl Connection {
             self.end(now, CloseReason::IdleTimeout, Duration::ZERO);
             return;
         }
-        if self.release_at.is_some_and(|at| at <= now) {
-            self.release_at = None;
-        }
+        self.sender.on_timeout(now);
         if let Some(keys) = &mut self.one_rtt {
             keys.on_timeout(now);
         }
@@ -505,7 +468,7 @@ impl Connection {
             self.zero_rtt = None;
         }
         if self.stage == Stage::Confirmed && self.idle.keep_alive_at().is_some_and(|at| at <= now) {
-            *self.probes.get_mut(Space::Application) = 1;
+            self.sender.request_probes(Space::Application, 1);
         }
         self.sources.local_ids.on_timeout(now);
         self.expire_paths(now);
@@ -515,7 +478,7 @@ impl Connection {
             &context,
             &mut self.sources,
             &mut PacketFates {
-                mtu: &mut self.mtu,
+                mtu: self.paths.mtu_mut(),
                 tracer: &mut self.tracer,
             },
         ) {
@@ -529,9 +492,7 @@ impl Connection {
     /// Tells recovery of another datagram size, if there is one.
     #[inline]
     fn recovery_follows_mtu(&mut self, now: Time) {
-        let size = self.datagram_size();
-        if size != self.datagram_size {
-            self.datagram_size = size;
+        if let Some(size) = self.paths.take_new_size() {
             self.recovery.on_mtu(u64::from(size));
             self.tracer.event(now, &trace::Event::DatagramSize(size));
         }
@@ -550,17 +511,17 @@ impl Connection {
             if space == expired
                 || (self.can_send_in(space) && self.sources.crypto.get(space).wants_to_send())
             {
-                *self.probes.get_mut(space) = PROBES;
+                self.sender.request_probes(space, PROBES);
             }
         }
     }
 
     fn timer_context(&self) -> TimerContext {
         TimerContext {
-            max_ack_delay: self.peer_max_ack_delay(),
+            max_ack_delay: self.peer.max_ack_delay(),
             is_handshake_confirmed: self.stage == Stage::Confirmed,
             has_handshake_keys: self.keys.get(Space::Handshake).is_some(),
-            is_amplification_limited: self.is_amplification_limited(),
+            is_amplification_limited: self.paths.is_amplification_limited(),
             must_keep_alive: self.stage != Stage::Confirmed
                 && ((self.side == Side::Client && !self.has_handshake_ack)
                     || self.has_handshake_data_to_send()),
@@ -575,11 +536,6 @@ impl Connection {
             .any(|space| self.can_send_in(space) && self.sources.crypto.get(space).wants_to_send())
     }
 
-    /// Whether the server has to hear more from the client before it may send another datagram (RFC 9000 §8.1).
-    fn is_amplification_limited(&self) -> bool {
-        self.path.amplification.budget() < u64::from(self.datagram_size())
-    }
-
     /// Whether there are keys to send with, that the peer can be expected to have.
     fn can_send_in(&self, space: Space) -> bool {
         match space {
@@ -588,12 +544,8 @@ impl Connection {
         }
     }
 
-    const fn peer_max_ack_delay(&self) -> Duration {
-        self.peer_max_ack_delay
-    }
-
     fn probe_timeout(&self) -> Duration {
-        self.recovery.rtt().probe_timeout(self.peer_max_ack_delay())
+        self.recovery.rtt().probe_timeout(self.peer.max_ack_delay())
     }
 }
 
@@ -612,9 +564,6 @@ impl fmt::Debug for Connection {
 
 /// Packets sent when the probe timeout expires (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;
-/// The first packet number of the Application space that is skipped is so large, and up to as much larger as the next says.
-const FIRST_SKIP_MIN: u64 = 32;
-const FIRST_SKIP_SPREAD: u64 = 224;
 
 #[cfg(test)]
 mod tests;

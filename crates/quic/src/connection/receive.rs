@@ -9,7 +9,7 @@ use lastbyte_wire::{
 
 use super::{
     Connection, Fatal, NetworkPath, Stage,
-    migration::{Place, UnknownPath},
+    paths::{PathRef, UnknownPath},
 };
 use crate::{
     ack::{EcnCodepoint, Received},
@@ -66,12 +66,12 @@ impl Connection {
     ) {
         let bytes = datagram.len() as u64;
         self.statistics.bytes_received += bytes;
-        let Some(place) = self.place(path) else {
+        let Some(place) = self.locate(path) else {
             self.tracer
                 .packet_dropped(now, None, datagram.len(), DropReason::UnknownPath);
             return;
         };
-        self.credit(place, bytes);
+        self.paths.credit(place, bytes);
         self.take_overtaking(ecn);
         if self.close.state() != CloseState::Open {
             self.close.on_received();
@@ -79,7 +79,7 @@ impl Connection {
         let mut arrival = Arrival {
             network: *path,
             ecn,
-            is_elsewhere: place != Place::Current,
+            is_elsewhere: place != PathRef::Current,
             bytes,
             is_delayed: false,
         };
@@ -138,7 +138,7 @@ impl Connection {
             opening.early.keep(&datagram, ecn);
         }
         self.statistics.bytes_received += bytes;
-        self.credit(Place::Current, bytes);
+        self.paths.credit(PathRef::Current, bytes);
     }
 
     /// Hands in what waited for keys, once there are new ones.
@@ -149,7 +149,7 @@ impl Connection {
             };
             for mut packet in opening.early.take() {
                 let mut arrival = Arrival {
-                    network: self.path.network,
+                    network: self.paths.current().network,
                     ecn: packet.ecn,
                     is_elsewhere: false,
                     bytes: 0,
@@ -196,11 +196,11 @@ impl Connection {
         self.on_first_packets(now, &opened);
         if arrival.is_elsewhere {
             // Before its frames, which may be about its path.
-            let _ = self.know_arrival(now, arrival, &opened.destination);
+            let _ = self.register_arrival(now, arrival, &opened.destination);
         }
         let nature = self.handle_frames(now, space, &opened, arrival, sink)?;
         if arrival.is_elsewhere
-            && self.know_arrival(now, arrival, &opened.destination)
+            && self.register_arrival(now, arrival, &opened.destination)
                 == Err(UnknownPath::NoConnectionId)
         {
             // Nor have they brought the connection ID that was missing.
@@ -232,14 +232,14 @@ impl Connection {
     }
 
     /// A packet of elsewhere was opened: its path is known from now on, if it can be.
-    fn know_arrival(
+    fn register_arrival(
         &mut self,
         now: Time,
         arrival: &mut Arrival,
         destination: &ConnectionId,
     ) -> Result<(), UnknownPath> {
-        if self.place(&arrival.network) == Some(Place::New) {
-            self.know_path(now, arrival.network, arrival.bytes, destination)?;
+        if self.locate(&arrival.network) == Some(PathRef::New) {
+            self.register_path(now, arrival.network, arrival.bytes, destination)?;
             arrival.bytes = 0;
         }
         Ok(())
@@ -253,10 +253,7 @@ impl Connection {
         arrival: &Arrival,
         sink: &mut dyn StreamSink,
     ) -> Result<Nature, Fatal> {
-        let sender = match self.side {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
+        let sender = self.side.peer();
         let invalid = |error: lastbyte_wire::frame::FrameError| {
             Fatal::new(error.transport_error(), error.kind.reason())
         };
@@ -297,17 +294,17 @@ impl Connection {
     /// The newest packet tells a server where its client is (RFC 9000 §9.3).
     fn follow_peer(&mut self, now: Time, opened: &Opened<'_>, arrival: &Arrival, nature: Nature) {
         if arrival.is_elsewhere {
-            if let Some(Place::Other(index)) = self.place(&arrival.network)
+            if let Some(PathRef::Other(index)) = self.locate(&arrival.network)
                 && !nature.is_probing
                 && self.close.state() == CloseState::Open
             {
                 self.on_peer_moved(now, index);
             }
-            if self.place(&arrival.network) != Some(Place::Current) {
+            if self.locate(&arrival.network) != Some(PathRef::Current) {
                 return;
             }
         }
-        self.peer_uses = opened.destination;
+        self.paths.on_newest_packet(opened.destination);
     }
 
     /// Opens a packet; `None` if it is not to be processed: no keys for it, or not authentic.
@@ -327,7 +324,7 @@ impl Connection {
             return Ok(None);
         }
         let largest = self.received.get(space).largest();
-        let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer_max_ack_delay);
+        let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
         let probe_timeout = || rtt.probe_timeout(max_ack_delay);
         let is_handshaking = self.stage == Stage::Handshaking;
         let opened = match packet_type {
@@ -485,7 +482,7 @@ impl Connection {
             }
             // RFC 9000 §8.1, RFC 9001 §4.9.1: the client has shown that it got our packets.
             (Side::Server, PacketType::Handshake) => {
-                self.path.amplification.validate();
+                self.paths.current_mut().amplification.validate();
                 self.discard(now, Space::Initial);
             }
             _ => {}

@@ -149,7 +149,7 @@ fn rfc9002_6_2_2_1_a_confirmed_handshake_lets_probes_begin_anew() {
         .client
         .recovery()
         .rtt()
-        .probe_timeout(pair.client.peer_max_ack_delay);
+        .probe_timeout(pair.client.peer.max_ack_delay());
     pair.start_transfer(b"more");
     pair.transmit();
     let after = pair
@@ -322,7 +322,7 @@ fn keys_are_updated_in_the_middle_of_a_transfer() {
                 .map_or(0, |keys| keys.generation());
             // Not before something under the present keys was acknowledged: a PING sees to that.
             pair.run_until("update", |pair| {
-                *pair.client.probes.get_mut(Space::Application) = 1;
+                pair.client.sender.request_probes(Space::Application, 1);
                 let keys = pair.client.one_rtt.as_mut().expect("1-RTT keys");
                 keys.generation() > generation || keys.update(pair.now).is_ok()
             });

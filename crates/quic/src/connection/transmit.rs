@@ -11,7 +11,7 @@ use lastbyte_wire::{
     packet::{LongHeader, LongKind, PacketBuilder, PacketNumber, PacketType, ShortHeader},
 };
 
-use super::{Connection, Fatal, Stage, Transmit};
+use super::{Connection, Fatal, Stage, Transmit, paths::PathRef, sender::Permit};
 use crate::{
     ack::Urgency,
     close::CloseState,
@@ -25,15 +25,6 @@ use crate::{
 
 /// RFC 9000 §14.1, §8.2.1: datagrams with Initial packets, and those that validate a path, are at least so long.
 pub(super) const DATAGRAM_MIN: usize = 1200;
-
-/// What may be sent now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Permit {
-    /// Anything.
-    All,
-    /// What is not congestion controlled: acknowledgments; and probes.
-    AcksAndProbes,
-}
 
 /// Whether a packet is padded to the end of its datagram (RFC 9000 §14.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,52 +69,43 @@ impl Connection {
     /// Datagrams of one size.
     fn poll_batch(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         // Probes get through even where the path carries less than it did, and then show that larger packets are lost.
-        let is_probing = *self.probes.get(Space::Application) > 0;
+        let is_probing = self.sender.has_probe(Space::Application);
         let size = usize::from(if is_probing {
-            self.mtu.safe()
+            self.paths.safe_size()
         } else {
-            self.datagram_size()
+            self.paths.datagram_size()
         });
         let ecn = self.recovery.ecn().codepoint();
         let mut len = 0;
         let mut segment_len = 0;
         while let Some(room) = buffer.get_mut(len..len + size) {
-            if self.is_amplification_limited() || self.recovery.ecn().codepoint() != ecn {
+            if self.paths.is_amplification_limited() || self.recovery.ecn().codepoint() != ecn {
                 break;
             }
             let written = self.write_datagram(now, room);
-            self.path.amplification.on_datagram_sent(written as u64);
+            self.paths
+                .current_mut()
+                .amplification
+                .on_datagram_sent(written as u64);
             len += written;
             if segment_len == 0 {
                 segment_len = written;
             }
-            if written < size || is_probing != (*self.probes.get(Space::Application) > 0) {
+            if written < size || is_probing != (self.sender.has_probe(Space::Application)) {
                 break;
             }
         }
         (len > 0).then_some(Transmit {
-            path: self.path.network,
+            path: self.paths.current().network,
             ecn,
             len,
             segment_len,
         })
     }
 
-    /// Congestion control, and pacing.
-    fn permit(&mut self, now: Time) -> Permit {
-        let size = u64::from(self.datagram_size());
-        if self.recovery.window_left() < size {
-            return Permit::AcksAndProbes;
-        }
-        if self.recovery.pacer_budget(now) < size {
-            self.release_at = self.recovery.next_release(now);
-            return Permit::AcksAndProbes;
-        }
-        Permit::All
-    }
-
     fn write_datagram(&mut self, now: Time, buffer: &mut [u8]) -> usize {
-        let permit = self.permit(now);
+        let size = self.paths.datagram_size();
+        let permit = self.sender.permit(now, &mut self.recovery, size);
         if self.keys.get(Space::Initial).is_none() && self.keys.get(Space::Handshake).is_none() {
             // The handshake is over, as it is most of the time: there is one space.
             return self.write_application_datagram(now, permit, buffer);
@@ -191,7 +173,7 @@ impl Connection {
     fn wants_packet(&self, now: Time, space: Space, permit: Permit) -> bool {
         self.can_send_in(space)
             && ((permit == Permit::All && self.sources.want_to_send(space))
-                || *self.probes.get(space) > 0
+                || self.sender.has_probe(space)
                 || self.received.get(space).urgency(now) == Urgency::Due)
     }
 
@@ -205,7 +187,7 @@ impl Connection {
         room: &mut [u8],
     ) -> Option<Built> {
         let number = self.next_number(now, space)?;
-        self.receipts.clear();
+        self.sender.receipts.clear();
         // Frames may fill all but the room of the tag.
         let frames_end = room.len().checked_sub(TAG_LEN)?;
         let mut writer = Writer::new(room.get_mut(..frames_end)?);
@@ -229,8 +211,7 @@ impl Connection {
         let len =
             self.finish_packet(now, space, number, packet, payload_start..end, manner, room)?;
         if is_ack_eliciting {
-            let probes = self.probes.get_mut(space);
-            *probes = probes.saturating_sub(1);
+            self.sender.take_probe(space);
         }
         Some(Built {
             len,
@@ -238,8 +219,7 @@ impl Connection {
         })
     }
 
-    /// The number of the next packet of a space. Now and then one is skipped, so that a peer that acknowledges what it
-    /// has not received gives itself away (RFC 9000 §21.4).
+    /// The number of the next packet of a space.
     pub(super) fn next_number(&mut self, now: Time, space: Space) -> Option<PacketNumber> {
         if self.recovery.is_over_limit() && self.close.state() == CloseState::Open {
             let reason = "too many packets await acknowledgment";
@@ -247,12 +227,10 @@ impl Connection {
             return None;
         }
         if space == Space::Application {
-            let next = self.recovery.sent(space).next_number();
-            if next >= self.skip_at {
-                self.recovery.skip_number(now, space);
-                self.statistics.packets.skipped += 1;
-                self.skip_at = next + SKIP_MIN + self.random.number() % SKIP_SPREAD;
-            }
+            let has_skipped = self
+                .sender
+                .skip_if_due(now, &mut self.recovery, &mut self.random);
+            self.statistics.packets.skipped += u64::from(has_skipped);
             if let Some(keys) = &mut self.one_rtt
                 && keys.update_if_due(now)
             {
@@ -283,12 +261,12 @@ impl Connection {
         }
     }
 
-    /// Writes the header. `lent` is the sequence number of the peer's connection ID, where it is not the one in use.
+    /// Writes the header. `path_cid` is the sequence number of the peer's connection ID, where it is not the one in use.
     pub(super) fn begin_packet(
         &mut self,
         space: Space,
         number: PacketNumber,
-        lent: Option<u64>,
+        path_cid: Option<u64>,
         writer: &mut Writer<'_>,
     ) -> Option<PacketBuilder> {
         let acknowledged = self
@@ -298,11 +276,11 @@ impl Connection {
             .and_then(PacketNumber::new);
         let number = number.truncate(acknowledged);
         let peer_ids = &self.sources.peer_ids;
-        let destination = match lent {
-            Some(sequence) => peer_ids.lent(sequence)?,
+        let destination = match path_cid {
+            Some(sequence) => peer_ids.reserved(sequence)?,
             None => peer_ids.current(),
         };
-        let fixed_bit = !(self.may_grease && self.random.bit());
+        let fixed_bit = !(self.config.grease && self.peer.grease_quic_bit() && self.random.bit());
         let client = self
             .opening
             .as_ref()
@@ -351,8 +329,8 @@ impl Connection {
         let room = writer.remaining();
         self.write_ack(now, space, room, writer);
         let before = writer.position();
-        let receipts = &mut self.receipts;
-        let is_probe = *self.probes.get(space) > 0;
+        let is_probe = self.sender.has_probe(space);
+        let receipts = &mut self.sender.receipts;
         if permit == Permit::All || is_probe {
             let crypto = self.sources.crypto.get_mut(space);
             crypto.write_frames(writer, &mut |receipt| receipts.push(receipt));
@@ -370,19 +348,18 @@ impl Connection {
             }
         }
         if is_probe && writer.position() == before && Ping.encode(writer).is_ok() {
-            self.receipts.push(Receipt::Ping);
+            self.sender.receipts.push(Receipt::Ping);
         }
         if is_probe && space == Space::Application && self.one_rtt.is_some() {
             self.write_immediate_ack(writer);
         }
-        // RFC 9000 §13.2.4: a peer that is sent nothing but acknowledgments need not acknowledge any of them.
         if writer.position() == before
             && writer.remaining() < room
             && permit == Permit::All
-            && *self.not_ack_eliciting.get(space) >= NOT_ACK_ELICITING_MAX
+            && self.sender.needs_ping(space)
             && Ping.encode(writer).is_ok()
         {
-            self.receipts.push(Receipt::Ping);
+            self.sender.receipts.push(Receipt::Ping);
         }
         writer.position() > before
     }
@@ -406,7 +383,7 @@ impl Connection {
     fn write_ack_anyway(&mut self, now: Time, space: Space, room: usize, writer: &mut Writer<'_>) {
         let received = self.received.get_mut(space);
         if let Ok(Some(largest)) = received.write_ack(now, writer, room, ACK_DELAY_EXPONENT) {
-            self.receipts.push(Receipt::Ack { largest });
+            self.sender.receipts.push(Receipt::Ack { largest });
             if let (Space::Application, Some(keys), Some(largest)) =
                 (space, &mut self.one_rtt, PacketNumber::new(largest))
             {
@@ -462,7 +439,7 @@ impl Connection {
         if self.statistics.paths.promoted > 0 {
             self.statistics.paths.packets_sent_promoted += 1;
         }
-        for receipt in &self.receipts {
+        for receipt in &self.sender.receipts {
             if let Some(kind) = FrameKind::of_receipt(receipt) {
                 self.statistics.frames_sent.add(kind, 1);
             }
@@ -476,13 +453,10 @@ impl Connection {
             is_off_path: manner.is_off_path,
         };
         self.recovery
-            .on_sent(now, &outgoing, self.receipts.drain(..));
-        let in_a_row = self.not_ack_eliciting.get_mut(space);
+            .on_sent(now, &outgoing, self.sender.receipts.drain(..));
+        self.sender.on_packet_sent(space, manner.is_ack_eliciting);
         if manner.is_ack_eliciting {
-            *in_a_row = 0;
             self.idle.on_ack_eliciting_sent(now);
-        } else {
-            *in_a_row = in_a_row.saturating_add(1);
         }
         Some(len)
     }
@@ -536,11 +510,11 @@ impl Connection {
     fn poll_mtu_probe(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         if self.stage != Stage::Confirmed
             || !self.recovery.rtt().has_sample()
-            || !self.path.amplification.is_validated()
+            || !self.paths.current().amplification.is_validated()
         {
             return None;
         }
-        let size = self.mtu.next_probe(now)?;
+        let size = self.paths.mtu_mut().next_probe(now)?;
         let room = buffer.get_mut(..usize::from(size))?;
         if self.recovery.window_left() < u64::from(size)
             || self.recovery.pacer_budget(now) < u64::from(size)
@@ -548,12 +522,12 @@ impl Connection {
             return None;
         }
         let number = self.next_number(now, Space::Application)?;
-        self.receipts.clear();
+        self.sender.receipts.clear();
         let mut writer = Writer::new(room.get_mut(..usize::from(size) - TAG_LEN)?);
         let packet = self.begin_packet(Space::Application, number, None, &mut writer)?;
         let start = writer.position();
         Ping.encode(&mut writer).ok()?;
-        self.receipts.push(Receipt::Ping);
+        self.sender.receipts.push(Receipt::Ping);
         self.write_immediate_ack(&mut writer);
         self.pad(&mut writer)?;
         let payload = start..writer.position();
@@ -573,9 +547,9 @@ impl Connection {
             manner,
             room,
         )?;
-        self.mtu.on_probe_sent();
+        self.paths.mtu_mut().on_probe_sent();
         Some(Transmit {
-            path: self.path.network,
+            path: self.paths.current().network,
             ecn,
             len,
             segment_len: len,
@@ -586,39 +560,35 @@ impl Connection {
     fn poll_path(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
         self.one_rtt.as_ref()?;
         // Most connections know one path, and have nothing to ask there.
-        let validation = &self.path.validation;
+        let validation = &self.paths.current().validation;
         let has_answer = validation.has_answer();
-        if self.others.is_empty() && !has_answer && !validation.wants_challenge(now) {
+        if self.paths.others_len() == 0 && !has_answer && !validation.wants_challenge(now) {
             return None;
         }
         // §8.2.2: an answer waits for nothing but congestion control.
+        let size = self.paths.datagram_size();
         let may_answer = has_answer
-            && (*self.probes.get(Space::Application) > 0 || self.permit(now) == Permit::All);
-        if (may_answer || self.path.validation.wants_challenge(now))
-            && let Some(transmit) = self.write_path(now, None, buffer)
+            && (self.sender.has_probe(Space::Application)
+                || self.sender.permit(now, &mut self.recovery, size) == Permit::All);
+        if (may_answer || self.paths.current().validation.wants_challenge(now))
+            && let Some(transmit) = self.write_path(now, PathRef::Current, buffer)
         {
             return Some(transmit);
         }
-        (0..self.others.len()).find_map(|index| {
-            let validation = &self.others.get(index)?.validation;
+        let others = (0..self.paths.others_len()).map(PathRef::Other);
+        others.into_iter().find_map(|other| {
+            let validation = &self.paths.get(other)?.validation;
             (validation.has_answer() || validation.wants_challenge(now))
-                .then(|| self.write_path(now, Some(index), buffer))
+                .then(|| self.write_path(now, other, buffer))
                 .flatten()
         })
     }
 
-    /// Writes a datagram for the path in use, or another.
-    fn write_path(
-        &mut self,
-        now: Time,
-        other: Option<usize>,
-        buffer: &mut [u8],
-    ) -> Option<Transmit> {
-        let path = match other {
-            None => &self.path,
-            Some(index) => self.others.get(index)?,
-        };
-        let (network, lent) = (path.network, path.lent);
+    /// Writes a datagram for one path.
+    fn write_path(&mut self, now: Time, to: PathRef, buffer: &mut [u8]) -> Option<Transmit> {
+        let is_current = to == PathRef::Current;
+        let path = self.paths.get(to)?;
+        let (network, path_cid) = (path.network, path.cid);
         let wants_challenge = path.validation.wants_challenge(now);
         let round_trip = self.recovery.rtt().smoothed();
         let pads = wants_challenge || path.validation.pads_answer(now, round_trip);
@@ -630,16 +600,13 @@ impl Connection {
         }
         let room = buffer.get_mut(..size)?;
         let number = self.next_number(now, Space::Application)?;
-        self.receipts.clear();
+        self.sender.receipts.clear();
         let mut writer = Writer::new(room.get_mut(..size - TAG_LEN)?);
-        let packet = self.begin_packet(Space::Application, number, lent, &mut writer)?;
+        let packet = self.begin_packet(Space::Application, number, path_cid, &mut writer)?;
         let start = writer.position();
         let data = self.random.bytes();
         let frames_sent = &mut self.statistics.frames_sent;
-        let path = match other {
-            None => &mut self.path,
-            Some(index) => self.others.get_mut(index)?,
-        };
+        let path = self.paths.get_mut(to)?;
         while writer.remaining() > PATH_FRAME_LEN
             && let Some(data) = path.validation.take_answer()
         {
@@ -659,8 +626,8 @@ impl Connection {
             writer.position() + TAG_LEN
         };
         path.amplification.on_datagram_sent(size as u64);
-        self.receipts.push(Receipt::Path);
-        if wants_challenge && other.is_none() {
+        self.sender.receipts.push(Receipt::Path);
+        if wants_challenge && is_current {
             // As long as the path is not validated, challenges can be all that may leave. A peer whose window is full answers
             // once it has an acknowledgment: before the handshake is confirmed it has no probes (RFC 9002 §6.2.1).
             let room = writer.remaining();
@@ -672,13 +639,14 @@ impl Connection {
         let payload = start..writer.position();
         let manner = Manner {
             is_ack_eliciting: true,
-            is_in_flight: other.is_none(),
+            is_in_flight: is_current,
             is_mtu_probe: false,
-            is_off_path: other.is_some(),
+            is_off_path: !is_current,
         };
-        let ecn = match other {
-            None => self.recovery.ecn().codepoint(),
-            Some(_) => crate::ack::EcnCodepoint::NotEct,
+        let ecn = if is_current {
+            self.recovery.ecn().codepoint()
+        } else {
+            crate::ack::EcnCodepoint::NotEct
         };
         let len = self.finish_packet(
             now,
@@ -706,8 +674,3 @@ const PATH_FRAME_LEN: usize = 9;
 /// the shortest packet that opens (21 bytes, RFC 9001 §5.4.2) is more: whatever shows that the peer has moved, it can be
 /// challenged there.
 pub(super) const PATH_DATAGRAM_MIN: usize = 60;
-/// So many packets in a row elicit no acknowledgment; the next one carries a PING if it would not either.
-const NOT_ACK_ELICITING_MAX: u8 = 23;
-/// A packet number is skipped after so many packets, and up to as many more as the next says.
-const SKIP_MIN: u64 = 128;
-const SKIP_SPREAD: u64 = 1024;

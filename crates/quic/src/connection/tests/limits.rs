@@ -25,7 +25,7 @@ fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
         is_in_flight: true,
         ..transmit::Manner::default()
     };
-    client.receipts.clear();
+    client.sender.receipts.clear();
     let now = pair.now;
     let len = client
         .finish_packet(
@@ -255,7 +255,7 @@ fn rfc9000_21_4_an_acknowledgment_of_a_skipped_number_closes_the_connection() {
     // The next number is skipped too, and a client claims it along with the packet behind it.
     let sent = pair.server.recovery().sent(Space::Application);
     let skip_at = sent.next_number();
-    pair.server.skip_at = skip_at;
+    pair.server.sender.set_skip_at(skip_at);
     let streams = pair.server.streams();
     let id = streams.open(Direction::Unidirectional).expect("a stream");
     streams.write(id, b"something").expect("open");
@@ -464,7 +464,7 @@ fn more_packets_without_acknowledgment_than_can_be_explained_close_the_connectio
     send_up_to(server, crate::recovery::SentPackets::FULL);
     assert_eq!(server.recovery.window_left(), 0);
     send_up_to(server, crate::recovery::SentPackets::LIMIT);
-    *server.probes.get_mut(space) = 1;
+    server.sender.request_probes(space, 1);
     let mut buffer = [0; 1500];
     assert!(server.poll_transmit(START, &mut buffer).is_none());
     assert_eq!(violation(server).0, TransportError::INTERNAL_ERROR);

@@ -151,7 +151,7 @@ fn rfc9000_8_2_1_the_shortest_acknowledgment_from_a_new_address_is_enough_for_a_
     let mut buffer = vec![0; 65_535];
     // All else is said, so that a PING goes alone.
     while pair.client.poll_transmit(now, &mut buffer).is_some() {}
-    *pair.client.probes.get_mut(Space::Application) = 1;
+    pair.client.sender.request_probes(Space::Application, 1);
     let transmit = pair.client.poll_transmit(now, &mut buffer);
     let len = transmit.expect("a PING").len;
     assert!(3 * len < 100, "{len} bytes");
@@ -185,7 +185,7 @@ fn rfc9002_6_2_1_a_challenge_on_the_path_in_use_acknowledges_what_came() {
     let mut buffer = vec![0; 65_535];
     while pair.client.poll_transmit(now, &mut buffer).is_some() {}
     let ecn = crate::ack::EcnCodepoint::NotEct;
-    *pair.client.probes.get_mut(Space::Application) = 1;
+    pair.client.sender.request_probes(Space::Application, 1);
     let transmit = pair.client.poll_transmit(now, &mut buffer);
     let len = transmit.expect("a PING").len;
     pair.server
@@ -258,33 +258,13 @@ fn rfc9000_8_2_1_a_path_that_answers_a_short_challenge_is_asked_again_with_a_ful
             }
         };
         datagram = buffer[..transmit.len].to_vec();
-        validated.push(pair.server.path.amplification.is_validated());
+        validated.push(pair.server.paths.current().amplification.is_validated());
     }
     pair.server
         .handle_datagram(now, &there, ecn, &mut datagram, &mut stream::KeepAll);
     assert!(lens[0] < 1200 && lens[1] == 1200, "{lens:?}");
     assert_eq!(validated, [false, true], "the address is known by then");
     assert_eq!(pair.server.statistics().paths.validated, 1);
-}
-
-#[test]
-fn a_hundred_addresses_that_fail_do_not_end_migration_for_good() {
-    let (mut pair, id) = midway(1, Faults::default());
-    for _ in 0..FailedPaths::MAX {
-        let now = pair.now;
-        pair.server.failed_paths.on_failed(now);
-    }
-    let destination = pair.server.peer_uses;
-    let there = to(SERVER, ELSEWHERE);
-    let now = pair.now;
-    assert!(pair.server.know_path(now, there, 50, &destination).is_err());
-    let later = now + FailedPaths::FORGOTTEN_EVERY;
-    assert!(
-        pair.server
-            .know_path(later, there, 50, &destination)
-            .is_ok()
-    );
-    finish(&mut pair, id);
 }
 
 #[test]
@@ -314,7 +294,7 @@ fn rfc9000_9_3_2_an_address_that_does_not_answer_is_left_again() {
     finish(&mut pair, id);
     assert_eq!(pair.server.network(), SERVER_PATH);
     pair.pass(Duration::from_secs(10));
-    assert_eq!(pair.server.others.len(), 0);
+    assert_eq!(pair.server.paths.others_len(), 0);
 }
 
 #[test]
@@ -330,7 +310,7 @@ fn rfc9000_9_1_a_path_that_does_not_answer_is_not_moved_to() {
     assert_eq!(pair.client.network(), CLIENT_PATH);
     assert!(events(&mut pair.client).contains(&Event::PathFailed(to(ELSEWHERE, SERVER))));
     assert_eq!(pair.client.statistics().paths.validation_failed, 1);
-    assert_eq!(pair.client.others.len(), 0);
+    assert_eq!(pair.client.paths.others_len(), 0);
 }
 
 #[test]
@@ -427,7 +407,13 @@ fn many_moves_leave_nothing_behind() {
     finish(&mut pair, id);
     pair.pass(Duration::from_secs(5));
     assert!(pair.client.statistics().paths.promoted > 10);
-    assert_eq!((pair.client.others.len(), pair.server.others.len()), (0, 0));
+    assert_eq!(
+        (
+            pair.client.paths.others_len(),
+            pair.server.paths.others_len()
+        ),
+        (0, 0)
+    );
     assert!(!pair.client.is_closing() && !pair.server.is_closing());
 }
 
@@ -459,10 +445,10 @@ fn a_path_taken_at_once_is_told_of_like_any_other() {
 fn rfc9000_9_5_a_path_without_an_id_to_answer_to_is_counted_once() {
     let (mut pair, _) = midway(1, Faults::default());
     let now = pair.now;
-    while pair.server.sources.peer_ids.lend().is_some() {}
+    while pair.server.sources.peer_ids.reserve().is_some() {}
     let moved = pair.client.sources.peer_ids.move_on();
     assert!(moved.expect("few to retire").is_some(), "a spare one");
-    *pair.client.probes.get_mut(Space::Application) = 1;
+    pair.client.sender.request_probes(Space::Application, 1);
     let mut buffer = [0; 1500];
     let transmit = pair.client.poll_transmit(now, &mut buffer);
     let len = transmit.expect("a probe").len;
@@ -471,7 +457,7 @@ fn rfc9000_9_5_a_path_without_an_id_to_answer_to_is_counted_once() {
     pair.server
         .handle_datagram(now, &from, ecn, &mut buffer[..len], &mut stream::KeepAll);
     assert_eq!(pair.server.statistics().paths.closed_without_id, 1);
-    assert_eq!(pair.server.others.len(), 0);
+    assert_eq!(pair.server.paths.others_len(), 0);
     assert_eq!(pair.server.network(), SERVER_PATH);
 }
 
@@ -483,16 +469,21 @@ fn rfc9000_19_15_a_path_whose_id_is_taken_back_is_told_to_have_failed() {
     pair.client.migrate(now, there).expect("allowed");
     // The challenge is under way when the server, as it were, retires the ID it was sent to.
     pair.transmit();
-    let lent = pair.client.others[0].lent.expect("an ID");
+    let path = pair.client.paths.get(paths::PathRef::Other(0));
+    let path_cid = path.and_then(|path| path.cid).expect("an ID");
     let number = lastbyte_wire::VarInt::saturating;
     let token = StatelessResetToken::new([9; 16]);
-    let frame =
-        lastbyte_wire::frame::NewConnectionId::new(number(50), number(lent + 1), id(777), token);
+    let frame = lastbyte_wire::frame::NewConnectionId::new(
+        number(50),
+        number(path_cid + 1),
+        id(777),
+        token,
+    );
     let ids = &mut pair.client.sources.peer_ids;
     ids.on_new(&frame.expect("a frame")).expect("taken");
     // As the frame's arrival does. A path that stayed would want to send its next challenge at once, for ever.
     pair.client.forget_paths_without_id();
-    assert!(pair.client.others.is_empty());
+    assert!(pair.client.paths.others_len() == 0);
     assert!(events(&mut pair.client).contains(&Event::PathFailed(there)));
     pair.transmit();
     assert!(pair.client.deadline().is_none_or(|at| at > now));

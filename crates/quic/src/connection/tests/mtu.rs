@@ -27,7 +27,7 @@ fn rfc9000_18_2_the_peers_limit_holds() {
     server_config.mtu.maximum = 9000;
     let mut pair = Pair::with_configs(1, Faults::default(), config(), server_config);
     // As if the client had said so.
-    pair.server.mtu.limit(1300);
+    pair.server.paths.mtu_mut().limit(1300);
     pair.shake_hands();
     pair.transfer(&body(100, 1), &body(1_000_000, 2));
     assert_eq!(pair.server.datagram_size(), 1300);

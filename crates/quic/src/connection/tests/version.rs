@@ -95,7 +95,7 @@ fn tls_follows_to_the_other_version_and_updates_its_keys_there() {
         assert_eq!(versions_of(&pair), [versions[1]; 2]);
         pair.transfer(&body(60_000, 1), &body(90_000, 2));
         pair.run_until("update", |pair| {
-            *pair.client.probes.get_mut(Space::Application) = 1;
+            pair.client.sender.request_probes(Space::Application, 1);
             let keys = pair.client.one_rtt.as_mut().expect("1-RTT keys");
             keys.generation() > 0 || keys.update(pair.now).is_ok()
         });

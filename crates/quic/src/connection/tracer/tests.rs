@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex};
 
-use lastbyte_congestion::{Environment, Rtt, Spec};
+use lastbyte_congestion::{ControllerFactory, Environment, Rtt, Spec};
 
 use super::*;
 use crate::recovery::{EcnValidation, LossThresholds};

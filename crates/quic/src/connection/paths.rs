@@ -1,0 +1,528 @@
+//! The paths of a connection: the one in use, and a few others (RFC 9000 §8.2, §9).
+//!
+//! Owns: which paths are known, the challenges on each, the connection ID that each uses, the size of datagrams, and what
+//! is kept of a path that was left. Never: decides whether the connection may move, or writes packets; `migration.rs` and
+//! `transmit.rs` do.
+
+use core::time::Duration;
+
+use lastbyte_congestion::{Rtt, Time};
+use lastbyte_wire::{ConnectionId, Side};
+
+use super::transmit::PATH_DATAGRAM_MIN;
+use crate::{
+    NetworkPath,
+    cid::PeerIds,
+    path::{
+        Amplification, ChallengeData, FailedPaths, MtuConfig, MtuDiscovery, PathAnswer,
+        PathValidation, ValidationState,
+    },
+    recovery::PathControl,
+};
+
+/// A path, in use or not.
+#[derive(Debug)]
+pub(super) struct Path {
+    pub(super) network: NetworkPath,
+    pub(super) amplification: Amplification,
+    pub(super) validation: PathValidation,
+    /// The sequence number of the peer's connection ID on this path; `None`: that of the path in use.
+    pub(super) cid: Option<u64>,
+    /// Kept since the path was left, for a return (§9.4).
+    saved: Option<(PathControl, MtuDiscovery)>,
+    /// Which of our connection IDs the peer used here when the path was left.
+    peer_used: Option<ConnectionId>,
+    /// Whether the connection moves here once the path is validated.
+    is_wanted: bool,
+}
+
+impl Path {
+    const fn new(network: NetworkPath, amplification: Amplification) -> Self {
+        Self {
+            network,
+            amplification,
+            validation: PathValidation::new(),
+            cid: None,
+            saved: None,
+            peer_used: None,
+            is_wanted: false,
+        }
+    }
+
+    /// Whether a datagram for a challenge may be sent there (RFC 9000 §8.1).
+    fn can_be_challenged(&self) -> bool {
+        self.amplification.budget() >= PATH_DATAGRAM_MIN as u64
+    }
+
+    /// Whether nothing is expected of the path: no answer, and no move to it.
+    fn is_idle(&self) -> bool {
+        self.validation.state() != ValidationState::Validating && !self.is_wanted
+    }
+}
+
+/// A path, by where it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PathRef {
+    /// The path in use.
+    Current,
+    /// Another known path, by its index.
+    Other(usize),
+    /// A path that is not known yet.
+    New,
+}
+
+/// Why a path stays unknown although a packet came by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnknownPath {
+    /// There are, or were, too many.
+    TooMany,
+    /// The peer changed its connection ID there, and gave none to answer to.
+    NoConnectionId,
+}
+
+/// The effect of a `PATH_RESPONSE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Response {
+    /// It answers no challenge.
+    Unknown,
+    /// The peer is at that address; a datagram of full size has to follow.
+    Address,
+    /// The path is validated.
+    Path(PathRef),
+}
+
+/// A path that was forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Forgotten {
+    pub(super) network: NetworkPath,
+    /// Whether the connection was to move there.
+    pub(super) was_wanted: bool,
+}
+
+/// The paths of a connection.
+#[derive(Debug)]
+pub(super) struct Paths {
+    side: Side,
+    current: Path,
+    others: Vec<Path>,
+    failed: FailedPaths,
+    /// Whether a client has yet to try the address that the server prefers.
+    wants_preferred_address: bool,
+    /// Which of our connection IDs the peer uses on the path in use.
+    peer_uses: ConnectionId,
+    mtu_config: MtuConfig,
+    /// Of the path in use.
+    mtu: MtuDiscovery,
+    /// The datagram size last returned by [`Paths::take_new_size`].
+    size_taken: u16,
+}
+
+impl Paths {
+    /// One path, where the peer sends to `local_id`.
+    pub(super) fn new(
+        now: Time,
+        side: Side,
+        network: NetworkPath,
+        amplification: Amplification,
+        local_id: ConnectionId,
+        mtu_config: MtuConfig,
+    ) -> Self {
+        let mtu = MtuDiscovery::new(mtu_config);
+        Self {
+            side,
+            current: Path::new(network, amplification),
+            others: Vec::new(),
+            failed: FailedPaths::new(now),
+            wants_preferred_address: false,
+            peer_uses: local_id,
+            mtu_config,
+            size_taken: mtu.current(),
+            mtu,
+        }
+    }
+
+    // ---- questions ------------------------------------------------------------------------------------------------
+
+    /// The path in use.
+    pub(super) const fn current(&self) -> &Path {
+        &self.current
+    }
+
+    /// The path in use, to be changed.
+    pub(super) const fn current_mut(&mut self) -> &mut Path {
+        &mut self.current
+    }
+
+    /// How many other paths are known.
+    pub(super) fn others_len(&self) -> usize {
+        self.others.len()
+    }
+
+    /// Whether no other path is accepted.
+    pub(super) fn are_full(&self) -> bool {
+        self.others.len() >= OTHERS_MAX
+    }
+
+    /// A known path.
+    pub(super) fn get(&self, path: PathRef) -> Option<&Path> {
+        match path {
+            PathRef::Current => Some(&self.current),
+            PathRef::Other(index) => self.others.get(index),
+            PathRef::New => None,
+        }
+    }
+
+    /// A known path, to be changed.
+    pub(super) fn get_mut(&mut self, path: PathRef) -> Option<&mut Path> {
+        match path {
+            PathRef::Current => Some(&mut self.current),
+            PathRef::Other(index) => self.others.get_mut(index),
+            PathRef::New => None,
+        }
+    }
+
+    /// Which path that is; `None` if nothing may come from there.
+    pub(super) fn locate(&self, network: &NetworkPath, is_confirmed: bool) -> Option<PathRef> {
+        if self.current.network.is_same(network) {
+            return Some(PathRef::Current);
+        }
+        let known = self
+            .others
+            .iter()
+            .position(|path| path.network.is_same(network));
+        match (known, self.side) {
+            (Some(index), _) => Some(PathRef::Other(index)),
+            // §9: a client drops what comes from elsewhere; to which of its own addresses it came does not matter.
+            (None, Side::Client) => {
+                (self.current.network.remote == network.remote).then_some(PathRef::Current)
+            }
+            // §9: not before the handshake is confirmed.
+            (None, Side::Server) => is_confirmed.then_some(PathRef::New),
+        }
+    }
+
+    /// When [`Paths::expire_other`], [`Paths::expire_current`] or a challenge is due.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.others
+            .iter()
+            .chain([&self.current])
+            .filter_map(|path| path.validation.deadline(path.can_be_challenged()))
+            .min()
+    }
+
+    // ---- the size of datagrams ------------------------------------------------------------------------------------
+
+    /// The size of datagrams on the path in use, in bytes of UDP payload.
+    pub(super) const fn datagram_size(&self) -> u16 {
+        self.mtu.current()
+    }
+
+    /// MTU discovery on the path in use.
+    pub(super) const fn mtu_mut(&mut self) -> &mut MtuDiscovery {
+        &mut self.mtu
+    }
+
+    /// The size of datagrams that every path carries.
+    pub(super) const fn safe_size(&self) -> u16 {
+        self.mtu.safe()
+    }
+
+    /// The size of datagrams, if it is not what was returned last.
+    #[inline]
+    pub(super) fn take_new_size(&mut self) -> Option<u16> {
+        let size = self.datagram_size();
+        (size != std::mem::replace(&mut self.size_taken, size)).then_some(size)
+    }
+
+    /// Whether a server has to receive more from the client before it may send another datagram (RFC 9000 §8.1).
+    pub(super) fn is_amplification_limited(&self) -> bool {
+        self.current.amplification.budget() < u64::from(self.datagram_size())
+    }
+
+    // ---- datagrams in ---------------------------------------------------------------------------------------------
+
+    /// Bytes came by a path, whatever was in them (RFC 9000 §8.1). A path that is not known yet is credited with
+    /// [`Paths::register`].
+    pub(super) fn credit(&mut self, path: PathRef, bytes: u64) {
+        if let Some(path) = self.get_mut(path) {
+            path.amplification.on_datagram_received(bytes);
+        }
+    }
+
+    /// The newest packet on the path in use was sent to this connection ID.
+    pub(super) const fn on_newest_packet(&mut self, destination: ConnectionId) {
+        self.peer_uses = destination;
+    }
+
+    /// A packet from a new address was opened: adds its path.
+    pub(super) fn register(
+        &mut self,
+        now: Time,
+        network: NetworkPath,
+        bytes: u64,
+        destination: &ConnectionId,
+        peer_ids: &mut PeerIds,
+    ) -> Result<(), UnknownPath> {
+        if self.failed.are_too_many(now) {
+            return Err(UnknownPath::TooMany);
+        }
+        if self.are_full() {
+            let idle = self.others.iter().position(Path::is_idle);
+            self.forget(idle.ok_or(UnknownPath::TooMany)?, peer_ids);
+        }
+        let path_cid = if *destination == self.peer_uses || destination.is_empty() {
+            None // The same ID from another address: a NAT (§9.5).
+        } else {
+            Some(peer_ids.reserve().ok_or(UnknownPath::NoConnectionId)?)
+        };
+        let mut path = Path::new(network, Amplification::limited());
+        path.amplification.on_datagram_received(bytes);
+        path.cid = path_cid;
+        self.others.push(path);
+        Ok(())
+    }
+
+    /// A `PATH_RESPONSE` came: by any path (RFC 9000 §8.2.3).
+    pub(super) fn on_response(
+        &mut self,
+        now: Time,
+        data: ChallengeData,
+        rtt: &Rtt,
+        max_ack_delay: Duration,
+    ) -> Response {
+        let paths = [&mut self.current].into_iter().chain(&mut self.others);
+        for (index, path) in paths.enumerate() {
+            match path.validation.on_response(&data) {
+                PathAnswer::Unknown => {}
+                // The peer is there, so that a full datagram may go there now, and has to get through (§8.2.1).
+                PathAnswer::Address => {
+                    path.amplification.validate();
+                    path.validation.start(now, rtt, max_ack_delay);
+                    return Response::Address;
+                }
+                PathAnswer::Path => {
+                    path.amplification.validate();
+                    let other = index.checked_sub(1);
+                    return Response::Path(other.map_or(PathRef::Current, PathRef::Other));
+                }
+            }
+        }
+        Response::Unknown
+    }
+
+    // ---- moving ---------------------------------------------------------------------------------------------------
+
+    /// A client tries a path with the peer's connection ID of this sequence number, and is to move there once it answers.
+    pub(super) fn try_path(
+        &mut self,
+        now: Time,
+        network: NetworkPath,
+        path_cid: u64,
+        rtt: &Rtt,
+        max_ack_delay: Duration,
+    ) {
+        let mut path = Path::new(network, Amplification::unlimited());
+        path.cid = Some(path_cid);
+        path.is_wanted = true;
+        path.validation.start(now, rtt, max_ack_delay);
+        self.others.push(path);
+    }
+
+    /// A client's own address changed: adds the new path, to be promoted at once. Returns its index.
+    pub(super) fn rebind(&mut self, network: NetworkPath, path_cid: Option<u64>) -> usize {
+        let mut path = Path::new(network, Amplification::unlimited());
+        path.cid = path_cid;
+        self.others.push(path);
+        self.others.len() - 1
+    }
+
+    /// Whether a client has yet to try the address that the server prefers.
+    pub(super) const fn wants_preferred_address(&self) -> bool {
+        self.wants_preferred_address
+    }
+
+    /// Sets whether a client has yet to try the address that the server prefers.
+    pub(super) const fn set_wants_preferred_address(&mut self, wants: bool) {
+        self.wants_preferred_address = wants;
+    }
+
+    /// Another path becomes the one in use. If more than its port differs, the caller changes congestion control, and
+    /// hands that of the path left to [`Paths::save`] (§9.4).
+    pub(super) fn promote(
+        &mut self,
+        index: usize,
+        max_udp_payload_size: u64,
+        peer_ids: &mut PeerIds,
+    ) -> Option<Promotion> {
+        let left = self.others.get_mut(index)?;
+        left.is_wanted = false;
+        let id_left = left.cid.map(|sequence| peer_ids.exchange(sequence));
+        std::mem::swap(&mut self.current, left);
+        self.current.cid = None;
+        left.cid = id_left;
+        // §9.5: after a return to this path, the ID of the one left is another than the peer uses here.
+        left.peer_used = Some(self.peer_uses);
+        self.peer_uses = self.current.peer_used.take().unwrap_or(self.peer_uses);
+        let network = self.current.network;
+        let is_rebinding = network.is_same_but_for_port(&left.network)
+            && network.local.ip() == left.network.local.ip();
+        let (saved, mtu) = match self.current.saved.take() {
+            Some((control, mtu)) => (Some(control), mtu),
+            None if is_rebinding => {
+                return Some(Promotion {
+                    network,
+                    change: None,
+                });
+            }
+            None => {
+                let mut mtu = MtuDiscovery::new(self.mtu_config);
+                mtu.start(max_udp_payload_size);
+                (None, mtu)
+            }
+        };
+        let mtu_left = std::mem::replace(&mut self.mtu, mtu);
+        Some(Promotion {
+            network,
+            change: Some(ControlChange { saved, mtu_left }),
+        })
+    }
+
+    /// Keeps what was known of the path that [`Paths::promote`] left, for a return.
+    pub(super) fn save(&mut self, index: usize, control: PathControl, mtu: MtuDiscovery) {
+        if let Some(path) = self.others.get_mut(index) {
+            path.saved = Some((control, mtu));
+        }
+    }
+
+    /// Asks the peer at both places after a move, whichever side moved (§9.3.3). A client forgets the path it left.
+    pub(super) fn challenge_after_move(
+        &mut self,
+        now: Time,
+        index: usize,
+        rtt: &Rtt,
+        max_ack_delay: Duration,
+        peer_ids: &mut PeerIds,
+    ) {
+        if self.current.validation.state() == ValidationState::Idle {
+            self.current.validation.start(now, rtt, max_ack_delay);
+        }
+        if self.side == Side::Client {
+            self.forget(index, peer_ids);
+            return;
+        }
+        if let Some(left) = self.others.get_mut(index)
+            && left.amplification.is_validated()
+            && left.validation.state() != ValidationState::Validating
+        {
+            left.validation.start(now, rtt, max_ack_delay);
+        }
+    }
+
+    /// Whether another path is validated and the connection is to move there. A path that is validated, and not wanted, is
+    /// forgotten if the one in use is validated too.
+    pub(super) fn is_to_move(&mut self, index: usize, peer_ids: &mut PeerIds) -> bool {
+        let is_wanted = self.others.get(index).is_some_and(|path| path.is_wanted);
+        if !is_wanted && self.current.amplification.is_validated() {
+            self.forget(index, peer_ids);
+        }
+        is_wanted
+    }
+
+    // ---- the end of paths -----------------------------------------------------------------------------------------
+
+    /// Forgets another path whose validation is out of time (RFC 9000 §8.2.4); to be called until it returns `None`.
+    pub(super) fn expire_other(&mut self, now: Time, peer_ids: &mut PeerIds) -> Option<Forgotten> {
+        let mut others = self.others.iter_mut();
+        let index = others.position(|path| path.validation.on_timeout(now))?;
+        self.failed.on_failed(now);
+        self.forget(index, peer_ids)
+    }
+
+    /// Whether the validation of the path in use is out of time. Then a server goes back to where its peer was last known
+    /// to be (§9.3.2): returns the index of that path. If there is none the peer is asked again, at no more than three
+    /// times what comes from there (§8.2.4): silence ends the connection in the end.
+    pub(super) fn expire_current(
+        &mut self,
+        now: Time,
+        rtt: &Rtt,
+        max_ack_delay: Duration,
+    ) -> Option<usize> {
+        if !self.current.validation.on_timeout(now) {
+            return None;
+        }
+        let mut others = self.others.iter();
+        let validated = others
+            .position(|path| path.amplification.is_validated())
+            .filter(|_| self.side == Side::Server);
+        if validated.is_some() {
+            self.failed.on_failed(now);
+        } else {
+            self.current.validation.start(now, rtt, max_ack_delay);
+        }
+        validated
+    }
+
+    /// Forgets the other paths of which nothing is expected.
+    pub(super) fn forget_idle(&mut self, peer_ids: &mut PeerIds) {
+        while let Some(index) = self.others.iter().position(Path::is_idle) {
+            self.forget(index, peer_ids);
+        }
+    }
+
+    /// Forgets the other paths with these addresses.
+    pub(super) fn forget_network(&mut self, network: &NetworkPath, peer_ids: &mut PeerIds) {
+        let has_it = |path: &Path| path.network == *network;
+        while let Some(index) = self.others.iter().position(has_it) {
+            self.forget(index, peer_ids);
+        }
+    }
+
+    /// Forgets a path whose connection ID the peer has retired; to be called until it returns `None`. Nothing can be sent
+    /// there (RFC 9000 §5.1.2). Kept, it would want to send a challenge at once, for ever.
+    pub(super) fn forget_without_id(&mut self, peer_ids: &mut PeerIds) -> Option<Forgotten> {
+        let index = self.others.iter().position(|path| {
+            path.cid
+                .is_some_and(|sequence| peer_ids.reserved(sequence).is_none())
+        })?;
+        self.forget(index, peer_ids)
+    }
+
+    fn forget(&mut self, index: usize, peer_ids: &mut PeerIds) -> Option<Forgotten> {
+        if index >= self.others.len() {
+            return None;
+        }
+        let path = self.others.swap_remove(index);
+        if let Some(sequence) = path.cid {
+            // If more IDs are to be retired than are acknowledged, this one stays unused.
+            let _ = peer_ids.give_back(sequence);
+        }
+        Some(Forgotten {
+            network: path.network,
+            was_wanted: path.is_wanted,
+        })
+    }
+}
+
+/// The consequences of a change of the path in use.
+#[derive(Debug)]
+pub(super) struct Promotion {
+    /// The path in use now.
+    pub(super) network: NetworkPath,
+    /// `None` if congestion control and round-trip time stay: at most the port differs.
+    pub(super) change: Option<ControlChange>,
+}
+
+/// A change of congestion control.
+#[derive(Debug)]
+pub(super) struct ControlChange {
+    /// Saved when the path was left; `None` if nothing is known of it.
+    pub(super) saved: Option<PathControl>,
+    /// MTU discovery of the path left.
+    pub(super) mtu_left: MtuDiscovery,
+}
+
+/// Paths beside the one in use, at most.
+const OTHERS_MAX: usize = 3;
+
+#[cfg(test)]
+mod tests;
