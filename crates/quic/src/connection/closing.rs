@@ -69,17 +69,17 @@ impl Connection {
         let room = buffer.get_mut(..DATAGRAM_MIN.min(budget))?;
         self.close.on_sent();
         let spaces = Space::ALL.map(|space| {
-            let has_keys = match self.packet_type(space) {
-                PacketType::Initial | PacketType::Handshake => self.keys.get(space).is_some(),
+            let has_keys = match self.handshake.packet_type(space) {
+                PacketType::Initial | PacketType::Handshake => self.handshake.has_keys(space),
                 // In 0-RTT packets just the application may close; no one needs it to.
                 PacketType::ZeroRtt => false,
-                PacketType::OneRtt => self.stage != Stage::Handshaking,
+                PacketType::OneRtt => self.stage() != Stage::Handshaking,
             };
             has_keys.then_some(space)
         });
         let last = spaces.into_iter().flatten().last()?;
         // §14.1: whatever a client's datagram with an Initial packet is for.
-        let pads = self.side == Side::Client && spaces.contains(&Some(Space::Initial));
+        let pads = self.side() == Side::Client && spaces.contains(&Some(Space::Initial));
         let mut len = 0;
         for space in spaces.into_iter().flatten() {
             let room = room.get_mut(len..).unwrap_or_default();

@@ -9,9 +9,7 @@ use lastbyte_wire::{
 };
 
 use super::{
-    Connection, Event, Fatal, Stage,
-    packet_fates::PacketFates,
-    receive::{Arrival, Opened},
+    Connection, Event, Fatal, handshake::Opened, packet_fates::PacketFates, receive::Arrival,
     start::MIN_ACK_DELAY,
 };
 use crate::{
@@ -74,13 +72,13 @@ impl Connection {
                 self.handle_retire(retire.sequence.get(), opened)?;
             }
             Frame::HandshakeDone(_) => {
-                let is_new = self.stage != Stage::Confirmed;
+                let is_new = !self.handshake.is_confirmed();
                 self.confirm(now);
                 return Ok(is_new.into());
             }
             Frame::ConnectionClose(close) => self.handle_close(now, close),
             Frame::NewToken(token) => {
-                if self.side == Side::Client {
+                if self.side() == Side::Client {
                     self.events.push(Event::NewToken(token.token().to_vec()));
                 }
             }
@@ -166,14 +164,14 @@ impl Connection {
         generation: u64,
     ) -> Result<u64, Fatal> {
         let max_ack_delay = self.peer.max_ack_delay();
-        self.has_handshake_ack |= space == Space::Handshake;
+        self.handshake.on_ack(space);
         let ack = IncomingAck {
             now,
             space,
             frame,
             ack_delay: self.peer.ack_delay(space, frame.delay()),
-            max_ack_delay: (self.stage == Stage::Confirmed).then_some(max_ack_delay),
-            resets_backoff: self.side == Side::Server || self.has_handshake_ack,
+            max_ack_delay: self.handshake.is_confirmed().then_some(max_ack_delay),
+            resets_backoff: self.handshake.is_validated_by_peer(),
         };
         let outcome = self
             .recovery
@@ -199,7 +197,7 @@ impl Connection {
         }
         let probe_timeout = self.probe_timeout();
         if space == Space::Application
-            && let Some(keys) = &mut self.one_rtt
+            && let Some(keys) = self.handshake.one_rtt_mut()
         {
             keys.on_ack(frame.largest(), generation, now, probe_timeout)
                 .map_err(|_| {
@@ -232,11 +230,11 @@ impl Connection {
     }
 
     fn handle_crypto(&mut self, space: Space, frame: &Crypto<'_>) -> Result<bool, Fatal> {
-        let session = &mut self.session;
+        let handshake = &mut self.handshake;
         self.sources.crypto.get_mut(space).on_received(
             frame.offset.get(),
             frame.data,
-            &mut |data| session.read_crypto(space, data).map_err(Fatal::from),
+            &mut |data| handshake.read_crypto(space, data),
         )
     }
 }

@@ -1,217 +1,342 @@
-//! The handshake's part of a connection (RFC 9001 §4): what the session has to say, new keys, transport parameters, 0-RTT,
-//! and the end of old keys.
+//! The handshake, and all keys that come of it (RFC 9001 §4).
+//!
+//! Owns: the session, the version, the keys of every packet type, how far the handshake is, and what is needed until it is
+//! confirmed: packets that wait for keys, a client's token, what 0-RTT was offered with. It opens and seals packets. Never:
+//! knows packet numbers in flight, paths or frames; what follows from its progress for these is in `advance.rs`.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `open.rs` | which packets may be opened, and with which keys; packets that come before their keys |
+//! | `seal.rs` | headers and sealing |
+//! | `retry.rs` | Retry and Version Negotiation |
+//! | `version.rs` | changes of the version |
+
+mod open;
+mod retry;
+mod seal;
+mod version;
 
 use core::time::Duration;
 
 use lastbyte_congestion::Time;
-use lastbyte_wire::{Side, packet::PacketType};
+use lastbyte_wire::{
+    ConnectionId, Side,
+    packet::{PacketType, Version},
+    transport_parameters::TransportParameters,
+};
 
+pub(super) use self::{
+    open::{Opened, Unopened},
+    retry::Negotiated,
+    version::{Choice, better, listed},
+};
 use super::{
-    Connection, Event, Fatal, Stage,
-    frame_sources::Discard,
+    Fatal,
     peer_parameters::{self, Expected},
-    start::Opening,
+    start::HandshakeState,
 };
 use crate::{
-    ack::{AckPolicy, ReceivedPackets},
-    crypto::{EarlyData, NewKeys},
-    space::Space,
-    trace,
+    Stage,
+    crypto::{DirectionalKeys, EarlyData, Keys, NewKeys, OneRttKeys, Session},
+    crypto_stream::CryptoStream,
+    space::{PerSpace, Space},
 };
 
-impl Connection {
-    /// Takes what the session has to say and what follows from it; closes the connection if it failed.
-    pub(super) fn drive_handshake(&mut self, now: Time) {
-        if let Err(fatal) = self.advance_handshake(now) {
-            self.fail(now, fatal);
+/// The handshake of a connection, and its keys.
+pub(super) struct Handshake {
+    side: Side,
+    version: Version,
+    started_at: Time,
+    /// The source of our long headers. All connection IDs that we issue are as long.
+    local_id: ConnectionId,
+    stage: Stage,
+    /// `None` once the handshake is confirmed.
+    state: Option<Box<HandshakeState>>,
+    session: Box<dyn Session>,
+    /// Whether the handshake is confirmed and the session had nothing to send: it stays so until it receives CRYPTO data.
+    session_is_done: bool,
+    /// Of Initial and Handshake packets.
+    keys: PerSpace<Option<Box<Keys>>>,
+    /// A client seals with them, a server opens.
+    zero_rtt: Option<Box<DirectionalKeys>>,
+    /// Until when a server keeps them.
+    zero_rtt_until: Option<Time>,
+    one_rtt: Option<Box<OneRttKeys>>,
+    /// Whether packets that waited for keys may be opened now.
+    has_new_keys: bool,
+    /// Whether the peer has shown that it received our Handshake packets, so that it has validated our address.
+    is_peer_ahead: bool,
+}
+
+impl Handshake {
+    pub(super) fn new(
+        now: Time,
+        state: HandshakeState,
+        session: Box<dyn Session>,
+        initial_keys: Keys,
+    ) -> Self {
+        Self {
+            side: state.offer.side,
+            version: state.offer.version,
+            started_at: now,
+            local_id: state.offer.local_id,
+            stage: Stage::Handshaking,
+            state: Some(Box::new(state)),
+            session,
+            session_is_done: false,
+            keys: PerSpace::new(Some(Box::new(initial_keys)), None, None),
+            zero_rtt: None,
+            zero_rtt_until: None,
+            one_rtt: None,
+            has_new_keys: false,
+            is_peer_ahead: false,
         }
     }
 
-    fn advance_handshake(&mut self, now: Time) -> Result<(), Fatal> {
+    // ---- questions ------------------------------------------------------------------------------------------------
+
+    /// This side.
+    pub(super) const fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The version in use.
+    pub(super) const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// How far it is.
+    pub(super) const fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Whether it is confirmed (RFC 9001 §4.1.2).
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.stage == Stage::Confirmed
+    }
+
+    /// The session.
+    pub(super) fn session(&self) -> &dyn Session {
+        &*self.session
+    }
+
+    /// The length of the connection IDs that we issue.
+    pub(super) fn local_id_len(&self) -> usize {
+        self.local_id.len()
+    }
+
+    /// Whether there are keys of Initial or Handshake packets.
+    pub(super) const fn has_keys(&self, space: Space) -> bool {
+        self.keys.get(space).is_some()
+    }
+
+    /// Whether the Application space is the only one, as it is most of the time.
+    pub(super) const fn has_one_space(&self) -> bool {
+        !self.has_keys(Space::Initial) && !self.has_keys(Space::Handshake)
+    }
+
+    /// Whether there are keys to send with that the peer can be expected to have.
+    pub(super) fn can_send_in(&self, space: Space) -> bool {
+        match space {
+            Space::Initial | Space::Handshake => self.has_keys(space),
+            Space::Application => self.one_rtt.is_some() || self.is_zero_rtt(),
+        }
+    }
+
+    /// Whether a client may send 0-RTT now.
+    pub(super) fn is_zero_rtt(&self) -> bool {
+        self.side == Side::Client && self.zero_rtt.is_some() && self.one_rtt.is_none()
+    }
+
+    /// The type of the packets of a space.
+    pub(super) const fn packet_type(&self, space: Space) -> PacketType {
+        match space {
+            Space::Initial => PacketType::Initial,
+            Space::Handshake => PacketType::Handshake,
+            Space::Application if self.one_rtt.is_some() => PacketType::OneRtt,
+            Space::Application => PacketType::ZeroRtt,
+        }
+    }
+
+    /// The 1-RTT keys.
+    pub(super) fn one_rtt(&self) -> Option<&OneRttKeys> {
+        self.one_rtt.as_deref()
+    }
+
+    /// The 1-RTT keys, to be changed.
+    pub(super) fn one_rtt_mut(&mut self) -> Option<&mut OneRttKeys> {
+        self.one_rtt.as_deref_mut()
+    }
+
+    /// Whether the peer has validated our address: a server's always counts as validated (RFC 9002 §6.2.2.1).
+    pub(super) fn is_validated_by_peer(&self) -> bool {
+        self.side == Side::Server || self.is_peer_ahead
+    }
+
+    // ---- progress -------------------------------------------------------------------------------------------------
+
+    /// CRYPTO data came.
+    pub(super) fn read_crypto(&mut self, space: Space, data: &[u8]) -> Result<(), Fatal> {
+        self.session.read_crypto(space, data).map_err(Fatal::from)
+    }
+
+    /// Whether the session may have something to send or new keys without having received CRYPTO data.
+    pub(super) const fn may_advance(&self) -> bool {
+        !self.session_is_done
+    }
+
+    /// Takes what the session has to send.
+    pub(super) fn write_crypto(&mut self, crypto: &mut PerSpace<CryptoStream>) {
         self.take_version();
-        let mut is_done = self.stage == Stage::Confirmed;
+        let mut is_done = self.is_confirmed();
         for space in Space::ALL {
-            let out = self.sources.crypto.get_mut(space).outgoing();
+            let out = crypto.get_mut(space).outgoing();
             is_done &= self.session.write_crypto(space, out) == 0;
         }
-        while let Some(keys) = self.session.next_keys() {
-            is_done = false;
-            self.install(now, keys)?;
-        }
         self.session_is_done = is_done;
-        self.take_zero_rtt_answer(now);
-        self.take_peer_parameters(now)?;
-        if self.stage == Stage::Handshaking && !self.session.is_handshaking() {
-            self.reach(now, Stage::Complete);
-            self.has_new_keys = true;
-            if self.side == Side::Server {
-                // Late 0-RTT packets are worth something for a while (RFC 9001 §4.9.3).
-                self.zero_rtt_until = Some(now + self.probe_timeout().saturating_mul(3));
-                self.sources.send_handshake_done();
-                self.confirm(now);
-            } else {
-                self.zero_rtt = None; // RFC 9001 §4.9.3
-            }
-        }
-        Ok(())
     }
 
-    fn install(&mut self, now: Time, keys: NewKeys) -> Result<(), Fatal> {
-        let packet_type = match keys {
+    /// Installs the next keys, if the session has any; returns their packet type. `forged` is how many packets could not be
+    /// opened until now, which count for the limit of the 1-RTT keys (RFC 9001 §6.6).
+    pub(super) fn install_next_keys(&mut self, forged: u64) -> Option<PacketType> {
+        let keys = self.session.next_keys()?;
+        self.session_is_done = false;
+        self.has_new_keys = true;
+        Some(match keys {
             NewKeys::Handshake(keys) => {
                 *self.keys.get_mut(Space::Handshake) = Some(Box::new(keys));
                 PacketType::Handshake
             }
             NewKeys::OneRtt(mut keys) => {
-                // RFC 9001 §6.6: those of the handshake count too.
-                let _ = keys.count_forged(self.statistics.packets.decryption_failed);
+                let _ = keys.count_forged(forged);
                 self.one_rtt = Some(keys);
                 PacketType::OneRtt
             }
             NewKeys::ZeroRtt(keys) => {
                 self.zero_rtt = Some(Box::new(keys));
-                if self.side == Side::Client {
-                    self.recall_parameters()?;
-                }
                 PacketType::ZeroRtt
             }
-        };
-        self.has_new_keys = true;
-        self.tracer
-            .event(now, &trace::Event::KeysInstalled(packet_type));
-        Ok(())
+        })
     }
 
-    /// A client that sends 0-RTT goes by what it remembers of the server (RFC 9000 §7.4.1).
-    fn recall_parameters(&mut self) -> Result<(), Fatal> {
+    /// What a client that sends 0-RTT remembers of the server (RFC 9000 §7.4.1).
+    pub(super) fn recall_parameters(&mut self) -> Result<Option<&TransportParameters>, Fatal> {
         let Some(encoded) = self.session.remembered_parameters() else {
-            return Ok(());
+            return Ok(None);
         };
         let remembered = peer_parameters::decode(encoded, Side::Server)?.remembered();
-        self.sources.streams.on_peer_parameters(&remembered);
-        self.sources
-            .datagrams
-            .on_peer_parameter(remembered.max_datagram_frame_size.get());
-        if let Some(opening) = &mut self.opening {
-            opening.remembered = Some(remembered);
-        }
-        Ok(())
+        let state = self.state.as_mut();
+        Ok(state.map(|state| &*state.remembered.insert(remembered)))
     }
 
-    /// A client learns whether its 0-RTT packets count (RFC 9001 §4.6.2).
-    fn take_zero_rtt_answer(&mut self, now: Time) {
+    /// Whether the server has accepted 0-RTT, once a client learns that (RFC 9001 §4.6.2).
+    pub(super) fn take_early_data_answer(&mut self) -> Option<bool> {
         if self.side != Side::Client || self.zero_rtt.is_none() {
-            return;
+            return None;
         }
-        match self.session.early_data() {
-            EarlyData::Accepted => {
-                self.events.push(Event::ZeroRtt { is_accepted: true });
-                self.zero_rtt = None;
-            }
-            EarlyData::Rejected | EarlyData::Unavailable => {
-                self.events.push(Event::ZeroRtt { is_accepted: false });
-                self.zero_rtt = None;
-                self.recovery.give_up(now, Space::Application, &mut Discard);
-                self.sources.streams.on_zero_rtt_rejected();
-                if let Some(opening) = &mut self.opening {
-                    opening.remembered = None;
-                }
-            }
-            EarlyData::Offered => {}
+        let is_accepted = match self.session.early_data() {
+            EarlyData::Offered => return None,
+            EarlyData::Accepted => true,
+            EarlyData::Rejected | EarlyData::Unavailable => false,
+        };
+        self.zero_rtt = None;
+        if let Some(state) = self.state.as_mut().filter(|_| !is_accepted) {
+            state.remembered = None;
         }
+        Some(is_accepted)
     }
 
-    /// The peer's transport parameters, once they are there (RFC 9000 §7.4).
-    fn take_peer_parameters(&mut self, now: Time) -> Result<(), Fatal> {
-        if self.peer.get().is_some() {
-            return Ok(());
-        }
-        let Some(encoded) = self.session.peer_parameters() else {
-            return Ok(());
-        };
-        let opening = self.opening.as_deref();
-        let client = opening.and_then(|opening| opening.client.as_ref());
+    /// The peer's transport parameters, encoded, once they are known, and what they are checked against.
+    pub(super) fn peer_parameters<'a>(
+        &'a self,
+        versions: &'a [Version],
+    ) -> Option<(&'a [u8], Expected<'a>)> {
+        let encoded = self.session.peer_parameters()?;
+        let state = self.state.as_deref();
+        let client = state.and_then(|state| state.client.as_ref());
         let expected = Expected {
             side: self.side,
-            ids: opening.and_then(Opening::expected_ids),
-            remembered: opening.and_then(|opening| opening.remembered.as_ref()),
+            ids: state.and_then(HandshakeState::expected_ids),
+            remembered: state.and_then(|state| state.remembered.as_ref()),
             first_version: self.first_version(),
             version: self.version,
-            versions: &self.config.versions,
+            versions,
             was_negotiated: client.is_some_and(|client| client.was_negotiated),
         };
-        let peer = self.peer.accept(encoded, &expected)?;
-        let sources = &mut self.sources;
-        sources.streams.on_peer_parameters(peer);
-        sources
-            .datagrams
-            .on_peer_parameter(peer.max_datagram_frame_size.get());
-        self.idle
-            .on_peer_timeout(Duration::from_millis(peer.max_idle_timeout_ms.get()));
-        if let Some(token) = peer.stateless_reset_token {
-            sources.peer_ids.set_reset_token(token);
-        }
-        if let Some(preferred) = &peer.preferred_address {
-            sources
-                .peer_ids
-                .add_of_preferred_address(preferred.connection_id, preferred.reset_token);
-        }
-        sources.ack_frequency.on_peer_parameters(
-            self.config.ack_frequency && peer.min_ack_delay_us.is_some(),
-            Duration::from_millis(peer.max_ack_delay_ms.get()),
-        );
-        let mtu = self.paths.mtu_mut();
-        mtu.limit(peer.max_udp_payload_size.get());
-        self.recovery_follows_mtu(now);
-        Ok(())
+        Some((encoded, expected))
     }
 
-    fn reach(&mut self, now: Time, stage: Stage) {
-        self.stage = stage;
-        let event = match stage {
-            Stage::Handshaking => return,
-            Stage::Complete => Event::HandshakeComplete,
-            Stage::Confirmed => Event::HandshakeConfirmed,
-        };
-        self.events.push(event);
-        self.tracer.event(now, &trace::Event::Stage(stage));
-    }
-
-    /// The handshake is confirmed (RFC 9001 §4.1.2).
-    pub(super) fn confirm(&mut self, now: Time) {
-        if self.stage == Stage::Confirmed {
-            return;
+    /// Whether it has just become complete (RFC 9001 §4.1.1).
+    pub(super) fn complete(&mut self) -> bool {
+        if self.stage != Stage::Handshaking || self.session.is_handshaking() {
+            return false;
         }
-        self.reach(now, Stage::Confirmed);
-        // RFC 9002 §A.8: that says as much as an acknowledgment of a Handshake packet, which may have been lost.
-        self.has_handshake_ack = true;
-        // What is needed until then is given back.
+        self.stage = Stage::Complete;
         self.has_new_keys = true;
-        self.statistics.handshake_confirmed_after = Some(now.since(self.started_at));
-        self.discard(now, Space::Handshake);
+        if self.side == Side::Client {
+            self.zero_rtt = None; // RFC 9001 §4.9.3
+        }
+        true
+    }
+
+    /// A server opens late 0-RTT packets until then (RFC 9001 §4.9.3).
+    pub(super) const fn keep_zero_rtt_until(&mut self, until: Time) {
+        self.zero_rtt_until = Some(until);
+    }
+
+    /// It is confirmed (RFC 9001 §4.1.2). Returns how long that took; `None` if it was before.
+    pub(super) fn confirm(&mut self, now: Time) -> Option<Duration> {
+        if self.is_confirmed() {
+            return None;
+        }
+        self.stage = Stage::Confirmed;
+        // RFC 9002 §A.8: that says as much as an acknowledgment of a Handshake packet, which may have been lost.
+        self.is_peer_ahead = true;
+        // So that what is needed until then is freed.
+        self.has_new_keys = true;
         if let Some(keys) = &mut self.one_rtt {
             keys.on_handshake_confirmed();
         }
-        let limit = self.peer.active_connection_id_limit();
-        self.sources.local_ids.start(limit);
-        let max_udp_payload_size = self.peer.max_udp_payload_size();
-        self.paths.mtu_mut().start(max_udp_payload_size);
-        self.follow_preferred_address(now);
+        Some(now.since(self.started_at))
     }
 
-    /// The keys of a space are done with (RFC 9001 §4.9).
-    pub(super) fn discard(&mut self, now: Time, space: Space) {
-        if self.keys.get_mut(space).take().is_some() {
-            self.recovery.discard_space(now, space);
-            self.sender.discard(space);
-            *self.received.get_mut(space) = ReceivedPackets::new(AckPolicy::immediate());
-            self.sources.discard(space);
-            let packet_type = match space {
-                Space::Initial => PacketType::Initial,
-                _ => PacketType::Handshake,
-            };
-            self.tracer
-                .event(now, &trace::Event::KeysDiscarded(packet_type));
+    /// Discards the keys of a space (RFC 9001 §4.9). Returns their packet type; `None` if there were none.
+    pub(super) fn discard(&mut self, space: Space) -> Option<PacketType> {
+        self.keys.get_mut(space).take()?;
+        Some(self.packet_type(space))
+    }
+
+    /// A packet of the space was acknowledged.
+    pub(super) fn on_ack(&mut self, space: Space) {
+        self.is_peer_ahead |= space == Space::Handshake;
+    }
+
+    // ---- time -----------------------------------------------------------------------------------------------------
+
+    /// When [`Handshake::on_timeout`] is to be called.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let update = self.one_rtt.as_ref().and_then(|keys| keys.next_timeout());
+        update.into_iter().chain(self.zero_rtt_until).min()
+    }
+
+    /// Time has passed.
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        if let Some(keys) = &mut self.one_rtt {
+            keys.on_timeout(now);
+        }
+        if self.zero_rtt_until.is_some_and(|at| at <= now) {
+            self.zero_rtt_until = None;
+            self.zero_rtt = None;
         }
     }
+
+    /// As if neither `HANDSHAKE_DONE` nor an acknowledgment of a Handshake packet had come.
+    #[cfg(test)]
+    pub(super) const fn unconfirm(&mut self) {
+        self.stage = Stage::Complete;
+        self.is_peer_ahead = false;
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ use lastbyte_congestion::{Controller, Environment, Time};
 use lastbyte_wire::{ConnectionId, Side};
 
 use super::{
-    Connection, Event, NetworkPath, Stage,
+    Connection, Event, NetworkPath,
     paths::{Forgotten, PathRef, Response, UnknownPath},
 };
 use crate::{
@@ -91,10 +91,10 @@ impl Connection {
     }
 
     fn check_migration(&self, is_active: bool) -> Result<(), MigrateError> {
-        if self.side == Side::Server {
+        if self.side() == Side::Server {
             return Err(MigrateError::Server);
         }
-        if self.stage != Stage::Confirmed || self.is_closing() {
+        if !self.handshake.is_confirmed() || self.is_closing() {
             return Err(MigrateError::NotConfirmed);
         }
         if is_active && self.peer.disable_active_migration() {
@@ -149,7 +149,7 @@ impl Connection {
 
     /// Which path that is; `None` if nothing may come from there.
     pub(super) fn locate(&self, network: &NetworkPath) -> Option<PathRef> {
-        let is_confirmed = self.stage == Stage::Confirmed;
+        let is_confirmed = self.handshake.is_confirmed();
         self.paths.locate(network, is_confirmed)
     }
 
@@ -230,7 +230,7 @@ impl Connection {
         let peer_ids = &mut self.sources.peer_ids;
         self.paths
             .challenge_after_move(now, index, rtt, max_ack_delay, peer_ids);
-        if self.side == Side::Client {
+        if self.side() == Side::Client {
             // Something that makes the server follow.
             self.sender.request_probes(Space::Application, 1);
         }

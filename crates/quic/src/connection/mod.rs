@@ -1,22 +1,29 @@
-//! The connection: a switchboard between rooms.
+//! The connection: datagrams in and out, events, and time.
 //!
-//! Its fields are rooms, its methods forward. Datagrams come in at [`Connection::handle_datagram`] and are asked for with
-//! [`Connection::poll_transmit`]; between them, the caller waits until [`Connection::deadline`] and then says
-//! [`Connection::on_timeout`]. Streams are behind [`Connection::streams`]; what else an application wants to know comes
-//! from [`Connection::poll_event`].
+//! Datagrams are passed to [`Connection::handle_datagram`] and produced by [`Connection::poll_transmit`]. The caller waits
+//! until [`Connection::deadline`] and then calls [`Connection::on_timeout`]. Streams are behind [`Connection::streams`];
+//! everything else that an application can react to comes from [`Connection::poll_event`].
 //!
-//! | file | holds |
+//! State is in objects, each with a file and tests of its own; the methods of the connection join them.
+//!
+//! | object | has |
 //! |---|---|
-//! | `start.rs`, `config.rs` | what a connection begins with |
-//! | `handshake.rs` | the session's part, 0-RTT, transport parameters, the end of old keys |
-//! | `retry.rs` | a server that answers with Retry or Version Negotiation |
-//! | `version.rs` | a server that goes on in another version |
-//! | `receive.rs`, `frames.rs`, `early.rs` | datagrams in; what each frame does; packets that come before their keys |
+//! | `handshake.rs` | the session, the version, all keys; opens and seals packets |
+//! | `peer_parameters.rs` | the peer's transport parameters and their defaults |
+//! | `paths.rs` | the path in use and others, their validation, the size of datagrams |
+//! | `frame_sources.rs` | what writes frames and takes their receipts back |
+//! | `sender.rs` | permits, probes, skipped packet numbers |
+//! | `tracer.rs`, `packet_fates.rs` | the listener; the fate of packets, for it and for MTU discovery |
+//! | `start.rs`, `config.rs`, `event.rs`, `output.rs` | what a connection starts with; what callers get |
+//!
+//! | methods | for |
+//! |---|---|
+//! | `receive.rs`, `frames.rs` | datagrams in; the effect of each frame |
 //! | `transmit.rs`, `closing.rs` | datagrams out; the last ones |
-//! | `migration.rs` | paths, and moving between them |
-//! | `rooms.rs` | the rooms that write frames |
-//! | `network.rs`, `event.rs` | what callers are told |
+//! | `advance.rs`, `retry.rs` | the progress of the handshake; Retry and Version Negotiation |
+//! | `migration.rs` | moving between paths |
 
+mod advance;
 mod closing;
 mod config;
 mod early;
@@ -35,7 +42,6 @@ mod sender;
 mod start;
 mod tracer;
 mod transmit;
-mod version;
 
 use core::time::Duration;
 use std::{fmt, sync::Arc};
@@ -56,11 +62,12 @@ pub use self::{
 use self::{
     event::Events,
     frame_sources::FrameSources,
+    handshake::Handshake,
     packet_fates::PacketFates,
     paths::Paths,
     peer_parameters::PeerParameters,
     sender::Sender,
-    start::{ACTIVE_CONNECTION_ID_LIMIT, Opening},
+    start::{ACTIVE_CONNECTION_ID_LIMIT, HandshakeState},
     tracer::Tracer,
 };
 pub use crate::{NetworkPath, Stage};
@@ -68,7 +75,7 @@ use crate::{
     ack::{AckPolicy, ReceivedPackets},
     cid::{ConnectionIdGenerator, LocalIds, PeerIds},
     close::{Close, CloseReason, CloseState},
-    crypto::{DirectionalKeys, Keys, OneRttKeys, Session, SessionError},
+    crypto::{Keys, Session, SessionError},
     datagram::{DatagramError, Datagrams},
     flood::FloodGuard,
     idle::IdleTimer,
@@ -83,41 +90,20 @@ use crate::{
 
 /// A connection.
 pub struct Connection {
-    side: Side,
-    version: Version,
     config: Arc<Config>,
-    started_at: Time,
-    /// The length of the connection IDs that we issue.
-    local_id_len: u8,
-    /// The ID of the handshake, which long headers name as the source.
-    local_id: ConnectionId,
-    opening: Option<Box<Opening>>,
-    session: Box<dyn Session>,
-    /// Whether the handshake is confirmed and the session had nothing more to say: it has no more until it is told more.
-    session_is_done: bool,
-    keys: PerSpace<Option<Box<Keys>>>,
-    /// A client seals with them, a server opens.
-    zero_rtt: Option<Box<DirectionalKeys>>,
-    /// Until when a server keeps them.
-    zero_rtt_until: Option<Time>,
-    one_rtt: Option<Box<OneRttKeys>>,
-    /// Whether packets that waited for keys may be opened now.
-    has_new_keys: bool,
+    handshake: Handshake,
+    peer: PeerParameters,
+    paths: Paths,
+    sources: FrameSources,
+    sender: Sender,
     received: PerSpace<ReceivedPackets>,
     recovery: Recovery,
-    sources: FrameSources,
-    tracer: Tracer,
-    paths: Paths,
-    sender: Sender,
-    peer: PeerParameters,
     idle: IdleTimer,
     close: Close,
     flood: FloodGuard,
-    stage: Stage,
-    /// Whether the peer has shown that it got our Handshake packets, so that its address is validated.
-    has_handshake_ack: bool,
     random: Random,
     events: Events,
+    tracer: Tracer,
     statistics: Statistics,
 }
 
@@ -141,20 +127,20 @@ impl From<SessionError> for Fatal {
 }
 
 impl Connection {
-    /// What both sides' constructors come to. `path` is where the peer is and what may be sent there, `identity` the
-    /// peer's connection ID, the maker of ours, and the seed.
+    /// The common part of both constructors. `path` is where the peer is and what may be sent there; `identity` is the
+    /// peer's connection ID, the generator of ours, and the seed.
     fn new(
         now: Time,
         config: &Arc<Config>,
-        opening: Opening,
+        state: HandshakeState,
         session: Box<dyn Session>,
         initial_keys: Keys,
         path: (NetworkPath, Amplification),
         identity: (ConnectionId, Box<dyn ConnectionIdGenerator + Send>, Seed),
     ) -> Self {
         let (peer_id, ids, seed) = identity;
-        let side = opening.offer.side;
-        let local_id = opening.offer.local_id;
+        let side = state.offer.side;
+        let local_id = state.offer.local_id;
         let mut random = Random::new(seed);
         let controller = config.congestion.build(&Environment {
             max_datagram_size: u64::from(config.mtu.initial),
@@ -167,25 +153,13 @@ impl Connection {
         };
         let recovery = Recovery::new(controller, Rtt::default(), config.thresholds, ecn);
         let mut local_ids = LocalIds::new(local_id);
-        if let Some(preferred) = &opening.offer.preferred {
+        if let Some(preferred) = &state.offer.preferred {
             local_ids.add_of_preferred_address(preferred.connection_id);
         }
         let mut paths = Paths::new(now, side, path.0, path.1, local_id, config.mtu);
         paths.set_wants_preferred_address(side == Side::Client && config.follows_preferred_address);
         let mut connection = Self {
-            side,
-            version: opening.offer.version,
-            started_at: now,
-            local_id_len: local_id.len() as u8,
-            local_id,
-            opening: Some(Box::new(opening)),
-            session,
-            session_is_done: false,
-            keys: PerSpace::new(Some(Box::new(initial_keys)), None, None),
-            zero_rtt: None,
-            zero_rtt_until: None,
-            one_rtt: None,
-            has_new_keys: false,
+            handshake: Handshake::new(now, state, session, initial_keys),
             received: PerSpace::new(
                 ReceivedPackets::new(AckPolicy::immediate()),
                 ReceivedPackets::new(AckPolicy::immediate()),
@@ -205,8 +179,6 @@ impl Connection {
             idle: IdleTimer::new(now, config.max_idle_timeout, config.keep_alive),
             close: Close::new(),
             flood: FloodGuard::new(now),
-            stage: Stage::Handshaking,
-            has_handshake_ack: false,
             random,
             events: Events::default(),
             statistics: Statistics::default(),
@@ -216,12 +188,17 @@ impl Connection {
         connection
     }
 
+    /// A server's connection gets 0-RTT datagrams that came before the client's first, which is to be handed in next.
+    pub(crate) fn set_reordered_0rtt(&mut self, datagrams: Vec<Vec<u8>>) {
+        self.handshake.set_reordered_0rtt(datagrams);
+    }
+
     // ---- questions ------------------------------------------------------------------------------------------------
 
     /// How far the handshake is.
     #[must_use]
     pub const fn stage(&self) -> Stage {
-        self.stage
+        self.handshake.stage()
     }
 
     /// Whether the peer has shown that it receives at the address that is in use: by a token, or a packet that only who got
@@ -299,19 +276,19 @@ impl Connection {
     /// The version in use.
     #[must_use]
     pub const fn version(&self) -> Version {
-        self.version
+        self.handshake.version()
     }
 
     /// Which end this is.
     #[must_use]
     pub const fn side(&self) -> Side {
-        self.side
+        self.handshake.side()
     }
 
     /// Whether a client may send 0-RTT now: what it sends may reach the server twice (RFC 9001 §9.2), and be in vain.
     #[must_use]
     pub fn is_zero_rtt(&self) -> bool {
-        self.side == Side::Client && self.zero_rtt.is_some() && self.one_rtt.is_none()
+        self.handshake.is_zero_rtt()
     }
 
     /// Whether something of the peer's is waited for, such as an answer: as long as it is, the connection is kept alive by a
@@ -361,7 +338,7 @@ impl Connection {
     /// The handshake's session: ALPN, server name, certificate.
     #[must_use]
     pub fn session(&self) -> &dyn Session {
-        &*self.session
+        self.handshake.session()
     }
 
     /// The connection IDs that lead here.
@@ -400,7 +377,7 @@ impl Connection {
     /// A server gives the client a token for its next connection (RFC 9000 §8.1.3). Of several that wait to be sent, the
     /// last counts.
     pub fn send_new_token(&mut self, token: Vec<u8>) {
-        if self.side == Side::Server && !token.is_empty() {
+        if self.side() == Side::Server && !token.is_empty() {
             self.sources.new_token.offer(token);
         }
     }
@@ -429,19 +406,21 @@ impl Connection {
         };
         for space in Space::ALL {
             let at = self.received.get(space).deadline();
-            if at.is_some() && self.can_send_in(space) && !context.is_amplification_limited {
+            if at.is_some()
+                && self.handshake.can_send_in(space)
+                && !context.is_amplification_limited
+            {
                 consider(at);
             }
         }
         consider(self.idle.deadline(self.probe_timeout()));
-        if self.stage == Stage::Confirmed {
+        if self.handshake.is_confirmed() {
             consider(self.idle.keep_alive_at());
         }
         consider(self.sender.release_at());
-        consider(self.one_rtt.as_ref().and_then(|keys| keys.next_timeout()));
+        consider(self.handshake.deadline());
         consider(self.paths.deadline());
         consider(self.sources.local_ids.deadline());
-        consider(self.zero_rtt_until);
         next
     }
 
@@ -460,14 +439,8 @@ impl Connection {
             return;
         }
         self.sender.on_timeout(now);
-        if let Some(keys) = &mut self.one_rtt {
-            keys.on_timeout(now);
-        }
-        if self.zero_rtt_until.is_some_and(|at| at <= now) {
-            self.zero_rtt_until = None;
-            self.zero_rtt = None;
-        }
-        if self.stage == Stage::Confirmed && self.idle.keep_alive_at().is_some_and(|at| at <= now) {
+        self.handshake.on_timeout(now);
+        if self.handshake.is_confirmed() && self.idle.keep_alive_at().is_some_and(|at| at <= now) {
             self.sender.request_probes(Space::Application, 1);
         }
         self.sources.local_ids.on_timeout(now);
@@ -509,7 +482,8 @@ impl Connection {
         for space in Space::ALL {
             self.sources.crypto.get_mut(space).send_again();
             if space == expired
-                || (self.can_send_in(space) && self.sources.crypto.get(space).wants_to_send())
+                || (self.handshake.can_send_in(space)
+                    && self.sources.crypto.get(space).wants_to_send())
             {
                 self.sender.request_probes(space, PROBES);
             }
@@ -519,29 +493,20 @@ impl Connection {
     fn timer_context(&self) -> TimerContext {
         TimerContext {
             max_ack_delay: self.peer.max_ack_delay(),
-            is_handshake_confirmed: self.stage == Stage::Confirmed,
-            has_handshake_keys: self.keys.get(Space::Handshake).is_some(),
+            is_handshake_confirmed: self.handshake.is_confirmed(),
+            has_handshake_keys: self.handshake.has_keys(Space::Handshake),
             is_amplification_limited: self.paths.is_amplification_limited(),
-            must_keep_alive: self.stage != Stage::Confirmed
-                && ((self.side == Side::Client && !self.has_handshake_ack)
-                    || self.has_handshake_data_to_send()),
+            must_keep_alive: !self.handshake.is_confirmed()
+                && (!self.handshake.is_validated_by_peer() || self.has_handshake_data_to_send()),
         }
     }
 
     /// Whether handshake data waits to be sent: for a window that may be full of packets which the peer cannot acknowledge
     /// before it has that data.
     fn has_handshake_data_to_send(&self) -> bool {
-        [Space::Initial, Space::Handshake]
-            .into_iter()
-            .any(|space| self.can_send_in(space) && self.sources.crypto.get(space).wants_to_send())
-    }
-
-    /// Whether there are keys to send with, that the peer can be expected to have.
-    fn can_send_in(&self, space: Space) -> bool {
-        match space {
-            Space::Initial | Space::Handshake => self.keys.get(space).is_some(),
-            Space::Application => self.one_rtt.is_some() || self.is_zero_rtt(),
-        }
+        [Space::Initial, Space::Handshake].into_iter().any(|space| {
+            self.handshake.can_send_in(space) && self.sources.crypto.get(space).wants_to_send()
+        })
     }
 
     fn probe_timeout(&self) -> Duration {
@@ -552,8 +517,8 @@ impl Connection {
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
-            .field("side", &self.side)
-            .field("stage", &self.stage)
+            .field("side", &self.side())
+            .field("stage", &self.stage())
             .field("close", &self.close)
             .field("in_flight", &self.recovery.in_flight())
             .field("window_left", &self.recovery.window_left())

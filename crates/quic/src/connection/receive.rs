@@ -4,11 +4,12 @@ use lastbyte_congestion::Time;
 use lastbyte_wire::{
     ConnectionId, Side, TransportError,
     frame::{Frame, Frames},
-    packet::{DecodeConfig, Packet, PacketNumber, PacketType, Packets, Protected},
+    packet::{DecodeConfig, Packet, PacketType, Packets, Protected},
 };
 
 use super::{
-    Connection, Fatal, NetworkPath, Stage,
+    Connection, Fatal, NetworkPath,
+    handshake::{Opened, Unopened},
     paths::{PathRef, UnknownPath},
 };
 use crate::{
@@ -18,18 +19,6 @@ use crate::{
     stream::StreamSink,
     trace::{self, DropReason, Event},
 };
-
-/// A packet whose keys were found to be right.
-pub(super) struct Opened<'a> {
-    pub(super) packet_type: PacketType,
-    pub(super) number: PacketNumber,
-    pub(super) destination: ConnectionId,
-    source: Option<ConnectionId>,
-    payload: &'a [u8],
-    len: usize,
-    /// The generation of its 1-RTT keys.
-    pub(super) generation: u64,
-}
 
 /// The datagram that a packet came in.
 #[derive(Clone, Copy)]
@@ -72,7 +61,7 @@ impl Connection {
             return;
         };
         self.paths.credit(place, bytes);
-        self.take_overtaking(ecn);
+        self.replay_reordered_0rtt(ecn);
         if self.close.state() != CloseState::Open {
             self.close.on_received();
         }
@@ -85,7 +74,7 @@ impl Connection {
         };
         self.handle_packets(now, &mut arrival, datagram, sink);
         self.handle_early(now, sink);
-        if let Some(keys) = &mut self.one_rtt {
+        if let Some(keys) = self.handshake.one_rtt_mut() {
             keys.prepare();
         }
         self.recovery_follows_mtu(now);
@@ -100,7 +89,7 @@ impl Connection {
         sink: &mut dyn StreamSink,
     ) {
         let config = DecodeConfig {
-            connection_id_len: usize::from(self.local_id_len),
+            connection_id_len: self.handshake.local_id_len(),
             grease_quic_bit: self.config.grease,
         };
         let len = datagram.len();
@@ -122,34 +111,21 @@ impl Connection {
         }
     }
 
-    /// Datagrams that came before this, the first of the connection, wait for keys from now on. Nobody noted their marks:
-    /// those of the first datagram are taken for them, as the client and the path are the same.
-    fn take_overtaking(&mut self, ecn: EcnCodepoint) {
-        let Some(opening) = self
-            .opening
-            .as_mut()
-            .filter(|opening| !opening.overtook.is_empty())
-        else {
-            return;
-        };
-        let mut bytes = 0;
-        for datagram in std::mem::take(&mut opening.overtook) {
-            bytes += datagram.len() as u64;
-            opening.early.keep(&datagram, ecn);
+    /// 0-RTT datagrams that came before this, the first of the connection, wait for keys from now on.
+    fn replay_reordered_0rtt(&mut self, ecn: EcnCodepoint) {
+        let bytes = self.handshake.replay_reordered_0rtt(ecn);
+        if bytes > 0 {
+            self.statistics.bytes_received += bytes;
+            self.paths.credit(PathRef::Current, bytes);
         }
-        self.statistics.bytes_received += bytes;
-        self.paths.credit(PathRef::Current, bytes);
     }
 
     /// Hands in what waited for keys, once there are new ones.
     fn handle_early(&mut self, now: Time, sink: &mut dyn StreamSink) {
-        while std::mem::take(&mut self.has_new_keys) {
-            let Some(opening) = &mut self.opening else {
-                return;
-            };
-            for mut packet in opening.early.take() {
+        while let Some(packets) = self.handshake.take_early() {
+            for mut packet in packets {
                 let mut arrival = Arrival {
-                    network: self.paths.current().network,
+                    network: self.network(),
                     ecn: packet.ecn,
                     is_elsewhere: false,
                     bytes: 0,
@@ -157,9 +133,7 @@ impl Connection {
                 };
                 self.handle_packets(now, &mut arrival, &mut packet.bytes, sink);
             }
-            if self.stage == Stage::Confirmed {
-                self.opening = None;
-            }
+            self.handshake.free_if_confirmed();
         }
     }
 
@@ -219,13 +193,13 @@ impl Connection {
         if let Some(largest) = self.sources.take_ack_known(space) {
             self.received.get_mut(space).on_ack_acknowledged(largest);
         }
-        if is_newest && self.side == Side::Server && opened.packet_type == PacketType::OneRtt {
+        if is_newest && self.side() == Side::Server && opened.packet_type == PacketType::OneRtt {
             self.follow_peer(now, &opened, arrival, nature);
         }
-        if nature.has_crypto && self.side == Side::Client {
-            self.settle_version();
+        if nature.has_crypto && self.side() == Side::Client {
+            self.handshake.settle_version();
         }
-        if nature.has_crypto || !self.session_is_done {
+        if nature.has_crypto || self.handshake.may_advance() {
             self.drive_handshake(now);
         }
         Ok(())
@@ -253,7 +227,7 @@ impl Connection {
         arrival: &Arrival,
         sink: &mut dyn StreamSink,
     ) -> Result<Nature, Fatal> {
-        let sender = self.side.peer();
+        let sender = self.side().peer();
         let invalid = |error: lastbyte_wire::frame::FrameError| {
             Fatal::new(error.transport_error(), error.kind.reason())
         };
@@ -316,131 +290,56 @@ impl Connection {
     ) -> Result<Option<Opened<'a>>, Fatal> {
         let packet_type = packet.packet_type();
         let len = packet.bytes().len();
-        let space = Space::of(packet_type);
-        let version = packet.version().unwrap_or(self.version);
-        if !self.may_process(&packet) {
-            self.tracer
-                .packet_dropped(now, Some(packet_type), len, DropReason::Malformed);
-            return Ok(None);
-        }
-        let largest = self.received.get(space).largest();
-        let (rtt, max_ack_delay) = (self.recovery.rtt(), self.peer.max_ack_delay());
-        let probe_timeout = || rtt.probe_timeout(max_ack_delay);
-        let is_handshaking = self.stage == Stage::Handshaking;
-        let opened = match packet_type {
-            // A server must not process them before the handshake is complete (RFC 9001 §5.7).
-            PacketType::OneRtt => match self.one_rtt.as_mut().filter(|_| !is_handshaking) {
-                None => return Ok(self.keep_early(now, &packet, arrival)),
-                Some(keys) => keys
-                    .unprotect(packet, largest, now, probe_timeout)
-                    .map(|opened| (opened.packet, opened.generation, opened.updated)),
-            },
-            PacketType::ZeroRtt => match self.zero_rtt.as_ref() {
-                // They can only come of use if the handshake has not answered the offer yet.
-                None if self.keys.get(Space::Handshake).is_none() => {
-                    return Ok(self.keep_early(now, &packet, arrival));
-                }
-                None => return Ok(None),
-                Some(keys) => keys
-                    .unprotect(packet, largest)
-                    .map(|opened| (opened, 0, false)),
-            },
-            PacketType::Initial => match self.initial_keys(version) {
-                None => return Ok(None),
-                Some(keys) => keys
-                    .open
-                    .unprotect(packet, largest)
-                    .map(|opened| (opened, 0, false)),
-            },
-            PacketType::Handshake => match self.keys.get(space) {
-                None if is_handshaking => {
-                    return Ok(self.keep_early(now, &packet, arrival));
-                }
-                None => return Ok(None),
-                Some(keys) => keys
-                    .open
-                    .unprotect(packet, largest)
-                    .map(|opened| (opened, 0, false)),
-            },
-        };
-        let (opened, generation, is_updated) = match opened {
+        let largest = self.received.get(Space::of(packet_type)).largest();
+        let (rtt, peer) = (self.recovery.rtt(), &self.peer);
+        let probe_timeout = || rtt.probe_timeout(peer.max_ack_delay());
+        let opened = self
+            .handshake
+            .open(now, packet, arrival.ecn, largest, probe_timeout);
+        let opened = match opened {
             Ok(opened) => opened,
-            Err(error) => {
-                self.statistics.packets.decryption_failed += 1;
-                self.tracer.packet_dropped(
-                    now,
-                    Some(packet_type),
-                    len,
-                    DropReason::DecryptionFailed,
-                );
-                let code = match (&mut self.one_rtt, packet_type) {
-                    (_, PacketType::OneRtt) | (None, _) => error.transport_error(),
-                    (Some(keys), _) => keys.count_forged(1).transport_error(),
-                };
-                return match code {
-                    None => Ok(None),
-                    Some(code) => Err(Fatal::new(
-                        code,
-                        "packets that could not be opened with these keys",
-                    )),
-                };
+            Err(unopened) => {
+                self.count_unopened(now, packet_type, len, unopened);
+                return Option::from(unopened).map_or(Ok(None), Err);
             }
         };
-        if is_updated {
-            self.tracer.event(now, &Event::KeysUpdated(generation));
+        if opened.is_key_update {
+            let event = Event::KeysUpdated(opened.generation);
+            self.tracer.event(now, &event);
         }
-        opened.packet.check_reserved_bits().map_err(|error| {
-            let code = error
-                .transport_error()
-                .unwrap_or(TransportError::PROTOCOL_VIOLATION);
-            Fatal::new(code, "reserved bits of a header are not zero")
-        })?;
-        if packet_type == PacketType::Initial {
-            self.on_initial_opened(version);
-        }
-        let number = opened.number;
-        let (destination, source) = (opened.packet.destination(), opened.packet.source());
-        Ok(Some(Opened {
-            packet_type,
-            number,
-            destination,
-            source,
-            payload: opened.into_payload(),
-            len,
-            generation,
-        }))
+        let reason = "reserved bits of a header are not zero";
+        opened
+            .reserved_bits
+            .map_err(|code| Fatal::new(code, reason))?;
+        Ok(Some(opened))
     }
 
-    /// What a long header must say to be looked at: a version that it may be of, the peer's connection ID once that is known (RFC 9000
-    /// §7.2), no token from a server (§17.2.2), no 0-RTT from one.
-    fn may_process(&self, packet: &Protected<'_>) -> bool {
-        if packet.packet_type() == PacketType::OneRtt {
-            return true;
-        }
-        let known = self.opening.as_ref().and_then(|opening| opening.peer_id);
-        let is_of_peer = known.is_none_or(|known| packet.source() == Some(known));
-        let is_by_server = self.side == Side::Client;
-        self.may_be_of(packet)
-            && is_of_peer
-            && !(is_by_server
-                && (!packet.token().is_empty() || packet.packet_type() == PacketType::ZeroRtt))
-    }
-
-    fn keep_early<T>(&mut self, now: Time, packet: &Protected<'_>, arrival: &Arrival) -> Option<T> {
-        let opening = self.opening.as_mut();
-        let kept = opening.and_then(|opening| opening.early.keep(packet.bytes(), arrival.ecn));
+    fn count_unopened(
+        &mut self,
+        now: Time,
+        packet_type: PacketType,
+        len: usize,
+        unopened: Unopened,
+    ) {
         let packets = &mut self.statistics.packets;
-        let reason = if let Some(waiting) = kept {
-            packets.delayed_max = packets.delayed_max.max(waiting as u64);
-            DropReason::Buffered
-        } else {
-            packets.delayed_dropped += 1;
-            DropReason::NoKeys
+        let reason = match unopened {
+            Unopened::NoKeys => return,
+            Unopened::Invalid => DropReason::Malformed,
+            Unopened::Kept(waiting) => {
+                packets.delayed_max = packets.delayed_max.max(waiting as u64);
+                DropReason::Buffered
+            }
+            Unopened::NoRoom => {
+                packets.delayed_dropped += 1;
+                DropReason::NoKeys
+            }
+            Unopened::NotAuthentic(_) => {
+                packets.decryption_failed += 1;
+                DropReason::DecryptionFailed
+            }
         };
-        let (packet_type, len) = (packet.packet_type(), packet.bytes().len());
         self.tracer
             .packet_dropped(now, Some(packet_type), len, reason);
-        None
     }
 
     fn count_received(&mut self, opened: &Opened<'_>, arrival: &Arrival) {
@@ -467,16 +366,11 @@ impl Connection {
 
     /// What the first packets of a kind change.
     fn on_first_packets(&mut self, now: Time, opened: &Opened<'_>) {
-        match (self.side, opened.packet_type) {
-            // RFC 9000 §7.2: the server's choice of connection ID.
+        match (self.side(), opened.packet_type) {
             (Side::Client, PacketType::Initial) => {
-                if let (Some(source), Some(opening)) = (opened.source, &mut self.opening)
-                    && opening.peer_id.is_none()
+                if let Some(source) = opened.source
+                    && self.handshake.on_heard(source)
                 {
-                    opening.peer_id = Some(source);
-                    if let Some(client) = &mut opening.client {
-                        client.has_heard = true;
-                    }
                     self.sources.peer_ids.replace_handshake_id(source);
                 }
             }

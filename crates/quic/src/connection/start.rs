@@ -15,7 +15,7 @@ use lastbyte_wire::{
 use super::{
     Config, Connection, NetworkPath,
     early::EarlyPackets,
-    version::{self, Choice},
+    handshake::{Choice, better, listed},
 };
 use crate::{
     cid::ConnectionIdGenerator,
@@ -106,14 +106,14 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The handshake cannot begin.
+    /// Returns [`StartError`] if the cryptography cannot start a handshake with this configuration or server name.
     pub fn client(
         now: Time,
         config: &Arc<Config>,
         start: ClientStart<'_>,
     ) -> Result<Self, StartError> {
         let version = config.versions.first().copied().unwrap_or(Version::V1);
-        let listed = version::listed(config, version, start.crypto.can_follow());
+        let listed = listed(config, version, start.crypto.can_follow());
         let offer = Offer {
             side: Side::Client,
             version,
@@ -129,9 +129,9 @@ impl Connection {
             .crypto
             .start(version, start.server_name, &parameters)?;
         let keys = start.crypto.initial_keys(version, &start.destination);
-        let opening = Opening {
+        let state = HandshakeState {
             choice: Choice::of_client(listed),
-            client: Some(ClientOpening {
+            client: Some(ClientState {
                 crypto: start.crypto,
                 server_name: start.server_name.to_owned(),
                 token: start.token,
@@ -143,13 +143,13 @@ impl Connection {
             peer_id: None,
             remembered: None,
             early: EarlyPackets::default(),
-            overtook: Vec::new(),
+            reordered_0rtt: Vec::new(),
             offer,
         };
         Ok(Self::new(
             now,
             config,
-            opening,
+            state,
             session,
             keys,
             (start.path, Amplification::unlimited()),
@@ -161,7 +161,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The handshake cannot begin.
+    /// Returns [`StartError`] if the cryptography cannot start a handshake with this configuration or server name.
     pub fn server(
         now: Time,
         config: &Arc<Config>,
@@ -183,7 +183,7 @@ impl Connection {
             preferred,
         };
         let parameters = offer.parameters(config).to_vec();
-        let better: Vec<Version> = version::better(config, start.version).collect();
+        let better: Vec<Version> = better(config, start.version).collect();
         let offers = better.iter().map(|version| VersionOffer {
             version: *version,
             parameters: offer.parameters_in(config, *version).to_vec(),
@@ -201,20 +201,20 @@ impl Connection {
         } else {
             Amplification::limited()
         };
-        let opening = Opening {
+        let state = HandshakeState {
             choice: Choice::of_server(choice.collect()),
             client: None,
             original_destination,
             peer_id: Some(start.peer_id),
             remembered: None,
             early: EarlyPackets::default(),
-            overtook: Vec::new(),
+            reordered_0rtt: Vec::new(),
             offer,
         };
         Ok(Self::new(
             now,
             config,
-            opening,
+            state,
             session,
             keys,
             (start.path, amplification),
@@ -223,17 +223,8 @@ impl Connection {
     }
 }
 
-impl Connection {
-    /// A server's connection gets datagrams that came before the client's first, which is to be handed in next.
-    pub(crate) fn overtaken_by(&mut self, datagrams: Vec<Vec<u8>>) {
-        if let Some(opening) = &mut self.opening {
-            opening.overtook = datagrams;
-        }
-    }
-}
-
 /// What is needed until the handshake is confirmed, and no longer.
-pub(super) struct Opening {
+pub(super) struct HandshakeState {
     pub(super) offer: Offer,
     /// What may become of the version.
     pub(super) choice: Choice,
@@ -241,16 +232,16 @@ pub(super) struct Opening {
     pub(super) original_destination: ConnectionId,
     /// The peer's ID as its first packet named it, which its transport parameters have to confirm.
     pub(super) peer_id: Option<ConnectionId>,
-    pub(super) client: Option<ClientOpening>,
+    pub(super) client: Option<ClientState>,
     /// What a client that offers 0-RTT remembers of the server.
     pub(super) remembered: Option<TransportParameters>,
     /// Packets that wait for keys.
     pub(super) early: EarlyPackets,
-    /// Datagrams that came before the client's first, until that is handed in.
-    pub(super) overtook: Vec<Vec<u8>>,
+    /// 0-RTT datagrams that came before the client's first datagram, until that is handed in.
+    pub(super) reordered_0rtt: Vec<Vec<u8>>,
 }
 
-impl Opening {
+impl HandshakeState {
     /// What the peer's transport parameters have to confirm (RFC 9000 §7.3); `None` before its first packet.
     pub(super) fn expected_ids(&self) -> Option<HandshakeConnectionIds> {
         Some(HandshakeConnectionIds {
@@ -262,7 +253,7 @@ impl Opening {
 }
 
 /// What only a client needs.
-pub(super) struct ClientOpening {
+pub(super) struct ClientState {
     pub(super) crypto: Arc<dyn ClientCrypto>,
     pub(super) server_name: String,
     /// For all Initial packets: of an earlier connection, or of a Retry.

@@ -18,7 +18,7 @@ use self::pair::*;
 use super::*;
 use crate::{
     crypto::{
-        ClientCrypto,
+        ClientCrypto, OneRttKeys,
         plain::{PlainClient, PlainServer},
     },
     statistics::FrameKind,
@@ -134,8 +134,7 @@ fn rfc9002_6_2_4_probes_say_what_another_space_lost() {
 fn rfc9002_6_2_2_1_a_confirmed_handshake_lets_probes_begin_anew() {
     let mut pair = Pair::new(1, Faults::default());
     pair.shake_hands();
-    pair.client.has_handshake_ack = false;
-    pair.client.stage = Stage::Complete;
+    pair.client.handshake.unconfirm();
     pair.client.confirm(pair.now);
     let id = pair.start_transfer(&body(5000, 1));
     // Three flights are lost.
@@ -317,20 +316,20 @@ fn keys_are_updated_in_the_middle_of_a_transfer() {
             let now = pair.now;
             let generation = pair
                 .client
-                .one_rtt
-                .as_ref()
-                .map_or(0, |keys| keys.generation());
+                .handshake
+                .one_rtt()
+                .map_or(0, OneRttKeys::generation);
             // Not before something under the present keys was acknowledged: a PING sees to that.
             pair.run_until("update", |pair| {
                 pair.client.sender.request_probes(Space::Application, 1);
-                let keys = pair.client.one_rtt.as_mut().expect("1-RTT keys");
+                let keys = pair.client.handshake.one_rtt_mut().expect("1-RTT keys");
                 keys.generation() > generation || keys.update(pair.now).is_ok()
             });
             pair.transfer(&body(30_000, 3), &body(30_000, 4));
             assert!(pair.now > now);
         }
         let generations = [&pair.client, &pair.server]
-            .map(|end| end.one_rtt.as_ref().map(|keys| keys.generation()));
+            .map(|end| end.handshake.one_rtt().map(OneRttKeys::generation));
         assert_eq!(generations, [Some(3), Some(3)]);
     }
 }
@@ -366,7 +365,7 @@ fn rfc9001_6_6_keys_are_updated_long_before_their_limit() {
     pair.transfer(&body(3_000_000, 1), &body(1000, 2));
     assert!(pair.client.recovery_statistics().packets_sent > 2000);
     for end in [&pair.client, &pair.server] {
-        let generation = end.one_rtt.as_ref().map(|keys| keys.generation());
+        let generation = end.handshake.one_rtt().map(OneRttKeys::generation);
         assert!(generation >= Some(1), "{generation:?}");
     }
 }

@@ -8,14 +8,14 @@ use lastbyte_congestion::Time;
 use lastbyte_wire::{
     Encode, Side, TransportError, Writer,
     frame::{PathChallenge, PathResponse, Ping},
-    packet::{LongHeader, LongKind, PacketBuilder, PacketNumber, PacketType, ShortHeader},
+    packet::{PacketBuilder, PacketNumber, PacketType},
 };
 
-use super::{Connection, Fatal, Stage, Transmit, paths::PathRef, sender::Permit};
+use super::{Connection, Fatal, Transmit, paths::PathRef, sender::Permit};
 use crate::{
     ack::Urgency,
     close::CloseState,
-    crypto::{SealError, TAG_LEN},
+    crypto::TAG_LEN,
     receipt::Receipt,
     recovery::Outgoing,
     space::Space,
@@ -106,7 +106,7 @@ impl Connection {
     fn write_datagram(&mut self, now: Time, buffer: &mut [u8]) -> usize {
         let size = self.paths.datagram_size();
         let permit = self.sender.permit(now, &mut self.recovery, size);
-        if self.keys.get(Space::Initial).is_none() && self.keys.get(Space::Handshake).is_none() {
+        if self.handshake.has_one_space() {
             // The handshake is over, as it is most of the time: there is one space.
             return self.write_application_datagram(now, permit, buffer);
         }
@@ -131,7 +131,7 @@ impl Connection {
             };
             written += built.len;
             is_initial_eliciting |= space == Space::Initial && built.is_ack_eliciting;
-            if space == Space::Handshake && self.side == Side::Client {
+            if space == Space::Handshake && self.side() == Side::Client {
                 self.discard(now, Space::Initial); // RFC 9001 §4.9.1
             }
         }
@@ -160,7 +160,7 @@ impl Connection {
     /// would acknowledge it.
     fn padding(&self, wants: [bool; 3], is_initial_eliciting: bool, is_last: bool) -> Padding {
         let [has_initial, has_handshake, has_application] = wants;
-        match self.side {
+        match self.side() {
             _ if !has_initial || !is_last => Padding::No,
             Side::Client => Padding::Full,
             Side::Server if is_initial_eliciting => Padding::Full,
@@ -171,7 +171,7 @@ impl Connection {
 
     /// Whether a packet of the space is worth sending.
     fn wants_packet(&self, now: Time, space: Space, permit: Permit) -> bool {
-        self.can_send_in(space)
+        self.handshake.can_send_in(space)
             && ((permit == Permit::All && self.sources.want_to_send(space))
                 || self.sender.has_probe(space)
                 || self.received.get(space).urgency(now) == Urgency::Due)
@@ -231,7 +231,7 @@ impl Connection {
                 .sender
                 .skip_if_due(now, &mut self.recovery, &mut self.random);
             self.statistics.packets.skipped += u64::from(has_skipped);
-            if let Some(keys) = &mut self.one_rtt
+            if let Some(keys) = self.handshake.one_rtt_mut()
                 && keys.update_if_due(now)
             {
                 // RFC 9001 §6.6
@@ -249,16 +249,6 @@ impl Connection {
             .frames_sent
             .add(FrameKind::Padding, rest as u64);
         Some(())
-    }
-
-    /// The type of the packets of a space.
-    pub(super) const fn packet_type(&self, space: Space) -> PacketType {
-        match space {
-            Space::Initial => PacketType::Initial,
-            Space::Handshake => PacketType::Handshake,
-            Space::Application if self.one_rtt.is_some() => PacketType::OneRtt,
-            Space::Application => PacketType::ZeroRtt,
-        }
     }
 
     /// Writes the header. `path_cid` is the sequence number of the peer's connection ID, where it is not the one in use.
@@ -281,41 +271,14 @@ impl Connection {
             None => peer_ids.current(),
         };
         let fixed_bit = !(self.config.grease && self.peer.grease_quic_bit() && self.random.bit());
-        let client = self
-            .opening
-            .as_ref()
-            .and_then(|opening| opening.client.as_ref());
-        let kind = match self.packet_type(space) {
-            PacketType::Initial => LongKind::Initial {
-                token: client.map_or(&[], |client| &client.token),
-            },
-            PacketType::Handshake => LongKind::Handshake,
-            PacketType::ZeroRtt => LongKind::ZeroRtt,
-            PacketType::OneRtt => {
-                let header = ShortHeader {
-                    destination,
-                    number,
-                    // RFC 9000 §17.4: there is no spin bit here, and no fixed value tells of it.
-                    spin_bit: self.random.bit(),
-                    key_phase: self.one_rtt.as_ref()?.key_phase(),
-                    fixed_bit,
-                };
-                return header.begin(writer).ok();
-            }
-        };
-        let header = LongHeader {
-            kind,
-            version: match kind {
-                // RFC 9369 §4.1: they stay in the version that they were offered in.
-                LongKind::ZeroRtt => self.first_version(),
-                _ => self.version,
-            },
-            destination,
-            source: self.local_id,
+        self.handshake.begin_packet(
+            space,
             number,
+            destination,
             fixed_bit,
-        };
-        header.begin(writer).ok()
+            &mut self.random,
+            writer,
+        )
     }
 
     /// The sources, in the order in which they may write. Returns whether any of it elicits an acknowledgment.
@@ -342,7 +305,7 @@ impl Connection {
             }
             if space == Space::Application {
                 let round_trip = self.recovery.rtt().smoothed();
-                let is_one_rtt = self.one_rtt.is_some();
+                let is_one_rtt = self.handshake.one_rtt().is_some();
                 self.sources
                     .write_application_frames(now, round_trip, is_one_rtt, writer, receipts);
             }
@@ -350,7 +313,7 @@ impl Connection {
         if is_probe && writer.position() == before && Ping.encode(writer).is_ok() {
             self.sender.receipts.push(Receipt::Ping);
         }
-        if is_probe && space == Space::Application && self.one_rtt.is_some() {
+        if is_probe && space == Space::Application && self.handshake.one_rtt().is_some() {
             self.write_immediate_ack(writer);
         }
         if writer.position() == before
@@ -372,7 +335,8 @@ impl Connection {
         writer: &mut Writer<'_>,
     ) {
         let received = self.received.get_mut(space);
-        if received.urgency(now) == Urgency::None || self.packet_type(space) == PacketType::ZeroRtt
+        if received.urgency(now) == Urgency::None
+            || self.handshake.packet_type(space) == PacketType::ZeroRtt
         {
             return;
         }
@@ -384,9 +348,11 @@ impl Connection {
         let received = self.received.get_mut(space);
         if let Ok(Some(largest)) = received.write_ack(now, writer, room, ACK_DELAY_EXPONENT) {
             self.sender.receipts.push(Receipt::Ack { largest });
-            if let (Space::Application, Some(keys), Some(largest)) =
-                (space, &mut self.one_rtt, PacketNumber::new(largest))
-            {
+            if let (Space::Application, Some(keys), Some(largest)) = (
+                space,
+                self.handshake.one_rtt_mut(),
+                PacketNumber::new(largest),
+            ) {
                 keys.on_ack_sent(largest);
             }
         }
@@ -416,7 +382,7 @@ impl Connection {
         manner: Manner,
         room: &mut [u8],
     ) -> Option<usize> {
-        let packet_type = self.packet_type(space);
+        let packet_type = self.handshake.packet_type(space);
         if self.tracer.is_on() {
             let event = Event::PacketSent(trace::Packet {
                 packet_type,
@@ -428,7 +394,19 @@ impl Connection {
             });
             self.tracer.event(now, &event);
         }
-        let len = self.seal(now, space, number, packet, payload.end, room)?;
+        let is_open = self.close.state() == CloseState::Open;
+        let sealed = self
+            .handshake
+            .seal(space, number, packet, payload.end, room, is_open)?;
+        let len = match sealed {
+            Ok(len) => len,
+            Err(error) => {
+                // Its frames would be lost without notice.
+                let code = error.transport_error();
+                self.fail(now, Fatal::new(code, "a packet could not be sealed"));
+                return None;
+            }
+        };
         let packets = &mut self.statistics.packets;
         match packet_type {
             PacketType::Initial => packets.initial_sent += 1,
@@ -461,54 +439,12 @@ impl Connection {
         Some(len)
     }
 
-    /// Puts the tag behind what was written up to `end`, seals the packet and masks its header. Returns its length. A
-    /// packet that cannot be sealed ends the connection, as the frames in it would be lost without a word.
-    fn seal(
-        &mut self,
-        now: Time,
-        space: Space,
-        number: PacketNumber,
-        packet: PacketBuilder,
-        end: usize,
-        room: &mut [u8],
-    ) -> Option<usize> {
-        let mut writer = Writer::new(room);
-        writer.reserve(end).ok()?;
-        let finished = packet.finish(&mut writer, TAG_LEN).ok()?;
-        let written = writer.written_mut();
-        let sealed = match self.packet_type(space) {
-            PacketType::Initial | PacketType::Handshake => self
-                .keys
-                .get(space)
-                .as_ref()?
-                .seal
-                .protect(number, &finished, written),
-            PacketType::ZeroRtt => self.zero_rtt.as_ref()?.protect(number, &finished, written),
-            PacketType::OneRtt => {
-                let keys = self.one_rtt.as_mut()?;
-                if keys.is_spent() && self.close.state() == CloseState::Open {
-                    Err(SealError::LimitReached)
-                } else {
-                    keys.protect(number, &finished, written)
-                }
-            }
-        };
-        match sealed {
-            Ok(()) => Some(finished.end),
-            Err(error) => {
-                let code = error.transport_error();
-                self.fail(now, Fatal::new(code, "a packet could not be sealed"));
-                None
-            }
-        }
-    }
-
     // ---- datagrams that go alone ----------------------------------------------------------------------------------
 
     /// A probe for a larger datagram size (RFC 9000 §14.4): when it may be sent as anything else, not before the first
     /// round trip, and not to where the peer may not be.
     fn poll_mtu_probe(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        if self.stage != Stage::Confirmed
+        if !self.handshake.is_confirmed()
             || !self.recovery.rtt().has_sample()
             || !self.paths.current().amplification.is_validated()
         {
@@ -558,7 +494,7 @@ impl Connection {
 
     /// A challenge, an answer, or both, on the path that they concern (RFC 9000 §8.2).
     fn poll_path(&mut self, now: Time, buffer: &mut [u8]) -> Option<Transmit> {
-        self.one_rtt.as_ref()?;
+        self.handshake.one_rtt()?;
         // Most connections know one path, and have nothing to ask there.
         let validation = &self.paths.current().validation;
         let has_answer = validation.has_answer();

@@ -320,9 +320,9 @@ impl Endpoint {
             remote: address_bytes(path.remote),
             destination: initial.destination,
         };
-        let overtook = self.early.take(&opening);
-        self.statistics.early_used += overtook.len() as u64;
-        connection.overtaken_by(overtook);
+        let reordered = self.early.take(&opening);
+        self.statistics.early_used += reordered.len() as u64;
+        connection.set_reordered_0rtt(reordered);
         let handle = self.add(connection, Side::Server, handshake);
         if let Some(slot) = self.slots.get_mut(handle) {
             self.demux.open(handle, &mut slot.routes, opening);

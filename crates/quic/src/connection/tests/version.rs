@@ -96,11 +96,11 @@ fn tls_follows_to_the_other_version_and_updates_its_keys_there() {
         pair.transfer(&body(60_000, 1), &body(90_000, 2));
         pair.run_until("update", |pair| {
             pair.client.sender.request_probes(Space::Application, 1);
-            let keys = pair.client.one_rtt.as_mut().expect("1-RTT keys");
+            let keys = pair.client.handshake.one_rtt_mut().expect("1-RTT keys");
             keys.generation() > 0 || keys.update(pair.now).is_ok()
         });
         pair.transfer(&body(30_000, 3), &body(30_000, 4));
-        let generation = |end: &Connection| end.one_rtt.as_ref().map(|keys| keys.generation());
+        let generation = |end: &Connection| end.handshake.one_rtt().map(OneRttKeys::generation);
         assert_eq!(generation(&pair.server), Some(1));
     }
 }

@@ -1,7 +1,7 @@
 //! Another version than the one that a connection began with, without a round trip more (RFC 9368 §2.3, RFC 9369 §4.1).
 //!
-//! Owns: when the version changes, and which packets of which version may come. Never: chooses; that is for the server's
-//! session, which sees what the client lists. Whether it was the right one is for `handshake.rs` (§4).
+//! Owns: when the version changes, and which packets of which version may come. Never: chooses; the server's session does, as
+//! it sees what the client lists. `peer_parameters.rs` checks the choice (§4).
 //!
 //! A server changes when it has read the `ClientHello`, a client when it opens the first packet of the server's that is of
 //! another version. Handshake and 1-RTT packets are of the new version always, 0-RTT packets always of the first.
@@ -11,11 +11,11 @@ use lastbyte_wire::{
     packet::{PacketType, Protected, Version},
 };
 
-use super::{Config, Connection};
-use crate::{crypto::Keys, space::Space};
+use super::Handshake;
+use crate::{connection::Config, crypto::Keys, space::Space};
 
 /// What may become of the version.
-pub(super) enum Choice {
+pub(in crate::connection) enum Choice {
     /// It is settled.
     Settled,
     /// A client has heard no handshake data of the server's yet: these it may still go on in, and keys for Initial packets
@@ -29,7 +29,7 @@ pub(super) enum Choice {
 
 impl Choice {
     /// A client that lists these.
-    pub(super) fn of_client(listed: Vec<Version>) -> Self {
+    pub(in crate::connection) fn of_client(listed: Vec<Version>) -> Self {
         if listed.len() > 1 {
             Self::Open(listed, None)
         } else {
@@ -38,7 +38,7 @@ impl Choice {
     }
 
     /// A server that would rather speak these.
-    pub(super) fn of_server(better: Vec<(Version, Keys)>) -> Self {
+    pub(in crate::connection) fn of_server(better: Vec<(Version, Keys)>) -> Self {
         if better.is_empty() {
             Self::Settled
         } else {
@@ -48,7 +48,11 @@ impl Choice {
 }
 
 /// The versions that a client lists: those that it can go on in, by preference.
-pub(super) fn listed(config: &Config, first: Version, can_follow: bool) -> Vec<Version> {
+pub(in crate::connection) fn listed(
+    config: &Config,
+    first: Version,
+    can_follow: bool,
+) -> Vec<Version> {
     if can_follow && config.versions.contains(&first) {
         config.versions.clone()
     } else {
@@ -57,25 +61,28 @@ pub(super) fn listed(config: &Config, first: Version, can_follow: bool) -> Vec<V
 }
 
 /// What a server would rather speak than this version, the best first.
-pub(super) fn better(config: &Config, first: Version) -> impl Iterator<Item = Version> {
+pub(in crate::connection) fn better(
+    config: &Config,
+    first: Version,
+) -> impl Iterator<Item = Version> {
     let versions = config.versions.iter().copied();
     versions.take_while(move |version| *version != first)
 }
 
-impl Connection {
+impl Handshake {
     /// The version of the client's first packets.
-    pub(super) fn first_version(&self) -> Version {
-        self.opening
+    pub(in crate::connection) fn first_version(&self) -> Version {
+        self.state
             .as_ref()
-            .map_or(self.version, |opening| opening.offer.version)
+            .map_or(self.version, |state| state.offer.version)
     }
 
     /// Whether a packet is of a version that it may be of.
-    pub(super) fn may_be_of(&self, packet: &Protected<'_>) -> bool {
+    pub(in crate::connection) fn may_be_of(&self, packet: &Protected<'_>) -> bool {
         let Some(version) = packet.version() else {
             return packet.packet_type() == PacketType::OneRtt;
         };
-        let choice = self.opening.as_ref().map(|opening| &opening.choice);
+        let choice = self.state.as_ref().map(|state| &state.choice);
         match (packet.packet_type(), choice) {
             (PacketType::ZeroRtt, _) => version == self.first_version(),
             (PacketType::Initial, Some(Choice::Changed(_))) => {
@@ -89,18 +96,18 @@ impl Connection {
     }
 
     /// The keys to open an Initial packet of this version with.
-    pub(super) fn initial_keys(&mut self, version: Version) -> Option<&Keys> {
+    pub(in crate::connection) fn initial_keys(&mut self, version: Version) -> Option<&Keys> {
         if version == self.version {
             return self.keys.get(Space::Initial).as_deref();
         }
-        let opening = self.opening.as_mut()?;
-        match &mut opening.choice {
+        let state = self.state.as_mut()?;
+        match &mut state.choice {
             Choice::Changed(keys) => Some(keys),
             Choice::Open(_, made) => {
                 if made.as_ref().is_none_or(|(made, _)| *made != version) {
-                    let client = opening.client.as_ref()?;
+                    let client = state.client.as_ref()?;
                     let destination: ConnectionId =
-                        client.retry_source.unwrap_or(opening.original_destination);
+                        client.retry_source.unwrap_or(state.original_destination);
                     let keys = client.crypto.initial_keys(version, &destination);
                     *made = Some((version, Box::new(keys)));
                 }
@@ -111,54 +118,54 @@ impl Connection {
     }
 
     /// An Initial packet of this version was opened.
-    pub(super) fn on_initial_opened(&mut self, version: Version) {
-        let Some(opening) = &mut self.opening else {
+    pub(in crate::connection) fn on_initial_opened(&mut self, version: Version) {
+        let Some(state) = &mut self.state else {
             return;
         };
-        match (&mut opening.choice, self.side) {
+        match (&mut state.choice, self.side) {
             (Choice::Open(_, made), Side::Client) if version != self.version => {
                 let Some((_, keys)) = made.take() else {
                     return;
                 };
-                opening.choice = Choice::Settled;
+                state.choice = Choice::Settled;
                 self.version = version;
                 *self.keys.get_mut(Space::Initial) = Some(keys);
                 self.session.follow(version);
             }
             (Choice::Changed(_), Side::Server) if version == self.version => {
                 // The client knows. RFC 9369 §4.1: not before.
-                opening.choice = Choice::Settled;
+                state.choice = Choice::Settled;
             }
             _ => {}
         }
     }
 
     /// Handshake data of the server's came: the version of its packet is the one.
-    pub(super) fn settle_version(&mut self) {
-        if let Some(opening) = &mut self.opening
-            && matches!(opening.choice, Choice::Open(..))
+    pub(in crate::connection) fn settle_version(&mut self) {
+        if let Some(state) = &mut self.state
+            && matches!(state.choice, Choice::Open(..))
         {
-            opening.choice = Choice::Settled;
+            state.choice = Choice::Settled;
         }
     }
 
     /// A server's session has read more.
-    pub(super) fn take_version(&mut self) {
+    pub(in crate::connection) fn take_version(&mut self) {
         let version = self.session.version();
         if version == self.version {
             return;
         }
-        let Some(opening) = &mut self.opening else {
+        let Some(state) = &mut self.state else {
             return;
         };
-        let Choice::Server(all) = std::mem::replace(&mut opening.choice, Choice::Settled) else {
+        let Choice::Server(all) = std::mem::replace(&mut state.choice, Choice::Settled) else {
             return;
         };
         let keys = all.into_iter().find(|(known, _)| *known == version);
         let initial = self.keys.get_mut(Space::Initial);
         if let (Some((_, keys)), Some(first)) = (keys, initial.take()) {
             *initial = Some(Box::new(keys));
-            opening.choice = Choice::Changed(first);
+            state.choice = Choice::Changed(first);
             self.version = version;
         }
     }

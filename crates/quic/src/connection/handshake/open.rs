@@ -1,0 +1,215 @@
+//! Packets in: which may be opened, with which keys, and which wait for keys (RFC 9001 §4.1.4, §5.7).
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use lastbyte_congestion::Time;
+use lastbyte_wire::{
+    ConnectionId, Side, TransportError,
+    packet::{PacketNumber, PacketType, Protected},
+};
+
+use super::Handshake;
+use crate::{
+    Stage,
+    ack::EcnCodepoint,
+    connection::{Fatal, early::EarlyPacket},
+    crypto::{OpenError, Opened as OpenedPacket},
+    space::Space,
+};
+
+/// A packet whose keys were found to be right.
+#[derive(Debug)]
+pub(in crate::connection) struct Opened<'a> {
+    pub(in crate::connection) packet_type: PacketType,
+    pub(in crate::connection) number: PacketNumber,
+    pub(in crate::connection) destination: ConnectionId,
+    pub(in crate::connection) source: Option<ConnectionId>,
+    pub(in crate::connection) payload: &'a [u8],
+    pub(in crate::connection) len: usize,
+    /// The generation of its 1-RTT keys.
+    pub(in crate::connection) generation: u64,
+    /// Whether it is the first that shows a key update by the peer.
+    pub(in crate::connection) is_key_update: bool,
+    /// What to close the connection with: reserved bits of the header are not zero (RFC 9000 §17.2).
+    pub(in crate::connection) reserved_bits: Result<(), TransportError>,
+}
+
+/// Why a packet is not processed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::connection) enum Unopened {
+    /// Its long header has what it must not have.
+    Invalid,
+    /// It is kept until there are keys; as many packets wait now.
+    Kept(usize),
+    /// There are no keys, nor room to keep it until there are.
+    NoRoom,
+    /// Its keys are discarded, or never come.
+    NoKeys,
+    /// It is not authentic. With an error, the connection is to be closed (RFC 9001 §6.6).
+    NotAuthentic(Option<TransportError>),
+}
+
+impl Handshake {
+    /// Opens a packet. `largest` is the largest number received in its space.
+    pub(in crate::connection) fn open<'a>(
+        &mut self,
+        now: Time,
+        packet: Protected<'a>,
+        ecn: EcnCodepoint,
+        largest: Option<PacketNumber>,
+        probe_timeout: impl FnOnce() -> Duration,
+    ) -> Result<Opened<'a>, Unopened> {
+        let packet_type = packet.packet_type();
+        let len = packet.bytes().len();
+        let version = packet.version().unwrap_or(self.version);
+        if !self.may_process(&packet) {
+            return Err(Unopened::Invalid);
+        }
+        let is_handshaking = self.stage == Stage::Handshaking;
+        let (mut generation, mut is_key_update) = (0, false);
+        let opened = match packet_type {
+            // A server must not process them before the handshake is complete (RFC 9001 §5.7).
+            PacketType::OneRtt => match self.one_rtt.as_mut().filter(|_| !is_handshaking) {
+                None => return Err(self.keep(&packet, ecn)),
+                Some(keys) => keys
+                    .unprotect(packet, largest, now, probe_timeout)
+                    .map(|opened| {
+                        (generation, is_key_update) = (opened.generation, opened.updated);
+                        opened.packet
+                    }),
+            },
+            PacketType::ZeroRtt => match self.zero_rtt.as_ref() {
+                // They can only be of use if the handshake has not answered the offer yet.
+                None if !self.has_keys(Space::Handshake) => return Err(self.keep(&packet, ecn)),
+                None => return Err(Unopened::NoKeys),
+                Some(keys) => keys.unprotect(packet, largest),
+            },
+            PacketType::Initial => match self.initial_keys(version) {
+                None => return Err(Unopened::NoKeys),
+                Some(keys) => keys.open.unprotect(packet, largest),
+            },
+            PacketType::Handshake => match self.keys.get(Space::Handshake) {
+                None if is_handshaking => return Err(self.keep(&packet, ecn)),
+                None => return Err(Unopened::NoKeys),
+                Some(keys) => keys.open.unprotect(packet, largest),
+            },
+        };
+        let opened = opened.map_err(|error| self.on_forged(packet_type, error))?;
+        let reserved_bits = check_reserved_bits(&opened);
+        if packet_type == PacketType::Initial && reserved_bits.is_ok() {
+            self.on_initial_opened(version);
+        }
+        Ok(Opened {
+            packet_type,
+            number: opened.number,
+            destination: opened.packet.destination(),
+            source: opened.packet.source(),
+            payload: opened.into_payload(),
+            len,
+            generation,
+            is_key_update,
+            reserved_bits,
+        })
+    }
+
+    /// What a long header must have to be looked at: a version that it may be of, the peer's connection ID once that is
+    /// known (RFC 9000 §7.2), no token from a server (§17.2.2), no 0-RTT from one.
+    fn may_process(&self, packet: &Protected<'_>) -> bool {
+        if packet.packet_type() == PacketType::OneRtt {
+            return true;
+        }
+        let known = self.state.as_ref().and_then(|state| state.peer_id);
+        let is_of_peer = known.is_none_or(|known| packet.source() == Some(known));
+        let is_by_server = self.side == Side::Client;
+        self.may_be_of(packet)
+            && is_of_peer
+            && !(is_by_server
+                && (!packet.token().is_empty() || packet.packet_type() == PacketType::ZeroRtt))
+    }
+
+    /// Forged packets of all types count for the limit of the 1-RTT keys, once there are any.
+    fn on_forged(&mut self, packet_type: PacketType, error: OpenError) -> Unopened {
+        let error = match (&mut self.one_rtt, packet_type) {
+            (_, PacketType::OneRtt) | (None, _) => error,
+            (Some(keys), _) => keys.count_forged(1),
+        };
+        Unopened::NotAuthentic(error.transport_error())
+    }
+
+    // ---- packets that wait ----------------------------------------------------------------------------------------
+
+    fn keep(&mut self, packet: &Protected<'_>, ecn: EcnCodepoint) -> Unopened {
+        let state = self.state.as_mut();
+        state
+            .and_then(|state| state.early.keep(packet.bytes(), ecn))
+            .map_or(Unopened::NoRoom, Unopened::Kept)
+    }
+
+    /// Takes the packets that waited for keys, once there are new ones.
+    pub(in crate::connection) fn take_early(&mut self) -> Option<VecDeque<EarlyPacket>> {
+        let has_new_keys = std::mem::take(&mut self.has_new_keys);
+        let state = self.state.as_mut().filter(|_| has_new_keys)?;
+        Some(state.early.take())
+    }
+
+    /// Frees what is needed until the handshake is confirmed, if it is.
+    pub(in crate::connection) fn free_if_confirmed(&mut self) {
+        if self.is_confirmed() {
+            self.state = None;
+        }
+    }
+
+    /// A server's connection gets 0-RTT datagrams that came before the client's first, which is to be handed in next.
+    pub(in crate::connection) fn set_reordered_0rtt(&mut self, datagrams: Vec<Vec<u8>>) {
+        if let Some(state) = &mut self.state {
+            state.reordered_0rtt = datagrams;
+        }
+    }
+
+    /// Datagrams that came before the first of the connection wait for keys from now on. Their marks are not known: those
+    /// of the first datagram are taken for them, as the client and the path are the same. Returns their bytes.
+    pub(in crate::connection) fn replay_reordered_0rtt(&mut self, ecn: EcnCodepoint) -> u64 {
+        let Some(state) = &mut self.state else {
+            return 0;
+        };
+        let mut bytes = 0;
+        for datagram in std::mem::take(&mut state.reordered_0rtt) {
+            bytes += datagram.len() as u64;
+            state.early.keep(&datagram, ecn);
+        }
+        bytes
+    }
+
+    /// A client opened an Initial packet of the server's. Returns whether it is the first, whose source is the server's
+    /// choice of a connection ID (RFC 9000 §7.2).
+    pub(in crate::connection) fn on_heard(&mut self, source: ConnectionId) -> bool {
+        let state = self.state.as_mut();
+        let Some(state) = state.filter(|state| state.peer_id.is_none()) else {
+            return false;
+        };
+        state.peer_id = Some(source);
+        if let Some(client) = &mut state.client {
+            client.has_heard = true;
+        }
+        true
+    }
+}
+
+fn check_reserved_bits(opened: &OpenedPacket<'_>) -> Result<(), TransportError> {
+    opened.packet.check_reserved_bits().map_err(|error| {
+        error
+            .transport_error()
+            .unwrap_or(TransportError::PROTOCOL_VIOLATION)
+    })
+}
+
+impl From<Unopened> for Option<Fatal> {
+    fn from(unopened: Unopened) -> Self {
+        let Unopened::NotAuthentic(Some(code)) = unopened else {
+            return None;
+        };
+        let reason = "packets that could not be opened with these keys";
+        Some(Fatal::new(code, reason))
+    }
+}

@@ -1,0 +1,110 @@
+//! What a server may answer a client's first packet with instead of going on: a Retry (RFC 9000 §8.1.2, §17.2.5), or
+//! Version Negotiation (RFC 9000 §6, RFC 9368 §2.1).
+//!
+//! Either is taken once, and only before anything else of the server was processed.
+
+use lastbyte_wire::packet::{Retry, VersionNegotiation};
+
+use super::{Choice, Handshake};
+use crate::{
+    connection::{Config, start::ClientState},
+    crypto::retry,
+    space::Space,
+};
+
+/// The effect of a Version Negotiation packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::connection) enum Negotiated {
+    /// It may not be taken.
+    Unexpected,
+    /// The handshake starts again in another version.
+    Restarted,
+    /// The server speaks no version that this client does.
+    NoCommonVersion,
+}
+
+impl Handshake {
+    /// The client's state, as long as the server may still send it away.
+    fn unheard_client(&mut self) -> Option<&mut ClientState> {
+        let client = self.state.as_mut()?.client.as_mut()?;
+        (!client.has_heard).then_some(client)
+    }
+
+    /// A Retry packet came. Returns whether it is taken.
+    pub(in crate::connection) fn on_retry(&mut self, packet: &Retry<'_>) -> bool {
+        let version = self.version;
+        if !self.accepts_retry(packet) {
+            return false;
+        }
+        let Some(client) = self.unheard_client() else {
+            return false;
+        };
+        client.token = packet.token.to_vec();
+        client.retry_source = Some(packet.source);
+        let keys = client.crypto.initial_keys(version, &packet.source);
+        *self.keys.get_mut(Space::Initial) = Some(Box::new(keys));
+        true
+    }
+
+    fn accepts_retry(&mut self, packet: &Retry<'_>) -> bool {
+        let (version, local_id) = (self.version, self.local_id);
+        let state = self.state.as_ref();
+        let Some(original) = state.map(|state| state.original_destination) else {
+            return false;
+        };
+        self.unheard_client()
+            .is_some_and(|client| client.retry_source.is_none())
+            && packet.version == version
+            && packet.destination == local_id
+            && packet.source != original
+            && retry::is_authentic(packet, &original)
+    }
+
+    /// A Version Negotiation packet came.
+    pub(in crate::connection) fn on_version_negotiation(
+        &mut self,
+        packet: &VersionNegotiation<'_>,
+        config: &Config,
+    ) -> Negotiated {
+        let ours = self.version.number();
+        let local_id = self.local_id;
+        let state = self.state.as_ref();
+        let original = state.map(|state| state.original_destination);
+        let is_expected = self
+            .unheard_client()
+            .is_some_and(|client| !client.was_negotiated && client.retry_source.is_none())
+            && packet.destination() == local_id.as_slice()
+            && original.is_some_and(|id| packet.source() == id.as_slice())
+            // §6.2: one that lists the version in use is to be ignored.
+            && packet.versions().all(|version| version != ours);
+        if !is_expected {
+            return Negotiated::Unexpected;
+        }
+        match self.restart(packet, config) {
+            Some(()) => Negotiated::Restarted,
+            None => Negotiated::NoCommonVersion,
+        }
+    }
+
+    /// Starts again in the best version that the packet lists.
+    fn restart(&mut self, packet: &VersionNegotiation<'_>, config: &Config) -> Option<()> {
+        let mut versions = config.versions.iter().copied();
+        let version =
+            versions.find(|known| packet.versions().any(|version| version == known.number()))?;
+        let state = self.state.as_mut()?;
+        state.offer.version = version;
+        state.choice = Choice::of_client(state.offer.available.clone());
+        let parameters = state.offer.parameters(config).to_vec();
+        let client = state.client.as_mut()?;
+        client.was_negotiated = true;
+        let crypto = &client.crypto;
+        self.session = crypto
+            .start(version, &client.server_name, &parameters)
+            .ok()?;
+        let keys = crypto.initial_keys(version, &state.original_destination);
+        *self.keys.get_mut(Space::Initial) = Some(Box::new(keys));
+        self.version = version;
+        self.zero_rtt = None;
+        Some(())
+    }
+}
