@@ -1,52 +1,25 @@
 //! What requests cost in memory: bodies nothing for each packet or frame, and heads little.
 
-#![expect(unsafe_code, reason = "an allocator that counts must be an allocator")]
-
 #[path = "suite/pair.rs"]
 mod pair;
-
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
 
 use lastbyte_http3::{
     Body, BodySink, Config, Event, FieldLine, Fields, Request, Response,
     qpack::{Decoded, Decoder, EncodeOptions, Encoder, SectionLimits},
 };
 use lastbyte_quic::stream::{Source, SourceError, StreamSink};
+use lastbyte_testkit::{CountingAllocator, allocation_count};
 use lastbyte_wire::{Direction, StreamId};
 
 use self::pair::{BAD_PATH, DELAY, Faults, Pair};
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all is done by the system's allocator; counting touches a thread-local without a destructor, which does not
-// allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's obligations are passed on as they are.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's obligations are passed on as they are.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 fn counted(work: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
+    let before = allocation_count();
     work();
-    ALLOCATIONS.get() - before
+    allocation_count() - before
 }
 
 const REQUEST: [(&str, &str); 8] = [

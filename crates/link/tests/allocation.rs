@@ -1,41 +1,15 @@
 //! A link does not allocate per packet once its queues have grown.
 
-#![expect(unsafe_code, reason = "implements a counting global allocator")]
-
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    time::Duration,
-};
+use std::time::Duration;
 
 use lastbyte_link::{
     Capacity, CoDel, Config, DropTail, Ecn, FqCoDel, GilbertElliott, Jitter, Limit, Link, Loss,
     Packet, Policer, Queue, Rate, Reordering, Schedule, Spacing, Spread, Time, Trace,
 };
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: delegates to the system allocator. Counting uses a thread-local without a destructor, which does not
-// allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller upholds the contract, which is that of the system allocator.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller upholds the contract, which is that of the system allocator.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use lastbyte_testkit::{CountingAllocator, allocation_count};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Sends packets of 1500 bytes every millisecond, in bursts of up to 60, at an overload of a fifth, in 16 flows.
 fn drive(link: &mut Link<u64>, milliseconds: std::ops::Range<u64>) -> u64 {
@@ -57,9 +31,9 @@ fn drive(link: &mut Link<u64>, milliseconds: std::ops::Range<u64>) -> u64 {
 fn assert_allocates_nothing(name: &str, config: &Config) {
     let mut link = Link::new(config, 1).expect("valid configuration");
     drive(&mut link, 0..30_000);
-    let before = ALLOCATIONS.get();
+    let before = allocation_count();
     let arrived = drive(&mut link, 30_000..60_000);
-    assert_eq!(ALLOCATIONS.get() - before, 0, "{name}");
+    assert_eq!(allocation_count() - before, 0, "{name}");
     assert!(arrived > 25_000, "{name}: {arrived}");
 }
 

@@ -1,18 +1,13 @@
 //! A bulk sender and its receiver allocate nothing for each packet, also when packets are lost.
 
-#![expect(unsafe_code, reason = "an allocator that counts must be an allocator")]
-
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    collections::VecDeque,
-};
+use std::collections::VecDeque;
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
     receipt::Receipt,
     stream::{Config, Source, SourceError, StreamSink, Streams},
 };
+use lastbyte_testkit::{CountingAllocator, allocation_count};
 use lastbyte_wire::{
     Direction, Side, StreamId, Writer,
     frame::{Frame, Frames},
@@ -20,29 +15,8 @@ use lastbyte_wire::{
     transport_parameters::TransportParameters,
 };
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all is done by the system's allocator; counting touches a thread-local without a destructor, which does not
-// allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's obligations are passed on as they are.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's obligations are passed on as they are.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// A gibibyte of zeros.
 struct Zeros;
@@ -195,7 +169,7 @@ fn allocations(mut feed: impl FnMut(&mut Streams, StreamId)) -> u64 {
     let mut before = 0;
     for number in 1..=100_000 {
         if number == 40_000 {
-            before = ALLOCATIONS.get();
+            before = allocation_count();
         }
         feed(&mut pair.client, id);
         pair.step(number);
@@ -205,7 +179,7 @@ fn allocations(mut feed: impl FnMut(&mut Streams, StreamId)) -> u64 {
         "{} bytes came through",
         pair.sink.0
     );
-    ALLOCATIONS.get() - before
+    allocation_count() - before
 }
 
 #[test]
@@ -228,7 +202,7 @@ fn a_stream_that_is_written_allocates_nothing_per_packet() {
 
 #[test]
 fn the_count_counts() {
-    let before = ALLOCATIONS.get();
+    let before = allocation_count();
     drop(std::hint::black_box(Box::new(1)));
-    assert!(ALLOCATIONS.get() > before);
+    assert!(allocation_count() > before);
 }

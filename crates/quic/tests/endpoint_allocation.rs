@@ -1,15 +1,7 @@
 //! An endpoint allocates nothing for each datagram: neither to find its connection, nor to look at that and its timer, nor
 //! to answer one that leads nowhere with a Version Negotiation packet.
 
-#![expect(unsafe_code, reason = "an allocator that counts must be an allocator")]
-
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    net::SocketAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
@@ -19,30 +11,10 @@ use lastbyte_quic::{
     endpoint::{Answer, Endpoint, EndpointConfig, Route},
     stream::KeepAll,
 };
-
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-// SAFETY: all is done by the system's allocator; counting touches a thread-local without a destructor, which does not
-// allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's obligations are passed on as they are.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's obligations are passed on as they are.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use lastbyte_testkit::{CountingAllocator, allocation_count};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const CONNECTIONS: u16 = 200;
 
@@ -125,7 +97,7 @@ fn nothing_is_allocated_for_a_datagram() {
     for round in 0..20 {
         if round == 1 {
             // Queues have their size now.
-            before = ALLOCATIONS.get();
+            before = allocation_count();
         }
         now = now + Duration::from_millis(100);
         for (index, datagram) in (0..).zip(&mut datagrams) {
@@ -141,7 +113,7 @@ fn nothing_is_allocated_for_a_datagram() {
         answered += drain(&mut server, now, &mut buffer);
         assert!(server.deadline().is_some());
     }
-    let allocations = ALLOCATIONS.get() - before;
+    let allocations = allocation_count() - before;
     assert_eq!(answered, 20);
     assert_eq!(allocations, 0, "in 3819 datagrams");
 }

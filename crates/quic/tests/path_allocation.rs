@@ -1,44 +1,15 @@
 //! A connection that sends allocates nothing for each packet, and neither does one that receives: from handing in a
 //! datagram to asking for the next, with acknowledgments, losses, pacing and sealing between. One that is idle holds little.
 
-#![expect(unsafe_code, reason = "an allocator that counts must be an allocator")]
+use lastbyte_testkit::{CountingAllocator, allocation_count, live_bytes};
 
 #[path = "../examples/transfer/pair.rs"]
 mod pair;
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
-
 use crate::pair::{End, Pair, Protection};
 
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-    static LIVE_BYTES: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: all is done by the system's allocator; counting touches a thread-local without a destructor, which does not
-// allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        LIVE_BYTES.set(LIVE_BYTES.get().wrapping_add(layout.size()));
-        // SAFETY: the caller's obligations are passed on as they are.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        LIVE_BYTES.set(LIVE_BYTES.get().wrapping_sub(layout.size()));
-        // SAFETY: the caller's obligations are passed on as they are.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const WARM_UP: u64 = 100_000_000;
 const MEASURED: u64 = 20_000_000;
@@ -54,9 +25,9 @@ fn allocations(protection: Protection, spec: &str, lose_one_in: u64) -> ([u64; 2
     let mut counts = [0; 2];
     while pair.arrived() < WARM_UP + MEASURED {
         pair.step(&mut |end, work| {
-            let allocations = ALLOCATIONS.get();
+            let allocations = allocation_count();
             work();
-            counts[usize::from(end == End::Client)] += ALLOCATIONS.get() - allocations;
+            counts[usize::from(end == End::Client)] += allocation_count() - allocations;
         });
     }
     let after = pair.packets_sent();
@@ -83,10 +54,10 @@ fn idle_bytes(protection: Protection) -> [usize; 2] {
         pair.step(&mut |_, work| work());
     }
     pair.into_idle_ends().map(|connection| {
-        let before = LIVE_BYTES.get();
+        let before = live_bytes();
         let own = size_of_val(&connection);
         drop(connection);
-        own + before - LIVE_BYTES.get()
+        own + before - live_bytes()
     })
 }
 

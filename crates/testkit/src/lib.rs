@@ -1,8 +1,25 @@
-//! What tests of several crates share: how a test that needs something of the machine is skipped.
+//! What tests of several crates share: skipping a test that the machine cannot run, and counting allocations.
 //!
-//! Never: a dependency of anything but tests.
+//! ```
+//! use lastbyte_testkit::{CountingAllocator, allocation_count};
+//!
+//! #[global_allocator]
+//! static ALLOCATOR: CountingAllocator = CountingAllocator;
+//!
+//! let before = allocation_count();
+//! let numbers = std::hint::black_box(vec![1, 2, 3]);
+//! assert_eq!(allocation_count() - before, 1);
+//! # drop(numbers);
+//! ```
+//!
+//! Only tests depend on this crate.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+#[expect(unsafe_code, reason = "implements a global allocator")]
+mod allocations;
+
+pub use allocations::{CountingAllocator, allocation_count, live_bytes};
 
 /// Skips a test, or the part of it that follows: prints what the machine lacks, and returns. With `CI` set, where everything
 /// that tests need is installed (`.ci/run`), the test fails instead.
