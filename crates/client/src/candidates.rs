@@ -5,9 +5,9 @@ use core::net::SocketAddr;
 
 use crate::dns::Service;
 
-/// What is known of an origin.
+/// What is info of an origin.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct OriginInfo<'a> {
     /// Where its host is, on its own port.
     pub(crate) addresses: &'a [SocketAddr],
     /// What its HTTPS record says, with where that is; nothing where there is none.
@@ -15,7 +15,7 @@ pub(crate) struct Known<'a> {
     /// The port on which it said that it speaks HTTP/3.
     pub(crate) alternative: Option<u16>,
     /// Who answered last over QUIC.
-    pub(crate) best: Option<SocketAddr>,
+    pub(crate) last_remote: Option<SocketAddr>,
 }
 
 /// What is tried over each.
@@ -26,9 +26,9 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    pub(crate) fn new(known: &Known<'_>) -> Self {
+    pub(crate) fn new(info: &OriginInfo<'_>) -> Self {
         let mut candidates = Self::default();
-        for (service, addresses) in known.endpoints {
+        for (service, addresses) in info.endpoints {
             if service.has_quic() {
                 add(&mut candidates.quic, addresses.iter().copied());
             }
@@ -38,19 +38,19 @@ impl Candidates {
         }
         // A record that does not speak of HTTP/3 says that it is not spoken: nobody waits for it then (RFC 9460 §7.1.2). An
         // origin that says itself that it is, is to be believed.
-        if known.endpoints.is_empty() || known.alternative.is_some() {
+        if info.endpoints.is_empty() || info.alternative.is_some() {
             let at = |address: &SocketAddr| {
-                SocketAddr::new(address.ip(), known.alternative.unwrap_or(address.port()))
+                SocketAddr::new(address.ip(), info.alternative.unwrap_or(address.port()))
             };
-            add(&mut candidates.quic, known.addresses.iter().map(at));
+            add(&mut candidates.quic, info.addresses.iter().map(at));
         }
         // Where no endpoint answers, it is as if there was no record (RFC 9460 §3).
-        add(&mut candidates.tcp, known.addresses.iter().copied());
+        add(&mut candidates.tcp, info.addresses.iter().copied());
         // What answered last is asked first.
         if let Some(place) = candidates
             .quic
             .iter()
-            .position(|at| Some(*at) == known.best)
+            .position(|at| Some(*at) == info.last_remote)
         {
             candidates.quic[..=place].rotate_right(1);
         }
@@ -84,20 +84,20 @@ mod tests {
     #[test]
     fn without_a_record_both_are_tried_on_the_port_of_the_address() {
         let addresses = at(&["[::1]:443", "1.0.0.1:443", "1.0.0.2:443"]);
-        let mut known = Known {
+        let mut info = OriginInfo {
             addresses: &addresses,
             endpoints: &[],
             alternative: None,
-            best: None,
+            last_remote: None,
         };
-        let candidates = Candidates::new(&known);
+        let candidates = Candidates::new(&info);
         assert_eq!(
             (&candidates.quic, &candidates.tcp),
             (&addresses, &addresses)
         );
-        known.alternative = Some(8443);
-        known.best = Some(at(&["1.0.0.1:8443"])[0]);
-        let candidates = Candidates::new(&known);
+        info.alternative = Some(8443);
+        info.last_remote = Some(at(&["1.0.0.1:8443"])[0]);
+        let candidates = Candidates::new(&info);
         let expected = at(&["1.0.0.1:8443", "[::1]:8443", "1.0.0.2:8443"]);
         assert_eq!((&candidates.quic, &candidates.tcp), (&expected, &addresses));
     }
@@ -115,13 +115,13 @@ mod tests {
             (&both, at(&["2.0.0.1:8443"])),
             (&tcp, at(&["4.0.0.1:443", "1.0.0.1:443"])),
         ];
-        let known = Known {
+        let info = OriginInfo {
             addresses: &addresses,
             endpoints: &endpoints,
             alternative: None,
-            best: None,
+            last_remote: None,
         };
-        let candidates = Candidates::new(&known);
+        let candidates = Candidates::new(&info);
         assert_eq!(candidates.quic, at(&["3.0.0.1:443", "2.0.0.1:8443"]));
         let expected = at(&["2.0.0.1:8443", "4.0.0.1:443", "1.0.0.1:443"]);
         assert_eq!(candidates.tcp, expected);
@@ -132,14 +132,14 @@ mod tests {
         let addresses = at(&["1.0.0.1:443"]);
         let tcp = service(&["h2"]);
         let endpoints = [(&tcp, addresses.clone())];
-        let mut known = Known {
+        let mut info = OriginInfo {
             addresses: &addresses,
             endpoints: &endpoints,
             alternative: None,
-            best: None,
+            last_remote: None,
         };
-        assert_eq!(Candidates::new(&known).quic, []);
-        known.alternative = Some(444);
-        assert_eq!(Candidates::new(&known).quic, at(&["1.0.0.1:444"]));
+        assert_eq!(Candidates::new(&info).quic, []);
+        info.alternative = Some(444);
+        assert_eq!(Candidates::new(&info).quic, at(&["1.0.0.1:444"]));
     }
 }

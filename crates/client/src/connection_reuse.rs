@@ -1,6 +1,6 @@
 //! Which of several idle connections a request goes to: the one that can carry it soonest. Pure.
 //!
-//! A window that has grown is worth several round trips, so what a path is known to carry decides, then its round-trip time,
+//! A window that has grown is rank several round trips, so what a path is known to carry decides, then its round-trip time,
 //! then which was used last. Of the sender's window a client sees only its own, which is for uploads; what comes is sent by
 //! the server, whose window has grown with what it has sent. Over TCP neither is seen from here, and systems drop the window
 //! of a connection that was idle for long (RFC 5681 §4.1): there the one that was used last is chosen.
@@ -27,7 +27,7 @@ pub fn best_idle<K>(
     all: impl IntoIterator<Item = (K, IdleConnection)>,
     is_upload: bool,
 ) -> Option<K> {
-    let worth = |connection: &IdleConnection| {
+    let rank = |connection: &IdleConnection| {
         let amount = if is_upload {
             connection.window_left
         } else {
@@ -39,7 +39,7 @@ pub fn best_idle<K>(
     };
     let best = all
         .into_iter()
-        .max_by_key(|(_, connection)| worth(connection));
+        .max_by_key(|(_, connection)| rank(connection));
     best.map(|(key, _)| key)
 }
 

@@ -16,11 +16,11 @@ mod tests;
 pub(crate) const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
 /// How much content may grow to whatever it came from.
-const FREE_LEN: u64 = 64 << 20;
+const UNCHECKED_LEN: u64 = 64 << 20;
 /// How many times its size it may grow beyond that. The most that DEFLATE can is 1032.
-const GROWTH_MAX: u64 = 2000;
+const RATIO_MAX: u64 = 2000;
 /// How much is decompressed at a time.
-const PIECE_LEN: usize = 64 << 10;
+const BUFFER_LEN: usize = 64 << 10;
 
 /// The largest block of zstd, with what may stand before it (RFC 8878 §3.1.1.2).
 const ZSTD_BLOCK_LEN: usize = (128 << 10) + 32;
@@ -41,35 +41,35 @@ enum Kind {
 pub(crate) struct Decoder {
     kind: Kind,
     growth: Growth,
-    is_over: bool,
-    piece: Vec<u8>,
+    is_finished: bool,
+    buffer: Vec<u8>,
 }
 
 /// How much came in and went out.
 struct Growth {
-    taken: u64,
-    given: u64,
+    input_len: u64,
+    output_len: u64,
     /// The most that is asked for.
     limit: Option<u64>,
 }
 
 impl Growth {
     /// Hands on what was decompressed, unless it is too much.
-    fn give(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
-        self.given += bytes.len() as u64;
+    fn emit(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
+        self.output_len += bytes.len() as u64;
         let Self {
-            taken,
-            given,
+            input_len,
+            output_len,
             limit,
         } = *self;
         if let Some(limit) = limit
-            && given > limit
+            && output_len > limit
         {
             return Err(Failure::TooLarge(limit));
         }
-        if given > FREE_LEN && given / GROWTH_MAX > taken {
+        if output_len > UNCHECKED_LEN && output_len / RATIO_MAX > input_len {
             return Err(Failure::Encoding(format!(
-                "{taken} bytes of compressed content became more than {given}; it is not taken further"
+                "{input_len} bytes of compressed content became more than {output_len}; it is not input_len further"
             )));
         }
         sink(bytes)
@@ -111,12 +111,12 @@ impl Decoder {
         Ok(Some(Self {
             kind,
             growth: Growth {
-                taken: 0,
-                given: 0,
+                input_len: 0,
+                output_len: 0,
                 limit: None,
             },
-            is_over: false,
-            piece: vec![0; PIECE_LEN],
+            is_finished: false,
+            buffer: vec![0; BUFFER_LEN],
         }))
     }
 
@@ -132,20 +132,20 @@ impl Decoder {
     ///
     /// They are not what they are said to be, or `sink` fails.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
-        self.growth.taken += bytes.len() as u64;
+        self.growth.input_len += bytes.len() as u64;
         let Self {
             kind,
             growth,
-            is_over,
-            piece,
+            is_finished,
+            buffer,
         } = self;
-        let mut give = |bytes: &[u8]| growth.give(bytes, sink);
+        let mut emit = |bytes: &[u8]| growth.emit(bytes, sink);
         match kind {
-            Kind::Flate(decoder) => flate(decoder, bytes, piece, is_over, &mut give),
-            Kind::Brotli(decoder) => brotli(decoder, bytes, piece, is_over, &mut give),
+            Kind::Flate(decoder) => flate(decoder, bytes, buffer, is_finished, &mut emit),
+            Kind::Brotli(decoder) => brotli(decoder, bytes, buffer, is_finished, &mut emit),
             Kind::Zstd { decoder, waiting } => {
                 waiting.extend_from_slice(bytes);
-                zstd(decoder, waiting, piece, false, &mut give)
+                zstd(decoder, waiting, buffer, false, &mut emit)
             }
         }
     }
@@ -156,46 +156,46 @@ impl Decoder {
     ///
     /// It ends in the middle.
     pub(crate) fn finish(&mut self, sink: Sink<'_>) -> Result<(), Failure> {
-        if self.growth.taken == 0 {
+        if self.growth.input_len == 0 {
             // No content is not compressed content; servers answer HEAD so, and 304.
             return Ok(());
         }
         if let Kind::Zstd { decoder, waiting } = &mut self.kind {
-            let mut give = |bytes: &[u8]| self.growth.give(bytes, sink);
-            zstd(decoder, waiting, &mut self.piece, true, &mut give)?;
-            self.is_over = decoder.is_finished() && waiting.is_empty();
+            let mut emit = |bytes: &[u8]| self.growth.emit(bytes, sink);
+            zstd(decoder, waiting, &mut self.buffer, true, &mut emit)?;
+            self.is_finished = decoder.is_finished() && waiting.is_empty();
         }
-        if self.is_over {
+        if self.is_finished {
             Ok(())
         } else {
-            Err(wrong("it ends in the middle"))
+            Err(corrupt("it ends in the middle"))
         }
     }
 }
 
-fn wrong(why: &str) -> Failure {
+fn corrupt(why: &str) -> Failure {
     Failure::Encoding(format!("the content is not compressed as it says: {why}"))
 }
 
 fn flate(
     decoder: &mut Decompress,
     mut bytes: &[u8],
-    piece: &mut [u8],
-    is_over: &mut bool,
-    give: Sink<'_>,
+    buffer: &mut [u8],
+    is_finished: &mut bool,
+    emit: Sink<'_>,
 ) -> Result<(), Failure> {
     // What follows the end is padding, and of no interest.
-    while !*is_over {
+    while !*is_finished {
         let (before_in, before_out) = (decoder.total_in(), decoder.total_out());
         let status = decoder
-            .decompress(bytes, piece, FlushDecompress::None)
-            .map_err(|error| wrong(&error.to_string()))?;
+            .decompress(bytes, buffer, FlushDecompress::None)
+            .map_err(|error| corrupt(&error.to_string()))?;
         let read = (decoder.total_in() - before_in) as usize;
         let written = (decoder.total_out() - before_out) as usize;
         bytes = bytes.get(read..).unwrap_or_default();
-        give(piece.get(..written).unwrap_or_default())?;
-        *is_over = status == Status::StreamEnd;
-        if bytes.is_empty() && written < piece.len() || read == 0 && written == 0 {
+        emit(buffer.get(..written).unwrap_or_default())?;
+        *is_finished = status == Status::StreamEnd;
+        if bytes.is_empty() && written < buffer.len() || read == 0 && written == 0 {
             break;
         }
     }
@@ -205,29 +205,29 @@ fn flate(
 fn brotli(
     decoder: &mut Brotli,
     bytes: &[u8],
-    piece: &mut [u8],
-    is_over: &mut bool,
-    give: Sink<'_>,
+    buffer: &mut [u8],
+    is_finished: &mut bool,
+    emit: Sink<'_>,
 ) -> Result<(), Failure> {
     let (mut available_in, mut in_offset, mut total) = (bytes.len(), 0, 0);
-    while !*is_over {
-        let (mut available_out, mut written) = (piece.len(), 0);
+    while !*is_finished {
+        let (mut available_out, mut written) = (buffer.len(), 0);
         let result = BrotliDecompressStream(
             &mut available_in,
             &mut in_offset,
             bytes,
             &mut available_out,
             &mut written,
-            piece,
+            buffer,
             &mut total,
             decoder,
         );
-        give(piece.get(..written).unwrap_or_default())?;
+        emit(buffer.get(..written).unwrap_or_default())?;
         match result {
-            BrotliResult::ResultSuccess => *is_over = true,
+            BrotliResult::ResultSuccess => *is_finished = true,
             BrotliResult::NeedsMoreOutput => {}
             BrotliResult::NeedsMoreInput => break,
-            BrotliResult::ResultFailure => return Err(wrong("it is broken")),
+            BrotliResult::ResultFailure => return Err(corrupt("it is broken")),
         }
     }
     Ok(())
@@ -236,9 +236,9 @@ fn brotli(
 fn zstd(
     decoder: &mut FrameDecoder,
     waiting: &mut Vec<u8>,
-    piece: &mut [u8],
+    buffer: &mut [u8],
     is_last: bool,
-    give: Sink<'_>,
+    emit: Sink<'_>,
 ) -> Result<(), Failure> {
     let mut from = 0;
     loop {
@@ -248,10 +248,10 @@ fn zstd(
             break;
         }
         let (read, written) = decoder
-            .decode_from_to(rest, piece)
-            .map_err(|error| wrong(&error.to_string()))?;
+            .decode_from_to(rest, buffer)
+            .map_err(|error| corrupt(&error.to_string()))?;
         from += read;
-        give(piece.get(..written).unwrap_or_default())?;
+        emit(buffer.get(..written).unwrap_or_default())?;
         if read == 0 && written == 0 {
             if decoder.is_finished() && !rest.is_empty() {
                 // Another frame (RFC 8878 §3).

@@ -65,7 +65,7 @@ pub enum Failure {
 
 impl Failure {
     /// The same, of another fetch.
-    pub(crate) fn again(&self) -> Self {
+    pub(crate) fn duplicate(&self) -> Self {
         match self {
             Self::Scheme(what) => Self::Scheme(what.clone()),
             Self::Resolve(what) => Self::Resolve(what.clone()),

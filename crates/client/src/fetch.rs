@@ -81,7 +81,7 @@ pub struct Fetch {
     /// Whether compressed content is asked for and decompressed (RFC 9110 §8.4). Default: no.
     pub is_decoded: bool,
     /// Whether a status of 400 or more is a failure at once, and its body not kept. Default: no.
-    pub refuses_errors: bool,
+    pub fails_on_error_status: bool,
     /// Whether and when it is begun again, if it came to nothing. Default: no.
     pub retry: Option<Retry>,
     /// From which byte on it is to come, as the rest is there already (RFC 9110 §14). Default: all.
@@ -103,7 +103,7 @@ impl Fetch {
             follow: None,
             sends_cookies: true,
             is_decoded: false,
-            refuses_errors: false,
+            fails_on_error_status: false,
             retry: None,
             resume_from: None,
             size_max: None,
@@ -144,7 +144,7 @@ pub struct Follow {
     /// The most redirects that are followed; `None` for no limit. Default: 50.
     pub max: Option<u32>,
     /// Whether credentials are sent to other hosts too. Default: no.
-    pub trusts_all: bool,
+    pub shares_credentials: bool,
     /// Whether a POST stays a POST after 301. Default: no, as in browsers.
     pub keeps_post_301: bool,
     /// Whether a POST stays a POST after 302. Default: no.
@@ -157,7 +157,7 @@ impl Default for Follow {
     fn default() -> Self {
         Self {
             max: Some(50),
-            trusts_all: false,
+            shares_credentials: false,
             keeps_post_301: false,
             keeps_post_302: false,
             keeps_post_303: false,
@@ -182,7 +182,7 @@ impl Source for SharedSource {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// When its turn came.
-    pub begin: Option<Time>,
+    pub start: Option<Time>,
     /// When the last redirect was over, and the request that counts began.
     pub redirected: Option<Time>,
     /// When the name began to be resolved, if it was the first to need it.

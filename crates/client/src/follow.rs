@@ -50,12 +50,12 @@ pub(crate) fn next(
     let mut next = fetch.clone();
     let is_first = url.origin() == first;
     if url.credentials().is_none()
-        && (is_first || follow.trusts_all)
+        && (is_first || follow.shares_credentials)
         && let Some(credentials) = fetch.url.credentials()
     {
         url = url.with_credentials(credentials);
     }
-    if !is_first && !follow.trusts_all {
+    if !is_first && !follow.shares_credentials {
         next.fields = without(&next.fields, &[&SECRETS[..], &["host"]].concat());
     }
     next.url = url;

@@ -12,36 +12,36 @@ use lastbyte_quic::{Time, endpoint::Handle};
 use crate::{failure::Failure, reachability::ReachabilityProbe};
 
 /// After how long without a handshake it is asked whether anybody listens at an address.
-const SILENCE: Duration = Duration::from_millis(200);
+const PROBE_DELAY: Duration = Duration::from_millis(200);
 
 /// A connection that is being made.
 #[derive(Debug)]
 struct Attempt {
     handle: Handle,
-    begin: Time,
+    start: Time,
     remote: SocketAddr,
     probe: Option<ReachabilityProbe>,
 }
 
 /// The other way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tcp {
+enum TcpState {
     /// It is not to be used, or has failed.
-    Out,
+    Unavailable,
     /// It begins then.
-    At(Time),
+    Scheduled(Time),
     /// It is under way, by this number.
-    Begun(usize),
+    Started(usize),
 }
 
 /// The attempts to connect to one host.
 #[derive(Debug)]
 pub(crate) struct HappyEyeballs {
-    pub(crate) begin: Time,
+    pub(crate) start: Time,
     addresses: VecDeque<SocketAddr>,
     next_at: Time,
     attempts: Vec<Attempt>,
-    tcp: Tcp,
+    tcp: TcpState,
     /// Requests are under way in 0-RTT: they are not sent by two ways at once.
     is_early: bool,
     failure: Option<Failure>,
@@ -55,11 +55,11 @@ impl HappyEyeballs {
         tcp_at: Option<Time>,
     ) -> Self {
         Self {
-            begin: now,
+            start: now,
             addresses: addresses.collect(),
             next_at: now,
             attempts: Vec::new(),
-            tcp: tcp_at.map_or(Tcp::Out, Tcp::At),
+            tcp: tcp_at.map_or(TcpState::Unavailable, TcpState::Scheduled),
             is_early: false,
             failure: None,
         }
@@ -78,30 +78,30 @@ impl HappyEyeballs {
     /// Whether it is time to try TCP.
     pub(crate) fn is_tcp_due(&self, now: Time) -> bool {
         let is_alone = self.attempts.is_empty() && self.addresses.is_empty();
-        matches!(self.tcp, Tcp::At(at) if at <= now || is_alone)
+        matches!(self.tcp, TcpState::Scheduled(at) if at <= now || is_alone)
     }
 
     /// TCP is under way.
-    pub(crate) const fn on_tcp_begun(&mut self, connection: usize) {
-        self.tcp = Tcp::Begun(connection);
+    pub(crate) const fn on_tcp_started(&mut self, connection: usize) {
+        self.tcp = TcpState::Started(connection);
     }
 
     /// The number of the connection over TCP.
     pub(crate) const fn tcp(&self) -> Option<usize> {
         match self.tcp {
-            Tcp::Begun(connection) => Some(connection),
+            TcpState::Started(connection) => Some(connection),
             _ => None,
         }
     }
 
     /// TCP came to nothing.
     pub(crate) fn on_tcp_failed(&mut self, failure: Failure) {
-        self.tcp = Tcp::Out;
-        self.keep(failure);
+        self.tcp = TcpState::Unavailable;
+        self.keep_failure(failure);
     }
 
     /// An attempt has begun.
-    pub(crate) fn on_begun(
+    pub(crate) fn on_started(
         &mut self,
         now: Time,
         handle: Handle,
@@ -110,7 +110,7 @@ impl HappyEyeballs {
     ) {
         self.attempts.push(Attempt {
             handle,
-            begin: now,
+            start: now,
             remote,
             probe: None,
         });
@@ -127,7 +127,7 @@ impl HappyEyeballs {
         self.attempts.iter_mut().find_map(|attempt| {
             let error = match &attempt.probe {
                 Some(probe) => probe.answer()?,
-                None if attempt.begin + SILENCE > now => return None,
+                None if attempt.start + PROBE_DELAY > now => return None,
                 None => match ReachabilityProbe::send(attempt.remote) {
                     Ok(probe) => {
                         attempt.probe = Some(probe);
@@ -148,24 +148,27 @@ impl HappyEyeballs {
         if self.attempts.is_empty() {
             self.is_early = false;
         }
-        self.keep(failure);
+        self.keep_failure(failure);
     }
 
     /// The first of those that say most is kept: that nobody answered says less than that nobody is there, and that less than
     /// what somebody said who is.
-    fn keep(&mut self, failure: Failure) {
+    fn keep_failure(&mut self, failure: Failure) {
         if self
             .failure
             .as_ref()
-            .is_none_or(|kept| says(kept) < says(&failure))
+            .is_none_or(|kept| specificity(kept) < specificity(&failure))
         {
             self.failure = Some(failure);
         }
     }
 
     /// Why nothing came of it, once that is so.
-    pub(crate) fn take_defeat(&mut self) -> Option<Failure> {
-        if self.addresses.is_empty() && self.attempts.is_empty() && self.tcp == Tcp::Out {
+    pub(crate) fn take_final_failure(&mut self) -> Option<Failure> {
+        if self.addresses.is_empty()
+            && self.attempts.is_empty()
+            && self.tcp == TcpState::Unavailable
+        {
             self.failure.take()
         } else {
             None
@@ -174,7 +177,9 @@ impl HappyEyeballs {
 
     /// The reason that is known so far, once time is up.
     pub(crate) fn take_failure(&mut self) -> Option<Failure> {
-        self.failure.take().filter(|failure| says(failure) > 0)
+        self.failure
+            .take()
+            .filter(|failure| specificity(failure) > 0)
     }
 
     pub(crate) fn attempts(&self) -> impl Iterator<Item = Handle> + '_ {
@@ -185,7 +190,7 @@ impl HappyEyeballs {
     pub(crate) fn deadline(&self) -> Option<Time> {
         let waits = !self.addresses.is_empty() && !self.is_early;
         let tcp = match self.tcp {
-            Tcp::At(at) => Some(at),
+            TcpState::Scheduled(at) => Some(at),
             _ => None,
         };
         waits.then_some(self.next_at).into_iter().chain(tcp).min()
@@ -193,7 +198,7 @@ impl HappyEyeballs {
 }
 
 /// How much a failure says.
-const fn says(failure: &Failure) -> u8 {
+const fn specificity(failure: &Failure) -> u8 {
     match failure {
         Failure::ConnectTimeout(_) => 0,
         Failure::Connect(_) => 1,

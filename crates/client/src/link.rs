@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     failure::Failure,
-    job::{Jobs, Stop},
+    fetch_state::{FetchStates, Stop},
     trust::Verifier,
 };
 
@@ -35,7 +35,7 @@ pub(crate) struct Link {
     /// Those under way.
     pub(crate) streams: BTreeMap<StreamId, usize>,
     /// What is sent as it is read.
-    pub(crate) pumps: BTreeMap<StreamId, Pump>,
+    pub(crate) uploads: BTreeMap<StreamId, StreamUpload>,
     /// Those of which no more is wanted.
     pub(crate) stopped: Vec<(StreamId, Stop)>,
     /// Whether its handshake is complete.
@@ -55,7 +55,7 @@ pub(crate) struct Link {
 
 /// An upload of unknown length, on its way from a thread that reads it.
 #[derive(Debug)]
-pub(crate) struct Pump {
+pub(crate) struct StreamUpload {
     pub(crate) source: mpsc::Receiver<io::Result<Bytes>>,
     /// What there was no room for yet.
     pub(crate) rest: Bytes,
@@ -69,7 +69,7 @@ impl Link {
             http3,
             queue: VecDeque::new(),
             streams: BTreeMap::new(),
-            pumps: BTreeMap::new(),
+            uploads: BTreeMap::new(),
             stopped: Vec::new(),
             is_open: false,
             is_retired: false,
@@ -106,18 +106,18 @@ impl Link {
 pub(crate) struct Bodies<'a, 'b> {
     pub(crate) streams: &'a BTreeMap<StreamId, usize>,
     pub(crate) stopped: &'a mut Vec<(StreamId, Stop)>,
-    pub(crate) jobs: &'a mut Jobs<'b>,
+    pub(crate) fetches: &'a mut FetchStates<'b>,
 }
 
 impl BodySink for Bodies<'_, '_> {
     fn body(&mut self, stream: StreamId, bytes: &[u8]) -> usize {
-        let Some(&job) = self.streams.get(&stream) else {
+        let Some(&fetch) = self.streams.get(&stream) else {
             return bytes.len();
         };
         if self.stopped.iter().any(|(stopped, _)| *stopped == stream) {
             return bytes.len();
         }
-        if let Err(stop) = self.jobs.body(job, bytes) {
+        if let Err(stop) = self.fetches.body(fetch, bytes) {
             self.stopped.push((stream, stop));
         }
         bytes.len()
@@ -162,10 +162,10 @@ pub(crate) fn handshake_failure(
     verifier: &Verifier,
     after: Duration,
 ) -> Failure {
-    let complaint = verifier.take_complaint();
+    let failure = verifier.last_failure();
     match close {
         Some(CloseReason::Local { code, .. }) if code.tls_alert().is_some() => {
-            complaint.unwrap_or_else(|| Failure::Tls(reason(close, phrase)))
+            failure.unwrap_or_else(|| Failure::Tls(reason(close, phrase)))
         }
         Some(CloseReason::Peer { code }) if code.tls_alert().is_some() => {
             Failure::Tls(reason(close, phrase))

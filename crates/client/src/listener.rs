@@ -105,7 +105,7 @@ pub trait Listener {
     /// # Errors
     ///
     /// It cannot be forgotten.
-    fn on_again(
+    fn on_retry(
         &mut self,
         fetch: usize,
         pause: Duration,
@@ -132,12 +132,12 @@ pub trait Listener {
     }
 
     /// A QUIC connection is begun.
-    fn on_connecting(&mut self, connection: usize, origin: &Origin, remote: SocketAddr) {
+    fn on_quic_connecting(&mut self, connection: usize, origin: &Origin, remote: SocketAddr) {
         let _ = (connection, origin, remote);
     }
 
     /// A connection over TCP is begun, to the first of these addresses that answers.
-    fn on_dialing(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
+    fn on_tcp_connecting(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
         let _ = (connection, origin, addresses);
     }
 

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// How long the other family is waited for when one has answered (RFC 8305 §3), and then the HTTPS record.
-const PATIENCE: Duration = Duration::from_millis(50);
+const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 /// How many targets of an HTTPS record are resolved.
 const TARGETS_MAX: usize = 4;
 
@@ -35,7 +35,7 @@ pub struct Override {
 }
 
 impl Override {
-    fn is_of(&self, origin: &Origin) -> bool {
+    fn matches(&self, origin: &Origin) -> bool {
         (self.host == origin.host || self.host == "*") && self.port == origin.port
     }
 }
@@ -54,17 +54,17 @@ pub struct ConnectTo {
 }
 
 /// Where to connect for an origin.
-pub(crate) fn place(origin: &Origin, connect_to: &[ConnectTo]) -> Origin {
+pub(crate) fn connect_target(origin: &Origin, connect_to: &[ConnectTo]) -> Origin {
     let mut place = origin.clone();
     let is_of = |it: &&ConnectTo| {
         it.host.as_ref().is_none_or(|host| *host == origin.host)
             && it.port.is_none_or(|port| port == origin.port)
     };
-    if let Some(detour) = connect_to.iter().find(is_of) {
-        if let Some(host) = &detour.to_host {
+    if let Some(rule) = connect_to.iter().find(is_of) {
+        if let Some(host) = &rule.to_host {
             place.host.clone_from(host);
         }
-        place.port = detour.to_port.unwrap_or(place.port);
+        place.port = rule.to_port.unwrap_or(place.port);
     }
     place
 }
@@ -93,7 +93,7 @@ pub struct Lookup {
     /// Of whom.
     pub origin: Origin,
     /// When it was begun.
-    pub begin: Time,
+    pub start: Time,
     /// When enough was known to go on; `None` if that was never so.
     pub end: Option<Time>,
     /// IPv4 addresses; `None` if they were not asked for, or there was no answer.
@@ -114,7 +114,7 @@ pub(crate) struct Resolution {
     pub(crate) lookup: Lookup,
     family: Family,
     /// How many answers are to come for addresses of the host.
-    asks: u32,
+    pending: u32,
     /// When enough addresses of the host were known.
     settled: Option<Time>,
     https: Https,
@@ -127,7 +127,7 @@ enum Https {
     /// It is not asked for, or all that it leads to is known.
     Done(Option<Time>),
     /// It is.
-    Asked,
+    Pending,
     /// Answers are to come for addresses of its targets, so many.
     Targets(u32),
 }
@@ -135,33 +135,33 @@ enum Https {
 /// What a resolution has come to.
 pub(crate) enum State {
     /// It is to be waited for, until then at most.
-    Waits(Time),
+    Pending(Time),
     Found,
     Failed(Failure),
 }
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Question {
+pub(crate) enum Query {
     Addresses(Family),
     Services,
 }
 
 impl Resolution {
-    /// Begins. What is known already is known at once. The HTTPS record is asked for if `has_services`.
-    pub(crate) fn begin(
+    /// Begins. What is known already is known at once. The HTTPS record is asked for if `query_https`.
+    pub(crate) fn start(
         now: Time,
         origin: &Origin,
         family: Family,
         overrides: &[Override],
         timeout: Duration,
-        has_services: bool,
-        mut ask: impl FnMut(Question),
+        query_https: bool,
+        mut query: impl FnMut(Query),
     ) -> Self {
         let mut this = Self {
             lookup: Lookup {
                 origin: origin.clone(),
-                begin: now,
+                start: now,
                 end: None,
                 a: None,
                 aaaa: None,
@@ -170,14 +170,14 @@ impl Resolution {
                 targets: BTreeMap::new(),
             },
             family,
-            asks: 0,
+            pending: 0,
             settled: None,
             https: Https::Done(None),
             timeout,
         };
-        let said = overrides.iter().find(|said| said.is_of(origin));
-        let known = match (said, origin.host.parse::<IpAddr>()) {
-            (Some(said), _) => Some(said.addresses.clone()),
+        let fixed = overrides.iter().find(|it| it.matches(origin));
+        let known = match (fixed, origin.host.parse::<IpAddr>()) {
+            (Some(fixed), _) => Some(fixed.addresses.clone()),
             (None, Ok(address)) => Some(vec![address]),
             (None, Err(_)) => None,
         };
@@ -188,12 +188,12 @@ impl Resolution {
             return this;
         }
         for family in this.family.parts() {
-            this.asks += 1;
-            ask(Question::Addresses(*family));
+            this.pending += 1;
+            query(Query::Addresses(*family));
         }
-        if has_services {
-            this.https = Https::Asked;
-            ask(Question::Services);
+        if query_https {
+            this.https = Https::Pending;
+            query(Query::Services);
         }
         this
     }
@@ -203,7 +203,7 @@ impl Resolution {
         let found = found.iter().filter(|address| self.family.has(address));
         let found = found.map(|address| SocketAddr::new(*address, port));
         let all = self.lookup.addresses.iter().copied().chain(found);
-        self.lookup.addresses = in_turn(all);
+        self.lookup.addresses = interleave(all);
     }
 
     /// A resolver has answered for a name.
@@ -218,7 +218,7 @@ impl Resolution {
             self.on_target(at, host, found.unwrap_or_default());
             return;
         }
-        self.asks = self.asks.saturating_sub(1);
+        self.pending = self.pending.saturating_sub(1);
         if let Ok(found) = &found {
             if self.lookup.end.is_some() {
                 // What comes late goes behind what is being tried.
@@ -238,7 +238,7 @@ impl Resolution {
             Family::Ipv6 => self.lookup.aaaa = answer,
             _ => self.lookup.a = answer,
         }
-        if self.asks == 0 {
+        if self.pending == 0 {
             self.settled.get_or_insert(at);
         }
     }
@@ -265,16 +265,16 @@ impl Resolution {
         }
         self.lookup.https = Some(Services { at, found });
         if !names.is_empty() {
-            let asks = names.len() * self.family.parts().len();
-            self.https = Https::Targets(asks as u32);
+            let pending = names.len() * self.family.parts().len();
+            self.https = Https::Targets(pending as u32);
         }
         names
     }
 
     fn on_target(&mut self, at: Time, host: &str, found: Vec<IpAddr>) {
-        if let Https::Targets(asks) = &mut self.https {
-            *asks = asks.saturating_sub(1);
-            if *asks == 0 {
+        if let Https::Targets(pending) = &mut self.https {
+            *pending = pending.saturating_sub(1);
+            if *pending == 0 {
                 self.https = Https::Done(Some(at));
             }
         }
@@ -311,7 +311,7 @@ impl Resolution {
             let port = service.port.unwrap_or(self.lookup.origin.port);
             let addresses = self.addresses_of(service);
             let addresses = addresses.into_iter().map(|ip| SocketAddr::new(ip, port));
-            (service, in_turn(addresses))
+            (service, interleave(addresses))
         });
         all.filter(|(_, addresses)| !addresses.is_empty()).collect()
     }
@@ -326,24 +326,24 @@ impl Resolution {
         if self.settled.is_none()
             && let Some(first) = first
         {
-            if now < first + PATIENCE {
-                return State::Waits(first + PATIENCE);
+            if now < first + RESOLUTION_DELAY {
+                return State::Pending(first + RESOLUTION_DELAY);
             }
             self.settled = Some(now);
         }
         let Some(settled) = self.settled else {
-            let until = self.lookup.begin + self.timeout;
+            let until = self.lookup.start + self.timeout;
             return if now < until {
-                State::Waits(until)
+                State::Pending(until)
             } else {
                 State::Failed(Failure::ConnectTimeout(self.timeout))
             };
         };
         if self.lookup.end.is_none() {
-            let until = settled + PATIENCE;
+            let until = settled + RESOLUTION_DELAY;
             self.lookup.end = match self.https {
                 Https::Done(at) => Some(at.map_or(settled, |at| at.max(settled))),
-                _ if now < until => return State::Waits(until),
+                _ if now < until => return State::Pending(until),
                 _ => Some(now),
             };
         }
@@ -376,7 +376,12 @@ impl Resolution {
     clippy::disallowed_methods,
     reason = "the resolver blocks, and a thread that waits for it may be left behind"
 )]
-pub(crate) fn ask(host: String, family: Family, clock: Clock, answers: Sender<dns::Event>) {
+pub(crate) fn query_system(
+    host: String,
+    family: Family,
+    clock: Clock,
+    answers: Sender<dns::Event>,
+) {
     thread::spawn(move || {
         let hints = dns_lookup::AddrInfoHints {
             address: match family {
@@ -404,7 +409,7 @@ pub(crate) fn ask(host: String, family: Family, clock: Clock, answers: Sender<dn
 }
 
 /// Each address once, IPv6 and IPv4 by turns, beginning with what came first (RFC 8305 §4).
-fn in_turn(found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
+fn interleave(found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     let mut rest: Vec<SocketAddr> = Vec::new();
     for address in found {
         if !rest.contains(&address) {

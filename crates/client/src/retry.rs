@@ -41,12 +41,12 @@ impl Retry {
     }
 
     /// Whether a status may pass.
-    pub(crate) const fn is_passing(status: u16) -> bool {
+    pub(crate) const fn is_transient(status: u16) -> bool {
         matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
     }
 
     /// Whether a failure may pass.
-    pub(crate) fn heals(&self, failure: &Failure) -> bool {
+    pub(crate) fn is_retryable(&self, failure: &Failure) -> bool {
         match failure {
             Failure::Interrupted | Failure::Rewind | Failure::Scheme(_) => false,
             Failure::Resolve(_)
@@ -92,17 +92,19 @@ mod tests {
         let refused = Failure::Connect("refused".to_owned());
         let broken = Failure::Empty;
         let late = Failure::TimeLimit(Duration::ZERO);
-        assert!(some.heals(&late) && !some.heals(&refused) && !some.heals(&broken));
+        assert!(
+            some.is_retryable(&late) && !some.is_retryable(&refused) && !some.is_retryable(&broken)
+        );
         let more = Retry {
             refused: true,
             ..some
         };
-        assert!(more.heals(&refused) && !more.heals(&broken));
+        assert!(more.is_retryable(&refused) && !more.is_retryable(&broken));
         let all = Retry { all: true, ..some };
-        assert!(all.heals(&refused) && all.heals(&broken));
-        assert!(!all.heals(&Failure::Interrupted));
+        assert!(all.is_retryable(&refused) && all.is_retryable(&broken));
+        assert!(!all.is_retryable(&Failure::Interrupted));
         let passing: Vec<u16> = (100..600)
-            .filter(|status| Retry::is_passing(*status))
+            .filter(|status| Retry::is_transient(*status))
             .collect();
         assert_eq!(passing, [408, 429, 500, 502, 503, 504]);
     }

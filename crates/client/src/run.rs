@@ -34,7 +34,7 @@ pub struct Report {
     /// Of each origin that was asked for something.
     pub lookups: Vec<Lookup>,
     /// When it began.
-    pub begin: Time,
+    pub start: Time,
 }
 
 /// Why nothing could be fetched at all.
@@ -81,7 +81,7 @@ pub fn run(
         CryptoError::Trust(what) => RunError::Trust(what),
         CryptoError::Identity(what) => RunError::Identity(what),
     })?;
-    let begin = clock.now();
+    let start = clock.now();
     let socket = bind(settings.family)?;
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
@@ -107,7 +107,7 @@ pub fn run(
     Ok(Report {
         outcomes,
         lookups,
-        begin,
+        start,
     })
 }
 

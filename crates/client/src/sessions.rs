@@ -66,7 +66,7 @@ struct Store {
     fresh: MemorySessions,
     now: fn() -> Duration,
     /// What went wrong since nobody asked.
-    trouble: Mutex<Option<io::Error>>,
+    first_error: Mutex<Option<io::Error>>,
 }
 
 impl SessionFile {
@@ -81,7 +81,7 @@ impl SessionFile {
             path: path.to_owned(),
             fresh: MemorySessions::default(),
             now,
-            trouble: Mutex::default(),
+            first_error: Mutex::default(),
         };
         let _lock = store.lock()?;
         let mut contents = store.read()?;
@@ -113,12 +113,12 @@ impl SessionFile {
         contents.sessions.extend(self.store.fresh.take_all());
         contents.servers.extend(self.memory.remembered());
         self.store.write(contents)?;
-        let mut trouble = self
+        let mut first = self
             .store
-            .trouble
+            .first_error
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        trouble.take().map_or(Ok(()), Err)
+        first.take().map_or(Ok(()), Err)
     }
 }
 
@@ -147,8 +147,11 @@ impl SessionStore for Store {
         }
         let taken = self.take_from_file(server, version);
         taken.unwrap_or_else(|error| {
-            let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-            trouble.get_or_insert(error);
+            let mut first = self
+                .first_error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            first.get_or_insert(error);
             None
         })
     }
@@ -173,14 +176,14 @@ impl Store {
 
     /// Held as long as the file is.
     fn lock(&self) -> io::Result<File> {
-        let mut options = private();
+        let mut options = owner_only();
         // In a folder of several users, nobody else's link is followed.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NOFOLLOW);
         let file = options
             .create(true)
             .truncate(false)
-            .open(beside(&self.path, ".lock"))?;
+            .open(with_suffix(&self.path, ".lock"))?;
         file.lock()?;
         Ok(file)
     }
@@ -202,11 +205,11 @@ impl Store {
 
     fn write(&self, mut contents: Contents) -> io::Result<()> {
         contents.limit();
-        let new = beside(&self.path, ".new");
+        let new = with_suffix(&self.path, ".new");
         // Left behind by a process that was killed: while the lock is held, nobody writes it. Whatever else is there, such
         // as a link, is not followed or written to.
         let _ = fs::remove_file(&new);
-        let opened = private().create_new(true).open(&new);
+        let opened = owner_only().create_new(true).open(&new);
         let written = opened.and_then(|mut file| {
             file.write_all(render(&contents).as_bytes())?;
             fs::rename(&new, &self.path)
@@ -245,14 +248,14 @@ impl Contents {
     }
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn with_suffix(path: &Path, end: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(end);
     path.with_file_name(name)
 }
 
 /// A file that is written, and that only its owner can read.
-fn private() -> fs::OpenOptions {
+fn owner_only() -> fs::OpenOptions {
     let mut options = File::options();
     options.write(true);
     #[cfg(unix)]
@@ -305,7 +308,7 @@ fn parse_line(line: &str, now: Duration, contents: &mut Contents) -> Option<()> 
     let (kind, rest) = line.split_once(' ')?;
     if kind == "session" {
         // Of another version of the library it is none, and no damage.
-        let session = match SavedSession::from_bytes(&bytes_of(rest)?) {
+        let session = match SavedSession::from_bytes(&parse_hex(rest)?) {
             Ok(session) => session,
             Err(lastbyte_quic::crypto::tickets::client::SavedSessionError::OtherVersion(_)) => {
                 return Some(());
@@ -326,9 +329,9 @@ fn parse_line(line: &str, now: Duration, contents: &mut Contents) -> Option<()> 
     let value = words.next()?;
     let server = contents.servers.entry(origin).or_default();
     match kind {
-        "token" => server.token = bytes_of(value)?,
+        "token" => server.token = parse_hex(value)?,
         "settings" => {
-            let bytes = bytes_of(value.strip_prefix("0x")?)?;
+            let bytes = parse_hex(value.strip_prefix("0x")?)?;
             server.settings = Some(http3::Settings::from_bytes(&bytes)?);
         }
         "remote" => server.remote = Some(value.parse().ok()?),
@@ -346,7 +349,7 @@ fn hex(bytes: &[u8]) -> String {
     text
 }
 
-fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+fn parse_hex(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.as_bytes();
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;

@@ -71,7 +71,7 @@ impl Trust {
             inner,
             pins: pins.to_vec(),
             provider: Arc::clone(provider),
-            complaint: Mutex::default(),
+            failure: Mutex::default(),
         })
     }
 }
@@ -97,32 +97,32 @@ pub(crate) struct Verifier {
     /// Where there are any, one of them is to be the server's.
     pins: Vec<String>,
     provider: Arc<CryptoProvider>,
-    complaint: Mutex<Option<Failure>>,
+    failure: Mutex<Option<Failure>>,
 }
 
 impl Verifier {
     /// What was wrong with the last certificate that was refused.
-    pub(crate) fn take_complaint(&self) -> Option<Failure> {
-        let complaint = self.complaint.lock();
-        let complaint = complaint.unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn last_failure(&self) -> Option<Failure> {
+        let last = self.failure.lock();
+        let last = last.unwrap_or_else(PoisonError::into_inner);
         // Attempts to connect to several addresses fail for the same reason.
-        complaint.as_ref().map(Failure::again)
+        last.as_ref().map(Failure::duplicate)
     }
 
-    fn note<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+    fn record<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &result {
             let failure = match error {
                 Error::InvalidCertificate(error) => Failure::Certificate(describe(error)),
                 error => Failure::Certificate(error.to_string()),
             };
-            self.complain(failure);
+            self.set_failure(failure);
         }
         result
     }
 
-    fn complain(&self, failure: Failure) {
-        let complaint = self.complaint.lock();
-        *complaint.unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    fn set_failure(&self, failure: Failure) {
+        let last = self.failure.lock();
+        *last.unwrap_or_else(PoisonError::into_inner) = Some(failure);
     }
 
     fn check_pins(&self, end_entity: &CertificateDer<'_>) -> Result<(), Error> {
@@ -135,7 +135,7 @@ impl Verifier {
         if self.pins.contains(&pin) {
             return Ok(());
         }
-        self.complain(Failure::Pin(format!(
+        self.set_failure(Failure::Pin(format!(
             "the server's key is `sha256//{pin}`, which is not pinned"
         )));
         Err(CertificateError::ApplicationVerificationFailure.into())
@@ -225,7 +225,7 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if let Some(inner) = &self.inner {
-            self.note(inner.verify_server_cert(
+            self.record(inner.verify_server_cert(
                 end_entity,
                 intermediates,
                 server_name,
@@ -243,7 +243,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.note(rustls::crypto::verify_tls12_signature(
+        self.record(rustls::crypto::verify_tls12_signature(
             message,
             certificate,
             signed,
@@ -257,7 +257,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.note(rustls::crypto::verify_tls13_signature(
+        self.record(rustls::crypto::verify_tls13_signature(
             message,
             certificate,
             signed,

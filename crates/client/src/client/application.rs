@@ -32,7 +32,7 @@ impl Application for Client<'_> {
         let mut bodies = Bodies {
             streams: &link.streams,
             stopped: &mut link.stopped,
-            jobs: &mut self.jobs,
+            fetches: &mut self.fetches,
         };
         let mut sink = link.http3.sink(&mut bodies);
         connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
@@ -52,7 +52,7 @@ impl Application for Client<'_> {
             self.on_event(now, handle, connection, event);
         }
         self.cancel_stopped(now, handle, connection);
-        self.pump(now, handle, connection);
+        self.write_uploads(now, handle, connection);
     }
 
     fn on_closed(&mut self, now: Time, closed: Closed) {
@@ -60,7 +60,7 @@ impl Application for Client<'_> {
         let close = quic.close_reason();
         let phrase = quic.close_phrase().to_owned();
         while quic.poll_event().is_some() {}
-        self.on_over(now, closed.handle, close, &phrase);
+        self.on_quic_closed(now, closed.handle, close, &phrase);
     }
 
     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
@@ -70,13 +70,13 @@ impl Application for Client<'_> {
         if self.next_tick <= now {
             self.next_tick = now + TICK;
             self.end_slow(now, endpoint);
-            if !self.jobs.listener.on_tick() {
+            if !self.fetches.listener.on_tick() {
                 self.interrupt(now);
-                self.end_late(now, endpoint, true);
+                self.end_overdue(now, endpoint, true);
             }
         }
         if self.next_limit.is_some_and(|limit| limit <= now) {
-            self.end_late(now, endpoint, false);
+            self.end_overdue(now, endpoint, false);
         }
         self.close_unneeded(now, endpoint);
         let mut deadline = [self.next_limit, Some(self.next_tick)]
@@ -86,7 +86,7 @@ impl Application for Client<'_> {
         // What ends at once makes room for the next, and what is led elsewhere may be of a server that is new.
         loop {
             let before = (self.next, self.servers.all.len(), self.active.len());
-            self.begin_fetches(now);
+            self.start_fetches(now);
             for number in 0..self.servers.all.len() {
                 let at = self.serve(now, number, endpoint);
                 deadline = deadline.into_iter().chain(at).min();
@@ -100,10 +100,10 @@ impl Application for Client<'_> {
             .chain(self.delayed.first().map(|(at, _)| *at))
             .min();
         self.close_unneeded(now, endpoint);
-        let is_over = self.active.is_empty() && self.next >= self.jobs.all.len();
+        let is_over = self.active.is_empty() && self.next >= self.fetches.all.len();
         let mut is_done = false;
         if is_over {
-            let until = self.lingers(now, endpoint);
+            let until = self.ticket_deadline(now, endpoint);
             is_done = until.is_none();
             deadline = deadline.into_iter().chain(until).min();
         }
@@ -150,7 +150,7 @@ impl Client<'_> {
                 Event::UploadReadable => {
                     for handle in self.links.keys().copied().collect::<Vec<_>>() {
                         if let Some(quic) = endpoint.connection(handle) {
-                            self.pump(now, handle, quic);
+                            self.write_uploads(now, handle, quic);
                         }
                     }
                 }

@@ -14,8 +14,8 @@ use lastbyte_wire::StreamId;
 use super::Client;
 use crate::{
     failure::Failure,
+    fetch_state::Stop,
     head::{Head, Version},
-    job::Stop,
     link::{Bodies, handshake_failure, reason},
     listener::{Handshake, Transport},
 };
@@ -55,8 +55,8 @@ impl Client<'_> {
             Event::HandshakeComplete => self.on_link_open(now, handle, quic),
             Event::ZeroRtt { is_accepted: false } => {
                 link.http3.on_zero_rtt_rejected();
-                for job in link.streams.values() {
-                    self.jobs.all[*job].outcome.is_early = false;
+                for fetch in link.streams.values() {
+                    self.fetches.all[*fetch].outcome.is_early = false;
                 }
             }
             Event::NewToken(token) => {
@@ -65,14 +65,14 @@ impl Client<'_> {
             }
             Event::Closed(close) => {
                 let phrase = quic.close_phrase().to_owned();
-                self.on_over(now, handle, Some(close), &phrase);
+                self.on_quic_closed(now, handle, Some(close), &phrase);
             }
             _ => {}
         }
     }
 
     /// A connection is over.
-    pub(super) fn on_over(
+    pub(super) fn on_quic_closed(
         &mut self,
         now: Time,
         handle: Handle,
@@ -88,7 +88,7 @@ impl Client<'_> {
             let after = self.settings.connect_timeout;
             handshake_failure(close, phrase, &self.crypto.verifier, after)
         };
-        self.on_link_over(now, handle, failure);
+        self.on_link_closed(now, handle, failure);
     }
 
     pub(super) fn on_event(
@@ -101,60 +101,60 @@ impl Client<'_> {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
         };
-        let job_of = |stream: StreamId| link.streams.get(&stream).copied();
+        let fetch_of = |stream: StreamId| link.streams.get(&stream).copied();
         let mut kept = Ok(());
         match event {
             http3::Event::Informational { stream, response } => {
-                if let Some(job) = job_of(stream) {
-                    kept = self.jobs.interim(job, &head(&response));
+                if let Some(fetch) = fetch_of(stream) {
+                    kept = self.fetches.interim(fetch, &head(&response));
                 }
                 link.http3.recycle(response.into_fields());
-                self.note_stop(handle, stream, kept);
+                self.record_stop(handle, stream, kept);
             }
             http3::Event::Response { stream, response } => {
-                let job = job_of(stream);
-                if let Some(job) = job
+                let fetch = fetch_of(stream);
+                if let Some(fetch) = fetch
                     && response.status() == 421
-                    && self.jobs.all[job].server != Some(link.server)
+                    && self.fetches.all[fetch].server != Some(link.server)
                 {
-                    self.on_misdirected(now, handle, quic, stream, job);
+                    self.on_misdirected(now, handle, quic, stream, fetch);
                     return;
                 }
-                if let Some(job) = job {
-                    kept = self.jobs.head(now, job, &head(&response));
+                if let Some(fetch) = fetch {
+                    kept = self.fetches.head(now, fetch, &head(&response));
                 }
                 link.http3.recycle(response.into_fields());
-                self.note_stop(handle, stream, kept);
+                self.record_stop(handle, stream, kept);
             }
             http3::Event::Data { stream } => self.read(now, handle, quic, stream),
             http3::Event::Trailers { stream, fields } => {
-                if let Some(job) = job_of(stream) {
-                    kept = self.jobs.trailers(job, &fields);
+                if let Some(fetch) = fetch_of(stream) {
+                    kept = self.fetches.trailers(fetch, &fields);
                 }
                 link.http3.recycle(fields);
-                self.note_stop(handle, stream, kept);
+                self.record_stop(handle, stream, kept);
             }
             http3::Event::Finished { stream } => self.on_finished(now, handle, stream),
             http3::Event::Reset { stream, error } => {
-                if let Some(job) = link.streams.remove(&stream) {
+                if let Some(fetch) = link.streams.remove(&stream) {
                     let is_refused = error.is_safe_to_retry();
                     if is_refused {
                         self.retire(handle);
                     }
                     let why = Failure::Response(format!("the transfer failed: {error}"));
-                    self.retry_or_end(now, job, is_refused, why);
+                    self.retry_or_end(now, fetch, is_refused, why);
                     self.close_if_unused(handle);
                 }
             }
             http3::Event::SourceFailed { stream, .. } => {
-                if let Some(job) = link.streams.remove(&stream) {
+                if let Some(fetch) = link.streams.remove(&stream) {
                     let code = Code::REQUEST_CANCELLED;
                     link.http3.cancel(quic, now, stream, code);
-                    self.end(now, job, Some(Failure::Read));
+                    self.end(now, fetch, Some(Failure::Read));
                 }
             }
-            http3::Event::Writable { .. } => self.pump(now, handle, quic),
-            http3::Event::RequestsAvailable => self.launch(now, handle, quic),
+            http3::Event::Writable { .. } => self.write_uploads(now, handle, quic),
+            http3::Event::RequestsAvailable => self.send_queued(now, handle, quic),
             http3::Event::Settings => {
                 if let Some(settings) = link.http3.peer_settings() {
                     let origin = &self.servers.all[link.server].origin;
@@ -162,14 +162,14 @@ impl Client<'_> {
                 }
             }
             http3::Event::GoAway { .. } => {
-                self.jobs
+                self.fetches
                     .listener
                     .on_disconnected(link.number, "the server takes no more requests (GOAWAY)");
                 self.retire(handle);
             }
             http3::Event::Failed(error) => {
                 let why = format!("the server broke a rule of HTTP/3: {error}");
-                self.on_link_over(now, handle, Failure::Response(why));
+                self.on_link_closed(now, handle, Failure::Response(why));
             }
             // Stopped: the response says the rest. Others are of no consequence to a client that fetches.
             _ => {}
@@ -183,19 +183,19 @@ impl Client<'_> {
         handle: Handle,
         quic: &mut Connection,
         stream: StreamId,
-        job: usize,
+        fetch: usize,
     ) {
         if let Some(link) = self.links.get_mut(&handle) {
             link.streams.remove(&stream);
-            link.pumps.remove(&stream);
+            link.uploads.remove(&stream);
             link.http3
                 .cancel(quic, now, stream, Code::REQUEST_CANCELLED);
         }
-        if let Some(server) = self.jobs.all[job].server {
+        if let Some(server) = self.fetches.all[fetch].server {
             self.servers.all[server].is_misdirected = true;
         }
         let what = "the server answered 421 (misdirected request)".to_owned();
-        self.retry_or_end(now, job, true, Failure::Response(what));
+        self.retry_or_end(now, fetch, true, Failure::Response(what));
     }
 
     /// Body that was not at hand when its packet was.
@@ -206,7 +206,7 @@ impl Client<'_> {
         let mut bodies = Bodies {
             streams: &link.streams,
             stopped: &mut link.stopped,
-            jobs: &mut self.jobs,
+            fetches: &mut self.fetches,
         };
         let mut take = |bytes: &[u8]| http3::BodySink::body(&mut bodies, stream, bytes);
         // What is wrong is told as an event of its own.
@@ -221,9 +221,9 @@ impl Client<'_> {
             return;
         }
         link.last_used = now;
-        if let Some(job) = link.streams.remove(&stream) {
-            link.pumps.remove(&stream);
-            self.on_response_end(now, job);
+        if let Some(fetch) = link.streams.remove(&stream) {
+            link.uploads.remove(&stream);
+            self.on_response_end(now, fetch);
         }
         self.close_if_unused(handle);
     }
@@ -238,7 +238,7 @@ impl Client<'_> {
         }
     }
 
-    fn note_stop(&mut self, handle: Handle, stream: StreamId, kept: Result<(), Stop>) {
+    fn record_stop(&mut self, handle: Handle, stream: StreamId, kept: Result<(), Stop>) {
         if let Err(stop) = kept
             && let Some(link) = self.links.get_mut(&handle)
         {
@@ -258,9 +258,9 @@ impl Client<'_> {
             };
             let code = Code::REQUEST_CANCELLED;
             link.http3.cancel(quic, now, stream, code);
-            link.pumps.remove(&stream);
-            if let Some(job) = link.streams.remove(&stream) {
-                self.on_stopped(now, job, stop);
+            link.uploads.remove(&stream);
+            if let Some(fetch) = link.streams.remove(&stream) {
+                self.on_stopped(now, fetch, stop);
             }
         }
         self.close_if_unused(handle);

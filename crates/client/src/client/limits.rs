@@ -8,29 +8,29 @@ use crate::failure::Failure;
 
 impl Client<'_> {
     /// Ends the fetches that took too long, or all.
-    pub(super) fn end_late(&mut self, now: Time, endpoint: &mut Endpoint, is_interrupted: bool) {
+    pub(super) fn end_overdue(&mut self, now: Time, endpoint: &mut Endpoint, is_interrupted: bool) {
         let limit = self.settings.time_limit;
-        let begin = |client: &Self, job: usize| client.jobs.all[job].outcome.timing.begin;
+        let begin = |client: &Self, fetch: usize| client.fetches.all[fetch].outcome.timing.start;
         let late: Vec<usize> = self
             .active
             .iter()
             .copied()
-            .filter(|job| {
-                let until = begin(self, *job)
+            .filter(|fetch| {
+                let until = begin(self, *fetch)
                     .zip(limit)
                     .map(|(begin, limit)| begin + limit);
                 is_interrupted || until.is_some_and(|until| until <= now)
             })
             .collect();
-        for job in late {
+        for fetch in late {
             let failure = match limit {
                 Some(limit) if !is_interrupted => Failure::TimeLimit(limit),
                 _ => Failure::Interrupted,
             };
-            self.give_up(now, job, endpoint);
-            self.end(now, job, Some(failure));
+            self.cancel_fetch(now, fetch, endpoint);
+            self.end(now, fetch, Some(failure));
         }
-        let begins = self.active.iter().filter_map(|job| begin(self, *job));
+        let begins = self.active.iter().filter_map(|fetch| begin(self, *fetch));
         self.next_limit = begins.min().zip(limit).map(|(begin, limit)| begin + limit);
     }
 
@@ -39,16 +39,16 @@ impl Client<'_> {
         let Some((least, span)) = self.settings.speed_limit else {
             return;
         };
-        self.note_sent();
+        self.update_sent_counts();
         let mut slow = Vec::new();
-        for job in &self.active {
-            let it = &mut self.jobs.all[*job];
+        for fetch in &self.active {
+            let it = &mut self.fetches.all[*fetch];
             let outcome = &it.outcome;
             // Of an upload over QUIC, how far it is, is not told before there is an answer.
             let is_over_tcp = outcome
                 .connection
                 .is_some_and(|it| self.streams.all.contains_key(&it));
-            let is_counted = is_over_tcp || it.fetch.upload.is_none() || outcome.status.is_some();
+            let is_counted = is_over_tcp || it.current.upload.is_none() || outcome.status.is_some();
             if outcome.timing.request.is_none() || !is_counted {
                 it.pace = None;
                 continue;
@@ -61,40 +61,40 @@ impl Client<'_> {
             // What it takes in the time that it took.
             let wanted = least as f64 * now.since(since).as_secs_f64();
             if (moved.saturating_sub(before) as f64) < wanted {
-                slow.push(*job);
+                slow.push(*fetch);
             } else {
                 it.pace = Some((now, moved));
             }
         }
-        for job in slow {
-            self.give_up(now, job, endpoint);
-            self.end(now, job, Some(Failure::Slow(least, span)));
+        for fetch in slow {
+            self.cancel_fetch(now, fetch, endpoint);
+            self.end(now, fetch, Some(Failure::Slow(least, span)));
         }
     }
 
     /// Tells the server that a fetch is of no interest any more.
-    fn give_up(&mut self, now: Time, job: usize, endpoint: &mut Endpoint) {
+    fn cancel_fetch(&mut self, now: Time, fetch: usize, endpoint: &mut Endpoint) {
         for (handle, link) in &mut self.links {
-            link.queue.retain(|other| *other != job);
-            let found = link.streams.iter().find(|(_, other)| **other == job);
+            link.queue.retain(|other| *other != fetch);
+            let found = link.streams.iter().find(|(_, other)| **other == fetch);
             let Some(stream) = found.map(|(stream, _)| *stream) else {
                 continue;
             };
             link.streams.remove(&stream);
-            link.pumps.remove(&stream);
+            link.uploads.remove(&stream);
             if let Some(quic) = endpoint.connection(*handle) {
                 link.http3
                     .cancel(quic, now, stream, Code::REQUEST_CANCELLED);
             }
         }
         for server in &mut self.servers.all {
-            server.waiting.retain(|other| *other != job);
+            server.waiting.retain(|other| *other != fetch);
         }
-        self.give_up_over_tcp(now, job);
+        self.cancel_over_tcp(now, fetch);
     }
 
     /// Whether to wait a little for tickets, since all is done.
-    pub(super) fn lingers(&mut self, now: Time, endpoint: &Endpoint) -> Option<Time> {
+    pub(super) fn ticket_deadline(&mut self, now: Time, endpoint: &Endpoint) -> Option<Time> {
         let until = *self.ended.get_or_insert(now) + self.settings.ticket_wait;
         let lacks_ticket = self.links.iter().any(|(handle, link)| {
             let quic = endpoint.peek(*handle);

@@ -36,7 +36,7 @@ use self::{servers::Servers, tcp::Streams};
 use crate::{
     crypto::Crypto,
     fetch::{Fetch, Outcome},
-    job::Jobs,
+    fetch_state::FetchStates,
     link::Link,
     listener::Listener,
     mailbox::Mailbox,
@@ -59,7 +59,7 @@ pub struct Client<'a> {
     mailbox: Arc<Mailbox<Event>>,
     /// For what other threads do; nothing here reads it.
     clock: Clock,
-    jobs: Jobs<'a>,
+    fetches: FetchStates<'a>,
     /// The first whose turn has not come.
     next: usize,
     /// Those under way.
@@ -83,7 +83,7 @@ pub struct Client<'a> {
 impl core::fmt::Debug for Client<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Client")
-            .field("fetches", &self.jobs.all.len())
+            .field("fetches", &self.fetches.all.len())
             .field("next", &self.next)
             .field("active", &self.active)
             .field("links", &self.links.len())
@@ -112,7 +112,7 @@ impl<'a> Client<'a> {
             local: parts.local,
             mailbox: parts.mailbox,
             clock: parts.clock,
-            jobs: Jobs::new(fetches, parts.listener, parts.memory),
+            fetches: FetchStates::new(fetches, parts.listener, parts.memory),
             next: 0,
             active: BTreeSet::new(),
             delayed: BTreeSet::new(),
@@ -129,8 +129,8 @@ impl<'a> Client<'a> {
 
     /// What came of each fetch, and how names were resolved.
     pub(crate) fn take_report(&mut self) -> (Vec<Outcome>, Vec<Lookup>) {
-        let jobs = core::mem::take(&mut self.jobs.all);
-        let outcomes = jobs.into_iter().map(|job| job.outcome).collect();
+        let fetches = core::mem::take(&mut self.fetches.all);
+        let outcomes = fetches.into_iter().map(|fetch| fetch.outcome).collect();
         (outcomes, self.servers.take_lookups())
     }
 }

@@ -18,31 +18,31 @@ use crate::{
     failure::Failure,
     fetch::{SharedSource, Upload},
     head::Version,
-    link::{Link, Pump},
+    link::{Link, StreamUpload},
     upload,
 };
 
 impl Client<'_> {
     /// Sends the requests that wait for this connection, as many as the server permits.
-    pub(super) fn launch(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
+    pub(super) fn send_queued(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         loop {
             let Some(link) = self.links.get_mut(&handle) else {
                 return;
             };
-            let Some(&job) = link.queue.front() else {
+            let Some(&fetch) = link.queue.front() else {
                 return;
             };
-            if !self.active.contains(&job) {
+            if !self.active.contains(&fetch) {
                 link.queue.pop_front();
                 continue;
             }
-            let it = &mut self.jobs.all[job];
+            let it = &mut self.fetches.all[fetch];
             let is_early = !link.is_open;
-            if is_early && !(quic.is_zero_rtt() && it.fetch.is_safe()) {
+            if is_early && !(quic.is_zero_rtt() && it.current.is_safe()) {
                 return;
             }
-            let request = it.request(self.memory);
-            let (body, reader) = match &it.fetch.upload {
+            let request = it.http_request(self.memory);
+            let (body, reader) = match &it.current.upload {
                 None => (Body::Empty, None),
                 Some(Upload::Source(source)) => {
                     let source = SharedSource(Arc::clone(source));
@@ -50,11 +50,11 @@ impl Client<'_> {
                 }
                 Some(Upload::Stream(stream)) => (Body::Follows, Some(stream.clone())),
             };
-            let sent = it.fetch.upload.as_ref().and_then(Upload::len);
+            let sent = it.current.upload.as_ref().and_then(Upload::len);
             match link.http3.request(quic, &request, body) {
                 Ok(stream) => {
                     link.queue.pop_front();
-                    link.streams.insert(stream, job);
+                    link.streams.insert(stream, fetch);
                     link.last_used = now;
                     let outcome = &mut it.outcome;
                     outcome.connection = Some(link.number);
@@ -66,10 +66,11 @@ impl Client<'_> {
                         outcome.timing.connected = link.opened;
                     }
                     let (number, server) = (link.number, link.server);
-                    self.jobs.on_request(job, number, Version::Http3, &request);
-                    self.charge_lookup(job, server);
+                    self.fetches
+                        .on_request(fetch, number, Version::Http3, &request);
+                    self.charge_lookup(fetch, server);
                     if let Some(reader) = reader {
-                        self.begin_pump(now, handle, quic, stream, job, &reader);
+                        self.start_upload(now, handle, quic, stream, fetch, &reader);
                     }
                 }
                 Err(RequestError::Blocked) => return,
@@ -80,35 +81,35 @@ impl Client<'_> {
                 Err(error) => {
                     link.queue.pop_front();
                     let what = format!("the request cannot be sent: {error}");
-                    self.end(now, job, Some(Failure::Request(what)));
+                    self.end(now, fetch, Some(Failure::Request(what)));
                 }
             }
         }
     }
 
     /// A fetch is told of the lookup that it waited for, if nobody was before.
-    pub(super) fn charge_lookup(&mut self, job: usize, server: usize) {
+    pub(super) fn charge_lookup(&mut self, fetch: usize, server: usize) {
         let server = &mut self.servers.all[server];
         if server.is_lookup_charged {
             return;
         }
         server.is_lookup_charged = true;
         if let Some(resolution) = &server.resolution {
-            let timing = &mut self.jobs.all[job].outcome.timing;
-            timing.lookup = Some(resolution.lookup.begin);
+            let timing = &mut self.fetches.all[fetch].outcome.timing;
+            timing.lookup = Some(resolution.lookup.start);
             timing.resolved = resolution.lookup.end;
         }
     }
 
     // ---- what is sent as it is read ----------------------------------------------------------------------------------
 
-    fn begin_pump(
+    fn start_upload(
         &mut self,
         now: Time,
         handle: Handle,
         quic: &mut Connection,
         stream: StreamId,
-        job: usize,
+        fetch: usize,
         reader: &crate::fetch::Stream,
     ) {
         let Some(link) = self.links.get_mut(&handle) else {
@@ -118,7 +119,7 @@ impl Client<'_> {
             link.http3
                 .cancel(quic, now, stream, Code::REQUEST_CANCELLED);
             link.streams.remove(&stream);
-            self.end(now, job, Some(Failure::Rewind));
+            self.end(now, fetch, Some(Failure::Rewind));
             return;
         };
         let source = upload::read(
@@ -126,23 +127,23 @@ impl Client<'_> {
             self.mailbox.sender(|()| super::Event::UploadReadable),
         );
         let rest = Bytes::new();
-        link.pumps.insert(stream, Pump { source, rest });
+        link.uploads.insert(stream, StreamUpload { source, rest });
     }
 
     /// Sends what was read, as far as there is room.
-    pub(super) fn pump(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
+    pub(super) fn write_uploads(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
         };
         let mut over = Vec::new();
-        for (stream, pump) in &mut link.pumps {
-            let job = link.streams.get(stream).copied();
+        for (stream, upload) in &mut link.uploads {
+            let fetch = link.streams.get(stream).copied();
             loop {
-                if pump.rest.is_empty() {
-                    match pump.source.try_recv() {
-                        Ok(Ok(piece)) => pump.rest = piece,
+                if upload.rest.is_empty() {
+                    match upload.source.try_recv() {
+                        Ok(Ok(piece)) => upload.rest = piece,
                         Ok(Err(_)) => {
-                            over.push((*stream, job));
+                            over.push((*stream, fetch));
                             break;
                         }
                         Err(TryRecvError::Empty) => break,
@@ -154,12 +155,12 @@ impl Client<'_> {
                         }
                     }
                 }
-                match link.http3.write(quic, *stream, &pump.rest) {
+                match link.http3.write(quic, *stream, &upload.rest) {
                     Ok(0) => break,
                     Ok(taken) => {
-                        pump.rest.advance(taken);
-                        if let Some(job) = job {
-                            self.jobs.all[job].outcome.sent += taken as u64;
+                        upload.rest.advance(taken);
+                        if let Some(fetch) = fetch {
+                            self.fetches.all[fetch].outcome.sent += taken as u64;
                         }
                     }
                     Err(_) => {
@@ -173,12 +174,12 @@ impl Client<'_> {
             let Some(link) = self.links.get_mut(&handle) else {
                 return;
             };
-            link.pumps.remove(&stream);
-            if let Some(job) = failed {
+            link.uploads.remove(&stream);
+            if let Some(fetch) = failed {
                 link.http3
                     .cancel(quic, now, stream, Code::REQUEST_CANCELLED);
                 link.streams.remove(&stream);
-                self.end(now, job, Some(Failure::Read));
+                self.end(now, fetch, Some(Failure::Read));
             }
         }
     }
@@ -203,7 +204,7 @@ impl Client<'_> {
     }
 
     /// A connection is over, and all on it.
-    pub(super) fn on_link_over(&mut self, now: Time, handle: Handle, failure: Failure) {
+    pub(super) fn on_link_closed(&mut self, now: Time, handle: Handle, failure: Failure) {
         let Some(link) = self.links.remove(&handle) else {
             return;
         };
@@ -213,11 +214,11 @@ impl Client<'_> {
         }
         self.requeue(link.queue);
         let why = failure.to_string();
-        self.jobs.listener.on_disconnected(link.number, &why);
+        self.fetches.listener.on_disconnected(link.number, &why);
         if link.is_open {
-            for (_, job) in link.streams {
-                let is_safe = self.jobs.all[job].fetch.is_safe();
-                self.retry_or_end(now, job, is_safe, Failure::Response(why.clone()));
+            for (_, fetch) in link.streams {
+                let is_safe = self.fetches.all[fetch].current.is_safe();
+                self.retry_or_end(now, fetch, is_safe, Failure::Response(why.clone()));
             }
             return;
         }
@@ -242,13 +243,13 @@ impl Client<'_> {
         link.queue.extend(server.waiting.drain(..));
         self.memory
             .put_remote(&server.origin, quic.network().remote);
-        for job in link.streams.values() {
-            self.jobs.all[*job].outcome.timing.connected = Some(now);
+        for fetch in link.streams.values() {
+            self.fetches.all[*fetch].outcome.timing.connected = Some(now);
         }
         let (number, server) = (link.number, link.server);
         self.on_quic_won(server, handle);
-        self.jobs.listener.on_connected(number, &handshake);
-        self.launch(now, handle, quic);
+        self.fetches.listener.on_connected(number, &handshake);
+        self.send_queued(now, handle, quic);
     }
 
     /// Tries one address.
@@ -288,8 +289,8 @@ impl Client<'_> {
         };
         let connection = self.connections;
         self.connections += 1;
-        let listener = &mut *self.jobs.listener;
-        listener.on_connecting(connection, &server.origin, remote);
+        let listener = &mut *self.fetches.listener;
+        listener.on_quic_connecting(connection, &server.origin, remote);
         if let Some(trace) = listener.trace(now, connection) {
             quic.set_trace(trace);
         }
@@ -299,7 +300,7 @@ impl Client<'_> {
         if is_early && let Some(remembered) = remembered {
             http3 = http3.with_remembered(remembered);
         }
-        attempts.on_begun(now, handle, remote, is_early);
+        attempts.on_started(now, handle, remote, is_early);
         attempts.wait_until(now + self.settings.attempt_delay);
         let mut link = Link::new(connection, number, now, http3);
         if is_early {
@@ -307,7 +308,7 @@ impl Client<'_> {
         }
         self.links.insert(handle, link);
         if is_early {
-            self.launch(now, handle, quic);
+            self.send_queued(now, handle, quic);
         }
     }
 
@@ -320,9 +321,9 @@ impl Client<'_> {
             link.http3.close(quic, now, Code::NO_ERROR);
         }
         self.requeue(link.queue);
-        for job in link.streams.into_values() {
-            self.jobs.all[job].restart();
-            self.requeue([job]);
+        for fetch in link.streams.into_values() {
+            self.fetches.all[fetch].reset_attempt();
+            self.requeue([fetch]);
         }
     }
 }

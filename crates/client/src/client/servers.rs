@@ -11,14 +11,14 @@ use lastbyte_quic::{
 
 use super::Client;
 use crate::{
-    candidates::{Candidates, Known},
+    candidates::{Candidates, OriginInfo},
     connection_reuse::{IdleConnection, best_idle},
-    dns::{self, Asker, Service},
+    dns::{self, DnsClient, Service},
     failure::Failure,
     family::Family,
     happy_eyeballs::HappyEyeballs,
     link::Link,
-    resolve::{self, Lookup, Question, Resolution, State},
+    resolve::{self, Lookup, Query, Resolution, State},
     settings::Versions,
     url::{Origin, Scheme},
 };
@@ -42,30 +42,30 @@ pub(super) struct Server {
     /// Open connections over TCP that take requests.
     pub(super) streams: BTreeSet<usize>,
     /// Those that are being made beside them, for more requests at the same time.
-    pub(super) dialing: BTreeSet<usize>,
+    pub(super) connecting: BTreeSet<usize>,
     /// How many connections over TCP it takes at a time, as far as that was found out.
-    pub(super) streams_max: Option<usize>,
+    pub(super) tcp_max: Option<usize>,
     /// It has said that it is not to be asked over the connection of another (RFC 9110 §15.5.20).
     pub(super) is_misdirected: bool,
     /// Whether a fetch was told how long the lookup took.
     pub(super) is_lookup_charged: bool,
     /// Whether the listener was told what the lookup found.
-    is_lookup_told: bool,
+    is_lookup_reported: bool,
 }
 
 /// Who is asked for names.
-struct Asking {
-    dns: Asker,
+struct Resolver {
+    dns: DnsClient,
 }
 
-impl Asking {
+impl Resolver {
     /// For addresses: the DNS servers that were named, or else the system.
-    fn ask(&self, host: &str, family: Family) {
+    fn query(&self, host: &str, family: Family) {
         let dns = &self.dns;
         if dns.servers.is_empty() {
-            resolve::ask(host.to_owned(), family, dns.clock, dns.answers.clone());
+            resolve::query_system(host.to_owned(), family, dns.clock, dns.answers.clone());
         } else {
-            dns.ask_addresses(host, family);
+            dns.query_addresses(host, family);
         }
     }
 }
@@ -96,11 +96,11 @@ impl Servers {
             happy_eyeballs: None,
             waiting: VecDeque::new(),
             streams: BTreeSet::new(),
-            dialing: BTreeSet::new(),
-            streams_max: None,
+            connecting: BTreeSet::new(),
+            tcp_max: None,
             is_misdirected: false,
             is_lookup_charged: false,
-            is_lookup_told: false,
+            is_lookup_reported: false,
         });
         number
     }
@@ -129,12 +129,12 @@ impl Client<'_> {
         {
             link.queue.extend(server.waiting.drain(..));
             if let Some(quic) = endpoint.connection(handle) {
-                self.launch(now, handle, quic);
+                self.send_queued(now, handle, quic);
             }
             return None;
         }
-        if !server.streams.is_empty() || !server.dialing.is_empty() {
-            self.launch_over_tcp(now, number);
+        if !server.streams.is_empty() || !server.connecting.is_empty() {
+            self.send_waiting_over_tcp(now, number);
             return None;
         }
         if server.happy_eyeballs.is_none() {
@@ -148,11 +148,11 @@ impl Client<'_> {
                 self.share(now, number, handle, endpoint);
                 return None;
             }
-            self.begin_race(now, number);
+            self.start_attempts(now, number);
         }
         self.run_happy_eyeballs(now, number, endpoint);
         let attempts = self.servers.all[number].happy_eyeballs.as_ref()?;
-        let timeout = attempts.begin + self.settings.connect_timeout;
+        let timeout = attempts.start + self.settings.connect_timeout;
         attempts.deadline().into_iter().chain([timeout]).min()
     }
 
@@ -171,8 +171,8 @@ impl Client<'_> {
         let host = &server.origin.host;
         let fitting = self.links.iter();
         let fitting = fitting.filter(|(_, link)| link.is_for(host, addresses));
-        let is_upload = server.waiting.front().is_some_and(|job| {
-            let upload = self.jobs.all[*job].fetch.upload.as_ref();
+        let is_upload = server.waiting.front().is_some_and(|fetch| {
+            let upload = self.fetches.all[*fetch].current.upload.as_ref();
             upload.is_some_and(|upload| !upload.is_empty())
         });
         let connection = |link: &Link, quic: &Connection| IdleConnection {
@@ -189,10 +189,10 @@ impl Client<'_> {
     }
 
     /// Fetches whose connection takes no more of them wait for another, to their own server.
-    pub(super) fn requeue(&mut self, jobs: impl IntoIterator<Item = usize>) {
-        for job in jobs {
-            if let Some(server) = self.jobs.all[job].server {
-                self.servers.all[server].waiting.push_back(job);
+    pub(super) fn requeue(&mut self, fetches: impl IntoIterator<Item = usize>) {
+        for fetch in fetches {
+            if let Some(server) = self.fetches.all[fetch].server {
+                self.servers.all[server].waiting.push_back(fetch);
             }
         }
     }
@@ -204,14 +204,14 @@ impl Client<'_> {
             link.queue.extend(waiting);
         }
         if let Some(quic) = endpoint.connection(handle) {
-            self.launch(now, handle, quic);
+            self.send_queued(now, handle, quic);
         }
     }
 
     /// Returns until when the addresses are to be waited for, if they are not known.
     fn resolve(&mut self, now: Time, number: usize) -> Option<Time> {
         let settings = self.settings;
-        let asker = self.asker(number);
+        let resolver = self.resolver(number);
         let server = &mut self.servers.all[number];
         let proxy = settings.proxies.of(&server.origin);
         let place = match proxy {
@@ -220,33 +220,33 @@ impl Client<'_> {
                 host: proxy.host.clone(),
                 port: proxy.port,
             },
-            None => resolve::place(&server.origin, &settings.connect_to),
+            None => resolve::connect_target(&server.origin, &settings.connect_to),
         };
-        let has_services = settings.https_records
+        let query_https = settings.https_records
             && settings.versions == Versions::Any
             && place == server.origin
             && place.scheme == Scheme::Https
-            && dns::has_services(&place, !settings.dns_servers.is_empty());
+            && dns::may_have_https_record(&place, !settings.dns_servers.is_empty());
         let resolution = server.resolution.get_or_insert_with(|| {
-            Resolution::begin(
+            Resolution::start(
                 now,
                 &place,
                 settings.family,
                 &settings.overrides,
                 settings.connect_timeout,
-                has_services,
+                query_https,
                 |question| match question {
-                    Question::Addresses(family) => asker.ask(&place.host, family),
-                    Question::Services => asker.dns.ask_services(&place),
+                    Query::Addresses(family) => resolver.query(&place.host, family),
+                    Query::Services => resolver.dns.query_services(&place),
                 },
             )
         });
         match resolution.state(now) {
-            State::Waits(until) => Some(until),
+            State::Pending(until) => Some(until),
             State::Found => {
-                if !server.is_lookup_told {
-                    server.is_lookup_told = true;
-                    self.jobs.listener.on_resolved(&resolution.lookup);
+                if !server.is_lookup_reported {
+                    server.is_lookup_reported = true;
+                    self.fetches.listener.on_resolved(&resolution.lookup);
                 }
                 None
             }
@@ -255,17 +255,17 @@ impl Client<'_> {
                     Failure::Resolve(what) if proxy.is_some() => Failure::ResolveProxy(what),
                     failure => failure,
                 };
-                for job in core::mem::take(&mut server.waiting) {
-                    self.end(now, job, Some(failure.again()));
+                for fetch in core::mem::take(&mut server.waiting) {
+                    self.end(now, fetch, Some(failure.duplicate()));
                 }
                 None
             }
         }
     }
 
-    fn asker(&self, number: usize) -> Asking {
-        Asking {
-            dns: Asker {
+    fn resolver(&self, number: usize) -> Resolver {
+        Resolver {
+            dns: DnsClient {
                 servers: self.settings.dns_servers.clone(),
                 timeout: self.settings.connect_timeout,
                 clock: self.clock,
@@ -284,7 +284,7 @@ impl Client<'_> {
         number: usize,
         found: Option<Result<Vec<Service>, String>>,
     ) {
-        let asking = self.asker(number);
+        let resolver = self.resolver(number);
         let Some(server) = self.servers.all.get_mut(number) else {
             return;
         };
@@ -293,7 +293,7 @@ impl Client<'_> {
         };
         for name in resolution.on_services(at, found) {
             for family in self.settings.family.parts() {
-                asking.ask(&name, *family);
+                resolver.query(&name, *family);
             }
         }
     }
@@ -305,15 +305,15 @@ impl Client<'_> {
             return Candidates::default();
         };
         let origin = &server.origin;
-        Candidates::new(&Known {
+        Candidates::new(&OriginInfo {
             addresses: &found.lookup.addresses,
             endpoints: &found.endpoints(),
             alternative: self.memory.alternative_port(origin, Clock::since_epoch()),
-            best: self.memory.remote(origin),
+            last_remote: self.memory.remote(origin),
         })
     }
 
-    fn begin_race(&mut self, now: Time, number: usize) {
+    fn start_attempts(&mut self, now: Time, number: usize) {
         let mut candidates = self.candidates(number);
         let server = &mut self.servers.all[number];
         let origin = &server.origin;
@@ -341,11 +341,11 @@ impl Client<'_> {
             let Some(attempts) = &mut self.servers.all[number].happy_eyeballs else {
                 return;
             };
-            if attempts.begin + timeout <= now {
+            if attempts.start + timeout <= now {
                 let why = attempts.take_failure();
                 let why = why.unwrap_or(Failure::ConnectTimeout(timeout));
-                self.abandon_race(now, number, None, endpoint);
-                self.lose_race(now, number, &why);
+                self.abandon_attempts(now, number, None, endpoint);
+                self.fail_waiting(now, number, &why);
                 return;
             }
             if let Some((handle, failure)) = attempts.find_refused(now) {
@@ -354,11 +354,11 @@ impl Client<'_> {
                 continue;
             }
             if attempts.is_tcp_due(now) {
-                self.connect_tcp(now, number);
+                self.start_tcp_attempt(now, number);
                 continue;
             }
-            if let Some(failure) = attempts.take_defeat() {
-                self.lose_race(now, number, &failure);
+            if let Some(failure) = attempts.take_final_failure() {
+                self.fail_waiting(now, number, &failure);
                 return;
             }
             let Some(remote) = attempts.next(now) else {
@@ -368,16 +368,16 @@ impl Client<'_> {
         }
     }
 
-    fn lose_race(&mut self, now: Time, number: usize, failure: &Failure) {
+    fn fail_waiting(&mut self, now: Time, number: usize, failure: &Failure) {
         let server = &mut self.servers.all[number];
         server.happy_eyeballs = None;
-        for job in core::mem::take(&mut server.waiting) {
-            self.end(now, job, Some(failure.again()));
+        for fetch in core::mem::take(&mut server.waiting) {
+            self.end(now, fetch, Some(failure.duplicate()));
         }
     }
 
     /// Attempts are not needed any more, but for the one that won.
-    fn abandon_race(
+    fn abandon_attempts(
         &mut self,
         now: Time,
         number: usize,
@@ -403,7 +403,7 @@ impl Client<'_> {
             self.to_close.extend(attempts.attempts());
         }
         server.streams.insert(connection);
-        self.launch_over_tcp(now, number);
+        self.send_waiting_over_tcp(now, number);
     }
 
     /// A handshake of QUIC is complete: other attempts are not needed.

@@ -20,10 +20,10 @@ use crate::{
     connection_reuse::{IdleConnection, best_idle},
     failure::Failure,
     fetch::Upload,
+    fetch_state::Stop,
     head::{Head, Version},
-    job::Stop,
     settings::Versions,
-    tcp::{Ask, Broken, Content, Event, Plan, Tcp, Via, WINDOW_LEN},
+    tcp::{Command, ConnectPlan, Content, Event, ExchangeError, ProxyRoute, TcpThread, WINDOW_LEN},
     upload,
     url::Scheme,
 };
@@ -31,7 +31,7 @@ use crate::{
 /// All connections over TCP, and the thread that they live in, once there is one.
 #[derive(Default)]
 pub(super) struct Streams {
-    thread: Option<Tcp>,
+    thread: Option<TcpThread>,
     pub(super) all: BTreeMap<usize, Stream>,
     exchanges: u64,
 }
@@ -41,7 +41,7 @@ pub(super) struct Stream {
     server: usize,
     /// Known when it is open.
     version: Option<Version>,
-    asks: mpsc::UnboundedSender<Ask>,
+    commands: mpsc::UnboundedSender<Command>,
     task: AbortHandle,
     exchanges: BTreeMap<u64, Exchange>,
     /// Whether it has carried a response, so that the server may have closed it since.
@@ -55,7 +55,7 @@ pub(super) struct Stream {
 
 /// A request under way.
 struct Exchange {
-    job: usize,
+    fetch: usize,
     window: Arc<Semaphore>,
     sent: Arc<AtomicU64>,
     /// Dropped when nobody wants the response any more.
@@ -68,7 +68,7 @@ impl Streams {
         if let Some(stream) = self.all.remove(&connection)
             && stream.version.is_none()
         {
-            // Open ones see that nobody asks them for anything any more, and say farewell.
+            // Open ones see that nobody commands them for anything any more, and say farewell.
             stream.task.abort();
         }
     }
@@ -84,13 +84,13 @@ impl Streams {
 
 impl Client<'_> {
     /// Begins a connection.
-    fn dial(&mut self, now: Time, number: usize) -> Result<usize, Failure> {
+    fn open_tcp(&mut self, now: Time, number: usize) -> Result<usize, Failure> {
         let addresses = self.candidates(number).tcp;
         let server = &self.servers.all[number];
         let thread = match &mut self.streams.thread {
             Some(thread) => thread,
             empty => {
-                let made = Tcp::start(self.clock);
+                let made = TcpThread::start(self.clock);
                 let made = made.map_err(|error| Failure::Connect(error.to_string()))?;
                 empty.insert(made)
             }
@@ -99,31 +99,31 @@ impl Client<'_> {
         self.connections += 1;
         let versions = self.settings.versions;
         let proxies = &self.settings.proxies;
-        let via = proxies.of(&server.origin).map(|proxy| Via {
+        let proxy_route = proxies.of(&server.origin).map(|proxy| ProxyRoute {
             authorization: proxy.credentials.as_deref().map(basic),
             tunnel: proxies
                 .tunnels(&server.origin)
                 .then(|| server.origin.with_port()),
         });
-        let listener = &mut *self.jobs.listener;
-        listener.on_dialing(connection, &server.origin, &addresses);
+        let listener = &mut *self.fetches.listener;
+        listener.on_tcp_connecting(connection, &server.origin, &addresses);
         let events = self
             .mailbox
             .sender(move |event| super::Event::Tcp { connection, event });
-        let plan = Plan {
+        let plan = ConnectPlan {
             addresses,
             attempt_delay: self.settings.attempt_delay,
             timeout: self.settings.connect_timeout,
             host: server.origin.host.clone(),
             tls: (server.origin.scheme == Scheme::Https).then(|| self.crypto.tcp(versions)),
             is_http2: versions == Versions::Http2Only,
-            via,
+            proxy: proxy_route,
         };
-        let (asks, task) = thread.connect(plan, events);
+        let (commands, task) = thread.connect(plan, events);
         let stream = Stream {
             server: number,
             version: None,
-            asks,
+            commands,
             task,
             exchanges: BTreeMap::new(),
             has_served: false,
@@ -137,49 +137,49 @@ impl Client<'_> {
     }
 
     /// TCP joins the race.
-    pub(super) fn connect_tcp(&mut self, now: Time, number: usize) {
-        let dialed = self.dial(now, number);
+    pub(super) fn start_tcp_attempt(&mut self, now: Time, number: usize) {
+        let opened = self.open_tcp(now, number);
         if let Some(attempts) = &mut self.servers.all[number].happy_eyeballs {
-            match dialed {
-                Ok(connection) => attempts.on_tcp_begun(connection),
+            match opened {
+                Ok(connection) => attempts.on_tcp_started(connection),
                 Err(failure) => attempts.on_tcp_failed(failure),
             }
         }
     }
 
     /// Sends the requests that wait for a server, where there is room, and makes room.
-    pub(super) fn launch_over_tcp(&mut self, now: Time, number: usize) {
+    pub(super) fn send_waiting_over_tcp(&mut self, now: Time, number: usize) {
         let (servers, all) = (&mut self.servers.all, &self.streams.all);
         // What one that is over still has to say, responses that came to their end among it, is on its way.
         servers[number].streams.retain(|connection| {
             let stream = all.get(connection);
-            stream.is_none_or(|stream| !stream.asks.is_closed())
+            stream.is_none_or(|stream| !stream.commands.is_closed())
         });
         while let Some(connection) = self.find_free(number) {
-            let Some(job) = self.servers.all[number].waiting.pop_front() else {
+            let Some(fetch) = self.servers.all[number].waiting.pop_front() else {
                 return;
             };
-            if self.active.contains(&job) {
-                self.ask(now, connection, job);
+            if self.active.contains(&fetch) {
+                self.send_request(now, connection, fetch);
             }
         }
         // A connection for each that still waits, as far as that is permitted.
         loop {
             let server = &self.servers.all[number];
-            let all = server.streams.len() + server.dialing.len();
-            let wanted = server.waiting.len() > server.dialing.len();
+            let all = server.streams.len() + server.connecting.len();
+            let wanted = server.waiting.len() > server.connecting.len();
             let max = self.settings.connections_per_host.max(1);
-            if !wanted || all >= server.streams_max.unwrap_or(max).min(max) {
+            if !wanted || all >= server.tcp_max.unwrap_or(max).min(max) {
                 return;
             }
-            match self.dial(now, number) {
+            match self.open_tcp(now, number) {
                 Ok(connection) => {
-                    self.servers.all[number].dialing.insert(connection);
+                    self.servers.all[number].connecting.insert(connection);
                 }
                 Err(failure) => {
                     let waiting = core::mem::take(&mut self.servers.all[number].waiting);
-                    for job in waiting {
-                        self.end(now, job, Some(failure.again()));
+                    for fetch in waiting {
+                        self.end(now, fetch, Some(failure.duplicate()));
                     }
                     return;
                 }
@@ -205,18 +205,18 @@ impl Client<'_> {
     }
 
     /// Sends one request.
-    fn ask(&mut self, now: Time, connection: usize, job: usize) {
+    fn send_request(&mut self, now: Time, connection: usize, fetch: usize) {
         let Some(stream) = self.streams.all.get_mut(&connection) else {
             return;
         };
         stream.last_used = now;
-        let it = &mut self.jobs.all[job];
-        let content = match &it.fetch.upload {
+        let it = &mut self.fetches.all[fetch];
+        let content = match &it.current.upload {
             None => Content::Empty,
             Some(Upload::Source(source)) => Content::Source(Arc::clone(source)),
             Some(Upload::Stream(source)) => {
                 let Some(reader) = source.take() else {
-                    self.end(now, job, Some(Failure::Rewind));
+                    self.end(now, fetch, Some(Failure::Rewind));
                     return;
                 };
                 Content::Stream(upload::read(
@@ -225,7 +225,7 @@ impl Client<'_> {
                 ))
             }
         };
-        let request = it.request(self.memory);
+        let request = it.http_request(self.memory);
         let (cancel, cancelled) = oneshot::channel();
         let window = Arc::new(Semaphore::new(WINDOW_LEN));
         let sent = Arc::new(AtomicU64::new(0));
@@ -242,7 +242,7 @@ impl Client<'_> {
         }
         let version = stream.version.unwrap_or(Version::Http11);
         let server = stream.server;
-        let ask = Ask {
+        let command = Command {
             exchange,
             request: request.clone(),
             content,
@@ -253,26 +253,27 @@ impl Client<'_> {
         stream.exchanges.insert(
             exchange,
             Exchange {
-                job,
+                fetch,
                 window,
                 sent,
                 _cancel: cancel,
             },
         );
-        let is_over = stream.asks.send(ask).is_err();
-        self.jobs.on_request(job, connection, version, &request);
-        self.charge_lookup(job, server);
+        let is_over = stream.commands.send(command).is_err();
+        self.fetches
+            .on_request(fetch, connection, version, &request);
+        self.charge_lookup(fetch, server);
         if is_over {
             // It ended this moment. What it still has to say of its other requests is on its way.
             self.take_exchange(connection, exchange);
             self.servers.all[server].streams.remove(&connection);
             let why = "the server closed the connection".to_owned();
-            self.retry_or_end(now, job, true, Failure::Response(why));
+            self.retry_or_end(now, fetch, true, Failure::Response(why));
         }
     }
 
     /// Fetches know how much of them was sent by now.
-    pub(super) fn note_sent(&mut self) {
+    pub(super) fn update_sent_counts(&mut self) {
         for exchange in self
             .streams
             .all
@@ -280,23 +281,25 @@ impl Client<'_> {
             .flat_map(|stream| stream.exchanges.values())
         {
             let sent = exchange.sent.load(Ordering::Relaxed);
-            self.jobs.all[exchange.job].outcome.sent = sent;
+            self.fetches.all[exchange.fetch].outcome.sent = sent;
         }
     }
 
     /// A fetch is of no interest any more.
-    pub(super) fn give_up_over_tcp(&mut self, now: Time, job: usize) {
+    pub(super) fn cancel_over_tcp(&mut self, now: Time, fetch: usize) {
         let mut over = Vec::new();
         for (connection, stream) in &mut self.streams.all {
             let before = stream.exchanges.len();
-            stream.exchanges.retain(|_, exchange| exchange.job != job);
+            stream
+                .exchanges
+                .retain(|_, exchange| exchange.fetch != fetch);
             if before > stream.exchanges.len() && stream.version != Some(Version::Http2) {
                 // The rest of the response would have to come before the next one.
                 over.push(*connection);
             }
         }
         for connection in over {
-            self.on_stream_over(now, connection, "a response was given up");
+            self.on_tcp_closed(now, connection, "a response was given up");
         }
     }
 
@@ -313,27 +316,27 @@ impl Client<'_> {
             Event::Open { at, handshake } => {
                 stream.opened = Some(at);
                 stream.version = Some(handshake.version);
-                self.jobs.listener.on_connected(connection, &handshake);
+                self.fetches.listener.on_connected(connection, &handshake);
                 let server = &mut self.servers.all[number];
-                server.dialing.remove(&connection);
+                server.connecting.remove(&connection);
                 self.on_tcp_won(now, number, connection);
             }
             Event::Failed(failure) => {
                 self.streams.drop(connection);
                 let why = failure.to_string();
-                self.jobs.listener.on_disconnected(connection, &why);
+                self.fetches.listener.on_disconnected(connection, &why);
                 let server = &mut self.servers.all[number];
-                let was_beside = server.dialing.remove(&connection);
+                let was_beside = server.connecting.remove(&connection);
                 if was_beside && !server.streams.is_empty() {
                     // What has no room beside the others waits for them.
-                    server.streams_max = Some(server.streams.len());
+                    server.tcp_max = Some(server.streams.len());
                 }
                 if let Some(attempts) = &mut server.happy_eyeballs {
                     attempts.on_tcp_failed(failure);
-                } else if was_beside && server.streams.is_empty() && server.dialing.is_empty() {
+                } else if was_beside && server.streams.is_empty() && server.connecting.is_empty() {
                     // Those beside which it was to be have ended since.
-                    for job in core::mem::take(&mut server.waiting) {
-                        self.end(now, job, Some(failure.again()));
+                    for fetch in core::mem::take(&mut server.waiting) {
+                        self.end(now, fetch, Some(failure.duplicate()));
                     }
                 }
             }
@@ -344,25 +347,27 @@ impl Client<'_> {
                     return;
                 };
                 it.window.add_permits(bytes.len().clamp(1, WINDOW_LEN));
-                let handed = self.jobs.body(it.job, &bytes);
+                let handed = self.fetches.body(it.fetch, &bytes);
                 self.stop_exchange(now, connection, exchange, handed);
             }
             Event::Trailers { exchange, fields } => {
                 let Some(it) = stream.exchanges.get(&exchange) else {
                     return;
                 };
-                let handed = self.jobs.trailers(it.job, &fields);
+                let handed = self.fetches.trailers(it.fetch, &fields);
                 self.stop_exchange(now, connection, exchange, handed);
             }
             Event::End { exchange, at } => {
                 stream.has_served = true;
                 stream.last_used = at;
-                if let Some(job) = self.take_exchange(connection, exchange) {
-                    self.on_response_end(at, job);
+                if let Some(fetch) = self.take_exchange(connection, exchange) {
+                    self.on_response_end(at, fetch);
                 }
             }
-            Event::Broken { exchange, why } => self.on_broken(now, connection, exchange, why),
-            Event::Closed { why } => self.on_stream_over(now, connection, &why),
+            Event::ExchangeFailed { exchange, why } => {
+                self.on_exchange_failed(now, connection, exchange, why)
+            }
+            Event::Closed { why } => self.on_tcp_closed(now, connection, &why),
         }
     }
 
@@ -374,7 +379,8 @@ impl Client<'_> {
         head: &crate::tcp::OwnedHead,
     ) {
         let stream = self.streams.all.get(&connection);
-        let Some(job) = stream.and_then(|stream| Some(stream.exchanges.get(&exchange)?.job)) else {
+        let Some(fetch) = stream.and_then(|stream| Some(stream.exchanges.get(&exchange)?.fetch))
+        else {
             return;
         };
         let is_interim = head.response.is_informational();
@@ -384,9 +390,9 @@ impl Client<'_> {
             reason: &head.reason,
         };
         let handed = if is_interim {
-            self.jobs.interim(job, &head)
+            self.fetches.interim(fetch, &head)
         } else {
-            self.jobs.head(now, job, &head)
+            self.fetches.head(now, fetch, &head)
         };
         self.stop_exchange(now, connection, exchange, handed);
     }
@@ -396,8 +402,8 @@ impl Client<'_> {
         let stream = self.streams.all.get_mut(&connection)?;
         let exchange = stream.exchanges.remove(&exchange)?;
         let sent = exchange.sent.load(Ordering::Relaxed);
-        self.jobs.all[exchange.job].outcome.sent = sent;
-        Some(exchange.job)
+        self.fetches.all[exchange.fetch].outcome.sent = sent;
+        Some(exchange.fetch)
     }
 
     /// No more of a response is wanted, if that is so.
@@ -409,53 +415,59 @@ impl Client<'_> {
         handed: Result<(), Stop>,
     ) {
         let Err(stop) = handed else { return };
-        let Some(job) = self.take_exchange(connection, exchange) else {
+        let Some(fetch) = self.take_exchange(connection, exchange) else {
             return;
         };
         let stream = self.streams.all.get(&connection);
         if stream.is_some_and(|stream| stream.version != Some(Version::Http2)) {
-            self.on_stream_over(now, connection, "a response was given up");
+            self.on_tcp_closed(now, connection, "a response was given up");
         }
-        self.on_stopped(now, job, stop);
+        self.on_stopped(now, fetch, stop);
     }
 
-    fn on_broken(&mut self, now: Time, connection: usize, exchange: u64, why: Broken) {
+    fn on_exchange_failed(
+        &mut self,
+        now: Time,
+        connection: usize,
+        exchange: u64,
+        why: ExchangeError,
+    ) {
         let stream = self.streams.all.get(&connection);
         let may_be_stale = stream.is_some_and(|stream| stream.has_served);
         let is_http2 = stream.is_some_and(|stream| stream.version == Some(Version::Http2));
-        let Some(job) = self.take_exchange(connection, exchange) else {
+        let Some(fetch) = self.take_exchange(connection, exchange) else {
             return;
         };
         if !is_http2 {
             // Before another request goes there: it would not be heard.
-            self.on_stream_over(now, connection, "the server closed the connection");
+            self.on_tcp_closed(now, connection, "the server closed the connection");
         }
-        let is_safe = self.jobs.all[job].fetch.is_safe();
+        let is_safe = self.fetches.all[fetch].current.is_safe();
         let (may_retry, failure) = match why {
-            Broken::NotProcessed(why) => (true, Failure::Response(why)),
+            ExchangeError::NotProcessed(why) => (true, Failure::Response(why)),
             // Servers close what was idle for long, just when it is used again (RFC 9112 §9.3.1).
-            Broken::Empty => (is_safe && may_be_stale, Failure::Empty),
-            Broken::Protocol(why) => (false, Failure::Protocol(why)),
-            Broken::Upload => (false, Failure::Read),
-            Broken::Request(why) => (false, Failure::Request(why)),
-            Broken::Other(why) => (is_safe && may_be_stale, Failure::Response(why)),
+            ExchangeError::Empty => (is_safe && may_be_stale, Failure::Empty),
+            ExchangeError::Protocol(why) => (false, Failure::Protocol(why)),
+            ExchangeError::Upload => (false, Failure::Read),
+            ExchangeError::Request(why) => (false, Failure::Request(why)),
+            ExchangeError::Other(why) => (is_safe && may_be_stale, Failure::Response(why)),
         };
-        self.retry_or_end(now, job, may_retry, failure);
+        self.retry_or_end(now, fetch, may_retry, failure);
     }
 
     /// A connection is over, and all on it.
-    fn on_stream_over(&mut self, now: Time, connection: usize, why: &str) {
+    fn on_tcp_closed(&mut self, now: Time, connection: usize, why: &str) {
         let Some(stream) = self.streams.all.remove(&connection) else {
             return;
         };
         let server = &mut self.servers.all[stream.server];
         server.streams.remove(&connection);
-        server.dialing.remove(&connection);
-        self.jobs.listener.on_disconnected(connection, why);
+        server.connecting.remove(&connection);
+        self.fetches.listener.on_disconnected(connection, why);
         for exchange in stream.exchanges.into_values() {
-            let is_safe = self.jobs.all[exchange.job].fetch.is_safe();
+            let is_safe = self.fetches.all[exchange.fetch].current.is_safe();
             let failure = Failure::Response(why.to_owned());
-            self.retry_or_end(now, exchange.job, is_safe, failure);
+            self.retry_or_end(now, exchange.fetch, is_safe, failure);
         }
     }
 }

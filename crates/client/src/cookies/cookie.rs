@@ -73,7 +73,7 @@ impl Cookie {
                 this.expires_s = Some(0);
             }
         }
-        let is_allowed = (!this.is_secure || is_secure(url)) && this.keeps_promise();
+        let is_allowed = (!this.is_secure || is_secure(url)) && this.satisfies_prefix();
         is_allowed.then_some(this)
     }
 
@@ -94,7 +94,7 @@ impl Cookie {
     }
 
     /// What its name says of it is so (RFC 6265bis §4.1.3).
-    fn keeps_promise(&self) -> bool {
+    fn satisfies_prefix(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
         let is_of_host = self.path == "/" && !self.is_for_subdomains;
         if name.starts_with("__host-") {
@@ -106,7 +106,7 @@ impl Cookie {
         }
     }
 
-    pub(super) fn has_ended(&self, now_s: u64) -> bool {
+    pub(super) fn has_expired(&self, now_s: u64) -> bool {
         self.expires_s.is_some_and(|expires_s| expires_s <= now_s)
     }
 
@@ -118,7 +118,7 @@ impl Cookie {
     }
 
     /// Whether a cookie from a way that is not secure would hide one that is for secure ways.
-    pub(super) fn overlays(&self, other: &Self) -> bool {
+    pub(super) fn shadows(&self, other: &Self) -> bool {
         other.is_secure
             && self.name == other.name
             && (is_in(&self.domain, &other.domain) || is_in(&other.domain, &self.domain))

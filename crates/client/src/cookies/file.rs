@@ -14,7 +14,7 @@ const HTTP_ONLY: &str = "#HttpOnly_";
 pub(super) enum Line {
     Cookie(Cookie),
     Comment,
-    Wrong,
+    Invalid,
 }
 
 pub(super) fn parse(line: &str) -> Line {
@@ -25,7 +25,7 @@ pub(super) fn parse(line: &str) -> Line {
     if line.trim().is_empty() || (line.starts_with('#') && !is_http_only) {
         return Line::Comment;
     }
-    cookie(line, is_http_only).map_or(Line::Wrong, Line::Cookie)
+    cookie(line, is_http_only).map_or(Line::Invalid, Line::Cookie)
 }
 
 fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
@@ -43,7 +43,7 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
         return None;
     }
     let [domain, is_for_subdomains, path, is_secure, expires, name] = *fields;
-    let truth = |text: &str| match text {
+    let flag = |text: &str| match text {
         "TRUE" => Some(true),
         "FALSE" => Some(false),
         _ => None,
@@ -55,9 +55,9 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
         name: name.to_owned(),
         value: value.to_owned(),
         domain: domain.to_ascii_lowercase(),
-        is_for_subdomains: truth(is_for_subdomains)?,
+        is_for_subdomains: flag(is_for_subdomains)?,
         path: path.to_owned(),
-        is_secure: truth(is_secure)?,
+        is_secure: flag(is_secure)?,
         is_http_only,
         expires_s: (expires_s > 0).then_some(expires_s),
     };
@@ -65,7 +65,7 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
 }
 
 pub(super) fn write(cookie: &Cookie, text: &mut String) {
-    let truth = |is: bool| if is { "TRUE" } else { "FALSE" };
+    let flag = |is: bool| if is { "TRUE" } else { "FALSE" };
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
@@ -73,9 +73,9 @@ pub(super) fn write(cookie: &Cookie, text: &mut String) {
         if cookie.is_http_only { HTTP_ONLY } else { "" },
         if cookie.is_for_subdomains { "." } else { "" },
         cookie.domain,
-        truth(cookie.is_for_subdomains),
+        flag(cookie.is_for_subdomains),
         cookie.path,
-        truth(cookie.is_secure),
+        flag(cookie.is_secure),
         cookie.expires_s.unwrap_or(0),
         cookie.name,
         cookie.value,

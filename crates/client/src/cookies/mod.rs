@@ -39,17 +39,17 @@ impl CookieJar {
         if let Some(cookie) = Cookie::parse(url, value, now.as_secs()) {
             let is_secure = is_secure(url);
             // What was set over a secure way is not to be overlaid over another (RFC 6265bis §5.7, step 9).
-            let is_overlay = |other: &Cookie| !is_secure && cookie.overlays(other);
-            if !self.cookies.iter().any(is_overlay) {
+            let is_shadowing = |other: &Cookie| !is_secure && cookie.shadows(other);
+            if !self.cookies.iter().any(is_shadowing) {
                 self.insert(cookie, now.as_secs());
             }
         }
     }
 
     fn insert(&mut self, cookie: Cookie, now_s: u64) {
-        self.cookies.retain(|other| !other.has_ended(now_s));
+        self.cookies.retain(|other| !other.has_expired(now_s));
         let place = self.cookies.iter().position(|other| other.is_same(&cookie));
-        if cookie.has_ended(now_s) {
+        if cookie.has_expired(now_s) {
             if let Some(place) = place {
                 self.cookies.remove(place);
             }
@@ -79,7 +79,7 @@ impl CookieJar {
         let is_secure = is_secure(url);
         let fitting = self.cookies.iter();
         let mut fitting: Vec<&Cookie> = fitting
-            .filter(|cookie| cookie.is_for(url, is_secure) && !cookie.has_ended(now.as_secs()))
+            .filter(|cookie| cookie.is_for(url, is_secure) && !cookie.has_expired(now.as_secs()))
             .collect();
         // Longer paths first, then those that were made first (RFC 6265 §5.4).
         fitting.sort_by_key(|cookie| core::cmp::Reverse(cookie.path.len()));
@@ -119,7 +119,7 @@ impl CookieJar {
             match file::parse(line) {
                 file::Line::Cookie(cookie) => self.insert(cookie, now.as_secs()),
                 file::Line::Comment => {}
-                file::Line::Wrong => wrong += 1,
+                file::Line::Invalid => wrong += 1,
             }
         }
         wrong
@@ -130,7 +130,7 @@ impl CookieJar {
     pub fn to_text(&self, now: Duration) -> String {
         let mut text = file::HEAD.to_owned();
         for cookie in &self.cookies {
-            if !cookie.has_ended(now.as_secs()) {
+            if !cookie.has_expired(now.as_secs()) {
                 file::write(cookie, &mut text);
             }
         }

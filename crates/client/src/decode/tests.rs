@@ -167,7 +167,7 @@ fn what_grows_beyond_all_measure_is_given_up() {
     });
     assert!(matches!(result, Err(Failure::Encoding(_))), "{result:?}");
     assert!(
-        given <= FREE_LEN && longest <= PIECE_LEN,
+        given <= UNCHECKED_LEN && longest <= BUFFER_LEN,
         "{given} {longest}"
     );
     // As much as DEFLATE can is not too much.

@@ -15,10 +15,10 @@ use std::{
 use lastbyte_driver::Clock;
 use lastbyte_quic::Time;
 
-use super::message::{self, Answer, Kind, Wrong};
+use super::message::{self, Answer, AnswerError, Kind};
 
 /// How long the first answer of a server is waited for; then twice as long each time.
-const PATIENCE: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often each server is asked.
 const ATTEMPTS: u32 = 3;
 
@@ -31,16 +31,16 @@ pub(super) struct Exchange<'a> {
 
 impl Exchange<'_> {
     /// The first answer of any of the servers, which are asked one after the other.
-    pub(super) fn ask(&self, name: &str, kind: Kind) -> Result<Answer, String> {
+    pub(super) fn query(&self, name: &str, kind: Kind) -> Result<Answer, String> {
         let mut why = "there is no DNS server to ask".to_owned();
         for attempt in 0..ATTEMPTS {
             for server in self.servers {
-                let patience = PATIENCE * (1 << attempt);
-                let until = self.until.min(self.clock.now() + patience);
-                match self.ask_one(*server, name, kind, until) {
+                let timeout = ANSWER_TIMEOUT * (1 << attempt);
+                let until = self.until.min(self.clock.now() + timeout);
+                match self.query_server(*server, name, kind, until) {
                     Ok(Ok(answer)) => return Ok(answer),
                     Ok(Err(what)) => why = what,
-                    Err(error) if is_late(&error) => {
+                    Err(error) if is_timeout(&error) => {
                         why = format!("the DNS server {server} does not answer");
                     }
                     Err(error) => why = format!("the DNS server {server}: {error}"),
@@ -53,7 +53,7 @@ impl Exchange<'_> {
         Err(why)
     }
 
-    fn ask_one(
+    fn query_server(
         &self,
         server: SocketAddr,
         name: &str,
@@ -77,31 +77,31 @@ impl Exchange<'_> {
         socket.send(&question)?;
         let mut buffer = vec![0; usize::from(u16::MAX)];
         loop {
-            socket.set_read_timeout(Some(self.left(until)?))?;
+            socket.set_read_timeout(Some(self.remaining(until)?))?;
             let len = socket.recv(&mut buffer)?;
             match message::answer(&buffer[..len], id, name, kind) {
                 Ok(answer) => return Ok(Ok(answer)),
-                Err(Wrong::Failed(what)) => return Ok(Err(what)),
-                Err(Wrong::Truncated) => break,
-                Err(Wrong::Other) => {}
+                Err(AnswerError::Failed(what)) => return Ok(Err(what)),
+                Err(AnswerError::Truncated) => break,
+                Err(AnswerError::Unrelated) => {}
             }
         }
-        let answer = self.ask_over_tcp(server, &question, until)?;
+        let answer = self.query_over_tcp(server, &question, until)?;
         match message::answer(&answer, id, name, kind) {
             Ok(answer) => Ok(Ok(answer)),
-            Err(Wrong::Failed(what)) => Ok(Err(what)),
+            Err(AnswerError::Failed(what)) => Ok(Err(what)),
             Err(_) => Ok(Err("the DNS server answers something else".to_owned())),
         }
     }
 
-    fn ask_over_tcp(
+    fn query_over_tcp(
         &self,
         server: SocketAddr,
         question: &[u8],
         until: Time,
     ) -> io::Result<Vec<u8>> {
-        let mut stream = TcpStream::connect_timeout(&server, self.left(until)?)?;
-        stream.set_write_timeout(Some(self.left(until)?))?;
+        let mut stream = TcpStream::connect_timeout(&server, self.remaining(until)?)?;
+        stream.set_write_timeout(Some(self.remaining(until)?))?;
         // A question is a name and a few bytes.
         let len = (question.len() as u16).to_be_bytes();
         stream.write_all(&[&len[..], question].concat())?;
@@ -120,7 +120,7 @@ impl Exchange<'_> {
         until: Time,
     ) -> io::Result<()> {
         while !buffer.is_empty() {
-            stream.set_read_timeout(Some(self.left(until)?))?;
+            stream.set_read_timeout(Some(self.remaining(until)?))?;
             match stream.read(buffer)? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 len => buffer = &mut buffer[len..],
@@ -130,7 +130,7 @@ impl Exchange<'_> {
     }
 
     /// How much time there is.
-    fn left(&self, until: Time) -> io::Result<Duration> {
+    fn remaining(&self, until: Time) -> io::Result<Duration> {
         let now = self.clock.now();
         if now < until {
             Ok(until.since(now))
@@ -141,7 +141,7 @@ impl Exchange<'_> {
 }
 
 /// What is said of a socket that waited in vain differs by system.
-fn is_late(error: &io::Error) -> bool {
+fn is_timeout(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut

@@ -50,9 +50,9 @@ pub(super) struct Answer {
 
 /// Why there is none.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum AnswerError {
     /// It answers something else: whoever sent it, it is as if it was not there.
-    Other,
+    Unrelated,
     /// It is not all of it.
     Truncated,
     /// There is none.
@@ -77,28 +77,34 @@ pub(super) fn question(id: u16, name: &str, kind: Kind) -> Option<Vec<u8>> {
 }
 
 /// What a message says to a question.
-pub(super) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, Wrong> {
-    let name: Name<Vec<u8>> = name.parse().map_err(|_| Wrong::Other)?;
-    let message = Message::from_slice(bytes).map_err(|_| Wrong::Other)?;
+pub(super) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, AnswerError> {
+    let name: Name<Vec<u8>> = name.parse().map_err(|_| AnswerError::Unrelated)?;
+    let message = Message::from_slice(bytes).map_err(|_| AnswerError::Unrelated)?;
     let header = message.header();
-    let asked = message.sole_question().map_err(|_| Wrong::Other)?;
+    let asked = message
+        .sole_question()
+        .map_err(|_| AnswerError::Unrelated)?;
     let is_answer = header.qr()
         && header.id() == id
         && asked.qname().name_eq(&name)
         && asked.qtype() == kind.rtype()
         && asked.qclass() == Class::IN;
     if !is_answer {
-        return Err(Wrong::Other);
+        return Err(AnswerError::Unrelated);
     }
     if header.tc() {
-        return Err(Wrong::Truncated);
+        return Err(AnswerError::Truncated);
     }
     match header.rcode() {
         Rcode::NOERROR | Rcode::NXDOMAIN => {}
-        code => return Err(Wrong::Failed(format!("the DNS server answers {code}"))),
+        code => {
+            return Err(AnswerError::Failed(format!(
+                "the DNS server answers {code}"
+            )));
+        }
     }
     let read = read(message, &name, kind);
-    read.map_err(|what| Wrong::Failed(format!("the DNS server's answer is none: {what}")))
+    read.map_err(|what| AnswerError::Failed(format!("the DNS server's answer is none: {what}")))
 }
 
 type Parsed<'a> = ParsedName<&'a [u8]>;

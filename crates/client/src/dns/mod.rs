@@ -35,7 +35,7 @@ const ALIASES_MAX: usize = 4;
 
 /// Whether DNS is asked for the HTTPS record of an origin. Names that never leave a machine or a network (RFC 6761, RFC 6762,
 /// RFC 7686) are not; those of one label only where a server was named, as the system looks for them in domains of its own.
-pub(crate) fn has_services(origin: &Origin, is_server_named: bool) -> bool {
+pub(crate) fn may_have_https_record(origin: &Origin, is_server_named: bool) -> bool {
     let host = origin.host.trim_end_matches('.');
     let last = host.rsplit('.').next().unwrap_or_default();
     host.parse::<IpAddr>().is_err()
@@ -44,7 +44,7 @@ pub(crate) fn has_services(origin: &Origin, is_server_named: bool) -> bool {
 }
 
 /// The name that an origin's HTTPS record has (RFC 9460 §9.1).
-fn name_of(origin: &Origin) -> String {
+fn record_name(origin: &Origin) -> String {
     if origin.port == 443 {
         origin.host.clone()
     } else {
@@ -76,7 +76,7 @@ pub(crate) enum Event {
 
 /// The DNS servers to ask, and where answers go.
 #[derive(Clone)]
-pub(crate) struct Asker {
+pub(crate) struct DnsClient {
     /// DNS servers; if there are none, the system's.
     pub(crate) servers: Vec<SocketAddr>,
     /// How long it is asked.
@@ -85,17 +85,17 @@ pub(crate) struct Asker {
     pub(crate) answers: Sender<Event>,
 }
 
-impl Asker {
+impl DnsClient {
     /// Asks for addresses, in a thread of its own.
-    pub(crate) fn ask_addresses(&self, host: &str, family: Family) {
+    pub(crate) fn query_addresses(&self, host: &str, family: Family) {
         let (this, host) = (self.clone(), host.to_owned());
         let kind = match family {
             Family::Ipv6 => Kind::Aaaa,
             _ => Kind::A,
         };
         let until = self.clock.now() + self.timeout;
-        apart(move || {
-            let found = this.exchange(until).ask(&host, kind);
+        spawn(move || {
+            let found = this.exchange(until).query(&host, kind);
             this.answers.post(Event::Addresses {
                 host,
                 family,
@@ -106,10 +106,10 @@ impl Asker {
     }
 
     /// Asks for an HTTPS record, in a thread of its own.
-    pub(crate) fn ask_services(&self, origin: &Origin) {
+    pub(crate) fn query_services(&self, origin: &Origin) {
         let (mut this, origin) = (self.clone(), origin.clone());
         let until = self.clock.now() + self.timeout;
-        apart(move || {
+        spawn(move || {
             let mut is_asked = true;
             if this.servers.is_empty() {
                 // Who stands in `hosts` is where it says, and nowhere else.
@@ -134,9 +134,9 @@ impl Asker {
 
     /// The HTTPS record of an origin, where its aliases lead to (RFC 9460 §3).
     fn services(&self, origin: &Origin, until: Time) -> Result<Vec<Service>, String> {
-        let mut name = name_of(origin);
+        let mut name = record_name(origin);
         for asked in 0..=ALIASES_MAX {
-            let answer = self.exchange(until).ask(&name, Kind::Https)?;
+            let answer = self.exchange(until).query(&name, Kind::Https)?;
             let Answer {
                 alias, services, ..
             } = answer;
@@ -171,7 +171,7 @@ fn with_targets(mut services: Vec<Service>, name: &str, host: &str) -> Vec<Servi
     clippy::disallowed_methods,
     reason = "a server may never answer, and a thread that waits for it may be left behind"
 )]
-fn apart(work: impl FnOnce() + Send + 'static) {
+fn spawn(work: impl FnOnce() + Send + 'static) {
     thread::spawn(work);
 }
 

@@ -5,7 +5,7 @@ use domain::{
 use proptest::prelude::*;
 
 use super::{
-    message::{Wrong, answer, question},
+    message::{AnswerError, answer, question},
     system::{has_host, servers_in},
     *,
 };
@@ -48,7 +48,7 @@ fn message(asked: &str, cname: Option<&str>, records: &[Bytes], code: Rcode) -> 
     builder.finish()
 }
 
-fn read(records: &[Bytes]) -> Result<Answer, Wrong> {
+fn read(records: &[Bytes]) -> Result<Answer, AnswerError> {
     let bytes = message("a.example", None, records, Rcode::NOERROR);
     answer(&bytes, 7, "a.example", Kind::Https)
 }
@@ -133,7 +133,7 @@ fn rfc9460_2_2_a_broken_record_spoils_the_set() {
         b"\0".to_vec(),
     ] {
         let read = read(&[good.clone(), broken.clone()]);
-        assert!(matches!(read, Err(Wrong::Failed(_))), "{broken:?}");
+        assert!(matches!(read, Err(AnswerError::Failed(_))), "{broken:?}");
     }
 }
 
@@ -163,16 +163,16 @@ fn what_does_not_answer_the_question_is_no_answer() {
         (7, "b.example", Kind::Https),
         (7, "a.example", Kind::A),
     ] {
-        assert_eq!(answer(&good, id, asked, kind), Err(Wrong::Other));
+        assert_eq!(answer(&good, id, asked, kind), Err(AnswerError::Unrelated));
     }
     let question = question(7, "a.example", Kind::Https).expect("a name");
     assert_eq!(
         answer(&question, 7, "a.example", Kind::Https),
-        Err(Wrong::Other)
+        Err(AnswerError::Unrelated)
     );
     let refused = message("a.example", None, &[], Rcode::REFUSED);
     let refused = answer(&refused, 7, "a.example", Kind::Https);
-    assert!(matches!(refused, Err(Wrong::Failed(what)) if what.contains("REFUSED")));
+    assert!(matches!(refused, Err(AnswerError::Failed(what)) if what.contains("REFUSED")));
     let none = message("a.example", None, &[], Rcode::NXDOMAIN);
     assert_eq!(
         answer(&none, 7, "a.example", Kind::Https),
@@ -182,7 +182,7 @@ fn what_does_not_answer_the_question_is_no_answer() {
     cut[2] |= 2;
     assert_eq!(
         answer(&cut, 7, "a.example", Kind::Https),
-        Err(Wrong::Truncated)
+        Err(AnswerError::Truncated)
     );
 }
 
@@ -213,9 +213,9 @@ fn origin(host: &str, port: u16) -> Origin {
 
 #[test]
 fn rfc9460_9_1_names_have_the_port_before_them() {
-    assert_eq!(name_of(&origin("a.example", 443)), "a.example");
+    assert_eq!(record_name(&origin("a.example", 443)), "a.example");
     assert_eq!(
-        name_of(&origin("a.example", 8443)),
+        record_name(&origin("a.example", 8443)),
         "_8443._https.a.example"
     );
 }
@@ -230,11 +230,11 @@ fn names_that_stay_here_are_not_asked_for() {
         "printer.local",
         "x.onion",
     ] {
-        assert!(!has_services(&origin(host, 443), true), "{host}");
+        assert!(!may_have_https_record(&origin(host, 443), true), "{host}");
     }
-    assert!(!has_services(&origin("intranet", 443), false));
-    assert!(has_services(&origin("intranet", 443), true));
-    assert!(has_services(&origin("a.example", 443), false));
+    assert!(!may_have_https_record(&origin("intranet", 443), false));
+    assert!(may_have_https_record(&origin("intranet", 443), true));
+    assert!(may_have_https_record(&origin("a.example", 443), false));
 }
 
 #[test]

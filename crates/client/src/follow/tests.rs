@@ -77,7 +77,7 @@ fn secrets_are_for_the_first_host_alone() {
     }
     let mut trusting = fetch("GET");
     trusting.follow = Some(Follow {
-        trusts_all: true,
+        shares_credentials: true,
         ..Follow::default()
     });
     let next = led(&trusting, 302, "https://b.example/");

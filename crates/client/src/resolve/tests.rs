@@ -14,7 +14,7 @@ fn families_come_by_turns_and_each_address_once() {
         "1.0.0.2:1",
         "[::3]:1",
     ];
-    let sorted = in_turn(found.into_iter().map(address));
+    let sorted = interleave(found.into_iter().map(address));
     let expected = ["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1", "[::3]:1"];
     assert_eq!(sorted, expected.map(address));
 }
@@ -31,12 +31,12 @@ fn at(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
 }
 
-fn begin(host: &str, family: Family, said: &[Override]) -> (Resolution, Vec<Family>) {
+fn start(host: &str, family: Family, said: &[Override]) -> (Resolution, Vec<Family>) {
     let mut asked = Vec::new();
     let second = Duration::from_secs(1);
     let origin = origin(host);
-    let resolution = Resolution::begin(at(0), &origin, family, said, second, false, |what| {
-        if let Question::Addresses(family) = what {
+    let resolution = Resolution::start(at(0), &origin, family, said, second, false, |what| {
+        if let Query::Addresses(family) = what {
             asked.push(family);
         }
     });
@@ -51,7 +51,7 @@ fn what_was_said_beforehand_goes_before_the_resolver() {
         port: 4433,
         addresses: vec![address("127.0.0.9:0").ip(), address("[::9]:0").ip()],
     }];
-    let (mut found, asked) = begin(host, Family::Ipv4, &said);
+    let (mut found, asked) = start(host, Family::Ipv4, &said);
     assert!(asked.is_empty());
     assert!(matches!(found.state(at(0)), State::Found));
     assert_eq!(found.lookup.addresses, [address("127.0.0.9:4433")]);
@@ -59,11 +59,11 @@ fn what_was_said_beforehand_goes_before_the_resolver() {
         host: "*".to_owned(),
         ..said[0].clone()
     }];
-    let (found, asked) = begin("other.invalid", Family::Any, &any);
+    let (found, asked) = start("other.invalid", Family::Any, &any);
     assert_eq!((found.lookup.addresses.len(), asked.len()), (2, 0));
-    let (_, asked) = begin("other.invalid", Family::Any, &said);
+    let (_, asked) = start("other.invalid", Family::Any, &said);
     assert_eq!(asked, [Family::Ipv6, Family::Ipv4]);
-    let (mut none, asked) = begin("127.0.0.1", Family::Ipv6, &[]);
+    let (mut none, asked) = start("127.0.0.1", Family::Ipv6, &[]);
     assert!(asked.is_empty(), "it is an address itself");
     assert!(matches!(
         none.state(at(0)),
@@ -75,10 +75,10 @@ fn what_was_said_beforehand_goes_before_the_resolver() {
 #[test]
 fn rfc8305_3_one_family_is_not_held_up_by_the_other() {
     let ip = |text: &str| Ok(vec![address(text).ip()]);
-    let (mut one, _) = begin("a", Family::Any, &[]);
-    assert!(matches!(one.state(at(10)), State::Waits(until) if until == at(1000)));
+    let (mut one, _) = start("a", Family::Any, &[]);
+    assert!(matches!(one.state(at(10)), State::Pending(until) if until == at(1000)));
     one.on_answer(at(20), "a", Family::Ipv4, ip("1.0.0.1:0"));
-    assert!(matches!(one.state(at(20)), State::Waits(until) if until == at(70)));
+    assert!(matches!(one.state(at(20)), State::Pending(until) if until == at(70)));
     assert!(matches!(one.state(at(70)), State::Found));
     one.on_answer(at(80), "a", Family::Ipv6, ip("[::1]:0"));
     let expected = [address("1.0.0.1:4433"), address("[::1]:4433")];
@@ -86,20 +86,20 @@ fn rfc8305_3_one_family_is_not_held_up_by_the_other() {
     assert_eq!(one.lookup.end, Some(at(70)));
     assert_eq!(one.lookup.aaaa.map(|answer| answer.at), Some(at(80)));
 
-    let (mut both, _) = begin("a", Family::Any, &[]);
+    let (mut both, _) = start("a", Family::Any, &[]);
     both.on_answer(at(20), "a", Family::Ipv4, Err("none".to_owned()));
-    assert!(matches!(both.state(at(300)), State::Waits(_)));
+    assert!(matches!(both.state(at(300)), State::Pending(_)));
     both.on_answer(at(301), "a", Family::Ipv6, ip("[::1]:0"));
     assert!(matches!(both.state(at(301)), State::Found));
 
-    let (mut none, _) = begin("a", Family::Any, &[]);
+    let (mut none, _) = start("a", Family::Any, &[]);
     none.on_answer(at(20), "a", Family::Ipv4, Err("none".to_owned()));
     none.on_answer(at(21), "a", Family::Ipv6, Ok(Vec::new()));
     assert!(matches!(
         none.state(at(21)),
         State::Failed(Failure::Resolve(_))
     ));
-    let (mut silent, _) = begin("a", Family::Any, &[]);
+    let (mut silent, _) = start("a", Family::Any, &[]);
     let late = silent.state(at(1000));
     assert!(matches!(late, State::Failed(Failure::ConnectTimeout(_))));
 }
@@ -108,10 +108,10 @@ fn rfc8305_3_one_family_is_not_held_up_by_the_other() {
 fn with_services() -> Resolution {
     let mut asked = Vec::new();
     let second = Duration::from_secs(1);
-    let mut this = Resolution::begin(at(0), &origin("a"), Family::Any, &[], second, true, |it| {
+    let mut this = Resolution::start(at(0), &origin("a"), Family::Any, &[], second, true, |it| {
         asked.push(it);
     });
-    assert_eq!(asked.last(), Some(&Question::Services));
+    assert_eq!(asked.last(), Some(&Query::Services));
     this.on_answer(at(10), "a", Family::Ipv6, Ok(Vec::new()));
     this.on_answer(
         at(20),
@@ -140,7 +140,7 @@ fn served(this: &Resolution) -> Vec<SocketAddr> {
 #[test]
 fn an_https_record_is_waited_for_but_not_for_long() {
     let mut late = with_services();
-    assert!(matches!(late.state(at(20)), State::Waits(until) if until == at(70)));
+    assert!(matches!(late.state(at(20)), State::Pending(until) if until == at(70)));
     assert!(matches!(late.state(at(70)), State::Found));
     assert_eq!(
         late.on_services(at(71), Some(Ok(vec![service(Some("b"))]))),
@@ -174,7 +174,7 @@ fn rfc9460_7_3_hints_are_for_targets_that_are_not_known() {
         slow.on_services(at(30), Some(Ok(vec![service(Some("b"))]))),
         ["b"]
     );
-    assert!(matches!(slow.state(at(31)), State::Waits(until) if until == at(70)));
+    assert!(matches!(slow.state(at(31)), State::Pending(until) if until == at(70)));
     assert!(matches!(slow.state(at(70)), State::Found));
     assert_eq!(served(&slow), [address("9.0.0.1:8443")]);
 
@@ -235,7 +235,7 @@ fn detours_lead_elsewhere_by_host_and_port() {
         },
     ];
     let at = |host| {
-        let place = place(&origin(host), &connect_to);
+        let place = connect_target(&origin(host), &connect_to);
         (place.host, place.port)
     };
     assert_eq!(at("a"), ("b".to_owned(), 2));

@@ -16,40 +16,43 @@ use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request, Response};
 use tokio::sync::{oneshot, oneshot::Receiver};
 
-use super::{Ask, Broken, Content, Event, OwnedHead, Via, WINDOW_LEN, outgoing::Outgoing};
-use crate::{head::Version, job::INTERIM_MAX, mailbox::Sender};
+use super::{
+    Command, Content, Event, ExchangeError, OwnedHead, ProxyRoute, WINDOW_LEN, outgoing::Outgoing,
+};
+use crate::{fetch_state::INTERIM_MAX, head::Version, mailbox::Sender};
 
 /// From which size on a server is asked whether it wants a body at all (RFC 9110 §10.1.1), as curl does.
 const EXPECT_LEN: u64 = 1 << 20;
 /// How long it is waited for an answer to that, as curl does.
-const EXPECT_PATIENCE: Duration = Duration::from_secs(1);
+const EXPECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Who tells what happens, and when it is.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct ExchangeContext {
     pub(super) events: Sender<Event>,
     pub(super) clock: Clock,
     /// It leads to a proxy that is asked for what the server is to be asked for (RFC 9112 §3.2.2).
-    pub(super) forward: Option<Arc<Via>>,
+    pub(super) forward: Option<Arc<ProxyRoute>>,
 }
 
 /// Over HTTP/1.1. Returns whether the connection can be used again, if it lasts.
 pub(super) async fn http1(
-    line: &Line,
+    context: &ExchangeContext,
     sender: &mut http1::SendRequest<Outgoing>,
-    ask: Ask,
+    command: Command,
 ) -> bool {
-    let exchange = ask.exchange;
-    let sent = Arc::clone(&ask.sent);
-    let (mut request, mut cancelled, window) = match prepare(ask, true, line.forward.as_deref()) {
-        Ok(prepared) => prepared,
-        Err(why) => {
-            line.events.post(Event::Broken { exchange, why });
-            return true;
-        }
-    };
+    let exchange = command.exchange;
+    let sent = Arc::clone(&command.sent);
+    let (mut request, mut cancelled, window) =
+        match prepare(command, true, context.forward.as_deref()) {
+            Ok(prepared) => prepared,
+            Err(why) => {
+                context.events.post(Event::ExchangeFailed { exchange, why });
+                return true;
+            }
+        };
     let is_done = request.body().is_done();
-    let interim = line.clone();
+    let interim = context.clone();
     let gate = request.extensions_mut().remove::<Arc<Gate>>();
     let interim_count = AtomicU32::new(0);
     hyper::ext::on_informational(&mut request, move |response| {
@@ -74,7 +77,7 @@ pub(super) async fn http1(
         _ = &mut cancelled => return false,
         response = sender.try_send_request(request) => response,
     };
-    let Some(status) = receive(line, exchange, response, &mut cancelled, &window).await else {
+    let Some(status) = receive(context, exchange, response, &mut cancelled, &window).await else {
         return false;
     };
     // A server that refuses has no use for the rest of a request, or for any of it.
@@ -83,18 +86,22 @@ pub(super) async fn http1(
 }
 
 /// Over HTTP/2.
-pub(super) async fn http2(line: Line, mut sender: http2::SendRequest<Outgoing>, ask: Ask) {
-    let exchange = ask.exchange;
-    let (request, mut cancelled, window) = match prepare(ask, false, None) {
+pub(super) async fn http2(
+    context: ExchangeContext,
+    mut sender: http2::SendRequest<Outgoing>,
+    command: Command,
+) {
+    let exchange = command.exchange;
+    let (request, mut cancelled, window) = match prepare(command, false, None) {
         Ok(prepared) => prepared,
-        Err(why) => return line.events.post(Event::Broken { exchange, why }),
+        Err(why) => return context.events.post(Event::ExchangeFailed { exchange, why }),
     };
     let response = tokio::select! {
         biased;
         _ = &mut cancelled => return,
         response = sender.try_send_request(request) => response,
     };
-    receive(&line, exchange, response, &mut cancelled, &window).await;
+    receive(&context, exchange, response, &mut cancelled, &window).await;
 }
 
 type Prepared = (
@@ -103,17 +110,21 @@ type Prepared = (
     Arc<tokio::sync::Semaphore>,
 );
 
-fn prepare(ask: Ask, is_http1: bool, forward: Option<&Via>) -> Result<Prepared, Broken> {
+fn prepare(
+    command: Command,
+    is_http1: bool,
+    forward: Option<&ProxyRoute>,
+) -> Result<Prepared, ExchangeError> {
     let expects = is_http1
-        && ask
+        && command
             .request
             .fields()
             .get("expect")
             .is_none_or(|value| value.eq_ignore_ascii_case(b"100-continue"))
-        && match &ask.content {
+        && match &command.content {
             Content::Empty => false,
             Content::Source(source) => {
-                source.len() > EXPECT_LEN || ask.request.fields().get("expect").is_some()
+                source.len() > EXPECT_LEN || command.request.fields().get("expect").is_some()
             }
             Content::Stream(_) => true,
         };
@@ -121,7 +132,7 @@ fn prepare(ask: Ask, is_http1: bool, forward: Option<&Via>) -> Result<Prepared, 
     let wait: Option<core::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = if expects {
         Some(Box::pin(async move {
             // No answer is an answer: old servers know nothing of it. A final one is, too, and then nothing is sent.
-            let answer = tokio::time::timeout(EXPECT_PATIENCE, opened).await;
+            let answer = tokio::time::timeout(EXPECT_TIMEOUT, opened).await;
             if matches!(answer, Ok(Err(_))) {
                 core::future::pending::<()>().await;
             }
@@ -129,13 +140,13 @@ fn prepare(ask: Ask, is_http1: bool, forward: Option<&Via>) -> Result<Prepared, 
     } else {
         None
     };
-    let body = Outgoing::new(ask.content, ask.sent, wait);
-    let mut request =
-        hyper_request(&ask.request, body, is_http1, expects, forward).map_err(Broken::Request)?;
+    let body = Outgoing::new(command.content, command.sent, wait);
+    let mut request = hyper_request(&command.request, body, is_http1, expects, forward)
+        .map_err(ExchangeError::Request)?;
     if expects {
         request.extensions_mut().insert(Arc::new(gate));
     }
-    Ok((request, ask.cancelled, ask.window))
+    Ok((request, command.cancelled, command.window))
 }
 
 /// What a body waits behind.
@@ -161,7 +172,7 @@ fn hyper_request(
     body: Outgoing,
     is_http1: bool,
     expects: bool,
-    forward: Option<&Via>,
+    forward: Option<&ProxyRoute>,
 ) -> Result<hyper::Request<Outgoing>, String> {
     let method = Method::from_bytes(request.method().as_bytes())
         .map_err(|_| format!("`{}` is no method", request.method()))?;
@@ -189,17 +200,17 @@ fn hyper_request(
     if is_http1 {
         add("host", authority.as_bytes())?;
     }
-    if let Some(authorization) = forward.and_then(|via| via.authorization.as_ref()) {
+    if let Some(authorization) = forward.and_then(|proxy| proxy.authorization.as_ref()) {
         add("proxy-authorization", authorization.as_bytes())?;
     }
-    for line in request.fields() {
+    for field in request.fields() {
         // What is of one connection has no place in HTTP/2 (RFC 9113 §8.2.2).
         let is_of_connection = matches!(
-            line.name,
+            field.name,
             "connection" | "keep-alive" | "transfer-encoding" | "upgrade" | "expect"
         );
-        if is_http1 && line.name != "expect" || !is_of_connection {
-            add(line.name, line.value)?;
+        if is_http1 && field.name != "expect" || !is_of_connection {
+            add(field.name, field.value)?;
         }
     }
     if expects {
@@ -210,7 +221,7 @@ fn hyper_request(
 
 /// Returns the status if all went well.
 async fn receive(
-    line: &Line,
+    context: &ExchangeContext,
     exchange: u64,
     response: Result<hyper::Response<Incoming>, TrySendError<hyper::Request<Outgoing>>>,
     cancelled: &mut Receiver<()>,
@@ -220,8 +231,8 @@ async fn receive(
         Ok(response) => response,
         Err(mut error) => {
             let was_sent = error.take_message().is_none();
-            let why = broken(&error.into_error(), was_sent);
-            line.events.post(Event::Broken { exchange, why });
+            let why = classify(&error.into_error(), was_sent);
+            context.events.post(Event::ExchangeFailed { exchange, why });
             return None;
         }
     };
@@ -238,8 +249,8 @@ async fn receive(
         reason,
     };
     let status = head.response.status();
-    let at = line.clock.now();
-    line.events.post(Event::Head { exchange, at, head });
+    let at = context.clock.now();
+    context.events.post(Event::Head { exchange, at, head });
     let mut body = response.into_body();
     loop {
         let frame =
@@ -253,8 +264,8 @@ async fn receive(
             None => break,
             Some(Ok(frame)) => frame,
             Some(Err(error)) => {
-                let why = broken(&error, true);
-                line.events.post(Event::Broken { exchange, why });
+                let why = classify(&error, true);
+                context.events.post(Event::ExchangeFailed { exchange, why });
                 return None;
             }
         };
@@ -269,43 +280,43 @@ async fn receive(
                 // It is given back when the body was handed on.
                 let Ok(permit) = permit else { return None };
                 permit.forget();
-                line.events.post(Event::Body { exchange, bytes });
+                context.events.post(Event::Body { exchange, bytes });
             }
             Err(frame) => {
                 if let Ok(trailers) = frame.into_trailers() {
                     let fields = fields_of(&trailers);
-                    line.events.post(Event::Trailers { exchange, fields });
+                    context.events.post(Event::Trailers { exchange, fields });
                 }
             }
         }
     }
-    let at = line.clock.now();
-    line.events.post(Event::End { exchange, at });
+    let at = context.clock.now();
+    context.events.post(Event::End { exchange, at });
     Some(status)
 }
 
 /// What an error means for the request.
-fn broken(error: &hyper::Error, was_sent: bool) -> Broken {
+fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
     let mut source: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = source {
         if let Some(reset) = cause.downcast_ref::<h2::Error>()
             && (reset.reason() == Some(h2::Reason::REFUSED_STREAM) || is_beyond_goaway(reset))
         {
             // RFC 9113 §8.7
-            return Broken::NotProcessed(say(error));
+            return ExchangeError::NotProcessed(error_chain(error));
         }
         source = cause.source();
     }
     if !was_sent || error.is_canceled() {
-        Broken::NotProcessed(say(error))
+        ExchangeError::NotProcessed(error_chain(error))
     } else if error.is_parse() {
-        Broken::Protocol(say(error))
+        ExchangeError::Protocol(error_chain(error))
     } else if error.is_user() {
-        Broken::Upload
+        ExchangeError::Upload
     } else if error.is_incomplete_message() {
-        Broken::Empty
+        ExchangeError::Empty
     } else {
-        Broken::Other(say(error))
+        ExchangeError::Other(error_chain(error))
     }
 }
 
@@ -315,8 +326,8 @@ fn is_beyond_goaway(error: &h2::Error) -> bool {
     error.is_go_away() && error.is_remote() && error.reason() == Some(h2::Reason::NO_ERROR)
 }
 
-/// An error with its causes, in one line.
-pub(super) fn say(error: &hyper::Error) -> String {
+/// An error with its causes, in one context.
+pub(super) fn error_chain(error: &hyper::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

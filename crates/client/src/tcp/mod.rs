@@ -13,7 +13,7 @@
 //! What waits between the two threads is bounded: of each body as much as its window permits ([`WINDOW_LEN`]), which grows
 //! again when the body was handed on.
 
-mod dial;
+mod connect;
 mod exchange;
 mod outgoing;
 mod tunnel;
@@ -67,7 +67,7 @@ pub(crate) enum Event {
     /// The response is there as a whole.
     End { exchange: u64, at: Time },
     /// It is not, and will not be.
-    Broken { exchange: u64, why: Broken },
+    ExchangeFailed { exchange: u64, why: ExchangeError },
     /// The connection is over.
     Closed { why: String },
 }
@@ -81,7 +81,7 @@ pub(crate) struct OwnedHead {
 
 /// Why a response will not come, or not come to its end.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum ExchangeError {
     /// The request was not sent, or the server says that it did not process it.
     NotProcessed(String),
     /// The connection ended without any of the response.
@@ -97,7 +97,7 @@ pub(crate) enum Broken {
 }
 
 /// Where and how to connect.
-pub(crate) struct Plan {
+pub(crate) struct ConnectPlan {
     pub(crate) addresses: Vec<SocketAddr>,
     /// After how long without an answer the next address is tried.
     pub(crate) attempt_delay: Duration,
@@ -109,12 +109,12 @@ pub(crate) struct Plan {
     /// HTTP/2 is spoken without asking.
     pub(crate) is_http2: bool,
     /// The addresses are those of a proxy.
-    pub(crate) via: Option<Via>,
+    pub(crate) proxy: Option<ProxyRoute>,
 }
 
 /// How a proxy is used.
 #[derive(Clone, Debug)]
-pub(crate) struct Via {
+pub(crate) struct ProxyRoute {
     /// Who we are to it.
     pub(crate) authorization: Option<String>,
     /// Whom it is to connect to (RFC 9110 §9.3.6); `None` where it is asked for what the server is to be asked for.
@@ -122,7 +122,7 @@ pub(crate) struct Via {
 }
 
 /// A request that is asked for.
-pub(crate) struct Ask {
+pub(crate) struct Command {
     pub(crate) exchange: u64,
     pub(crate) request: Request,
     pub(crate) content: Content,
@@ -142,7 +142,7 @@ pub(crate) enum Content {
 }
 
 /// The thread.
-pub(crate) struct Tcp {
+pub(crate) struct TcpThread {
     runtime: runtime::Handle,
     /// Everyone who is at work holds one.
     alive: Option<mpsc::Sender<()>>,
@@ -151,7 +151,7 @@ pub(crate) struct Tcp {
     clock: Clock,
 }
 
-impl Tcp {
+impl TcpThread {
     /// # Errors
     ///
     /// There are no threads or file descriptors left.
@@ -184,21 +184,21 @@ impl Tcp {
     /// Begins a connection. Requests that are sent too early wait for it.
     pub(crate) fn connect(
         &self,
-        plan: Plan,
+        plan: ConnectPlan,
         events: Sender<Event>,
-    ) -> (mpsc::UnboundedSender<Ask>, AbortHandle) {
-        let (sender, asks) = mpsc::unbounded_channel();
+    ) -> (mpsc::UnboundedSender<Command>, AbortHandle) {
+        let (sender, commands) = mpsc::unbounded_channel();
         let alive = self.alive.clone();
         let clock = self.clock;
         let work = async move {
-            dial::run(plan, asks, events, clock).await;
+            connect::run(plan, commands, events, clock).await;
             drop(alive);
         };
         (sender, self.runtime.spawn(work).abort_handle())
     }
 }
 
-impl Drop for Tcp {
+impl Drop for TcpThread {
     fn drop(&mut self) {
         self.alive = None;
         self.stop = None;

@@ -4,19 +4,19 @@ use hyper::{Method, Request, Uri, client::conn::http1};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::{HEAD_LEN_MAX, Via, exchange};
+use super::{HEAD_LEN_MAX, ProxyRoute, exchange};
 use crate::failure::Failure;
 
 /// Asks a proxy to connect to somebody, and returns the way there, and the status of its answer.
 pub(super) async fn open(
     stream: TcpStream,
-    via: &Via,
+    proxy: &ProxyRoute,
     authority: &str,
 ) -> Result<(TokioIo<hyper::upgrade::Upgraded>, u16), Failure> {
     let failed = |error: &hyper::Error| {
         Failure::Response(format!(
             "the proxy does not answer: {}",
-            exchange::say(error)
+            exchange::error_chain(error)
         ))
     };
     let uri: Uri = authority
@@ -26,7 +26,7 @@ pub(super) async fn open(
         .method(Method::CONNECT)
         .uri(uri)
         .header("host", authority);
-    if let Some(authorization) = &via.authorization {
+    if let Some(authorization) = &proxy.authorization {
         builder = builder.header("proxy-authorization", authorization);
     }
     let request = builder

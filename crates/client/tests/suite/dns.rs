@@ -1,4 +1,4 @@
-//! A small DNS server, which knows what it is told, over UDP and TCP. Shared with the tests of the binary.
+//! A small DNS server, which knows what it is answer, over UDP and TCP. Shared with the tests of the binary.
 
 #![expect(
     clippy::disallowed_types,
@@ -18,15 +18,15 @@ pub(crate) const HTTPS: u16 = 65;
 
 /// What it does when it is asked for an HTTPS record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum DnsBehavior {
     /// It answers.
-    Kind,
+    Normal,
     /// It says nothing.
     Silent,
     /// It answers that it will not (RFC 1035 §4.1.1).
     Refusing,
     /// It sends an answer that breaks off.
-    Broken,
+    Malformed,
     /// It sends what does not fit over TCP (RFC 1035 §4.2.1).
     Truncating,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Dns {
 }
 
 impl Dns {
-    pub(crate) fn start(mood: Mood, records: Vec<Record>) -> Self {
+    pub(crate) fn start(behavior: DnsBehavior, records: Vec<Record>) -> Self {
         // The same port over both: another one may have it over TCP already.
         let (socket, listener) = loop {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
@@ -62,12 +62,12 @@ impl Dns {
                 shared.lock().expect("no panic").push((name, kind));
                 let mut answer = answer(question, &of_udp);
                 if kind == HTTPS {
-                    match mood {
-                        Mood::Kind => {}
-                        Mood::Silent => continue,
-                        Mood::Refusing => answer[3] = 5,
-                        Mood::Broken => answer.truncate(answer.len() - 3),
-                        Mood::Truncating => {
+                    match behavior {
+                        DnsBehavior::Normal => {}
+                        DnsBehavior::Silent => continue,
+                        DnsBehavior::Refusing => answer[3] = 5,
+                        DnsBehavior::Malformed => answer.truncate(answer.len() - 3),
+                        DnsBehavior::Truncating => {
                             answer.truncate(len);
                             answer[2] |= 2;
                             answer[7] = 0;

@@ -9,7 +9,7 @@ use lastbyte_driver::Clock;
 use lastbyte_quic::{connection::Config, endpoint::RetryPolicy};
 
 use super::{
-    kept::{Kept, fetch_with},
+    recorder::{Recorder, fetch_with},
     server::{Server, body},
 };
 
@@ -25,11 +25,16 @@ fn get(server: &Server, path: &str) -> Fetch {
     Fetch::get(url)
 }
 
-fn fetch(server: &Server, path: &str) -> (Outcome, Kept) {
-    let mut kept = Kept::default();
+fn fetch(server: &Server, path: &str) -> (Outcome, Recorder) {
+    let mut recorder = Recorder::default();
     let fetches = vec![get(server, path)];
-    let mut outcomes = fetch_with(&settings(server), &Memory::default(), &mut kept, fetches);
-    (outcomes.remove(0), kept)
+    let mut outcomes = fetch_with(
+        &settings(server),
+        &Memory::default(),
+        &mut recorder,
+        fetches,
+    );
+    (outcomes.remove(0), recorder)
 }
 
 fn server() -> Server {
@@ -39,18 +44,18 @@ fn server() -> Server {
 #[test]
 fn many_fetches_share_a_connection_and_arrive_whole() {
     let server = server();
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     // More than the server takes at a time, and than there are under way.
     let sizes: Vec<usize> = (0..250).map(|number| number * 37).collect();
     let fetches = sizes.iter().map(|size| get(&server, &size.to_string()));
     let outcomes = fetch_with(
         &settings(&server),
         &Memory::default(),
-        &mut kept,
+        &mut recorder,
         fetches.collect(),
     );
-    kept.bodies.resize(sizes.len(), Vec::new());
-    for ((size, outcome), received) in sizes.iter().zip(&outcomes).zip(&kept.bodies) {
+    recorder.bodies.resize(sizes.len(), Vec::new());
+    for ((size, outcome), received) in sizes.iter().zip(&outcomes).zip(&recorder.bodies) {
         assert!(outcome.failure.is_none(), "{outcome:?}");
         assert_eq!(
             (outcome.status, outcome.received),
@@ -68,19 +73,19 @@ fn many_fetches_share_a_connection_and_arrive_whole() {
 #[test]
 fn a_large_body_arrives_whole_with_a_retry_before_it() {
     let server = Server::start("localhost", RetryPolicy::Always);
-    let (outcome, kept) = fetch(&server, "20000000");
+    let (outcome, recorder) = fetch(&server, "20000000");
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert_eq!(kept.bodies[0], body(20_000_000));
+    assert_eq!(recorder.bodies[0], body(20_000_000));
 }
 
 #[test]
 fn interim_responses_and_trailers_are_heard_in_order() {
     let server = server();
-    let (outcome, kept) = fetch(&server, "all");
+    let (outcome, recorder) = fetch(&server, "all");
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert_eq!(&kept.heads[..2], ["103", "200"]);
-    assert!(kept.heads[2].contains("x-sum"), "{:?}", kept.heads);
-    assert_eq!(kept.bodies[0], b"hello");
+    assert_eq!(&recorder.heads[..2], ["103", "200"]);
+    assert!(recorder.heads[2].contains("x-sum"), "{:?}", recorder.heads);
+    assert_eq!(recorder.bodies[0], b"hello");
 }
 
 #[test]
@@ -90,15 +95,15 @@ fn an_upload_arrives_whole() {
     let mut what = get(&server, "echo");
     what.method = "POST".to_owned();
     what.upload = Some(Upload::source(sent.clone()));
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let outcomes = fetch_with(
         &settings(&server),
         &Memory::default(),
-        &mut kept,
+        &mut recorder,
         vec![what],
     );
     assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
-    assert!(kept.bodies[0] == sent);
+    assert!(recorder.bodies[0] == sent);
 }
 
 #[test]
@@ -110,12 +115,12 @@ fn the_next_run_resumes_and_asks_early() {
     settings.ticket_wait = Duration::from_secs(5);
     let mut runs = Vec::new();
     for _ in 0..3 {
-        let mut kept = Kept::default();
+        let mut recorder = Recorder::default();
         let fetches = vec![get(&server, "1000"), get(&server, "2000")];
-        let outcomes = fetch_with(&settings, &memory, &mut kept, fetches);
+        let outcomes = fetch_with(&settings, &memory, &mut recorder, fetches);
         assert!(outcomes.iter().all(|outcome| outcome.failure.is_none()));
-        assert_eq!(kept.bodies, [body(1000), body(2000)]);
-        let handshake = kept.handshakes.remove(0);
+        assert_eq!(recorder.bodies, [body(1000), body(2000)]);
+        let handshake = recorder.handshakes.remove(0);
         let early = outcomes.iter().map(|outcome| outcome.is_early);
         runs.push((
             handshake.is_resumed,
@@ -138,14 +143,14 @@ fn a_certificate_is_for_a_name_and_from_whom_we_trust() {
 
     let other = self::server();
     let mut settings = settings(&server);
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let memory = Memory::default();
-    let outcomes = fetch_with(&settings, &memory, &mut kept, vec![get(&other, "1")]);
+    let outcomes = fetch_with(&settings, &memory, &mut recorder, vec![get(&other, "1")]);
     let failure = outcomes[0].failure.as_ref().expect("another authority");
     assert!(matches!(failure, Failure::Certificate(_)), "{failure:?}");
 
     settings.trust = Trust::DangerouslyAcceptAny;
-    let outcomes = fetch_with(&settings, &memory, &mut kept, vec![get(&server, "1")]);
+    let outcomes = fetch_with(&settings, &memory, &mut recorder, vec![get(&server, "1")]);
     assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
 }
 
@@ -166,30 +171,40 @@ fn bodies_that_break_off_are_partial() {
 #[test]
 fn one_that_fails_leaves_the_others_alone() {
     let server = server();
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let paths = ["100000", "reset", "200000", "no-such", "300000"];
     let fetches = paths.map(|path| get(&server, path)).to_vec();
-    let outcomes = fetch_with(&settings(&server), &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(
+        &settings(&server),
+        &Memory::default(),
+        &mut recorder,
+        fetches,
+    );
     let failed: Vec<bool> = outcomes.iter().map(|one| one.failure.is_some()).collect();
     assert_eq!(failed, [false, true, false, false, false]);
     assert_eq!(outcomes[3].status, Some(404));
-    assert_eq!(kept.bodies[4], body(300_000));
+    assert_eq!(recorder.bodies[4], body(300_000));
     assert_eq!(server.connections(), 1);
 }
 
 #[test]
 fn what_cannot_be_kept_ends_the_fetch() {
     let server = server();
-    let mut kept = Kept {
+    let mut recorder = Recorder {
         room: Some(50_000),
-        ..Kept::default()
+        ..Recorder::default()
     };
     let fetches = vec![get(&server, "5000000"), get(&server, "40000")];
-    let outcomes = fetch_with(&settings(&server), &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(
+        &settings(&server),
+        &Memory::default(),
+        &mut recorder,
+        fetches,
+    );
     let failure = outcomes[0].failure.as_ref().expect("no room");
     assert!(matches!(failure, Failure::Write(_)), "{failure:?}");
     assert!(outcomes[1].failure.is_none(), "{outcomes:?}");
-    assert!(kept.bodies[0].len() < 60_000, "nothing after the error");
+    assert!(recorder.bodies[0].len() < 60_000, "nothing after the error");
 }
 
 #[test]
@@ -211,13 +226,18 @@ fn after_goaway_another_connection_is_made() {
     let server = server();
     let mut settings = settings(&server);
     settings.parallel = 1;
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let fetches = ["goaway", "100", "goaway", "200"].map(|path| get(&server, path));
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches.to_vec());
+    let outcomes = fetch_with(
+        &settings,
+        &Memory::default(),
+        &mut recorder,
+        fetches.to_vec(),
+    );
     let statuses: Vec<_> = outcomes.iter().map(|outcome| outcome.status).collect();
     assert_eq!(statuses, [Some(200); 4]);
     assert!(outcomes.iter().all(|outcome| outcome.failure.is_none()));
-    assert_eq!(kept.bodies[3], body(200));
+    assert_eq!(recorder.bodies[3], body(200));
     assert!(server.connections() > 1, "{}", server.connections());
 }
 
@@ -226,9 +246,9 @@ fn time_limits_hold() {
     let server = server();
     let mut settings = settings(&server);
     settings.time_limit = Some(Duration::from_millis(300));
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let fetches = vec![get(&server, "never"), get(&server, "10")];
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, fetches);
     let failure = outcomes[0].failure.as_ref().expect("too late");
     assert!(matches!(failure, Failure::TimeLimit(_)), "{failure:?}");
     assert!(outcomes[1].failure.is_none(), "{outcomes:?}");
@@ -237,12 +257,17 @@ fn time_limits_hold() {
 #[test]
 fn an_interrupt_ends_all_at_once() {
     let server = server();
-    let mut kept = Kept {
+    let mut recorder = Recorder {
         is_interrupted: true,
-        ..Kept::default()
+        ..Recorder::default()
     };
     let fetches = vec![get(&server, "never"), get(&server, "10")];
-    let outcomes = fetch_with(&settings(&server), &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(
+        &settings(&server),
+        &Memory::default(),
+        &mut recorder,
+        fetches,
+    );
     for outcome in &outcomes {
         let failure = outcome.failure.as_ref().expect("interrupted");
         assert!(matches!(failure, Failure::Interrupted), "{failure:?}");
@@ -264,9 +289,9 @@ fn names_without_addresses_and_addresses_without_servers() {
     let silent = format!("https://{}/", silent.local_address());
     let there = Fetch::get(silent.parse().expect("an address"));
     let nowhere = Fetch::get("https://no-such-name.invalid/".parse().expect("an address"));
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let fetches = vec![nowhere, there, get(&server, "10")];
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, fetches);
     let failure = |at: usize| outcomes[at].failure.as_ref();
     assert!(matches!(
         failure(0),
@@ -281,7 +306,7 @@ fn where_nobody_listens_is_found_before_time_is_up() {
     let server = server();
     let mut settings = settings(&server);
     settings.connect_timeout = Duration::from_secs(60);
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     // Reserved for a service that nobody runs any more.
     let fetches = ["https://127.0.0.1:1/", "https://[::1]:1/"]
         .map(|url| Fetch::get(url.parse().expect("an address")));
@@ -292,7 +317,7 @@ fn where_nobody_listens_is_found_before_time_is_up() {
         &Memory::default(),
         clock,
         fetches.to_vec(),
-        &mut kept,
+        &mut recorder,
     )
     .expect("a socket");
     for outcome in &report.outcomes {
@@ -322,16 +347,16 @@ fn where_one_address_is_silent_the_next_answers() {
             .map(|ip| ip.parse().expect("an address"))
             .to_vec(),
     }];
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let outcomes = fetch_with(
         &settings,
         &Memory::default(),
-        &mut kept,
+        &mut recorder,
         vec![Fetch::get(url)],
     );
     assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
-    assert_eq!(kept.bodies[0], body(1000));
-    assert_eq!(kept.handshakes[0].remote.ip().to_string(), "127.0.0.1");
+    assert_eq!(recorder.bodies[0], body(1000));
+    assert_eq!(recorder.handshakes[0].remote.ip().to_string(), "127.0.0.1");
 }
 
 /// RFC 9114 §3.3, and RFC 9110 §15.5.20 where the server thinks otherwise.
@@ -351,21 +376,26 @@ fn rfc9114_3_3_servers_share_a_connection_where_address_and_certificate_agree() 
         let url = format!("https://{host}:{}/{path}", server.port);
         Fetch::get(url.parse().expect("an address"))
     };
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let fetches = vec![at("localhost", "10"), at("other.example", "20")];
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches.clone());
+    let outcomes = fetch_with(
+        &settings,
+        &Memory::default(),
+        &mut recorder,
+        fetches.clone(),
+    );
     assert!(
         outcomes.iter().all(|it| it.failure.is_none()),
         "{outcomes:?}"
     );
-    assert_eq!(kept.bodies, [body(10), body(20)]);
+    assert_eq!(recorder.bodies, [body(10), body(20)]);
     assert_eq!(server.connections(), 1);
     let connections: Vec<_> = outcomes.iter().map(|it| it.connection).collect();
     assert_eq!(connections, [Some(0), Some(0)]);
 
     // For this name the certificate is not.
     let stranger = vec![at("localhost", "10"), at("stranger.example", "20")];
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, stranger);
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, stranger);
     let failure = outcomes[1].failure.as_ref();
     assert!(
         matches!(failure, Some(Failure::Certificate(_))),
@@ -374,16 +404,16 @@ fn rfc9114_3_3_servers_share_a_connection_where_address_and_certificate_agree() 
 
     // This one wants a connection of its own, and on that it is asked again.
     let before = server.connections();
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let misdirected = vec![at("localhost", "10"), at("elsewhere.example", "20")];
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, misdirected);
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, misdirected);
     assert_eq!(outcomes[1].status, Some(421), "{outcomes:?}");
     assert_eq!((outcomes[1].retries, outcomes[1].connection), (1, Some(1)));
     assert_eq!(server.connections() - before, 2);
 
     settings.coalesces = false;
     let before = server.connections();
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, fetches);
     assert!(
         outcomes.iter().all(|it| it.failure.is_none()),
         "{outcomes:?}"
@@ -398,13 +428,18 @@ fn what_stalls_over_quic_is_ended_by_its_speed() {
     let mut settings = settings(&server);
     settings.speed_limit = Some((1000, Duration::from_millis(300)));
     let fetches = ["never", "100000"].map(|path| get(&server, path));
-    let mut kept = Kept::default();
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches.to_vec());
+    let mut recorder = Recorder::default();
+    let outcomes = fetch_with(
+        &settings,
+        &Memory::default(),
+        &mut recorder,
+        fetches.to_vec(),
+    );
     let failure = outcomes[0].failure.as_ref();
     assert!(
         matches!(failure, Some(Failure::Slow(1000, _))),
         "{failure:?}"
     );
     assert!(outcomes[1].failure.is_none(), "{outcomes:?}");
-    assert_eq!(kept.bodies[1], body(100_000));
+    assert_eq!(recorder.bodies[1], body(100_000));
 }

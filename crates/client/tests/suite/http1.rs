@@ -6,41 +6,41 @@ use lastbyte_client::{Failure, Fetch, Follow, Memory, Outcome, Retry, Settings, 
 use lastbyte_quic::connection::Config;
 
 use super::{
-    kept::{Kept, fetch_with},
-    raw::{Raw, body},
+    raw::{ScriptedServer, body},
+    recorder::{Recorder, fetch_with},
 };
 
 fn settings() -> Settings {
     Settings::new(Config::new("cubic".parse().expect("a spec")))
 }
 
-fn get(server: &Raw, path: &str) -> Fetch {
+fn get(server: &ScriptedServer, path: &str) -> Fetch {
     Fetch::get(server.url(path).parse().expect("a URL"))
 }
 
-fn fetch_one(fetch: Fetch) -> (Outcome, Kept) {
-    let mut kept = Kept::default();
+fn fetch_one(fetch: Fetch) -> (Outcome, Recorder) {
+    let mut recorder = Recorder::default();
     let mut settings = settings();
     settings.time_limit = Some(Duration::from_secs(60));
-    let mut outcomes = fetch_with(&settings, &Memory::default(), &mut kept, vec![fetch]);
-    kept.bodies.resize(1, Vec::new());
-    (outcomes.remove(0), kept)
+    let mut outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, vec![fetch]);
+    recorder.bodies.resize(1, Vec::new());
+    (outcomes.remove(0), recorder)
 }
 
 #[test]
 fn many_fetches_share_few_connections_and_arrive_whole() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let sizes: Vec<usize> = (0..60).map(|number| number * 997).collect();
     let fetches = sizes.iter().map(|size| get(&server, &size.to_string()));
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let outcomes = fetch_with(
         &settings(),
         &Memory::default(),
-        &mut kept,
+        &mut recorder,
         fetches.collect(),
     );
-    kept.bodies.resize(sizes.len(), Vec::new());
-    for ((size, outcome), received) in sizes.iter().zip(&outcomes).zip(&kept.bodies) {
+    recorder.bodies.resize(sizes.len(), Vec::new());
+    for ((size, outcome), received) in sizes.iter().zip(&outcomes).zip(&recorder.bodies) {
         assert!(outcome.failure.is_none(), "{outcome:?}");
         assert_eq!(outcome.version, Some(Version::Http11));
         assert!(*received == body(*size), "{size}");
@@ -51,7 +51,7 @@ fn many_fetches_share_few_connections_and_arrive_whole() {
 
 #[test]
 fn bodies_end_as_rfc9112_6_3_says() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     for (path, expected) in [
         ("chunked", &b"hello world"[..]),
         ("close", b"until the end"),
@@ -59,19 +59,19 @@ fn bodies_end_as_rfc9112_6_3_says() {
         ("0", b""),
         ("early", b"ok"),
     ] {
-        let (outcome, kept) = fetch_one(get(&server, path));
+        let (outcome, recorder) = fetch_one(get(&server, path));
         assert!(outcome.failure.is_none(), "{path}: {outcome:?}");
-        assert_eq!(kept.bodies[0], expected, "{path}");
+        assert_eq!(recorder.bodies[0], expected, "{path}");
     }
-    let (_, kept) = fetch_one(get(&server, "early"));
-    assert_eq!(kept.heads, ["103", "200"]);
-    let (_, kept) = fetch_one(get(&server, "chunked"));
-    assert!(kept.heads[1].contains("x-sum"), "{:?}", kept.heads);
+    let (_, recorder) = fetch_one(get(&server, "early"));
+    assert_eq!(recorder.heads, ["103", "200"]);
+    let (_, recorder) = fetch_one(get(&server, "chunked"));
+    assert!(recorder.heads[1].contains("x-sum"), "{:?}", recorder.heads);
 }
 
 #[test]
 fn what_servers_get_wrong_is_told_apart() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let failure = |path: &str| {
         let (outcome, _) = fetch_one(get(&server, path));
         outcome.failure.unwrap_or_else(|| panic!("{path} is good"))
@@ -104,13 +104,13 @@ fn what_servers_get_wrong_is_told_apart() {
 
 #[test]
 fn a_connection_that_went_stale_loses_no_request() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let mut settings = settings();
     settings.parallel = 1;
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let fetches = (0..4).map(|_| get(&server, "stale")).collect();
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
-    for (outcome, received) in outcomes.iter().zip(&kept.bodies) {
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, fetches);
+    for (outcome, received) in outcomes.iter().zip(&recorder.bodies) {
         assert!(outcome.failure.is_none(), "{outcomes:?}");
         assert_eq!(received, b"fresh");
     }
@@ -119,14 +119,14 @@ fn a_connection_that_went_stale_loses_no_request() {
     post.method = "POST".to_owned();
     post.upload = Some(Upload::source(b"x".to_vec()));
     let fetches = vec![get(&server, "stale"), post];
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, fetches);
     let failure = outcomes[1].failure.as_ref();
     assert!(matches!(failure, Some(Failure::Empty)), "{failure:?}");
 }
 
 #[test]
 fn uploads_arrive_of_known_length_and_unknown_with_and_without_a_word() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let sent = body(3_000_000);
     for (path, upload) in [
         ("echo", Upload::source(sent.clone())),
@@ -137,17 +137,17 @@ fn uploads_arrive_of_known_length_and_unknown_with_and_without_a_word() {
         let mut put = get(&server, path);
         put.method = "PUT".to_owned();
         put.upload = Some(upload);
-        let (outcome, kept) = fetch_one(put);
+        let (outcome, recorder) = fetch_one(put);
         assert!(outcome.failure.is_none(), "{path}: {outcome:?}");
-        assert!(kept.bodies[0] == sent, "{path}");
+        assert!(recorder.bodies[0] == sent, "{path}");
         assert_eq!(outcome.sent, 3_000_000);
     }
     let mut refused = get(&server, "expect-no");
     refused.method = "PUT".to_owned();
     refused.upload = Some(Upload::source(sent));
-    let (outcome, kept) = fetch_one(refused);
+    let (outcome, recorder) = fetch_one(refused);
     assert_eq!(outcome.status, Some(417), "{outcome:?}");
-    assert_eq!((&*kept.bodies[0], outcome.sent), (&b"no"[..], 0));
+    assert_eq!((&*recorder.bodies[0], outcome.sent), (&b"no"[..], 0));
     let asked = server.heads().into_iter().map(|(_, head)| head);
     let expecting = asked.filter(|head| head.contains("expect: 100-continue"));
     assert_eq!(expecting.count(), 4);
@@ -155,15 +155,15 @@ fn uploads_arrive_of_known_length_and_unknown_with_and_without_a_word() {
 
 #[test]
 fn redirects_are_followed_over_the_same_connection() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let mut fetch = get(&server, "to?301,/to?302,/7");
     fetch.follow = Some(Follow::default());
-    let (outcome, kept) = fetch_one(fetch);
+    let (outcome, recorder) = fetch_one(fetch);
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!((outcome.redirects, outcome.status), (2, Some(200)));
     assert_eq!(outcome.received, 7);
-    assert_eq!(kept.heads, ["301", "302", "200"]);
-    assert_eq!(kept.bodies[0], body(7));
+    assert_eq!(recorder.heads, ["301", "302", "200"]);
+    assert_eq!(recorder.bodies[0], body(7));
     assert_eq!(outcome.url.expect("led there").to_string(), server.url("7"));
     assert!(server.heads().iter().all(|(number, _)| *number == 0));
 
@@ -183,19 +183,19 @@ fn redirects_are_followed_over_the_same_connection() {
 
 #[test]
 fn another_host_hears_no_secrets() {
-    let (first, other) = (Raw::start(), Raw::start());
+    let (first, other) = (ScriptedServer::start(), ScriptedServer::start());
     let there = other.url("head");
     let mut fetch = get(&first, &format!("to?302,{there}"));
     fetch.url = fetch.url.with_credentials("me:secret");
     fetch.fields.push("cookie", "a=b");
     fetch.fields.push("x-mine", "1");
     fetch.follow = Some(Follow::default());
-    let (outcome, kept) = fetch_one(fetch);
+    let (outcome, recorder) = fetch_one(fetch);
     assert!(outcome.failure.is_none(), "{outcome:?}");
     let here = first.heads()[0].1.clone();
     // `me:secret` in Base64, in lower case as the whole head.
     assert!(here.contains("authorization: basic bwu6c2vjcmv0"), "{here}");
-    let heard = String::from_utf8(kept.bodies[0].clone()).expect("text");
+    let heard = String::from_utf8(recorder.bodies[0].clone()).expect("text");
     assert!(heard.contains("x-mine: 1"), "{heard}");
     assert!(
         !heard.contains("authorization") && !heard.contains("cookie"),
@@ -205,61 +205,61 @@ fn another_host_hears_no_secrets() {
 
 #[test]
 fn compressed_content_is_decompressed_and_checked() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let compressed = |path: &str| {
         let mut fetch = get(&server, path);
         fetch.is_decoded = true;
         fetch_one(fetch)
     };
-    let (outcome, kept) = compressed("gzip");
+    let (outcome, recorder) = compressed("gzip");
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert!(kept.bodies[0] == body(50_000));
+    assert!(recorder.bodies[0] == body(50_000));
     assert!(outcome.received < 50_000);
     assert!(server.heads()[0].1.contains("accept-encoding: gzip"));
     let (outcome, _) = compressed("not-gzip");
     assert!(matches!(outcome.failure, Some(Failure::Encoding(_))));
-    let (outcome, kept) = compressed("9");
+    let (outcome, recorder) = compressed("9");
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert_eq!(kept.bodies[0], body(9));
+    assert_eq!(recorder.bodies[0], body(9));
 }
 
 #[test]
 fn what_is_resumed_goes_on_where_it_was() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let from = |path: &str, from: u64| {
         let mut fetch = get(&server, path);
         fetch.resume_from = Some(from);
         fetch_one(fetch)
     };
-    let (outcome, kept) = from("part", 4000);
+    let (outcome, recorder) = from("part", 4000);
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert!(kept.bodies[0] == body(10_000)[4000..]);
-    let (outcome, kept) = from("part", 10_000);
+    assert!(recorder.bodies[0] == body(10_000)[4000..]);
+    let (outcome, recorder) = from("part", 10_000);
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert_eq!(kept.bodies[0], b"");
+    assert_eq!(recorder.bodies[0], b"");
     for (path, at) in [("part", 20_000), ("500", 100)] {
-        let (outcome, kept) = from(path, at);
+        let (outcome, recorder) = from(path, at);
         assert!(matches!(outcome.failure, Some(Failure::Range(_))), "{path}");
-        assert_eq!(kept.bodies[0], b"");
+        assert_eq!(recorder.bodies[0], b"");
     }
     // All of it is there already, says its length.
-    let (outcome, kept) = from("500", 500);
+    let (outcome, recorder) = from("500", 500);
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert_eq!(kept.bodies[0], b"");
+    assert_eq!(recorder.bodies[0], b"");
 }
 
 #[test]
 fn limits_end_what_does_not_end_by_itself() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let mut settings = settings();
     settings.time_limit = Some(Duration::from_millis(300));
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let fetches = vec![
         get(&server, "never"),
         get(&server, "never-ends"),
         get(&server, "3"),
     ];
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, fetches);
     for outcome in &outcomes[..2] {
         let failure = outcome.failure.as_ref();
         assert!(
@@ -270,16 +270,16 @@ fn limits_end_what_does_not_end_by_itself() {
     assert!(outcomes[2].failure.is_none(), "{outcomes:?}");
     let mut large = get(&server, "5000");
     large.size_max = Some(4999);
-    let (outcome, kept) = fetch_one(large);
+    let (outcome, recorder) = fetch_one(large);
     assert!(matches!(outcome.failure, Some(Failure::TooLarge(4999))));
-    assert_eq!(kept.bodies[0], b"");
+    assert_eq!(recorder.bodies[0], b"");
     let mut refused = get(&server, "no-such");
-    refused.refuses_errors = true;
+    refused.fails_on_error_status = true;
     let (outcome, _) = fetch_one(refused);
     assert!(matches!(outcome.failure, Some(Failure::Status(404))));
-    let mut full = Kept {
+    let mut full = Recorder {
         room: Some(1000),
-        ..Kept::default()
+        ..Recorder::default()
     };
     let fetches = vec![get(&server, "5000000")];
     let settings = self::settings();
@@ -289,9 +289,9 @@ fn limits_end_what_does_not_end_by_itself() {
 
 #[test]
 fn where_nobody_listens_is_told_at_once() {
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let fetches = vec![Fetch::get("http://127.0.0.1:1/".parse().expect("a URL"))];
-    let outcomes = fetch_with(&settings(), &Memory::default(), &mut kept, fetches);
+    let outcomes = fetch_with(&settings(), &Memory::default(), &mut recorder, fetches);
     let failure = outcomes[0].failure.as_ref();
     assert!(matches!(failure, Some(Failure::Connect(_))), "{failure:?}");
 }
@@ -299,7 +299,7 @@ fn where_nobody_listens_is_told_at_once() {
 /// Of connections that have nothing to do, the one that was used last is asked: its window may still be open.
 #[test]
 fn the_connection_that_was_used_last_is_used_next() {
-    let (one, other) = (Raw::start(), Raw::start());
+    let (one, other) = (ScriptedServer::start(), ScriptedServer::start());
     let mut settings = settings();
     settings.parallel = 2;
     let fetches = [
@@ -310,8 +310,13 @@ fn the_connection_that_was_used_last_is_used_next() {
         one.url("2"),
     ];
     let fetches = fetches.map(|url| Fetch::get(url.parse().expect("a URL")));
-    let mut kept = Kept::default();
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches.to_vec());
+    let mut recorder = Recorder::default();
+    let outcomes = fetch_with(
+        &settings,
+        &Memory::default(),
+        &mut recorder,
+        fetches.to_vec(),
+    );
     let request = outcomes[4].timing.request.expect("it was sent");
     let before = outcomes[..2]
         .iter()
@@ -325,7 +330,7 @@ fn the_connection_that_was_used_last_is_used_next() {
 /// Each attempt has its own time, and what came of it before is forgotten.
 #[test]
 fn what_may_pass_is_tried_again_after_a_pause() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let retry = Retry {
         max: 3,
         delay: Some(Duration::from_millis(10)),
@@ -336,18 +341,18 @@ fn what_may_pass_is_tried_again_after_a_pause() {
         fetch.retry = Some(retry);
         fetch
     };
-    let (outcome, kept) = fetch_one(again("busy", retry));
+    let (outcome, recorder) = fetch_one(again("busy", retry));
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!((outcome.status, outcome.retries), (Some(200), 2));
-    assert_eq!(kept.bodies[0], b"at last");
-    assert_eq!(kept.pauses, [Duration::from_millis(10); 2]);
+    assert_eq!(recorder.bodies[0], b"at last");
+    assert_eq!(recorder.pauses, [Duration::from_millis(10); 2]);
 
     // The last answer is what it is, when there are no more attempts.
     let one = Retry { max: 1, ..retry };
-    let (outcome, kept) = fetch_one(again("busy?x", one));
+    let (outcome, recorder) = fetch_one(again("busy?x", one));
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!((outcome.status, outcome.retries), (Some(503), 1));
-    assert_eq!(kept.bodies[0], b"come again");
+    assert_eq!(recorder.bodies[0], b"come again");
 
     // The server's own pause goes before, and may be longer than there is time.
     let brief = Retry {
@@ -363,30 +368,30 @@ fn what_may_pass_is_tried_again_after_a_pause() {
         "{outcome:?}"
     );
     let all = Retry { all: true, ..retry };
-    let (outcome, kept) = fetch_one(again("cut", all));
+    let (outcome, recorder) = fetch_one(again("cut", all));
     assert!(
         matches!(outcome.failure, Some(Failure::Partial { .. })),
         "{outcome:?}"
     );
-    assert_eq!((outcome.retries, kept.pauses.len()), (3, 3));
+    assert_eq!((outcome.retries, recorder.pauses.len()), (3, 3));
     assert_eq!(
-        kept.bodies[0], b"only this",
+        recorder.bodies[0], b"only this",
         "what came before is forgotten"
     );
 }
 
 #[test]
 fn what_stalls_is_ended_by_its_time_or_by_its_speed() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let mut limited = settings();
     limited.speed_limit = Some((1000, Duration::from_millis(300)));
     let mut timed = settings();
     timed.time_limit = Some(Duration::from_millis(300));
     for (settings, is_slow) in [(limited, true), (timed, false)] {
         for path in ["never-ends", "never"] {
-            let mut kept = Kept::default();
+            let mut recorder = Recorder::default();
             let fetch = get(&server, path);
-            let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, vec![fetch]);
+            let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, vec![fetch]);
             let failure = outcomes[0].failure.as_ref();
             match failure {
                 Some(Failure::Slow(1000, _)) if is_slow => {}
@@ -394,12 +399,15 @@ fn what_stalls_is_ended_by_its_time_or_by_its_speed() {
                 other => panic!("{path}: {other:?}"),
             }
             let came: &[u8] = if path == "never" { b"" } else { b"only this" };
-            assert_eq!(kept.bodies.first().map_or(&b""[..], Vec::as_slice), came);
+            assert_eq!(
+                recorder.bodies.first().map_or(&b""[..], Vec::as_slice),
+                came
+            );
         }
         // What is fast enough is left alone.
-        let mut kept = Kept::default();
+        let mut recorder = Recorder::default();
         let fetch = get(&server, "100000");
-        let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, vec![fetch]);
+        let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, vec![fetch]);
         assert!(outcomes[0].failure.is_none(), "{outcomes:?}");
     }
 }

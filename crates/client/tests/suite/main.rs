@@ -3,8 +3,8 @@
 mod dns;
 mod fetches;
 mod http1;
-mod kept;
 mod raw;
+mod recorder;
 mod server;
 mod services;
 mod tcp;

@@ -1,4 +1,4 @@
-//! A server of HTTP/1.1 that says what it is told, byte by byte, whatever the protocol has to say to that. Shared with the
+//! A server of HTTP/1.1 that says what it is answer, byte by byte, whatever the protocol has to say to that. Shared with the
 //! tests of the binary.
 
 #![expect(
@@ -15,22 +15,22 @@ use std::{
 };
 
 /// A server in threads of its own, for as long as the test lasts.
-pub(crate) struct Raw {
+pub(crate) struct ScriptedServer {
     pub(crate) port: u16,
     /// The heads of all requests, in lower case, with the number of the connection that each came by.
     pub(crate) heads: Arc<Mutex<Vec<(usize, String)>>>,
 }
 
 /// A request as it came.
-struct Asked {
+struct ReceivedRequest {
     path: String,
     head: String,
     body: Vec<u8>,
     /// How often this path was asked for, with this time.
-    times: usize,
+    request_count: usize,
 }
 
-impl Raw {
+impl ScriptedServer {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
         let port = listener.local_addr().expect("an address").port();
@@ -86,7 +86,7 @@ fn read(
     stream: &mut TcpStream,
     number: usize,
     heads: &Mutex<Vec<(usize, String)>>,
-) -> Option<Asked> {
+) -> Option<ReceivedRequest> {
     let mut text = String::new();
     while !text.ends_with("\r\n\r\n") {
         if reader.read_line(&mut text).ok()? == 0 {
@@ -95,7 +95,7 @@ fn read(
     }
     let path = text.split(' ').nth(1)?.to_owned();
     let head = text.to_ascii_lowercase();
-    let times = {
+    let request_count = {
         let mut heads = heads.lock().expect("no panic");
         heads.push((number, head.clone()));
         let of_path = format!(" {} http", path.to_ascii_lowercase());
@@ -114,11 +114,11 @@ fn read(
     }
     let mut body = Vec::new();
     if refuses {
-        return Some(Asked {
+        return Some(ReceivedRequest {
             path,
             head,
             body,
-            times,
+            request_count,
         });
     }
     if let Some(len) = value(&head, "content-length") {
@@ -137,11 +137,11 @@ fn read(
             body.extend_from_slice(&piece[..len]);
         }
     }
-    Some(Asked {
+    Some(ReceivedRequest {
         path,
         head,
         body,
-        times,
+        request_count,
     })
 }
 
@@ -153,56 +153,58 @@ fn full(status: &str, fields: &str, body: &[u8]) -> Vec<u8> {
 
 /// Returns whether the connection stays.
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
+fn answer(asked: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bool {
     let path = asked.path.trim_start_matches('/');
     let (name, query) = path.split_once('?').unwrap_or((path, ""));
     let is_head = asked.head.starts_with("head ");
-    let mut say = |bytes: &[u8]| stream.write_all(bytes).is_ok();
+    let mut send = |bytes: &[u8]| stream.write_all(bytes).is_ok();
     match name {
-        "echo" | "expect-silent" => say(&full("200 OK", "", &asked.body)),
+        "echo" | "expect-silent" => send(&full("200 OK", "", &asked.body)),
         // What was asked, as the body.
-        "head" => say(&full("200 OK", "", asked.head.as_bytes())),
+        "head" => send(&full("200 OK", "", asked.head.as_bytes())),
         "expect-no" => {
-            say(&full("417 Expectation Failed", "", b"no"));
+            send(&full("417 Expectation Failed", "", b"no"));
             false
         }
-        "chunked" => say(
+        "chunked" => send(
             b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x-sum\r\n\r\n\
               5\r\nhello\r\n6\r\n world\r\n0\r\nx-sum: 11\r\n\r\n",
         ),
-        "early" => say(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n\
-              HTTP/1.1 200 Fine\r\ncontent-length: 2\r\n\r\nok"),
-        // Until the client closes the connection.
+        "early" => send(
+            b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n\
+              HTTP/1.1 200 Fine\r\ncontent-length: 2\r\n\r\nok",
+        ),
+        // Until the client closes_connection the connection.
         "early-for-ever" => {
-            while say(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n") {}
+            while send(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n") {}
             false
         }
         "cut" => {
-            say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this");
+            send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this");
             false
         }
         "cut-chunk" => {
-            say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n64\r\nonly this");
+            send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n64\r\nonly this");
             false
         }
         "bad-chunk" => {
-            say(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nonly this");
+            send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nonly this");
             false
         }
         "cut-head" => {
-            say(b"HTTP/1.1 200 OK\r\ncontent-le");
+            send(b"HTTP/1.1 200 OK\r\ncontent-le");
             false
         }
         "empty" => false,
         "garbage" => {
-            say(b"\x15\x03\x01 this is not HTTP\r\n\r\n");
+            send(b"\x15\x03\x01 this is not HTTP\r\n\r\n");
             false
         }
         "large-head" => {
             let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
             head.extend(b"x-large: ".iter().chain(&vec![b'a'; 1_000_000]));
             head.extend(b"\r\n\r\n");
-            say(&head);
+            send(&head);
             false
         }
         "many-fields" => {
@@ -211,23 +213,23 @@ fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
                 head.extend(b"x: y\r\n");
             }
             head.extend(b"\r\n");
-            say(&head);
+            send(&head);
             false
         }
         "two-lengths" => {
-            say(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 5\r\n\r\nabcde");
+            send(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 5\r\n\r\nabcde");
             false
         }
         "close" => {
-            say(b"HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\nuntil the end");
+            send(b"HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\nuntil the end");
             false
         }
-        // Says nothing of it, and closes when it is asked again.
-        "stale" => is_first && say(&full("200 OK", "", b"fresh")),
+        // Says nothing of it, and closes_connection when it is asked again.
+        "stale" => is_first && send(&full("200 OK", "", b"fresh")),
         "never" => true,
-        "never-ends" => say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this"),
-        "none" => say(b"HTTP/1.1 204 No Content\r\n\r\n"),
-        "attached" => say(&full(
+        "never-ends" => send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this"),
+        "none" => send(b"HTTP/1.1 204 No Content\r\n\r\n"),
+        "attached" => send(&full(
             "200 OK",
             "content-disposition: attachment; filename=\"../there.bin\"\r\n",
             b"attached",
@@ -237,20 +239,20 @@ fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
                 flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
             encoder.write_all(&body(50_000)).expect("memory");
             let bytes = encoder.finish().expect("memory");
-            say(&full("200 OK", "content-encoding: gzip\r\n", &bytes))
+            send(&full("200 OK", "content-encoding: gzip\r\n", &bytes))
         }
-        "not-gzip" => say(&full("200 OK", "content-encoding: gzip\r\n", b"plain text")),
+        "not-gzip" => send(&full("200 OK", "content-encoding: gzip\r\n", b"plain text")),
         // `/to?301,/there` leads there.
         "to" => {
             let (status, place) = query.split_once(',').unwrap_or(("302", query));
-            say(&full(
+            send(&full(
                 &format!("{status} Elsewhere"),
                 &format!("location: {place}\r\n"),
                 b"it is elsewhere",
             ))
         }
         // Sets cookies of many kinds, and leads on.
-        "cookies" => say(&full(
+        "cookies" => send(&full(
             "302 Found",
             &format!(
                 "location: {query}\r\n\
@@ -266,24 +268,24 @@ fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
             b"",
         )),
         // Busy for two times of three, wherever it is asked from.
-        "busy" if !asked.times.is_multiple_of(3) => say(&full(
+        "busy" if !asked.request_count.is_multiple_of(3) => send(&full(
             "503 Busy",
             &format!("retry-after: {query}\r\n"),
             b"come again",
         )),
-        "busy" => say(&full("200 OK", "", b"at last")),
-        "dated" => say(&full(
+        "busy" => send(&full("200 OK", "", b"at last")),
+        "dated" => send(&full(
             "200 OK",
             "last-modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
             b"of old",
         )),
-        "loop" => say(&full("302 Found", "location: /loop\r\n", b"")),
+        "loop" => send(&full("302 Found", "location: /loop\r\n", b"")),
         // Of 10 000 bytes, the part that was asked for.
         "part" => {
             let all = body(10_000);
             let range = value(&asked.head, "range").and_then(|it| it.strip_prefix("bytes="));
             let Some((from, to)) = range.and_then(|range| range.split_once('-')) else {
-                return say(&full("200 OK", "", &all));
+                return send(&full("200 OK", "", &all));
             };
             let from: usize = from.parse().unwrap_or(all.len() - to.parse().unwrap_or(0));
             let to = to
@@ -291,7 +293,7 @@ fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
                 .map_or(all.len(), |to: usize| to + 1)
                 .min(all.len());
             if from >= all.len() {
-                return say(&full(
+                return send(&full(
                     "416 Range Not Satisfiable",
                     "content-range: bytes */10000\r\n",
                     b"",
@@ -302,14 +304,14 @@ fn answer(asked: &Asked, is_first: bool, stream: &mut TcpStream) -> bool {
                 "content-range: bytes {from}-{}/10000\r\n",
                 to.saturating_sub(1)
             );
-            say(&full("206 Partial Content", &fields, &all[from..to]))
+            send(&full("206 Partial Content", &fields, &all[from..to]))
         }
         name => match name.parse::<usize>() {
             Ok(len) if is_head => {
-                say(format!("HTTP/1.1 200 OK\r\ncontent-length: {len}\r\n\r\n").as_bytes())
+                send(format!("HTTP/1.1 200 OK\r\ncontent-length: {len}\r\n\r\n").as_bytes())
             }
-            Ok(len) => say(&full("200 OK", "", &body(len))),
-            Err(_) => say(&full("404 Not Found", "", b"not found")),
+            Ok(len) => send(&full("200 OK", "", &body(len))),
+            Err(_) => send(&full("404 Not Found", "", b"not found")),
         },
     }
 }

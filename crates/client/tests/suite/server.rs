@@ -70,7 +70,7 @@ impl Server {
                 accepted: Arc::clone(&counter),
                 connections: BTreeMap::new(),
                 rejected: 0,
-                to_break: Vec::new(),
+                to_abort: Vec::new(),
                 is_done: false,
             };
             Ok((endpoint, site))
@@ -118,7 +118,7 @@ struct Site {
     connections: BTreeMap<Handle, (Http3, BTreeMap<StreamId, Vec<u8>>)>,
     rejected: usize,
     /// Messages to be broken off once what was sent of them has arrived, some with their connections.
-    to_break: Vec<(Handle, StreamId, bool)>,
+    to_abort: Vec<(Handle, StreamId, bool)>,
     is_done: bool,
 }
 
@@ -147,7 +147,7 @@ impl Site {
         match path {
             "reset" | "close" => {
                 part(http3, quic);
-                self.to_break.push((handle, stream, path == "close"));
+                self.to_abort.push((handle, stream, path == "close"));
             }
             // A head, and a body that is shorter than it says: what our own end would not send.
             "short" => {
@@ -202,15 +202,16 @@ impl Site {
 }
 
 impl Site {
-    fn break_off(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
+    fn abort_messages(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         let Some((http3, _)) = self.connections.get_mut(&handle) else {
             return;
         };
         if quic.recovery().in_flight() > 0 {
             return;
         }
-        for (_, stream, closes) in self.to_break.extract_if(.., |(of, ..)| *of == handle) {
-            if closes {
+        for (_, stream, closes_connection) in self.to_abort.extract_if(.., |(of, ..)| *of == handle)
+        {
+            if closes_connection {
                 http3.close(quic, now, Code::INTERNAL_ERROR);
             } else {
                 http3.reset(quic, stream, Code::INTERNAL_ERROR);
@@ -234,7 +235,7 @@ impl Application for Site {
     }
 
     fn on_ready(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
-        self.break_off(now, handle, quic);
+        self.abort_messages(now, handle, quic);
         while quic.poll_event().is_some() {}
         loop {
             let Some((http3, uploads)) = self.connections.get_mut(&handle) else {

@@ -7,10 +7,10 @@ use lastbyte_driver::Clock;
 use lastbyte_quic::{connection::Config, endpoint::RetryPolicy};
 
 use super::{
-    dns::{A, Dns, HTTPS, Mood, Record, https},
-    kept::Kept,
+    dns::{A, Dns, DnsBehavior, HTTPS, Record, https},
+    recorder::Recorder,
     server::{Server, body},
-    tls::{Manner, Tls},
+    tls::{Tls, TlsOptions},
 };
 
 /// Nobody listens on its port.
@@ -29,13 +29,13 @@ fn settings(dns: &Dns, certificate: &str) -> Settings {
     settings
 }
 
-fn fetch(settings: &Settings, url: &str) -> (Outcome, Report, Kept) {
-    let mut kept = Kept::default();
+fn fetch(settings: &Settings, url: &str) -> (Outcome, Report, Recorder) {
+    let mut recorder = Recorder::default();
     let fetch = Fetch::get(url.parse().expect("a URL"));
     let memory = Memory::default();
-    let report = run(settings, &memory, Clock::new(), vec![fetch], &mut kept);
+    let report = run(settings, &memory, Clock::new(), vec![fetch], &mut recorder);
     let mut report = report.expect("a socket");
-    (report.outcomes.remove(0), report, kept)
+    (report.outcomes.remove(0), report, recorder)
 }
 
 fn of(port: u16) -> [u8; 2] {
@@ -46,9 +46,9 @@ fn of(port: u16) -> [u8; 2] {
 fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
     let server = Server::start(NAME, RetryPolicy::Never);
     let port = of(server.port);
-    for (mood, records) in [
+    for (behavior, records) in [
         (
-            Mood::Kind,
+            DnsBehavior::Normal,
             vec![
                 (
                     OWNER,
@@ -60,7 +60,7 @@ fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
         ),
         // What does not fit comes over TCP.
         (
-            Mood::Truncating,
+            DnsBehavior::Truncating,
             vec![
                 (OWNER, HTTPS, https(1, NAME, &[H3, (3, &port)])),
                 (NAME, A, HERE.to_vec()),
@@ -68,7 +68,7 @@ fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
         ),
         // By an alias, and by a hint.
         (
-            Mood::Kind,
+            DnsBehavior::Normal,
             vec![
                 (OWNER, HTTPS, https(0, "pool.lastbyte.example", &[])),
                 (
@@ -80,7 +80,7 @@ fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
         ),
         // The first that can be used, of several.
         (
-            Mood::Kind,
+            DnsBehavior::Normal,
             vec![
                 (OWNER, HTTPS, https(3, "no.lastbyte.example", &[H3])),
                 (OWNER, HTTPS, https(2, NAME, &[H3, (3, &port)])),
@@ -94,42 +94,42 @@ fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
         ),
     ] {
         let records: Vec<Record> = records;
-        let dns = Dns::start(mood, records);
-        let (outcome, report, kept) = fetch(&settings(&dns, &server.certificate), URL);
+        let dns = Dns::start(behavior, records);
+        let (outcome, report, recorder) = fetch(&settings(&dns, &server.certificate), URL);
         assert!(
             outcome.failure.is_none(),
             "{outcome:?} {:?}",
             report.lookups
         );
         assert_eq!(outcome.version, Some(Version::Http3));
-        assert_eq!(kept.bodies[0], body(700));
-        assert_eq!(kept.handshakes[0].remote.port(), server.port);
-        let told = report.lookups[0].https.as_ref().expect("an answer");
-        assert!(told.at <= report.lookups[0].end.expect("an end"));
+        assert_eq!(recorder.bodies[0], body(700));
+        assert_eq!(recorder.handshakes[0].remote.port(), server.port);
+        let answer = report.lookups[0].https.as_ref().expect("an answer");
+        assert!(answer.at <= report.lookups[0].end.expect("an end"));
     }
 }
 
 /// A record that does not speak of HTTP/3 saves the time in which it would be tried.
 #[test]
 fn who_does_not_speak_of_http3_is_asked_over_tcp_at_once() {
-    let server = Tls::start(&Manner {
+    let server = Tls::start(&TlsOptions {
         name: NAME,
-        ..Manner::default()
+        ..TlsOptions::default()
     });
     let port = of(server.port);
     let records = vec![
         (OWNER, HTTPS, https(1, ".", &[H2, (3, &port), (4, &HERE)])),
         (NAME, A, HERE.to_vec()),
     ];
-    let dns = Dns::start(Mood::Kind, records);
+    let dns = Dns::start(DnsBehavior::Normal, records);
     let mut settings = settings(&dns, &server.certificate);
     // Nothing would come of it for as long.
     settings.head_start = Duration::from_secs(20);
-    let (outcome, _, kept) = fetch(&settings, URL);
+    let (outcome, _, recorder) = fetch(&settings, URL);
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!(outcome.version, Some(Version::Http2));
     assert_eq!(
-        kept.connecting,
+        recorder.connecting,
         [] as [u16; 0],
         "nobody was asked over QUIC"
     );
@@ -137,9 +137,9 @@ fn who_does_not_speak_of_http3_is_asked_over_tcp_at_once() {
 
 #[test]
 fn where_no_endpoint_answers_the_origin_does() {
-    let server = Tls::start(&Manner {
+    let server = Tls::start(&TlsOptions {
         name: NAME,
-        ..Manner::default()
+        ..TlsOptions::default()
     });
     let url = format!("https://{NAME}:{}/700", server.port);
     let owner: &'static str = format!("_{}._https.{NAME}", server.port).leak();
@@ -147,7 +147,7 @@ fn where_no_endpoint_answers_the_origin_does() {
         (owner, HTTPS, https(1, ".", &[H2, (3, &of(1)), (4, &HERE)])),
         (NAME, A, HERE.to_vec()),
     ];
-    let dns = Dns::start(Mood::Kind, records);
+    let dns = Dns::start(DnsBehavior::Normal, records);
     let (outcome, ..) = fetch(&settings(&dns, &server.certificate), &url);
     assert!(outcome.failure.is_none(), "{outcome:?}");
 }
@@ -159,31 +159,36 @@ fn nothing_depends_on_a_record() {
     let url = format!("https://{NAME}:{}/700", server.port);
     let owner: &'static str = format!("_{}._https.{NAME}", server.port).leak();
     let circle = "circle.lastbyte.example";
-    let astray = https(1, ".", &[H3, (3, &of(1))]);
-    for (mood, data) in [
-        (Mood::Silent, astray.clone()),
-        (Mood::Refusing, astray.clone()),
-        (Mood::Broken, astray.clone()),
-        (Mood::Kind, https(1, ".", &[(3, &[1])])),
-        (Mood::Kind, https(0, circle, &[])),
-        (Mood::Kind, https(0, ".", &[])),
+    let wrong_port = https(1, ".", &[H3, (3, &of(1))]);
+    for (behavior, data) in [
+        (DnsBehavior::Silent, wrong_port.clone()),
+        (DnsBehavior::Refusing, wrong_port.clone()),
+        (DnsBehavior::Malformed, wrong_port.clone()),
+        (DnsBehavior::Normal, https(1, ".", &[(3, &[1])])),
+        (DnsBehavior::Normal, https(0, circle, &[])),
+        (DnsBehavior::Normal, https(0, ".", &[])),
     ] {
         let records = vec![
             (owner, HTTPS, data.clone()),
             (circle, HTTPS, https(0, circle, &[])),
             (NAME, A, HERE.to_vec()),
         ];
-        let dns = Dns::start(mood, records);
+        let dns = Dns::start(behavior, records);
         let (outcome, report, _) = fetch(&settings(&dns, &server.certificate), &url);
-        assert!(outcome.failure.is_none(), "{mood:?} {data:?}: {outcome:?}");
+        assert!(
+            outcome.failure.is_none(),
+            "{behavior:?} {data:?}: {outcome:?}"
+        );
         assert_eq!(outcome.version, Some(Version::Http3));
         let lookup = &report.lookups[0];
         let asked = dns.asked();
         assert!(asked.contains(&(owner.to_owned(), HTTPS)), "{asked:?}");
-        let told = lookup.https.as_ref().map(|https| https.found.clone());
-        match mood {
-            Mood::Silent => assert_eq!(told, None),
-            Mood::Refusing | Mood::Broken => assert!(matches!(told, Some(Err(_))), "{told:?}"),
+        let answer = lookup.https.as_ref().map(|https| https.found.clone());
+        match behavior {
+            DnsBehavior::Silent => assert_eq!(answer, None),
+            DnsBehavior::Refusing | DnsBehavior::Malformed => {
+                assert!(matches!(answer, Some(Err(_))), "{answer:?}")
+            }
             _ => {}
         }
     }
@@ -192,7 +197,7 @@ fn nothing_depends_on_a_record() {
 #[test]
 fn it_is_asked_for_only_where_it_can_be() {
     let server = Server::start("localhost,127.0.0.1", RetryPolicy::Never);
-    let dns = Dns::start(Mood::Kind, Vec::new());
+    let dns = Dns::start(DnsBehavior::Normal, Vec::new());
     let all = settings(&dns, &server.certificate);
     let ip = format!("https://127.0.0.1:{}/1", server.port);
     let (outcome, ..) = fetch(&all, &ip);

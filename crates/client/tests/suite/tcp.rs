@@ -9,10 +9,10 @@ use lastbyte_client::{
 use lastbyte_quic::{connection::Config, endpoint::RetryPolicy};
 
 use super::{
-    kept::{Kept, fetch_with},
     raw::body,
+    recorder::{Recorder, fetch_with},
     server::Server,
-    tls::{Manner, Tls},
+    tls::{Tls, TlsOptions},
 };
 
 fn settings(certificates: &[&str]) -> Settings {
@@ -26,33 +26,33 @@ fn get(url: &str) -> Fetch {
     Fetch::get(url.parse().expect("a URL"))
 }
 
-fn fetch_one(settings: &Settings, memory: &Memory, fetch: Fetch) -> (Outcome, Kept) {
-    let mut kept = Kept::default();
-    let mut outcomes = fetch_with(settings, memory, &mut kept, vec![fetch]);
-    kept.bodies.resize(1, Vec::new());
-    (outcomes.remove(0), kept)
+fn fetch_one(settings: &Settings, memory: &Memory, fetch: Fetch) -> (Outcome, Recorder) {
+    let mut recorder = Recorder::default();
+    let mut outcomes = fetch_with(settings, memory, &mut recorder, vec![fetch]);
+    recorder.bodies.resize(1, Vec::new());
+    (outcomes.remove(0), recorder)
 }
 
 #[test]
 fn many_fetches_share_one_connection_of_http2() {
-    let server = Tls::start(&Manner::default());
+    let server = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&server.certificate]);
     settings.versions = Versions::Http2;
     // More than the server takes at a time, and than there are under way.
     let sizes: Vec<usize> = (0..150).map(|number| number * 997).collect();
     let fetches = sizes.iter().map(|size| get(&server.url(&size.to_string())));
-    let mut kept = Kept::default();
+    let mut recorder = Recorder::default();
     let fetches = fetches.collect();
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut kept, fetches);
-    kept.bodies.resize(sizes.len(), Vec::new());
-    for ((size, outcome), received) in sizes.iter().zip(&outcomes).zip(&kept.bodies) {
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, fetches);
+    recorder.bodies.resize(sizes.len(), Vec::new());
+    for ((size, outcome), received) in sizes.iter().zip(&outcomes).zip(&recorder.bodies) {
         assert!(outcome.failure.is_none(), "{outcome:?}");
         assert_eq!(outcome.version, Some(Version::Http2));
         assert!(*received == body(*size), "{size}");
     }
     assert_eq!(server.connections(), 1);
-    assert_eq!(kept.handshakes[0].tls, Some("TLS 1.3"));
-    assert_eq!(kept.handshakes[0].transport, Transport::Tcp);
+    assert_eq!(recorder.handshakes[0].tls, Some("TLS 1.3"));
+    assert_eq!(recorder.handshakes[0].transport, Transport::Tcp);
 }
 
 #[test]
@@ -71,25 +71,26 @@ fn versions_of_http_and_tls_are_agreed_on() {
         // A server that knows nothing of ALPN.
         (Versions::Http2, vec![], true, Version::Http11),
     ] {
-        let server = Tls::start(&Manner {
+        let server = Tls::start(&TlsOptions {
             alpn,
             is_old,
-            ..Manner::default()
+            ..TlsOptions::default()
         });
         let mut settings = settings(&[&server.certificate]);
         settings.versions = versions;
-        let (outcome, kept) = fetch_one(&settings, &Memory::default(), get(&server.url("5000")));
+        let (outcome, recorder) =
+            fetch_one(&settings, &Memory::default(), get(&server.url("5000")));
         assert!(outcome.failure.is_none(), "{versions:?}: {outcome:?}");
         assert_eq!(outcome.version, Some(expected), "{versions:?}");
-        assert!(kept.bodies[0] == body(5000));
+        assert!(recorder.bodies[0] == body(5000));
         let tls = if is_old { "TLS 1.2" } else { "TLS 1.3" };
-        assert_eq!(kept.handshakes[0].tls, Some(tls));
+        assert_eq!(recorder.handshakes[0].tls, Some(tls));
         let timing = &outcome.timing;
         assert!(timing.connect <= timing.transport && timing.transport < timing.connected);
     }
-    let server = Tls::start(&Manner {
+    let server = Tls::start(&TlsOptions {
         alpn: vec!["http/1.1"],
-        ..Manner::default()
+        ..TlsOptions::default()
     });
     let mut settings = settings(&[&server.certificate]);
     settings.versions = Versions::Http2Only;
@@ -102,7 +103,7 @@ fn versions_of_http_and_tls_are_agreed_on() {
 
 #[test]
 fn uploads_arrive_over_http2_whatever_their_length() {
-    let server = Tls::start(&Manner::default());
+    let server = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&server.certificate]);
     settings.versions = Versions::Http2;
     let sent = body(3_000_000);
@@ -113,9 +114,9 @@ fn uploads_arrive_over_http2_whatever_their_length() {
         let mut put = get(&server.url("echo"));
         put.method = "PUT".to_owned();
         put.upload = Some(upload);
-        let (outcome, kept) = fetch_one(&settings, &Memory::default(), put);
+        let (outcome, recorder) = fetch_one(&settings, &Memory::default(), put);
         assert!(outcome.failure.is_none(), "{outcome:?}");
-        assert!(kept.bodies[0] == sent);
+        assert!(recorder.bodies[0] == sent);
     }
     let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&server.url("reset")));
     let failure = outcome.failure;
@@ -127,22 +128,22 @@ fn uploads_arrive_over_http2_whatever_their_length() {
 
 #[test]
 fn sessions_are_resumed_over_tcp_from_one_run_to_the_next() {
-    let server = Tls::start(&Manner::default());
+    let server = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&server.certificate]);
     settings.versions = Versions::Http2;
     let memory = Memory::default();
     for round in 0..3 {
-        let (outcome, kept) = fetch_one(&settings, &memory, get(&server.url("5000")));
+        let (outcome, recorder) = fetch_one(&settings, &memory, get(&server.url("5000")));
         assert!(outcome.failure.is_none(), "{outcome:?}");
-        assert_eq!(kept.handshakes[0].is_resumed, round > 0);
+        assert_eq!(recorder.handshakes[0].is_resumed, round > 0);
     }
     assert_eq!((server.connections(), server.resumed()), (3, 2));
 }
 
 #[test]
 fn who_is_not_trusted_or_not_pinned_is_refused_over_tcp_too() {
-    let server = Tls::start(&Manner::default());
-    let stranger = Tls::start(&Manner::default());
+    let server = Tls::start(&TlsOptions::default());
+    let stranger = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&stranger.certificate]);
     settings.versions = Versions::Http2;
     let failure = |settings: &Settings| {
@@ -166,9 +167,9 @@ fn who_is_not_trusted_or_not_pinned_is_refused_over_tcp_too() {
 #[test]
 fn servers_that_want_to_know_who_asks_are_told() {
     let own = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).expect("a certificate");
-    let server = Tls::start(&Manner {
+    let server = Tls::start(&TlsOptions {
         clients: Some(own.cert.pem()),
-        ..Manner::default()
+        ..TlsOptions::default()
     });
     let mut settings = settings(&[&server.certificate]);
     settings.versions = Versions::Http2;
@@ -178,38 +179,38 @@ fn servers_that_want_to_know_who_asks_are_told() {
         certificates: own.cert.pem().into_bytes(),
         key: own.signing_key.serialize_pem().into_bytes(),
     });
-    let (outcome, kept) = fetch_one(&settings, &Memory::default(), get(&server.url("5")));
+    let (outcome, recorder) = fetch_one(&settings, &Memory::default(), get(&server.url("5")));
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert_eq!(kept.bodies[0], body(5));
+    assert_eq!(recorder.bodies[0], body(5));
 }
 
 #[test]
 fn http3_is_first_where_it_is_there() {
     let server = Server::start("localhost", RetryPolicy::Never);
-    let tcp = Tls::start(&Manner {
+    let tcp = Tls::start(&TlsOptions {
         port: server.port,
-        ..Manner::default()
+        ..TlsOptions::default()
     });
     let mut settings = settings(&[&server.certificate, &tcp.certificate]);
     // However slow this machine is today.
     settings.head_start = Duration::from_secs(20);
-    let (outcome, kept) = fetch_one(&settings, &Memory::default(), get(&server.url("5000")));
+    let (outcome, recorder) = fetch_one(&settings, &Memory::default(), get(&server.url("5000")));
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!(outcome.version, Some(Version::Http3));
-    assert!(kept.bodies[0] == body(5000));
+    assert!(recorder.bodies[0] == body(5000));
     assert_eq!((server.connections(), tcp.connections()), (1, 0));
 }
 
 #[test]
 fn where_udp_is_dead_tcp_carries_it() {
-    let tcp = Tls::start(&Manner::default());
+    let tcp = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&tcp.certificate]);
     // Nobody listens: that is found before the head start is over.
     settings.head_start = Duration::from_secs(20);
-    let (outcome, kept) = fetch_one(&settings, &Memory::default(), get(&tcp.url("5000")));
+    let (outcome, recorder) = fetch_one(&settings, &Memory::default(), get(&tcp.url("5000")));
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!(outcome.version, Some(Version::Http2));
-    assert!(kept.bodies[0] == body(5000));
+    assert!(recorder.bodies[0] == body(5000));
     // Somebody is silent.
     let silent = lastbyte_udp::Socket::bind(
         format!("127.0.0.1:{}", tcp.port)
@@ -222,9 +223,9 @@ fn where_udp_is_dead_tcp_carries_it() {
     let mut put = get(&tcp.url("echo"));
     put.method = "PUT".to_owned();
     put.upload = Some(Upload::source(body(5000)));
-    let (outcome, kept) = fetch_one(&settings, &Memory::default(), put);
+    let (outcome, recorder) = fetch_one(&settings, &Memory::default(), put);
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert!(kept.bodies[0] == body(5000));
+    assert!(recorder.bodies[0] == body(5000));
     settings.versions = Versions::Http3;
     settings.connect_timeout = Duration::from_millis(300);
     let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&tcp.url("5000")));
@@ -237,7 +238,7 @@ fn where_udp_is_dead_tcp_carries_it() {
 #[test]
 fn rfc7838_http3_is_found_where_the_server_says() {
     let server = Server::start("localhost", RetryPolicy::Never);
-    let tcp = Tls::start(&Manner::default());
+    let tcp = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&server.certificate, &tcp.certificate]);
     let memory = Memory::default();
     let (outcome, _) = fetch_one(
@@ -248,8 +249,8 @@ fn rfc7838_http3_is_found_where_the_server_says() {
     assert_eq!(outcome.version, Some(Version::Http2), "{outcome:?}");
     assert!(!memory.alternatives().is_empty());
     settings.head_start = Duration::from_secs(20);
-    let (outcome, kept) = fetch_one(&settings, &memory, get(&tcp.url("777")));
+    let (outcome, recorder) = fetch_one(&settings, &memory, get(&tcp.url("777")));
     assert_eq!(outcome.version, Some(Version::Http3), "{outcome:?}");
-    assert!(kept.bodies[0] == body(777));
-    assert_eq!(kept.handshakes[0].remote.port(), server.port);
+    assert!(recorder.bodies[0] == body(777));
+    assert_eq!(recorder.handshakes[0].remote.port(), server.port);
 }

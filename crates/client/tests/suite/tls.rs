@@ -26,7 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use super::raw::body;
 
 /// How it is.
-pub(crate) struct Manner {
+pub(crate) struct TlsOptions {
     /// What it speaks.
     pub(crate) alpn: Vec<&'static str>,
     /// No more than TLS 1.2.
@@ -39,7 +39,7 @@ pub(crate) struct Manner {
     pub(crate) name: &'static str,
 }
 
-impl Default for Manner {
+impl Default for TlsOptions {
     fn default() -> Self {
         Self {
             alpn: vec!["h2", "http/1.1"],
@@ -65,12 +65,12 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    pub(crate) fn start(manner: &Manner) -> Self {
+    pub(crate) fn start(options: &TlsOptions) -> Self {
         let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(vec![manner.name.to_owned()]).expect("a certificate");
+            generate_simple_self_signed(vec![options.name.to_owned()]).expect("a certificate");
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let key = PrivateKeyDer::try_from(signing_key.serialize_der()).expect("a key");
-        let versions: &[&rustls::SupportedProtocolVersion] = if manner.is_old {
+        let versions: &[&rustls::SupportedProtocolVersion] = if options.is_old {
             &[&rustls::version::TLS12]
         } else {
             &[&rustls::version::TLS13, &rustls::version::TLS12]
@@ -78,7 +78,7 @@ impl Tls {
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(versions)
             .expect("versions");
-        let builder = match &manner.clients {
+        let builder = match &options.clients {
             None => builder.with_no_client_auth(),
             Some(pem) => {
                 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
@@ -100,7 +100,7 @@ impl Tls {
         let mut config = builder
             .with_single_cert(vec![cert.der().clone()], key)
             .expect("a pair");
-        config.alpn_protocols = manner
+        config.alpn_protocols = options
             .alpn
             .iter()
             .map(|it| it.as_bytes().to_vec())
@@ -108,9 +108,9 @@ impl Tls {
         let connections = Arc::new(AtomicUsize::new(0));
         let resumed = Arc::new(AtomicUsize::new(0));
         let (stop, stopped) = oneshot::channel();
-        let (tell, told) = std::sync::mpsc::channel();
+        let (port_sender, port_receiver) = std::sync::mpsc::channel();
         let counts = (Arc::clone(&connections), Arc::clone(&resumed));
-        let port = manner.port;
+        let port = options.port;
         let work = move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
@@ -120,7 +120,8 @@ impl Tls {
                 let listener = TcpListener::bind(("127.0.0.1", port))
                     .await
                     .expect("a socket");
-                tell.send(listener.local_addr().expect("an address").port())
+                port_sender
+                    .send(listener.local_addr().expect("an address").port())
                     .expect("somebody listens");
                 let acceptor = TlsAcceptor::from(Arc::new(config));
                 tokio::select! {
@@ -131,7 +132,7 @@ impl Tls {
         };
         let thread = thread::Builder::new().spawn(work).expect("a thread");
         Self {
-            port: told.recv().expect("a port"),
+            port: port_receiver.recv().expect("a port"),
             certificate: cert.pem(),
             pin: lastbyte_client::base64(digest.as_ref()),
             connections,

@@ -5,7 +5,7 @@ use std::{fs, path::Path, process::Output};
 use super::{
     command,
     curl::{self, has_curl},
-    raw::Raw,
+    raw::ScriptedServer,
     stderr,
 };
 
@@ -63,7 +63,7 @@ const FILE: &str = "# Netscape HTTP Cookie File\n\
 
 #[test]
 fn cookies_are_kept_and_sent_as_curl_does() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let (head, set, led) = (
         server.url("head"),
         server.url("cookies?/7"),
@@ -117,7 +117,7 @@ fn cookies_are_kept_and_sent_as_curl_does() {
 /// As newer curls have it: that of the age that is compared with sends both.
 #[test]
 fn a_field_that_is_said_takes_the_place_of_all_cookies() {
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let words = [
         "-b",
         "file",
@@ -141,7 +141,7 @@ fn a_field_that_is_said_takes_the_place_of_all_cookies() {
 #[test]
 fn the_file_is_for_its_owner_alone_and_devices_stay_what_they_are() {
     use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let all = both(
         "cookies-mode",
         FILE,

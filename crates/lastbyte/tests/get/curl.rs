@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     alone,
-    raw::{Raw, body},
+    raw::{ScriptedServer, body},
     stderr,
 };
 
@@ -84,7 +84,7 @@ fn the_same_command_brings_the_same_bytes_and_exit_code() {
     if !has_curl() {
         return;
     }
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let url = |path: &str| server.url(path);
     let [thousand, echo, early, part, gzip] = ["1000", "echo", "early", "part", "gzip"].map(url);
     let [cut, chunk, empty, missing, never] =
@@ -259,7 +259,7 @@ fn what_is_asked_is_what_curl_asks() {
     if !has_curl() {
         return;
     }
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let there = server.url("head");
     let netrc = "machine 127.0.0.1 login you password \"two words\"\ndefault login x password y\n";
     for words in [
@@ -306,7 +306,7 @@ fn forms_of_parts_are_those_of_curl() {
     if !has_curl() {
         return;
     }
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let (echo, head) = (server.url("echo"), server.url("head"));
     let words = [
         "-F",

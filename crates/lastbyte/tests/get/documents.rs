@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use super::{Place, alone, code, get, raw::Raw, stderr};
+use super::{Place, alone, code, get, raw::ScriptedServer, stderr};
 
 const PAGE: &str = include_str!("../../../../docs/get.md");
 
@@ -54,7 +54,7 @@ fn every_example_runs() {
         .collect();
     assert!(examples.len() > 18, "{examples:?}");
     let place = Place::new("get-examples");
-    let plain = Raw::start();
+    let plain = ScriptedServer::start();
     for name in ["backup.tar", "photo.png"] {
         std::fs::write(place.folder.join(name), b"content").expect("a file");
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::{Place, code, raw::Raw, stderr};
+use super::{Place, code, raw::ScriptedServer, stderr};
 
 #[test]
 fn sessions_go_from_one_run_to_the_next() {
@@ -97,7 +97,7 @@ fn sessions_go_from_one_run_to_the_next() {
 #[test]
 fn servers_name_files_but_not_folders_and_overwrite_nothing() {
     let place = Place::new("get-names");
-    let server = Raw::start();
+    let server = ScriptedServer::start();
     let attached = server.url("attached");
     let words = ["-O", "-J", "--output-dir", "down", "--create-dirs"];
     let words = [&words[..], &["-w", "%{filename_effective}"], &[&attached]].concat();

@@ -6,10 +6,10 @@ use super::{
     Place, code, command,
     curl::has_curl,
     proxy::Proxy,
-    raw::Raw,
+    raw::ScriptedServer,
     raw::body,
     stderr,
-    tls::{Manner, Tls},
+    tls::{Tls, TlsOptions},
 };
 
 fn get(words: &[&str]) -> Output {
@@ -20,7 +20,7 @@ fn get(words: &[&str]) -> Output {
 fn a_tunnel_leads_to_any_version_over_tcp() {
     let proxy = Proxy::start();
     let there = proxy.url();
-    let server = Tls::start(&Manner::default());
+    let server = Tls::start(&TlsOptions::default());
     let url = server.url("5000");
     let told = [
         "-so",
@@ -108,8 +108,8 @@ fn http3_does_not_go_through_a_proxy() {
 #[test]
 fn proxies_are_asked_as_curl_asks_them() {
     let proxy = Proxy::start();
-    let (there, raw) = (proxy.url(), Raw::start());
-    let (tunnelled, server) = (raw.url("300"), Tls::start(&Manner::default()));
+    let (there, raw) = (proxy.url(), ScriptedServer::start());
+    let (tunnelled, server) = (raw.url("300"), Tls::start(&TlsOptions::default()));
     let secure = server.url("300");
     let cases: [(&[&str], i32); 13] = [
         (&["-x", &there, "http://somewhere.invalid/a?b"], 0),

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::{
     Place, code, command,
-    dns::{A, Dns, HTTPS, Mood, https},
+    dns::{A, Dns, DnsBehavior, HTTPS, https},
     get,
     raw::body,
     stderr,
-    tls::{Manner, Tls},
+    tls::{Tls, TlsOptions},
 };
 
 fn trusting(server: &Tls, name: &str, words: &[&str]) -> Output {
@@ -27,7 +27,7 @@ fn trusting(server: &Tls, name: &str, words: &[&str]) -> Output {
 
 #[test]
 fn each_version_is_spoken_and_told_of() {
-    let server = Tls::start(&Manner::default());
+    let server = Tls::start(&TlsOptions::default());
     let url = server.url("5000");
     for (flag, version) in [
         (&["--http", "2"][..], "2"),
@@ -112,7 +112,7 @@ fn each_version_is_spoken_and_told_of() {
 
 #[test]
 fn keys_are_pinned_over_quic_and_tcp() {
-    let server = Tls::start(&Manner::default());
+    let server = Tls::start(&TlsOptions::default());
     let url = server.url("7");
     let wrong = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
     let both = format!("sha256//{wrong};sha256//{}", server.pin);
@@ -155,9 +155,9 @@ fn keys_are_pinned_over_quic_and_tcp() {
 #[test]
 fn servers_are_told_who_asks() {
     let own = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).expect("a certificate");
-    let server = Tls::start(&Manner {
+    let server = Tls::start(&TlsOptions {
         clients: Some(own.cert.pem()),
-        ..Manner::default()
+        ..TlsOptions::default()
     });
     let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("get-identity");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -183,7 +183,7 @@ fn servers_are_told_who_asks() {
 #[test]
 fn where_else_a_server_is_is_remembered_in_a_file_of_curls() {
     let place = Place::new("get-alt-svc");
-    let server = Tls::start(&Manner::default());
+    let server = Tls::start(&TlsOptions::default());
     let both = place.server.certificate.clone() + &server.certificate;
     std::fs::write(place.folder.join("ca.pem"), both).expect("a file");
     let first = server.url(&format!("alternative?{}", place.server.port));
@@ -209,7 +209,7 @@ fn where_else_a_server_is_is_remembered_in_a_file_of_curls() {
 
 #[test]
 fn clear_text_is_spoken_where_it_is_asked_for() {
-    let server = super::raw::Raw::start();
+    let server = super::raw::ScriptedServer::start();
     let output = get(&["-v", &server.url("9")]);
     assert_eq!(output.stdout, body(9));
     assert_eq!(server.heads().len(), 1);
@@ -231,7 +231,7 @@ fn an_https_record_is_asked_for_and_told_of() {
         (owner, HTTPS, record),
         ("www.lastbyte.example", A, vec![127, 0, 0, 1]),
     ];
-    let ask = |mood: Mood| {
+    let ask = |mood: DnsBehavior| {
         let dns = Dns::start(mood, records.clone());
         let server = dns.address.to_string();
         // The certificate is for another name: so `-k`.
@@ -249,7 +249,7 @@ fn an_https_record_is_asked_for_and_told_of() {
         assert!(dns.asked().contains(&(owner.to_owned(), HTTPS)));
         output
     };
-    for mood in [Mood::Kind, Mood::Truncating] {
+    for mood in [DnsBehavior::Normal, DnsBehavior::Truncating] {
         let output = ask(mood);
         let said = stderr(&output);
         assert_eq!(code(&output), 0, "{said}");
@@ -273,9 +273,15 @@ fn an_https_record_is_asked_for_and_told_of() {
     }
     // Without it, nobody is on port 1: what was tried is what there is.
     for (mood, expected) in [
-        (Mood::Silent, None),
-        (Mood::Refusing, Some("the DNS server answers REFUSED")),
-        (Mood::Broken, Some("the DNS server's answer is none")),
+        (DnsBehavior::Silent, None),
+        (
+            DnsBehavior::Refusing,
+            Some("the DNS server answers REFUSED"),
+        ),
+        (
+            DnsBehavior::Malformed,
+            Some("the DNS server's answer is none"),
+        ),
     ] {
         let output = ask(mood);
         let said = stderr(&output);

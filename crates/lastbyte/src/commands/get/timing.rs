@@ -47,16 +47,16 @@ pub(super) struct Parts {
 pub(super) fn parts(round: &Round, outcome: &Outcome) -> Parts {
     let timing = &outcome.timing;
     let since = |from: Option<Time>, to: Option<Time>| Some(to?.since(from?));
-    let begin = timing.begin.unwrap_or(round.report.begin);
+    let begin = timing.start.unwrap_or(round.report.start);
     let asked = |of: fn(&Lookup) -> Option<Time>| {
         let lookup = round.report.lookups.iter();
-        let mut lookup = lookup.filter(|lookup| Some(lookup.begin) == timing.lookup);
+        let mut lookup = lookup.filter(|lookup| Some(lookup.start) == timing.lookup);
         let lookup = lookup.find(|lookup| lookup.end == timing.resolved)?;
-        Some(of(lookup)?.since(lookup.begin))
+        Some(of(lookup)?.since(lookup.start))
     };
     Parts {
-        begin: begin.since(round.report.begin),
-        redirects: since(timing.begin, timing.redirected),
+        begin: begin.since(round.report.start),
+        redirects: since(timing.start, timing.redirected),
         lookup: since(timing.lookup, timing.resolved),
         a: asked(|lookup| Some(lookup.a.as_ref()?.at)),
         aaaa: asked(|lookup| Some(lookup.aaaa.as_ref()?.at)),

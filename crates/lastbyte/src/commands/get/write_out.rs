@@ -240,7 +240,7 @@ impl Told<'_> {
             "time_starttransfer" => timing.head,
             _ => timing.end,
         };
-        let span = until.zip(timing.begin);
+        let span = until.zip(timing.start);
         span.map_or(0.0, |(until, begin)| until.since(begin).as_secs_f64())
     }
 

@@ -350,7 +350,7 @@ impl Listener for Outputs<'_> {
         self.stdout.flush()
     }
 
-    fn on_again(
+    fn on_retry(
         &mut self,
         fetch: usize,
         pause: Duration,
@@ -407,7 +407,7 @@ impl Listener for Outputs<'_> {
         self.say(&resolved(lookup));
     }
 
-    fn on_connecting(&mut self, connection: usize, origin: &Origin, remote: SocketAddr) {
+    fn on_quic_connecting(&mut self, connection: usize, origin: &Origin, remote: SocketAddr) {
         self.say(&format!(
             "* Connection {connection}: to {} ({}), UDP port {}\n",
             origin.host,
@@ -416,7 +416,7 @@ impl Listener for Outputs<'_> {
         ));
     }
 
-    fn on_dialing(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
+    fn on_tcp_connecting(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
         let ips: Vec<String> = addresses.iter().map(|at| at.ip().to_string()).collect();
         let port = addresses.first().map_or(origin.port, SocketAddr::port);
         self.say(&format!(

@@ -68,7 +68,7 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         };
         let follow = (it.location || it.location_trusted).then(|| Follow {
             max: u32::try_from(it.max_redirs).ok(),
-            trusts_all: it.location_trusted,
+            shares_credentials: it.location_trusted,
             keeps_post_301: it.post301,
             keeps_post_302: it.post302,
             keeps_post_303: it.post303,
@@ -82,7 +82,7 @@ pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
         fetch.upload = upload;
         fetch.follow = follow;
         fetch.is_decoded = it.compressed;
-        fetch.refuses_errors = arguments.shown.fail;
+        fetch.fails_on_error_status = arguments.shown.fail;
         fetch.resume_from = resume_from(arguments, index, &fetch.url)?;
         fetch.size_max = it.max_filesize;
         fetch.retry = retry;

@@ -32,13 +32,13 @@ const SET_COOKIES_MAX: usize = 50;
 pub(crate) const INTERIM_MAX: u32 = 100;
 
 /// One fetch.
-pub(crate) struct Job {
+pub(crate) struct FetchState {
     /// The request, which redirects change.
-    pub(crate) fetch: Fetch,
+    pub(crate) current: Fetch,
     /// The request as it was asked for, if it may be made anew.
     original: Option<Box<Fetch>>,
     /// When its first attempt began.
-    first_begin: Option<Time>,
+    first_start: Option<Time>,
     /// How often it was begun again.
     attempts: u32,
     /// The pause before it is begun again.
@@ -65,7 +65,7 @@ pub(crate) enum Stop {
     /// It failed.
     Failed(Failure),
     /// All is known that is needed.
-    Enough,
+    Complete,
 }
 
 impl From<Failure> for Stop {
@@ -82,32 +82,32 @@ impl From<std::io::Error> for Stop {
 
 /// What comes after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum NextStep {
     /// The fetch is over.
     Done,
     /// It goes on with another request.
-    Again,
+    FollowRedirect,
     /// It is begun again after this pause.
-    Later(Duration),
+    RetryAfter(Duration),
 }
 
 /// All of them, and who hears of them.
-pub(crate) struct Jobs<'a> {
-    pub(crate) all: Vec<Job>,
+pub(crate) struct FetchStates<'a> {
+    pub(crate) all: Vec<FetchState>,
     pub(crate) listener: &'a mut dyn Listener,
     pub(crate) memory: &'a Memory,
 }
 
-impl Job {
+impl FetchState {
     fn new(fetch: Fetch) -> Self {
         Self {
             original: fetch.retry.is_some().then(|| Box::new(fetch.clone())),
-            first_begin: None,
+            first_start: None,
             attempts: 0,
             pause: None,
             pace: None,
             first: fetch.url.origin().clone(),
-            fetch,
+            current: fetch,
             server: None,
             outcome: Outcome::default(),
             next: None,
@@ -125,7 +125,7 @@ impl Job {
             return None;
         }
         let spent = self
-            .first_begin
+            .first_start
             .map_or(Duration::ZERO, |begin| now.since(begin));
         first.retry?.pause(self.attempts, spent, asked)
     }
@@ -133,13 +133,15 @@ impl Job {
     /// How long to wait before it is begun again after a failure; `None` if it is not to be.
     pub(crate) fn pause_after(&self, now: Time, failure: &Failure) -> Option<Duration> {
         let retry = self.original.as_ref()?.retry?;
-        retry.heals(failure).then(|| self.next_pause(now, None))?
+        retry
+            .is_retryable(failure)
+            .then(|| self.next_pause(now, None))?
     }
 
     /// It is begun again, with its first request.
-    fn begin_again(&mut self) {
+    fn reset_for_retry(&mut self) {
         if let Some(first) = &self.original {
-            self.fetch = Fetch::clone(first);
+            self.current = Fetch::clone(first);
         }
         self.attempts += 1;
         self.outcome = Outcome {
@@ -147,14 +149,14 @@ impl Job {
             ..Outcome::default()
         };
         self.server = None;
-        self.restart();
+        self.reset_attempt();
     }
 
     /// The request is made anew.
-    pub(crate) fn restart(&mut self) {
+    pub(crate) fn reset_attempt(&mut self) {
         self.outcome.status = None;
         self.outcome.timing = Timing {
-            begin: self.outcome.timing.begin,
+            start: self.outcome.timing.start,
             redirected: self.outcome.timing.redirected,
             ..Timing::default()
         };
@@ -167,8 +169,8 @@ impl Job {
     }
 
     /// The request, as HTTP/2 and 3 have it.
-    pub(crate) fn request(&self, memory: &Memory) -> Request {
-        let fetch = &self.fetch;
+    pub(crate) fn http_request(&self, memory: &Memory) -> Request {
+        let fetch = &self.current;
         let authority = fetch.url.origin().authority();
         let host = fetch.fields.get("host");
         let authority = host
@@ -225,33 +227,33 @@ fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
     }
 }
 
-impl<'a> Jobs<'a> {
+impl<'a> FetchStates<'a> {
     pub(crate) fn new(
         fetches: Vec<Fetch>,
         listener: &'a mut dyn Listener,
         memory: &'a Memory,
     ) -> Self {
         Self {
-            all: fetches.into_iter().map(Job::new).collect(),
+            all: fetches.into_iter().map(FetchState::new).collect(),
             listener,
             memory,
         }
     }
 
-    pub(crate) fn interim(&mut self, job: usize, head: &Head<'_>) -> Result<(), Stop> {
-        if let Some(it) = self.all.get_mut(job) {
+    pub(crate) fn interim(&mut self, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
+        if let Some(it) = self.all.get_mut(fetch) {
             it.interim_count += 1;
             if it.interim_count > INTERIM_MAX {
                 let why = format!("more than {INTERIM_MAX} interim responses to one request");
                 return Err(Stop::Failed(Failure::Protocol(why)));
             }
         }
-        Ok(self.listener.on_interim(job, head)?)
+        Ok(self.listener.on_interim(fetch, head)?)
     }
 
     /// The head of a final response.
-    pub(crate) fn head(&mut self, now: Time, job: usize, head: &Head<'_>) -> Result<(), Stop> {
-        let Some(it) = self.all.get_mut(job) else {
+    pub(crate) fn head(&mut self, now: Time, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
+        let Some(it) = self.all.get_mut(fetch) else {
             return Ok(());
         };
         let status = head.response.status();
@@ -259,7 +261,7 @@ impl<'a> Jobs<'a> {
         it.outcome.version = Some(head.version);
         it.outcome.timing.head = Some(now);
         it.interim_count = 0;
-        let origin = it.fetch.url.origin();
+        let origin = it.current.url.origin();
         if let Some(value) = head.text("alt-svc")
             && origin.scheme == Scheme::Https
         {
@@ -272,17 +274,17 @@ impl<'a> Jobs<'a> {
         for line in cookies.take(SET_COOKIES_MAX) {
             let value = String::from_utf8_lossy(line.value);
             let now = Clock::since_epoch();
-            self.memory.put_cookie(&it.fetch.url, &value, now);
+            self.memory.put_cookie(&it.current.url, &value, now);
         }
         let location = head.response.fields().get("location");
         let redirects = it.outcome.redirects;
-        let next = follow::next(&it.fetch, &it.first, status, location, redirects);
-        self.listener.on_head(job, head)?;
+        let next = follow::next(&it.current, &it.first, status, location, redirects);
+        self.listener.on_head(fetch, head)?;
         it.next = next?;
         if it.next.is_some() {
             return Ok(());
         }
-        if Retry::is_passing(status) {
+        if Retry::is_transient(status) {
             let asked = head.text("retry-after");
             let asked = asked.and_then(|text| text.trim().parse().ok());
             it.pause = it.next_pause(now, asked.map(Duration::from_secs));
@@ -291,64 +293,64 @@ impl<'a> Jobs<'a> {
                 return Ok(());
             }
         }
-        if it.fetch.refuses_errors && status >= 400 {
+        if it.current.fails_on_error_status && status >= 400 {
             return Err(Failure::Status(status).into());
         }
         let length = head.text("content-length");
         let length = length.and_then(|text| text.trim().parse::<u64>().ok());
-        let has_body = it.fetch.method != "HEAD" && !matches!(status, 204 | 304);
+        let has_body = it.current.method != "HEAD" && !matches!(status, 204 | 304);
         if has_body {
-            it.is_ignored = is_complete_already(&it.fetch, head, length)?;
+            it.is_ignored = is_complete_already(&it.current, head, length)?;
         }
-        if let (Some(max), Some(length)) = (it.fetch.size_max, length)
+        if let (Some(max), Some(length)) = (it.current.size_max, length)
             && length > max
             && has_body
         {
             return Err(Failure::TooLarge(max).into());
         }
-        if it.fetch.is_decoded && has_body {
+        if it.current.is_decoded && has_body {
             let coding = head.text("content-encoding").unwrap_or_default();
             let decoder = Decoder::new(coding)?;
-            it.decoder = decoder.map(|decoder| decoder.with_limit(it.fetch.size_max));
+            it.decoder = decoder.map(|decoder| decoder.with_limit(it.current.size_max));
         }
         Ok(())
     }
 
     /// Part of the body.
-    pub(crate) fn body(&mut self, job: usize, bytes: &[u8]) -> Result<(), Stop> {
-        let Some(it) = self.all.get_mut(job) else {
+    pub(crate) fn body(&mut self, fetch: usize, bytes: &[u8]) -> Result<(), Stop> {
+        let Some(it) = self.all.get_mut(fetch) else {
             return Ok(());
         };
         it.outcome.received += bytes.len() as u64;
         if it.next.is_some() || it.is_ignored {
             return if it.outcome.received > IGNORED_MAX {
-                Err(Stop::Enough)
+                Err(Stop::Complete)
             } else {
                 Ok(())
             };
         }
-        if let Some(max) = it.fetch.size_max
+        if let Some(max) = it.current.size_max
             && it.outcome.received > max
         {
             return Err(Failure::TooLarge(max).into());
         }
         let listener = &mut *self.listener;
         match &mut it.decoder {
-            None => Ok(listener.on_body(job, bytes)?),
+            None => Ok(listener.on_body(fetch, bytes)?),
             Some(decoder) => Ok(decoder.push(bytes, &mut |bytes| {
-                listener.on_body(job, bytes).map_err(Failure::Write)
+                listener.on_body(fetch, bytes).map_err(Failure::Write)
             })?),
         }
     }
 
-    pub(crate) fn trailers(&mut self, job: usize, fields: &Fields) -> Result<(), Stop> {
-        Ok(self.listener.on_trailers(job, fields)?)
+    pub(crate) fn trailers(&mut self, fetch: usize, fields: &Fields) -> Result<(), Stop> {
+        Ok(self.listener.on_trailers(fetch, fields)?)
     }
 
     /// The response is there as a whole, or as far as it matters.
-    pub(crate) fn end(&mut self, now: Time, job: usize) -> Result<Ending, Failure> {
-        let Some(it) = self.all.get_mut(job) else {
-            return Ok(Ending::Done);
+    pub(crate) fn end(&mut self, now: Time, fetch: usize) -> Result<NextStep, Failure> {
+        let Some(it) = self.all.get_mut(fetch) else {
+            return Ok(NextStep::Done);
         };
         if let Some(next) = it.next.take() {
             it.outcome.redirects += 1;
@@ -356,63 +358,64 @@ impl<'a> Jobs<'a> {
             it.outcome.received = 0;
             it.outcome.sent = 0;
             it.outcome.connection = None;
-            it.fetch = next;
+            it.current = next;
             it.server = None;
             it.outcome.timing.redirected = Some(now);
-            it.restart();
-            return Ok(Ending::Again);
+            it.reset_attempt();
+            return Ok(NextStep::FollowRedirect);
         }
         if let Some(pause) = it.pause {
-            return Ok(Ending::Later(pause));
+            return Ok(NextStep::RetryAfter(pause));
         }
         let listener = &mut *self.listener;
         if let Some(mut decoder) = it.decoder.take() {
-            decoder.finish(&mut |bytes| listener.on_body(job, bytes).map_err(Failure::Write))?;
+            decoder.finish(&mut |bytes| listener.on_body(fetch, bytes).map_err(Failure::Write))?;
         }
-        listener.on_end(job).map_err(Failure::Write)?;
-        Ok(Ending::Done)
+        listener.on_end(fetch).map_err(Failure::Write)?;
+        Ok(NextStep::Done)
     }
 
     /// It is begun again, after a pause.
-    pub(crate) fn again(
+    pub(crate) fn schedule_retry(
         &mut self,
-        job: usize,
+        fetch: usize,
         pause: Duration,
         failure: Option<&Failure>,
     ) -> Result<(), Failure> {
-        let Some(it) = self.all.get_mut(job) else {
+        let Some(it) = self.all.get_mut(fetch) else {
             return Ok(());
         };
-        let told = self.listener.on_again(job, pause, &it.outcome, failure);
-        it.begin_again();
+        let told = self.listener.on_retry(fetch, pause, &it.outcome, failure);
+        it.reset_for_retry();
         told.map_err(Failure::Write)
     }
 
     /// Its turn has come.
-    pub(crate) fn begin(&mut self, now: Time, job: usize) {
-        let it = &mut self.all[job];
-        it.first_begin.get_or_insert(now);
-        it.outcome.timing.begin = Some(now);
+    pub(crate) fn start(&mut self, now: Time, fetch: usize) {
+        let it = &mut self.all[fetch];
+        it.first_start.get_or_insert(now);
+        it.outcome.timing.start = Some(now);
     }
 
     /// It is over, well or not.
-    pub(crate) fn close(&mut self, now: Time, job: usize, failure: Option<Failure>) {
-        if let Some(it) = self.all.get_mut(job) {
+    pub(crate) fn close(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
+        if let Some(it) = self.all.get_mut(fetch) {
             it.outcome.timing.end = Some(now);
             it.outcome.failure = failure;
-            self.listener.on_done(job, &it.outcome);
+            self.listener.on_done(fetch, &it.outcome);
         }
     }
 
     /// A request is sent.
     pub(crate) fn on_request(
         &mut self,
-        job: usize,
+        fetch: usize,
         connection: usize,
         version: Version,
         request: &Request,
     ) {
-        self.listener.on_request(job, connection, version, request);
+        self.listener
+            .on_request(fetch, connection, version, request);
     }
 }
 

@@ -10,7 +10,7 @@ use lastbyte_http3::Fields;
 
 /// Keeps what it hears.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct Recorder {
     pub(crate) bodies: Vec<Vec<u8>>,
     pub(crate) heads: Vec<String>,
     pub(crate) handshakes: Vec<Handshake>,
@@ -23,7 +23,7 @@ pub(crate) struct Kept {
     pub(crate) is_interrupted: bool,
 }
 
-impl Listener for Kept {
+impl Listener for Recorder {
     fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()> {
         if self.bodies.len() <= fetch {
             self.bodies.resize(fetch + 1, Vec::new());
@@ -50,7 +50,7 @@ impl Listener for Kept {
         Ok(())
     }
 
-    fn on_again(
+    fn on_retry(
         &mut self,
         fetch: usize,
         pause: Duration,
@@ -64,7 +64,7 @@ impl Listener for Kept {
         Ok(())
     }
 
-    fn on_connecting(&mut self, _: usize, _: &Origin, remote: SocketAddr) {
+    fn on_quic_connecting(&mut self, _: usize, _: &Origin, remote: SocketAddr) {
         self.connecting.push(remote.port());
     }
 
@@ -80,9 +80,9 @@ impl Listener for Kept {
 pub(crate) fn fetch_with(
     settings: &Settings,
     memory: &Memory,
-    kept: &mut Kept,
+    recorder: &mut Recorder,
     fetches: Vec<Fetch>,
 ) -> Vec<Outcome> {
-    let report: Report = run(settings, memory, Clock::new(), fetches, kept).expect("a socket");
+    let report: Report = run(settings, memory, Clock::new(), fetches, recorder).expect("a socket");
     report.outcomes
 }

@@ -16,8 +16,8 @@ use tokio::{
 use tokio_rustls::TlsConnector;
 
 use super::{
-    Ask, Broken, Event, HEAD_LEN_MAX, Plan,
-    exchange::{self, Line},
+    Command, ConnectPlan, Event, ExchangeError, HEAD_LEN_MAX,
+    exchange::{self, ExchangeContext},
     outgoing::Outgoing,
     tunnel,
 };
@@ -42,66 +42,71 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// A connection from its beginning to its end.
 pub(super) async fn run(
-    plan: Plan,
-    mut asks: mpsc::UnboundedReceiver<Ask>,
+    plan: ConnectPlan,
+    mut commands: mpsc::UnboundedReceiver<Command>,
     events: Sender<Event>,
     clock: Clock,
 ) {
-    let line = Line {
+    let context = ExchangeContext {
         events,
         clock,
         forward: plan
-            .via
+            .proxy
             .clone()
-            .filter(|via| via.tunnel.is_none())
+            .filter(|proxy| proxy.tunnel.is_none())
             .map(Arc::new),
     };
-    let made = tokio::time::timeout(plan.timeout, establish(&plan, &line)).await;
+    let made = tokio::time::timeout(plan.timeout, establish(&plan, &context)).await;
     let (stream, handshake) = match made {
         Ok(Ok(made)) => made,
-        Ok(Err(failure)) => return line.events.post(Event::Failed(failure)),
+        Ok(Err(failure)) => return context.events.post(Event::Failed(failure)),
         Err(_) => {
-            return line
+            return context
                 .events
                 .post(Event::Failed(Failure::ConnectTimeout(plan.timeout)));
         }
     };
-    let speaker = match speak(stream, handshake.version).await {
-        Ok(speaker) => speaker,
-        Err(error) => {
-            return line
-                .events
-                .post(Event::Failed(Failure::Connect(exchange::say(&error))));
+    let request_sender =
+        match http_handshake(stream, handshake.version).await {
+            Ok(request_sender) => request_sender,
+            Err(error) => {
+                return context.events.post(Event::Failed(Failure::Connect(
+                    exchange::error_chain(&error),
+                )));
+            }
+        };
+    let at = clock.now();
+    context.events.post(Event::Open { at, handshake });
+    let why = match request_sender {
+        RequestSender::Http1(sender, driver) => {
+            http1(&context, sender, driver, &mut commands).await
+        }
+        RequestSender::Http2(sender, driver) => {
+            http2(&context, sender, driver, &mut commands).await
         }
     };
-    let at = clock.now();
-    line.events.post(Event::Open { at, handshake });
-    let why = match speaker {
-        Speaker::Http1(sender, driver) => http1(&line, sender, driver, &mut asks).await,
-        Speaker::Http2(sender, driver) => http2(&line, sender, driver, &mut asks).await,
-    };
     // What was asked for meanwhile was not sent.
-    asks.close();
-    while let Ok(ask) = asks.try_recv() {
-        let why = Broken::NotProcessed(why.clone());
-        line.events.post(Event::Broken {
-            exchange: ask.exchange,
+    commands.close();
+    while let Ok(command) = commands.try_recv() {
+        let why = ExchangeError::NotProcessed(why.clone());
+        context.events.post(Event::ExchangeFailed {
+            exchange: command.exchange,
             why,
         });
     }
-    line.events.post(Event::Closed { why });
+    context.events.post(Event::Closed { why });
 }
 
 /// Who moves the bytes of a connection.
 type Driver = JoinHandle<hyper::Result<()>>;
 
 /// What takes requests.
-enum Speaker {
+enum RequestSender {
     Http1(http1::SendRequest<Outgoing>, Driver),
     Http2(http2::SendRequest<Outgoing>, Driver),
 }
 
-async fn speak(stream: Box<dyn Stream>, version: Version) -> hyper::Result<Speaker> {
+async fn http_handshake(stream: Box<dyn Stream>, version: Version) -> hyper::Result<RequestSender> {
     let stream = TokioIo::new(stream);
     if version == Version::Http2 {
         let (sender, driver) = http2::Builder::new(TokioExecutor::new())
@@ -109,36 +114,36 @@ async fn speak(stream: Box<dyn Stream>, version: Version) -> hyper::Result<Speak
             .initial_connection_window_size(CONNECTION_WINDOW_LEN)
             .handshake(stream)
             .await?;
-        return Ok(Speaker::Http2(sender, tokio::spawn(driver)));
+        return Ok(RequestSender::Http2(sender, tokio::spawn(driver)));
     }
     let (sender, driver) = http1::Builder::new()
         .max_buf_size(HEAD_LEN_MAX)
         .max_headers(FIELDS_MAX)
         .handshake(stream)
         .await?;
-    Ok(Speaker::Http1(sender, tokio::spawn(driver)))
+    Ok(RequestSender::Http1(sender, tokio::spawn(driver)))
 }
 
 /// One request after the other.
 async fn http1(
-    line: &Line,
+    context: &ExchangeContext,
     mut sender: http1::SendRequest<Outgoing>,
     mut driver: Driver,
-    asks: &mut mpsc::UnboundedReceiver<Ask>,
+    commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> String {
     loop {
-        let ask = tokio::select! {
+        let command = tokio::select! {
             biased;
             _ = &mut driver => return "the server closed the connection".to_owned(),
-            ask = asks.recv() => ask,
+            command = commands.recv() => command,
         };
-        let Some(ask) = ask else {
-            // The driver sees that nobody asks any more, and says farewell.
+        let Some(command) = command else {
+            // The driver sees that nobody commands any more, and says farewell.
             drop(sender);
             let _ = driver.await;
             return "it is not needed any more".to_owned();
         };
-        if !exchange::http1(line, &mut sender, ask).await {
+        if !exchange::http1(context, &mut sender, command).await {
             // The rest of a response that nobody wants is worth no more than a new connection.
             driver.abort();
             return "a response was given up".to_owned();
@@ -151,10 +156,10 @@ async fn http1(
 
 /// Many at the same time.
 async fn http2(
-    line: &Line,
+    context: &ExchangeContext,
     sender: http2::SendRequest<Outgoing>,
     mut driver: Driver,
-    asks: &mut mpsc::UnboundedReceiver<Ask>,
+    commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> String {
     let mut under_way = JoinSet::new();
     loop {
@@ -164,15 +169,15 @@ async fn http2(
                 // Each has its own word on how it ended.
                 while under_way.join_next().await.is_some() {}
                 return match ended {
-                    Ok(Err(error)) => exchange::say(&error),
+                    Ok(Err(error)) => exchange::error_chain(&error),
                     _ => "the server closed the connection".to_owned(),
                 };
             }
-            ask = asks.recv() => {
-                match ask {
-                    Some(ask) => {
-                        let (line, sender) = (line.clone(), sender.clone());
-                        under_way.spawn(exchange::http2(line, sender, ask));
+            command = commands.recv() => {
+                match command {
+                    Some(command) => {
+                        let (context, sender) = (context.clone(), sender.clone());
+                        under_way.spawn(exchange::http2(context, sender, command));
                     }
                     None => break,
                 }
@@ -186,14 +191,17 @@ async fn http2(
     "it is not needed any more".to_owned()
 }
 
-async fn establish(plan: &Plan, line: &Line) -> Result<(Box<dyn Stream>, Handshake), Failure> {
-    let tcp = connect(&plan.addresses, plan.attempt_delay).await?;
+async fn establish(
+    plan: &ConnectPlan,
+    context: &ExchangeContext,
+) -> Result<(Box<dyn Stream>, Handshake), Failure> {
+    let tcp = connect_any(&plan.addresses, plan.attempt_delay).await?;
     // Requests are written as a whole: there is nothing to be gathered. Without it they are only later.
     let _ = tcp.set_nodelay(true);
     let remote = tcp.peer_addr();
     let remote = remote.map_err(|error| Failure::Connect(error.to_string()))?;
-    line.events.post(Event::Connected {
-        at: line.clock.now(),
+    context.events.post(Event::Connected {
+        at: context.clock.now(),
     });
     let mut handshake = Handshake {
         remote,
@@ -211,12 +219,12 @@ async fn establish(plan: &Plan, line: &Line) -> Result<(Box<dyn Stream>, Handsha
         certificate: None,
     };
     let tunnel = plan
-        .via
+        .proxy
         .as_ref()
-        .and_then(|via| Some((via, via.tunnel.as_ref()?)));
+        .and_then(|proxy| Some((proxy, proxy.tunnel.as_ref()?)));
     let stream: Box<dyn Stream> = match tunnel {
-        Some((via, authority)) => {
-            let (stream, status) = tunnel::open(tcp, via, authority).await?;
+        Some((proxy, authority)) => {
+            let (stream, status) = tunnel::open(tcp, proxy, authority).await?;
             handshake.tunnel_status = Some(status);
             Box::new(stream)
         }
@@ -267,7 +275,7 @@ fn refusal(error: &rustls::CertificateError) -> Failure {
 }
 
 /// The first address that answers.
-async fn connect(addresses: &[SocketAddr], delay: Duration) -> Result<TcpStream, Failure> {
+async fn connect_any(addresses: &[SocketAddr], delay: Duration) -> Result<TcpStream, Failure> {
     let mut rest: VecDeque<SocketAddr> = addresses.iter().copied().collect();
     let mut attempts = JoinSet::new();
     let mut last: Option<(SocketAddr, io::Error)> = None;
