@@ -10,7 +10,7 @@ use lastbyte_quic::{
     stream::KeepAll,
 };
 
-use super::worker::Statistics;
+use super::statistics::Statistics;
 
 /// A received datagram for a connection.
 #[derive(Debug)]

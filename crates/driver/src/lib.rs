@@ -24,12 +24,16 @@
 
 pub mod application;
 pub mod clock;
+mod command;
 pub mod forward;
 pub mod pool;
+mod statistics;
 pub mod worker;
 
 pub use application::{Application, Datagram, Turn};
 pub use clock::Clock;
+pub use command::Remote;
 pub use forward::Owners;
-pub use pool::{Remote, WorkerPool};
-pub use worker::{Statistics, Worker};
+pub use pool::WorkerPool;
+pub use statistics::Statistics;
+pub use worker::Worker;

@@ -4,7 +4,6 @@
 
 use std::{
     fmt, io,
-    sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
     thread::{self, JoinHandle},
 };
 
@@ -14,47 +13,19 @@ use lastbyte_udp::{Socket, Waiter, Waker};
 use super::{
     application::Application,
     clock::Clock,
+    command::{Remote, command_channel},
     forward::{self, Owners},
-    worker::{Statistics, Worker},
+    statistics::Statistics,
+    worker::Worker,
 };
 
 #[cfg(test)]
 mod tests;
 
-/// The most commands that wait for a worker.
-const COMMANDS_MAX: usize = 4096;
-
 /// A running set of workers, one thread each.
 pub struct WorkerPool<C> {
     remotes: Vec<Remote<C>>,
     threads: Vec<JoinHandle<io::Result<Statistics>>>,
-}
-
-/// Sends commands to a worker from another thread. Cheap to clone.
-pub struct Remote<C> {
-    commands: SyncSender<C>,
-    waker: Waker,
-}
-
-/// The receiving end of a worker's commands.
-pub(super) struct Commands<C> {
-    commands: Receiver<C>,
-}
-
-/// A bounded command channel: the sending end for other threads, and the worker's receiving end.
-pub(super) fn command_channel<C>(waiter: &Waiter) -> (Remote<C>, Commands<C>) {
-    let (sender, receiver) = sync_channel(COMMANDS_MAX);
-    let remote = Remote {
-        commands: sender,
-        waker: waiter.waker(),
-    };
-    (remote, Commands { commands: receiver })
-}
-
-impl<C> Commands<C> {
-    pub(super) fn next(&self) -> Option<C> {
-        self.commands.try_recv().ok()
-    }
 }
 
 impl<C: Send + 'static> WorkerPool<C> {
@@ -117,38 +88,6 @@ impl<C: Send + 'static> WorkerPool<C> {
         let ends = self.threads.into_iter().map(JoinHandle::join);
         ends.map(|end| end.unwrap_or_else(|_| Err(io::Error::other("a worker panicked"))))
             .collect()
-    }
-}
-
-impl<C> Remote<C> {
-    /// Sends a command to the worker and wakes it.
-    ///
-    /// # Errors
-    ///
-    /// Returns the command if the worker has ended or 4096 commands are already waiting.
-    pub fn send(&self, command: C) -> Result<(), C> {
-        match self.commands.try_send(command) {
-            Ok(()) => {
-                self.waker.wake();
-                Ok(())
-            }
-            Err(TrySendError::Full(command) | TrySendError::Disconnected(command)) => Err(command),
-        }
-    }
-}
-
-impl<C> Clone for Remote<C> {
-    fn clone(&self) -> Self {
-        Self {
-            commands: self.commands.clone(),
-            waker: self.waker.clone(),
-        }
-    }
-}
-
-impl<C> fmt::Debug for Remote<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").finish_non_exhaustive()
     }
 }
 

@@ -109,7 +109,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let url = format!("https://127.0.0.1:{}/1m", server.address().port());
     let mut client = lastbyte_client::Settings::new(Config::new("cubic".parse()?));
-    client.trust = Trust::Anybody;
+    client.trust = Trust::DangerouslyAcceptAny;
     let fetches = vec![Fetch::get(url.parse()?)];
     let report = run(
         &client,

@@ -18,7 +18,7 @@ use std::{
 
 use aws_lc_rs::{hmac, rand};
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Clock, Owners, WorkerPool, worker};
+use lastbyte_driver::{Clock, Owners, Statistics as WorkerStatistics, WorkerPool};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbIds},
@@ -262,7 +262,7 @@ pub struct Report {
     /// Of HTTP/1.1 and 2.
     pub tcp: tcp::Statistics,
     /// Of each worker, or why it ended.
-    pub workers: Vec<io::Result<worker::Statistics>>,
+    pub workers: Vec<io::Result<WorkerStatistics>>,
 }
 
 /// The byte of a connection ID that tells the worker: after octet 0 and the server's.

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use lastbyte_driver::worker;
+use lastbyte_driver::Statistics as WorkerStatistics;
 use lastbyte_quic::connection::Connection;
 use lastbyte_record::connection_log::{Snapshot, keys::STATISTICS, schema::Value};
 
@@ -57,7 +57,7 @@ impl Statistics {
 #[derive(Debug, Default)]
 pub(super) struct Measure {
     pub(super) statistics: Statistics,
-    pub(super) worker: worker::Statistics,
+    pub(super) worker: WorkerStatistics,
     /// The transport's statistics in the order of the log's schema, summed over connections that are over.
     ended: Vec<u64>,
     /// Time to the last byte of the first response, by arm.
@@ -68,7 +68,7 @@ pub(super) struct Measure {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
     pub(crate) statistics: Statistics,
-    pub(crate) worker: worker::Statistics,
+    pub(crate) worker: WorkerStatistics,
     /// In the order of the log's schema, summed over all connections there ever were.
     pub(crate) transport: Vec<u64>,
     pub(crate) ttlb: BTreeMap<String, Histogram>,

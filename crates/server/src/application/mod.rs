@@ -16,7 +16,7 @@ use std::{
 };
 
 use lastbyte_congestion::Time;
-use lastbyte_driver::{Application, Datagram, Turn, worker};
+use lastbyte_driver::{Application, Datagram, Statistics as WorkerStatistics, Turn};
 use lastbyte_http3::{self as http3, Code, Event, Origin, Request};
 use lastbyte_quic::{
     connection::{Connection, Stage},
@@ -443,7 +443,7 @@ impl Application for Http3Server {
         }
     }
 
-    fn on_statistics(&mut self, statistics: &worker::Statistics) {
+    fn on_statistics(&mut self, statistics: &WorkerStatistics) {
         self.measure.worker = *statistics;
     }
 
