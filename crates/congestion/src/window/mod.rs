@@ -37,7 +37,6 @@ mod jump;
 mod proportional;
 
 use alloc::boxed::Box;
-use core::{cell::Cell, time::Duration};
 
 use self::{
     episode::Recovery,
@@ -81,25 +80,7 @@ pub struct WindowController {
     recovery: Recovery,
     batch: Batch,
     is_app_limited: bool,
-    /// What was last answered: the question is the same for each packet of a train.
-    paced: Cell<Option<(PacingQuestion, Pacing)>>,
     statistics: Statistics,
-}
-
-/// All that pacing follows from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct PacingQuestion {
-    window: u64,
-    round_trip: Duration,
-    gain: f64,
-    max_datagram_size: u64,
-}
-
-impl PacingQuestion {
-    fn answer(&self) -> Pacing {
-        let rate = Bandwidth::from_delivery(self.window, self.round_trip).scaled(self.gain);
-        Pacing::at(rate, self.max_datagram_size)
-    }
 }
 
 /// How far the connection has come. Recovery periods are apart from it.
@@ -178,7 +159,6 @@ impl WindowController {
             recovery: Recovery::new(),
             batch: Batch::default(),
             is_app_limited: false,
-            paced: Cell::new(None),
             statistics: Statistics::new(window),
             config,
         }
@@ -586,20 +566,8 @@ impl Controller for WindowController {
         if !rtt.has_sample() {
             return Pacing::UNLIMITED;
         }
-        let asked = PacingQuestion {
-            window: self.window,
-            round_trip: rtt.smoothed(),
-            gain: self.pacing_gain(),
-            max_datagram_size: self.max_datagram_size,
-        };
-        match self.paced.get() {
-            Some((before, pacing)) if before == asked => pacing,
-            _ => {
-                let pacing = asked.answer();
-                self.paced.set(Some((asked, pacing)));
-                pacing
-            }
-        }
+        let rate = Bandwidth::from_delivery(self.window, rtt.smoothed());
+        Pacing::at(rate.scaled(self.pacing_gain()), self.max_datagram_size)
     }
 
     fn state(&self) -> State {

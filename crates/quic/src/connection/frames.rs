@@ -171,7 +171,7 @@ impl Connection {
             frame,
             ack_delay: self.peer.ack_delay(space, frame.delay()),
             max_ack_delay: self.handshake.is_confirmed().then_some(max_ack_delay),
-            resets_backoff: self.handshake.is_validated_by_peer(),
+            resets_pto_count: self.handshake.is_validated_by_peer(),
         };
         let outcome = self
             .recovery

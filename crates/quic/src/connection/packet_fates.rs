@@ -5,7 +5,7 @@ use lastbyte_congestion::Time;
 use super::tracer::Tracer;
 use crate::{
     path::MtuDiscovery,
-    recovery::{NewlyAcked, PacketObserver, SentPacket, Verdict},
+    recovery::{LossDecision, NewlyAcked, PacketObserver, SentPacket},
     space::Space,
     trace::{Event, LossTrigger},
 };
@@ -42,15 +42,15 @@ impl PacketObserver for PacketFates<'_> {
         space: Space,
         number: u64,
         packet: &SentPacket,
-        verdict: Verdict,
+        decision: LossDecision,
     ) {
         if packet.is_mtu_probe {
             self.mtu.on_probe_lost();
         } else if !packet.is_off_path {
             self.mtu.on_packet_lost(now, packet.sent_at, packet.bytes);
         }
-        let trigger = match verdict {
-            Verdict::LostByTime => LossTrigger::TimeThreshold,
+        let trigger = match decision {
+            LossDecision::LostByTime => LossTrigger::TimeThreshold,
             _ => LossTrigger::ReorderingThreshold,
         };
         self.tracer.event(

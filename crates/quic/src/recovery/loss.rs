@@ -4,7 +4,7 @@
 //! a time threshold, 9/8 of a round trip, ago.
 //!
 //! With [`LossThresholds::adaptive`], a loss that turns out spurious relaxes them, as quicly does: the first one ends
-//! judging by packets, and each further round with one doubles the share of a round trip that is waited beyond one,
+//! detection by packet number, and each further round with one doubles the share of a round trip that is waited beyond one,
 //! from 1/8 to 1.
 
 use core::time::Duration;
@@ -51,7 +51,7 @@ impl LossThresholds {
         }
     }
 
-    /// Whether packets are judged by their number: for the log.
+    /// Whether packets are lost by their number: for the log.
     #[must_use]
     pub const fn uses_packet_threshold(&self) -> bool {
         self.uses_packet_threshold
@@ -89,9 +89,9 @@ impl LossThresholds {
     }
 }
 
-/// What is to be said of one packet.
+/// Whether one packet is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum LossDecision {
     /// Lost, being too far behind in number.
     LostByPackets,
     /// Lost, being too long on its way.
@@ -100,26 +100,26 @@ pub enum Verdict {
     Until(Time),
 }
 
-/// Judges a packet of number `number`, sent at `sent_at`, when `largest_acked` is the largest number acknowledged, which
+/// Decides on the packet of number `number`, sent at `sent_at`, when `largest_acked` is the largest number acknowledged, which
 /// is larger.
 #[must_use]
-pub fn judge(
+pub fn detect_loss(
     number: u64,
     sent_at: Time,
     largest_acked: u64,
     now: Time,
     delay: Duration,
     thresholds: &LossThresholds,
-) -> Verdict {
+) -> LossDecision {
     if thresholds.uses_packet_threshold && largest_acked.saturating_sub(number) >= PACKET_THRESHOLD
     {
-        return Verdict::LostByPackets;
+        return LossDecision::LostByPackets;
     }
     let lost_at = sent_at + delay;
     if lost_at <= now {
-        Verdict::LostByTime
+        LossDecision::LostByTime
     } else {
-        Verdict::Until(lost_at)
+        LossDecision::Until(lost_at)
     }
 }
 

@@ -11,14 +11,15 @@
 //! | `probe.rs` | the probe timeout | §6.2 |
 //! | `ecn.rs` | whether ECN works | §13.4.2 of RFC 9000 |
 //!
-//! The order of what an ACK frame does is that of §A.7: round-trip time, ECN, losses, growth.
+//! An ACK frame takes effect in this order: round-trip time, losses, ECN, growth. Losses come before ECN, where §A.7 has them
+//! after it, so that one congestion event covers both, as `lastbyte_congestion::controller` documents.
 
 mod ecn;
 mod loss;
 mod probe;
 mod sent;
 
-use core::{cell::Cell, mem, time::Duration};
+use core::{mem, time::Duration};
 use std::boxed::Box;
 
 use lastbyte_congestion::{
@@ -28,7 +29,7 @@ use lastbyte_congestion::{
 use lastbyte_wire::frame::Ack;
 
 pub use ecn::{EcnState, EcnValidation};
-pub use loss::{LossThresholds, PACKET_THRESHOLD, Verdict, judge};
+pub use loss::{LossDecision, LossThresholds, PACKET_THRESHOLD, detect_loss};
 pub use probe::{ProbeTimer, TimerContext};
 pub use sent::{AckedUnsent, Fate, NewlyAcked, SentPacket, SentPackets};
 
@@ -50,29 +51,31 @@ pub trait ReceiptSink {
 pub trait PacketObserver {
     /// A packet was acknowledged.
     fn packet_acked(&mut self, now: Time, space: Space, acked: &NewlyAcked);
-    /// A packet was declared lost; `verdict` names the rule.
+    /// A packet was declared lost; `decision` names the rule.
     fn packet_lost(
         &mut self,
         now: Time,
         space: Space,
         number: u64,
         packet: &SentPacket,
-        verdict: Verdict,
+        decision: LossDecision,
     );
 }
 
 /// Observes nothing.
 impl PacketObserver for () {
     fn packet_acked(&mut self, _: Time, _: Space, _: &NewlyAcked) {}
-    fn packet_lost(&mut self, _: Time, _: Space, _: u64, _: &SentPacket, _: Verdict) {}
+    fn packet_lost(&mut self, _: Time, _: Space, _: u64, _: &SentPacket, _: LossDecision) {}
 }
 
-/// What is known of a path, for congestion control: it is put away when the connection leaves the path.
+/// The round-trip time, congestion control and pacing of a path: saved when the connection leaves the path.
 #[derive(Debug)]
 pub struct PathControl {
     rtt: Rtt,
     controller: Box<dyn Controller>,
     pacer: Pacer,
+    /// The controller's pacing; `None` since the controller or the round-trip time may have changed.
+    pacing: Option<Pacing>,
 }
 
 impl PathControl {
@@ -83,7 +86,22 @@ impl PathControl {
             rtt: Rtt::default(),
             controller,
             pacer: Pacer::new(),
+            pacing: None,
         }
+    }
+
+    /// The controller and the round-trip time, to be changed.
+    fn change(&mut self) -> (&mut dyn Controller, &mut Rtt) {
+        self.pacing = None;
+        (&mut *self.controller, &mut self.rtt)
+    }
+
+    /// The pacer, and how fast data may leave, which is asked once between two changes.
+    fn pacer(&mut self) -> (&mut Pacer, Pacing) {
+        let pacing = self
+            .pacing
+            .get_or_insert_with(|| self.controller.pacing(&self.rtt));
+        (&mut self.pacer, *pacing)
     }
 }
 
@@ -117,9 +135,9 @@ pub struct IncomingAck<'a> {
     pub ack_delay: Duration,
     /// The peer's `max_ack_delay` once the handshake is confirmed; `None` before (RFC 9002 §5.3).
     pub max_ack_delay: Option<Duration>,
-    /// Whether news ends the back-off of the probe timeout: always, but for Initial packets of a client whose address
-    /// the server may not have validated yet (RFC 9002 §6.2.1).
-    pub resets_backoff: bool,
+    /// Whether newly acknowledged packets reset `pto_count`: always, but for Initial packets of a client whose address the
+    /// server may not have validated yet (RFC 9002 §6.2.1).
+    pub resets_pto_count: bool,
 }
 
 /// What an ACK frame brought.
@@ -179,11 +197,7 @@ pub enum Expired {
 #[derive(Debug)]
 pub struct Recovery {
     spaces: PerSpace<SentPackets>,
-    rtt: Rtt,
-    controller: Box<dyn Controller>,
-    pacer: Pacer,
-    /// What the controller says of pacing; `None` once it or the round-trip time has been told anything since.
-    pacing: Option<Pacing>,
+    control: PathControl,
     ecn: EcnValidation,
     thresholds: LossThresholds,
     timer: ProbeTimer,
@@ -204,10 +218,10 @@ impl Recovery {
     ) -> Self {
         Self {
             spaces: PerSpace::default(),
-            rtt,
-            controller,
-            pacer: Pacer::new(),
-            pacing: None,
+            control: PathControl {
+                rtt,
+                ..PathControl::new(controller)
+            },
             ecn,
             thresholds,
             timer: ProbeTimer::new(),
@@ -229,7 +243,7 @@ impl Recovery {
     /// The round-trip time.
     #[must_use]
     pub const fn rtt(&self) -> &Rtt {
-        &self.rtt
+        &self.control.rtt
     }
 
     /// Bytes in flight.
@@ -244,7 +258,10 @@ impl Recovery {
         if self.longest_ring() >= SentPackets::FULL {
             return 0;
         }
-        self.controller.window().saturating_sub(self.in_flight)
+        self.control
+            .controller
+            .window()
+            .saturating_sub(self.in_flight)
     }
 
     /// Whether more packets await acknowledgment than can be explained: the connection is to be closed.
@@ -261,7 +278,7 @@ impl Recovery {
     /// The controller's state, for logs.
     #[must_use]
     pub fn congestion(&self) -> State {
-        self.controller.state()
+        self.control.controller.state()
     }
 
     /// What ECN validation knows.
@@ -285,26 +302,19 @@ impl Recovery {
     /// How fast data may leave now.
     #[must_use]
     pub fn pacing(&self) -> Pacing {
-        self.controller.pacing(&self.rtt)
+        self.control.controller.pacing(&self.control.rtt)
     }
 
     /// How many bytes the pacer lets go now.
     pub fn pacer_budget(&mut self, now: Time) -> u64 {
-        let pacing = self.pacing_now();
-        self.pacer.budget(now, &pacing)
+        let (pacer, pacing) = self.control.pacer();
+        pacer.budget(now, &pacing)
     }
 
     /// When the pacer lets a datagram go again, after its budget was too small.
     pub fn next_release(&mut self, now: Time) -> Option<Time> {
-        let pacing = self.pacing_now();
-        self.pacer.next_release(now, &pacing)
-    }
-
-    /// How fast data may leave, asked once between two events.
-    fn pacing_now(&mut self) -> Pacing {
-        *self
-            .pacing
-            .get_or_insert_with(|| self.controller.pacing(&self.rtt))
+        let (pacer, pacing) = self.control.pacer();
+        pacer.next_release(now, &pacing)
     }
 
     // ---- sending --------------------------------------------------------------------------------------------------
@@ -329,15 +339,15 @@ impl Recovery {
         if outgoing.is_in_flight {
             self.announce_restart(now);
             self.in_flight = self.in_flight.saturating_add(bytes);
-            controller = self.controller.on_sent(&Sent {
+            let (path_controller, rtt) = self.control.change();
+            controller = path_controller.on_sent(&Sent {
                 now,
                 bytes,
                 in_flight: self.in_flight,
-                rtt: &self.rtt,
+                rtt,
             });
-            self.pacing = None;
-            let pacing = self.pacing_now();
-            self.pacer.on_sent(now, bytes, &pacing);
+            let (pacer, pacing) = self.control.pacer();
+            pacer.on_sent(now, bytes, &pacing);
             self.last_sent_at = Some(now);
             self.is_app_limited = false;
         }
@@ -368,10 +378,11 @@ impl Recovery {
             && self.is_app_limited
             && let Some(last) = self.last_sent_at
         {
-            self.controller.on_idle_restart(&IdleRestart {
+            let (controller, rtt) = self.control.change();
+            controller.on_idle_restart(&IdleRestart {
                 now,
                 idle: now.since(last),
-                rtt: &self.rtt,
+                rtt,
             });
         }
     }
@@ -384,14 +395,14 @@ impl Recovery {
     /// Nothing is left to send, though window and pacer would allow it.
     pub fn on_app_limited(&mut self, now: Time) {
         self.is_app_limited = true;
-        self.pacing = None;
-        self.controller.on_app_limited(now, self.in_flight);
+        let (controller, _) = self.control.change();
+        controller.on_app_limited(now, self.in_flight);
     }
 
     /// The path carries datagrams of another size from now on.
     pub fn on_mtu(&mut self, max_datagram_size: u64) {
-        self.pacing = None;
-        self.controller.on_mtu(max_datagram_size);
+        let (controller, _) = self.control.change();
+        controller.on_mtu(max_datagram_size);
     }
 
     // ---- acknowledgments ------------------------------------------------------------------------------------------
@@ -408,40 +419,42 @@ impl Recovery {
         observer: &mut impl PacketObserver,
     ) -> Result<AckOutcome, AckedUnsent> {
         let (now, space) = (ack.now, ack.space);
-        self.pacing = None;
         let largest = ack.frame.largest().get();
         let raises_largest = self
             .sent(space)
             .largest_acked()
             .is_none_or(|before| largest > before);
-        let news = self.take_acknowledged(ack, sink, observer)?;
-        if news.packets == 0 {
+        let summary = self.take_acknowledged(ack, sink, observer)?;
+        if summary.packets == 0 {
             return Ok(AckOutcome::default());
         }
-        let sample = news.largest_sent_at.filter(|_| news.has_ack_eliciting);
+        let sample = summary
+            .largest_sent_at
+            .filter(|_| summary.has_ack_eliciting);
         if let Some(sent_at) = sample {
-            self.rtt
-                .update(now, now.since(sent_at), ack.ack_delay, ack.max_ack_delay);
+            let (_, rtt) = self.control.change();
+            rtt.update(now, now.since(sent_at), ack.ack_delay, ack.max_ack_delay);
         }
-        if ack.resets_backoff {
-            self.timer.on_news();
+        if ack.resets_pto_count {
+            self.timer.reset_pto_count();
         }
         let (lost, newest_lost) = self.detect_losses(now, space, sink, observer);
         let newly_marked = if raises_largest {
             self.ecn
-                .on_ack(space.index(), news.ect0, ack.frame.ecn().as_ref())
+                .on_ack(space.index(), summary.ect0, ack.frame.ecn().as_ref())
         } else {
             0
         };
         if newly_marked > 0
-            && let Some(largest_acked) = news.largest_receipt
+            && let Some(largest_acked) = summary.largest_receipt
         {
-            self.controller.on_ecn_ce(&EcnCe {
+            let (controller, rtt) = self.control.change();
+            controller.on_ecn_ce(&EcnCe {
                 now,
                 newly_marked,
                 largest_acked,
                 in_flight: self.in_flight,
-                rtt: &self.rtt,
+                rtt,
             });
         }
         self.close_losses(
@@ -450,16 +463,17 @@ impl Recovery {
             newest_lost,
             ack.max_ack_delay.unwrap_or_default(),
         );
-        self.controller.on_ack(&CongestionAck {
+        let (controller, rtt) = self.control.change();
+        controller.on_ack(&CongestionAck {
             now,
             in_flight: self.in_flight,
-            rtt: &self.rtt,
+            rtt,
             has_rtt_sample: sample.is_some(),
         });
         self.expire(now, space, ack.max_ack_delay.unwrap_or_default());
         Ok(AckOutcome {
-            newly_acked: news.packets,
-            late: news.late,
+            newly_acked: summary.packets,
+            late: summary.late,
             lost,
             newly_marked,
         })
@@ -467,7 +481,7 @@ impl Recovery {
 
     /// Forgets what is kept of a space in case it is acknowledged after all, and never will be.
     fn expire(&mut self, now: Time, space: Space, max_ack_delay: Duration) {
-        let horizon = self.rtt.probe_timeout(max_ack_delay) * LOST_KEPT_TIMEOUTS;
+        let horizon = self.rtt().probe_timeout(max_ack_delay) * LOST_KEPT_TIMEOUTS;
         let before = Time::from_nanos(now.as_nanos().saturating_sub(nanos(horizon)));
         self.statistics.packets_forgotten += self.spaces.get_mut(space).expire(before);
     }
@@ -478,21 +492,18 @@ impl Recovery {
         ack: &IncomingAck<'_>,
         sink: &mut impl ReceiptSink,
         observer: &mut impl PacketObserver,
-    ) -> Result<News, AckedUnsent> {
+    ) -> Result<AckSummary, AckedUnsent> {
         let space = ack.space;
         let largest = ack.frame.largest().get();
-        let mut news = News::default();
+        let mut summary = AckSummary::default();
         let sent = self.spaces.get_mut(space);
-        let (controller, statistics, thresholds) = (
-            &mut self.controller,
-            &mut self.statistics,
-            &mut self.thresholds,
-        );
+        let (controller, _) = self.control.change();
+        let (statistics, thresholds) = (&mut self.statistics, &mut self.thresholds);
         let next = sent.next_number();
         let in_flight = &mut self.in_flight;
         let mut on_packet = |acked: &NewlyAcked, receipts: &mut dyn Iterator<Item = Receipt>| {
             let packet = &acked.packet;
-            news.packets += 1;
+            summary.packets += 1;
             statistics.packets_acked += 1;
             statistics.bytes_acked += u64::from(packet.bytes);
             receipts.for_each(|receipt| sink.acked(space, receipt));
@@ -502,33 +513,33 @@ impl Recovery {
                 if !packet.is_off_path {
                     thresholds.on_spurious_loss(acked.number, next);
                 }
-                news.late += 1;
+                summary.late += 1;
                 if packet.is_in_flight && !packet.is_mtu_probe {
                     controller.on_spurious_loss(ack.now, &packet.as_congestion());
                 }
                 return;
             }
-            news.ect0 += u64::from(packet.ecn == EcnCodepoint::Ect0);
-            news.has_ack_eliciting |= packet.is_ack_eliciting;
+            summary.ect0 += u64::from(packet.ecn == EcnCodepoint::Ect0);
+            summary.has_ack_eliciting |= packet.is_ack_eliciting;
             if acked.number == largest && !packet.is_off_path {
-                news.largest_sent_at = Some(packet.sent_at);
+                summary.largest_sent_at = Some(packet.sent_at);
             }
             if packet.is_in_flight {
                 *in_flight = in_flight.saturating_sub(u64::from(packet.bytes));
                 controller.on_packet_acked(ack.now, &packet.as_congestion());
-                if news
+                if summary
                     .largest_send_index
                     .is_none_or(|index| packet.controller.send_index() >= index)
                 {
-                    news.largest_send_index = Some(packet.controller.send_index());
-                    news.largest_receipt = Some(packet.controller);
+                    summary.largest_send_index = Some(packet.controller.send_index());
+                    summary.largest_receipt = Some(packet.controller);
                 }
             }
         };
         for range in ack.frame.ranges() {
             sent.acknowledge(range.start().get(), range.end().get(), &mut on_packet)?;
         }
-        Ok(news)
+        Ok(summary)
     }
 
     // ---- losses ---------------------------------------------------------------------------------------------------
@@ -542,47 +553,27 @@ impl Recovery {
         sink: &mut impl ReceiptSink,
         observer: &mut impl PacketObserver,
     ) -> (u64, Option<u64>) {
-        let delay = self.thresholds.delay(&self.rtt);
         let thresholds = self.thresholds;
+        let delay = thresholds.delay(self.rtt());
         let sent = self.spaces.get_mut(space);
         let Some(largest_acked) = sent.largest_acked() else {
             return (0, None);
         };
-        let (controller, statistics, ecn) =
-            (&mut self.controller, &mut self.statistics, &mut self.ecn);
+        let (controller, _) = self.control.change();
+        let (statistics, ecn) = (&mut self.statistics, &mut self.ecn);
         let in_flight = &mut self.in_flight;
-        let mut next_loss: Option<Time> = None;
-        let mut lost_by_time = 0;
-        let verdict_of_lost = Cell::new(Verdict::LostByPackets);
         let (mut count, mut newest) = (0, None);
-        sent.declare_lost(
-            |number, packet| match judge(
-                number,
-                packet.sent_at,
-                largest_acked,
-                now,
-                delay,
-                &thresholds,
-            ) {
-                Verdict::LostByPackets => {
-                    verdict_of_lost.set(Verdict::LostByPackets);
-                    true
-                }
-                Verdict::LostByTime => {
-                    lost_by_time += 1;
-                    verdict_of_lost.set(Verdict::LostByTime);
-                    true
-                }
-                Verdict::Until(at) => {
-                    next_loss = Some(next_loss.map_or(at, |earliest| earliest.min(at)));
-                    false
-                }
+        let next_loss = sent.declare_lost(
+            |number, packet| {
+                let sent_at = packet.sent_at;
+                detect_loss(number, sent_at, largest_acked, now, delay, &thresholds)
             },
-            &mut |number, packet, receipts| {
+            &mut |number, packet, decision, receipts| {
                 count += 1;
                 newest = Some(number);
                 statistics.packets_lost += 1;
                 statistics.bytes_lost += u64::from(packet.bytes);
+                statistics.packets_lost_by_time += u64::from(decision == LossDecision::LostByTime);
                 if packet.ecn == EcnCodepoint::Ect0 {
                     ecn.on_marked_lost();
                 }
@@ -593,15 +584,14 @@ impl Recovery {
                     }
                 }
                 receipts.for_each(|receipt| sink.lost(space, receipt));
-                observer.packet_lost(now, space, number, packet, verdict_of_lost.get());
+                observer.packet_lost(now, space, number, packet, decision);
             },
         );
-        self.statistics.packets_lost_by_time += lost_by_time;
         self.timer.set_loss_time(space, next_loss);
         (count, newest)
     }
 
-    /// Closes a batch of losses towards the controller, with the verdict on persistent congestion (RFC 9002 §7.6).
+    /// Closes a batch of losses towards the controller, and decides on persistent congestion (RFC 9002 §7.6).
     fn close_losses(
         &mut self,
         now: Time,
@@ -613,25 +603,26 @@ impl Recovery {
             return;
         };
         let persistent = self.is_persistent(space, newest, max_ack_delay);
-        self.controller.on_lost(&Loss {
+        let (controller, rtt) = self.control.change();
+        controller.on_lost(&Loss {
             now,
             in_flight: self.in_flight,
-            rtt: &self.rtt,
+            rtt,
             persistent,
         });
         if persistent {
-            self.rtt.reset_min(); // RFC 9002 §5.2
+            rtt.reset_min(); // RFC 9002 §5.2
         }
     }
 
     fn is_persistent(&self, space: Space, newest: u64, max_ack_delay: Duration) -> bool {
-        let Some(since) = self.rtt.first_sample_at() else {
+        let Some(since) = self.rtt().first_sample_at() else {
             return false;
         };
         let Some((earliest, latest)) = self.sent(space).lost_run(newest, since) else {
             return false;
         };
-        latest.since(earliest) > self.rtt.persistent_congestion_duration(max_ack_delay)
+        latest.since(earliest) > self.rtt().persistent_congestion_duration(max_ack_delay)
             && !Space::ALL
                 .iter()
                 .filter(|other| **other != space) // in this one the run would have ended
@@ -645,7 +636,7 @@ impl Recovery {
     pub fn deadline(&self, context: &TimerContext) -> Option<Time> {
         let has_ack_eliciting = Space::ALL.map(|space| self.sent(space).has_ack_eliciting());
         self.timer
-            .deadline(&self.rtt, has_ack_eliciting, context)
+            .deadline(self.rtt(), has_ack_eliciting, context)
             .map(|(at, _)| at)
     }
 
@@ -657,7 +648,6 @@ impl Recovery {
         sink: &mut impl ReceiptSink,
         observer: &mut impl PacketObserver,
     ) -> Expired {
-        self.pacing = None;
         if let Some((at, space)) = self.timer.loss_time() {
             if at > now {
                 return Expired::Nothing;
@@ -668,7 +658,7 @@ impl Recovery {
             return Expired::Lost;
         }
         let has_ack_eliciting = Space::ALL.map(|space| self.sent(space).has_ack_eliciting());
-        match self.timer.deadline(&self.rtt, has_ack_eliciting, context) {
+        match self.timer.deadline(self.rtt(), has_ack_eliciting, context) {
             Some((at, space)) if at <= now => {
                 self.timer.on_probe_timeout();
                 self.statistics.probe_timeouts += 1;
@@ -718,13 +708,8 @@ impl Recovery {
         }
         self.in_flight = 0;
         self.last_sent_at = None;
-        self.pacing = None;
         self.ecn.on_new_path();
-        PathControl {
-            rtt: mem::replace(&mut self.rtt, control.rtt),
-            controller: mem::replace(&mut self.controller, control.controller),
-            pacer: mem::replace(&mut self.pacer, control.pacer),
-        }
+        mem::replace(&mut self.control, control)
     }
 
     /// The keys of a space are gone (RFC 9002 §6.4): what was in flight is no more, and nothing is said of it.
@@ -744,7 +729,7 @@ impl Recovery {
 
 /// What an ACK frame newly acknowledged.
 #[derive(Default)]
-struct News {
+struct AckSummary {
     packets: u64,
     ect0: u64,
     has_ack_eliciting: bool,

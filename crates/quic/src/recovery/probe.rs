@@ -30,8 +30,8 @@ pub struct ProbeTimer {
     loss_times: [Option<Time>; 3],
     /// When the last ack-eliciting packet of each space left.
     last_sent: [Option<Time>; 3],
-    /// Probe timeouts in a row: `pto_count`.
-    backoff: u32,
+    /// Probe timeouts in a row (RFC 9002 §A.3).
+    pto_count: u32,
     /// From when a client with nothing in flight counts.
     idle_since: Time,
 }
@@ -43,7 +43,7 @@ impl ProbeTimer {
         Self {
             loss_times: [None; 3],
             last_sent: [None; 3],
-            backoff: 0,
+            pto_count: 0,
             idle_since: Time::ZERO,
         }
     }
@@ -58,11 +58,11 @@ impl ProbeTimer {
 
     /// Something was newly acknowledged. (A client whose address may not be validated yet must not call this for Initial
     /// packets: RFC 9002 §6.2.1.)
-    pub fn on_news(&mut self) {
-        self.backoff = 0;
+    pub fn reset_pto_count(&mut self) {
+        self.pto_count = 0;
     }
 
-    /// The earliest time at which a packet of the space is lost, if no news of it comes.
+    /// The earliest time at which a packet of the space is lost, if it is not acknowledged before.
     pub fn set_loss_time(&mut self, space: Space, at: Option<Time>) {
         if let Some(loss_time) = self.loss_times.get_mut(space.index()) {
             *loss_time = at;
@@ -85,7 +85,7 @@ impl ProbeTimer {
 
     /// A probe timeout expired.
     pub fn on_probe_timeout(&mut self) {
-        self.backoff = self.backoff.saturating_add(1);
+        self.pto_count = self.pto_count.saturating_add(1);
     }
 
     /// The keys of a space are gone.
@@ -94,7 +94,7 @@ impl ProbeTimer {
         if let Some(last) = self.last_sent.get_mut(space.index()) {
             *last = None;
         }
-        self.backoff = 0;
+        self.pto_count = 0;
         self.idle_since = now;
     }
 
@@ -146,7 +146,7 @@ impl ProbeTimer {
     /// RFC 9002 §6.2.1.
     fn timeout(&self, rtt: &Rtt, max_ack_delay: Duration) -> Duration {
         rtt.probe_timeout(max_ack_delay)
-            .saturating_mul(2_u32.saturating_pow(self.backoff))
+            .saturating_mul(2_u32.saturating_pow(self.pto_count))
     }
 }
 

@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 
 use lastbyte_congestion::{Packet, Receipt as SendReceipt, Time};
 
+use super::LossDecision;
 use crate::{ack::EcnCodepoint, receipt::Receipt};
 
 /// A packet on its way, as it is told to [`SentPackets::push`].
@@ -327,16 +328,15 @@ impl SentPackets {
         }
     }
 
-    /// Declares lost the packets for which `is_lost` returns true, from the oldest outstanding one up to the first for which
-    /// it returns false, and below the largest acknowledged. `lost` receives each, ascending, with its receipts.
+    /// Decides on the outstanding packets below the largest acknowledged, from the oldest up to the first that may still
+    /// come. `lost` receives each that is lost, ascending, with its receipts. Returns when the first that may still come is
+    /// lost, if there is one.
     pub fn declare_lost(
         &mut self,
-        mut is_lost: impl FnMut(u64, &SentPacket) -> bool,
-        lost: &mut impl FnMut(u64, &SentPacket, &mut dyn Iterator<Item = Receipt>),
-    ) {
-        let Some(largest_acked) = self.largest_acked else {
-            return;
-        };
+        mut decide: impl FnMut(u64, &SentPacket) -> LossDecision,
+        lost: &mut impl FnMut(u64, &SentPacket, LossDecision, &mut dyn Iterator<Item = Receipt>),
+    ) -> Option<Time> {
+        let largest_acked = self.largest_acked?;
         let mut index = self.index_from(self.oldest_outstanding);
         while let Some(slot) = self
             .slots
@@ -344,15 +344,19 @@ impl SentPackets {
             .filter(|slot| slot.number < largest_acked)
         {
             if slot.fate == Fate::Outstanding {
-                if !is_lost(slot.number, &slot.packet) {
+                let decision = decide(slot.number, &slot.packet);
+                if let LossDecision::Until(at) = decision {
                     self.oldest_outstanding = slot.number;
-                    return;
+                    return Some(at);
                 }
-                self.lose(index, lost);
+                self.lose(index, &mut |number, packet, receipts| {
+                    lost(number, packet, decision, receipts);
+                });
             }
             index += 1;
         }
         self.oldest_outstanding = self.oldest_outstanding.max(largest_acked);
+        None
     }
 
     /// The outstanding packet of this index is lost.

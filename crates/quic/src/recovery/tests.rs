@@ -127,7 +127,7 @@ impl Path {
             frame: &frame,
             ack_delay: Duration::ZERO,
             max_ack_delay: Some(ms(25)),
-            resets_backoff: true,
+            resets_pto_count: true,
         };
         self.recovery.on_ack(&ack, &mut self.fates, &mut ())
     }
@@ -375,4 +375,30 @@ fn steady_traffic_keeps_the_ring_as_small_as_the_flight() {
     }
     assert_eq!(path.recovery.sent(Space::Application).len(), 100);
     assert_eq!(path.recovery.statistics().ring_max, 101 - 1);
+}
+
+#[test]
+fn pacing_is_asked_again_after_each_change() {
+    let mut path = Path::new("rapid-start");
+    let mut rates = Vec::new();
+    let mut check = |path: &mut Path| {
+        let pacing = path.recovery.pacing();
+        assert_eq!(path.recovery.control.pacer().1, pacing);
+        rates.push(pacing.rate);
+    };
+    for round in 0..4 {
+        path.send_many(10);
+        check(&mut path);
+        path.pass(ms(50 + round));
+        let largest = round as u32 * 10 + 9;
+        path.ack(&[largest - 9..=largest - 5]).expect("sent");
+        check(&mut path);
+        path.ack(&[largest..=largest]).expect("sent");
+        check(&mut path);
+        path.recovery.on_app_limited(path.now);
+        path.recovery.on_mtu(1200 + round);
+        check(&mut path);
+    }
+    rates.dedup();
+    assert!(rates.len() >= 6, "{rates:?}");
 }

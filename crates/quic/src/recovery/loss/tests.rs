@@ -17,9 +17,9 @@ fn at(millis: u64) -> Time {
 #[test]
 fn rfc9002_6_1_1_three_numbers_behind_is_lost() {
     let thresholds = LossThresholds::fixed();
-    let verdict = |number| judge(number, at(100), 10, at(110), ms(1000), &thresholds);
-    assert_eq!(verdict(7), Verdict::LostByPackets);
-    assert_eq!(verdict(8), Verdict::Until(at(1100)));
+    let decision = |number| detect_loss(number, at(100), 10, at(110), ms(1000), &thresholds);
+    assert_eq!(decision(7), LossDecision::LostByPackets);
+    assert_eq!(decision(8), LossDecision::Until(at(1100)));
 }
 
 #[test]
@@ -28,8 +28,8 @@ fn rfc9002_6_1_2_nine_eighths_of_a_round_trip() {
     assert_eq!(thresholds.delay(&rtt(100)), Duration::from_micros(112_500));
     // At least the granularity.
     assert_eq!(thresholds.delay(&rtt(0)), ms(1));
-    let verdict = |now| {
-        judge(
+    let decision = |now| {
+        detect_loss(
             9,
             at(0),
             10,
@@ -39,10 +39,13 @@ fn rfc9002_6_1_2_nine_eighths_of_a_round_trip() {
         )
     };
     assert_eq!(
-        verdict(at(112)),
-        Verdict::Until(Time::from_nanos(112_500_000))
+        decision(at(112)),
+        LossDecision::Until(Time::from_nanos(112_500_000))
     );
-    assert_eq!(verdict(Time::from_nanos(112_500_000)), Verdict::LostByTime);
+    assert_eq!(
+        decision(Time::from_nanos(112_500_000)),
+        LossDecision::LostByTime
+    );
 }
 
 #[test]
@@ -73,7 +76,7 @@ fn adaptive_thresholds_relax_by_one_step_a_round() {
     }
     assert_eq!(thresholds.delay(&rtt(100)), ms(200));
     assert_eq!(
-        judge(
+        detect_loss(
             1,
             at(0),
             100,
@@ -81,6 +84,6 @@ fn adaptive_thresholds_relax_by_one_step_a_round() {
             thresholds.delay(&rtt(100)),
             &thresholds
         ),
-        Verdict::Until(at(200))
+        LossDecision::Until(at(200))
     );
 }

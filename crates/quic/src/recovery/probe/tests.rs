@@ -54,7 +54,7 @@ fn rfc9002_6_2_1_backs_off_twofold_and_ends_with_news() {
         );
         timer.on_probe_timeout();
     }
-    timer.on_news();
+    timer.reset_pto_count();
     assert_eq!(
         timer.deadline(&rtt(), DATA, &CONFIRMED),
         Some((at(1325), Space::Application))

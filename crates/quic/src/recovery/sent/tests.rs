@@ -4,6 +4,9 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 
+const LOST: LossDecision = LossDecision::LostByPackets;
+const LATER: LossDecision = LossDecision::Until(Time::from_nanos(u64::MAX));
+
 fn packet(sent_at: u64) -> SentPacket {
     SentPacket {
         sent_at: Time::from_nanos(sent_at),
@@ -129,7 +132,7 @@ fn a_skipped_number_whose_successor_is_lost_keeps_nothing() {
         Ok(99_999)
     );
     let mut lost = Vec::new();
-    sent.declare_lost(|_, _| true, &mut |number, _, _| lost.push(number));
+    sent.declare_lost(|_, _| LOST, &mut |number, _, _, _| lost.push(number));
     assert_eq!(lost, [11]);
     sent.expire(Time::from_nanos(newest));
     assert_eq!((sent.len(), sent.skipped.len()), (0, 0));
@@ -181,9 +184,9 @@ fn a_packet_that_waits_for_its_verdict_costs_the_others_nothing() {
         sent.declare_lost(
             |_, _| {
                 steps += 1;
-                false
+                LATER
             },
-            &mut |_, _, _| {},
+            &mut |_, _, _, _| {},
         );
         sent.expire(Time::ZERO);
         assert!(sent.len() <= sent.in_flight() + SentPackets::SURPLUS_MAX);
@@ -203,7 +206,7 @@ fn rfc9000_14_4_lost_mtu_probes_do_not_count_in_a_run_of_losses() {
     }
     sent.push(packet(6), []);
     sent.acknowledge(5, 5, &mut |_, _| {}).expect("sent");
-    sent.declare_lost(|_, _| true, &mut |_, _, _| {});
+    sent.declare_lost(|_, _| LOST, &mut |_, _, _, _| {});
     let span = Some((Time::from_nanos(2), Time::from_nanos(4)));
     assert_eq!(sent.lost_run(4, Time::ZERO), span);
 }
@@ -218,7 +221,7 @@ fn rfc9002_7_6_2_an_acknowledged_packet_ends_a_run_of_losses_after_it_was_droppe
     sent.expire(Time::ZERO);
     assert_eq!(sent.len() as u64, count / 2 + 2);
     acked(&mut sent, count - 1, count - 1).expect("sent");
-    sent.declare_lost(|_, _| true, &mut |_, _, _| {});
+    sent.declare_lost(|_, _| LOST, &mut |_, _, _, _| {});
     let span = Some((Time::from_nanos(count - 2), Time::from_nanos(count - 2)));
     assert_eq!(sent.lost_run(count - 2, Time::ZERO), span);
     let time = Time::from_nanos;
@@ -267,9 +270,14 @@ fn lost_packets_are_known_when_they_come_late() {
     let mut sent = with(10);
     assert_eq!(acked(&mut sent, 5, 5), Ok(vec![5]));
     let mut lost = Vec::new();
-    sent.declare_lost(|number, _| number <= 2, &mut |number, _, receipts| {
-        lost.push((number, receipts.count()));
-    });
+    let next = sent.declare_lost(
+        |number, _| if number <= 2 { LOST } else { LATER },
+        &mut |number, _, decision, receipts| {
+            assert_eq!(decision, LOST);
+            lost.push((number, receipts.count()));
+        },
+    );
+    assert_eq!(next, Some(Time::from_nanos(u64::MAX)));
     assert_eq!(lost, [(0, 0), (1, 1), (2, 2)]);
     let mut late = Vec::new();
     sent.acknowledge(1, 4, &mut |acked, _| {
@@ -291,7 +299,7 @@ fn lost_run_ends_where_something_was_acknowledged() {
     let mut sent = with(10);
     acked(&mut sent, 3, 3).expect("sent");
     acked(&mut sent, 9, 9).expect("sent");
-    sent.declare_lost(|_, _| true, &mut |_, _, _| {});
+    sent.declare_lost(|_, _| LOST, &mut |_, _, _, _| {});
     let span = |from: u64, upto: u64| Some((Time::from_nanos(from), Time::from_nanos(upto)));
     assert_eq!(sent.lost_run(8, Time::ZERO), span(4, 8));
     assert_eq!(sent.lost_run(2, Time::ZERO), span(1, 2)); // 0 was not sent after the first sample
@@ -376,7 +384,10 @@ proptest! {
                     let Some(largest) = sent.largest_acked() else { continue };
                     let limit = largest.saturating_sub(distance);
                     let mut lost = Vec::new();
-                    sent.declare_lost(|number, _| number < limit, &mut |number, _, _| lost.push(number));
+                    sent.declare_lost(
+                        |number, _| if number < limit { LOST } else { LATER },
+                        &mut |number, _, _, _| lost.push(number),
+                    );
                     let expected: Vec<u64> = model
                         .range(..limit)
                         .filter(|(_, fate)| **fate == Fate::Outstanding)
@@ -436,7 +447,7 @@ proptest! {
                 }
                 Action::Lose(distance) => {
                     let limit = sent.largest_acked().unwrap_or(0).saturating_sub(distance);
-                    sent.declare_lost(|number, _| number < limit, &mut |_, _, _| lost += 1);
+                    sent.declare_lost(|number, _| if number < limit { LOST } else { LATER }, &mut |_, _, _, _| lost += 1);
                 }
                 Action::Expire(age) => {
                     let before = sent.next_number().saturating_sub(age);
