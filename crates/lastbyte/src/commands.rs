@@ -1,4 +1,4 @@
-//! The commands, a file or a folder each.
+//! The commands, one file or folder each.
 
 pub(crate) mod ab;
 pub(crate) mod emulate;
@@ -8,6 +8,7 @@ pub(crate) mod query;
 pub(crate) mod report;
 pub(crate) mod serve;
 pub(crate) mod sim;
+pub(crate) mod specs;
 mod summary;
 mod values;
 
@@ -16,7 +17,7 @@ mod tests;
 
 use std::process::ExitCode;
 
-/// Prints a usage error (exit code 2), or the help that was asked for.
+/// Prints a usage error (exit code 2), or the requested help.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if error.use_stderr() {

@@ -1,15 +1,15 @@
-//! How a command ends that cannot do what it was asked for: what is wrong, on stderr, and an exit code.
+//! Failures of commands: an error message on stderr and an exit code.
 
 use std::{fmt, io, process::ExitCode};
 
-/// Why a command cannot go on.
+/// Failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What was asked for cannot be: exit code 2.
+    /// Usage error: exit code 2.
     Usage(String),
-    /// It went wrong: exit code 1.
+    /// Runtime failure: exit code 1.
     Run(String),
-    /// Whoever reads our output wants no more of it: nothing is said.
+    /// The reader of stdout closed the pipe: exit code 0, without a message.
     BrokenPipe,
 }
 

@@ -1,9 +1,9 @@
-//! Files, with errors that name them.
+//! Access to files. Errors name the file.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "the binary is where files are opened"
+    reason = "only the binary opens files"
 )]
 
 use std::{
@@ -14,10 +14,10 @@ use std::{
 
 use crate::failure::Failure;
 
-/// A file that is being written.
+/// A file being written.
 pub(crate) type Output = BufWriter<File>;
 
-/// The longest text that is read: settings, and traces of a link, of which an hour takes some 10 MB.
+/// Maximum size of a text: settings, and traces of a link (an hour takes some 10 MB).
 const TEXT_MAX: u64 = 64 << 20;
 
 /// Reads a text.
@@ -29,37 +29,37 @@ pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     read.map_err(|error| cannot(&error))?;
     if text.len() as u64 > TEXT_MAX {
         return Err(cannot(&format_args!(
-            "it is longer than {} MiB",
+            "too large (expected at most {} MiB)",
             TEXT_MAX >> 20
         )));
     }
     Ok(text)
 }
 
-/// Opens a file to be read.
+/// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
-/// Opens a file to be written, in place of what it was.
+/// Creates a file, or truncates an existing one.
 pub(crate) fn create(path: &Path) -> Result<Output, Failure> {
     let file = File::create(path).map_err(|error| cannot_write(path, &error))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
 }
 
-/// Refuses to write where something is that took time to make.
+/// Returns an error if the file exists.
 pub(crate) fn check_absent(path: &Path) -> Result<(), Failure> {
-    // A device takes what comes.
+    // A device may be written to.
     if path.metadata().is_ok_and(|about| about.is_file()) {
         return Err(Failure::Usage(format!(
-            "`{}` exists (expected a new file; --force replaces it)",
+            "`{}` exists (expected a new file; --force overwrites it)",
             path.display()
         )));
     }
     Ok(())
 }
 
-/// Refuses to write a page over a file that is not one: a log whose name stands in the wrong place, say.
+/// Returns an error if the file exists and is not an HTML page: it may be a log passed as the wrong argument.
 pub(crate) fn check_is_page(path: &Path) -> Result<(), Failure> {
     const START: &[u8] = b"<!doctype html>";
     if !path.metadata().is_ok_and(|about| about.is_file()) {
@@ -73,12 +73,12 @@ pub(crate) fn check_is_page(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "`{}` exists and is not a page (expected a new file, or a page to replace)",
+        "`{}` exists and is not an HTML page (expected a new file, or a page to overwrite)",
         path.display()
     )))
 }
 
-/// Whether a file could be made here: what takes an hour to compute is not to be lost for a wrong name.
+/// Returns an error if the folder of the file does not exist, so that a wrong path fails before a long computation.
 pub(crate) fn check_folder_of(path: &Path) -> Result<(), Failure> {
     let folder = path
         .parent()
@@ -93,20 +93,20 @@ pub(crate) fn check_folder_of(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Opens a file for secrets to be written at its end. If it is made, only its owner may read it.
+/// Opens a file for appending secrets. A new file is readable by its owner only.
 pub(crate) fn append_private(path: &Path) -> Result<File, Failure> {
     let file = private(File::options().append(true).create(true)).open(path);
     file.map_err(|error| cannot_write(path, &error))
 }
 
-/// Opens a file to be written, in place of what it was. If it is made, only its owner may read it.
+/// Creates a file that only its owner can read, or truncates an existing one.
 pub(crate) fn create_private(path: &Path) -> Result<Output, Failure> {
     let file = private(File::options().write(true).create(true).truncate(true)).open(path);
     let file = file.map_err(|error| cannot_write(path, &error))?;
     Ok(BufWriter::with_capacity(1 << 16, file))
 }
 
-/// The permissions of a file that others than its owner and group can read or write.
+/// The permissions of a file if users other than its owner and group can read or write it.
 pub(crate) fn exposed_mode(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
@@ -120,30 +120,30 @@ pub(crate) fn exposed_mode(path: &Path) -> Option<u32> {
     }
 }
 
-/// Reads a file as a whole.
+/// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     fs::read(path).map_err(|error| format!("cannot read `{}`: {error}", path.display()))
 }
 
-/// Writes a file as a whole.
+/// Writes a whole file.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut file = create(path)?;
     let written = file.write_all(bytes).and_then(|()| file.flush());
     written.map_err(|error| cannot_write(path, &error))
 }
 
-/// Makes a folder, and those it is in, unless it is there.
+/// Creates a folder and its parents, unless they exist.
 pub(crate) fn create_folder(path: &Path) -> Result<(), Failure> {
     fs::create_dir_all(path).map_err(|error| cannot_write(path, &error))
 }
 
-/// What was being written could not be.
+/// The failure of writing a file.
 pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure::Run(format!("cannot write `{}`: {error}", path.display()))
 }
 
-/// Writes a file as a whole, in place of what it was: whoever reads it sees the one or the other. Only its owner may read it.
-/// What is no file, such as a device, stays what it is.
+/// Replaces a file atomically. Only its owner can read the new file. A path that is not a regular file, such as a device, is
+/// written to instead.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if path.metadata().is_ok_and(|about| !about.is_file()) {
         return write(path, bytes);
@@ -151,7 +151,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));
     let new = path.with_file_name(name);
-    // Left behind by a process that was killed, if it is there at all. Nothing that is there is followed or written to.
+    // A killed process may have left this file behind. `create_new` below neither follows nor opens an existing one.
     let _ = fs::remove_file(&new);
     let opened = private(File::options().write(true).create_new(true)).open(&new);
     let written = opened.and_then(|mut file| {
@@ -160,13 +160,13 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         fs::rename(&new, path)
     });
     written.map_err(|error| {
-        // What is half written is of no use.
+        // A partial file is of no use.
         let _ = fs::remove_file(&new);
         cannot_write(path, &error)
     })
 }
 
-/// What is made may be read by its owner alone.
+/// Restricts the permissions of a new file to its owner.
 fn private(options: &mut fs::OpenOptions) -> &mut fs::OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);

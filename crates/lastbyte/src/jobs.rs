@@ -1,4 +1,4 @@
-//! Many jobs on all cores, with a progress bar, and an end when somebody presses Ctrl-C.
+//! Runs jobs on all cores, with a progress bar, until they are done or Ctrl-C is pressed.
 
 use std::{
     num::NonZeroUsize,
@@ -12,26 +12,26 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Whether somebody pressed Ctrl-C.
+/// Whether Ctrl-C was pressed.
 #[derive(Clone, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens from now on. The first Ctrl-C ends the work after what is at hand, a second one at once.
+    /// Installs a handler. The first Ctrl-C stops the work after the jobs in progress, a second one exits at once.
     pub(crate) fn listen() -> Self {
         let flag = Arc::new(AtomicBool::new(false));
         let heard = Arc::clone(&flag);
-        // Without a handler, the first one ends the work at once, too: no reason to give up.
+        // Without a handler, the first Ctrl-C exits at once; that is acceptable.
         let _ = ctrlc::set_handler(move || {
             if heard.swap(true, Ordering::Relaxed) {
-                #[expect(clippy::disallowed_methods, reason = "whoever insists is obeyed")]
+                #[expect(clippy::disallowed_methods, reason = "a second Ctrl-C exits at once")]
                 std::process::exit(130);
             }
         });
         Self(flag)
     }
 
-    /// What is set then.
+    /// The flag that Ctrl-C sets.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
@@ -41,7 +41,7 @@ impl Interrupt {
     }
 }
 
-/// A bar on a terminal, when work lasts longer than a moment; nothing in a pipe.
+/// A progress bar, shown on a terminal after a second; nothing in a pipe.
 pub(crate) fn progress_bar(len: usize) -> ProgressBar {
     let target = ProgressDrawTarget::stderr_with_hz(10);
     let bar = ProgressBar::with_draw_target(Some(len as u64), target);
@@ -53,8 +53,8 @@ pub(crate) fn progress_bar(len: usize) -> ProgressBar {
     bar
 }
 
-/// Does all jobs, as many at a time as there are cores, with a bar, and gives their results in the order of the jobs. Fewer
-/// than there are, if it was interrupted.
+/// Runs all jobs with a progress bar, `threads` at a time (default: CPU cores). Returns their results in the order of the
+/// jobs; after an interrupt, those up to the first job without a result.
 pub(crate) fn run_all<J: Sync, R: Send>(
     jobs: &[J],
     threads: Option<NonZeroUsize>,
@@ -67,7 +67,7 @@ pub(crate) fn run_all<J: Sync, R: Send>(
     results
 }
 
-/// The same, with a bar that is already there.
+/// Runs all jobs like [`run_all`], with an existing progress bar.
 pub(crate) fn run_with_bar<J: Sync, R: Send>(
     jobs: &[J],
     threads: Option<NonZeroUsize>,

@@ -25,24 +25,18 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Fetches over HTTP/3, 2 and 1.1, as curl would: files, timings, key logs, qlog.
     Get(Box<commands::get::Arguments>),
-    /// Simulates transfers over a path, arm by arm: a table of times to last byte, losses, pictures.
     Sim(Box<commands::sim::Arguments>),
-    /// Emulates a network path between real clients and a real server: a UDP relay, or a network device for all protocols.
     Emulate(Box<commands::emulate::Arguments>),
-    /// Runs an experiment: connections drawn from a population into arms, simulated, logged and compared.
     Ab(commands::ab::Arguments),
-    /// Compares the arms of an experiment by its log: a page with charts, tables, and what is significant.
     Report(commands::report::Arguments),
-    /// Queries logs: stages of Ruby expressions joined by `>>`, with reducers.
     Query(commands::query::Arguments),
-    /// Serves a directory, and objects by their size, over HTTP/1.1, 2 and 3.
+    Specs(commands::specs::Arguments),
     Serve(Box<commands::serve::Arguments>),
 }
 
-/// Runs a command line, the program's name first. `ab` and `serve` take the congestion controls of `registry`, in
-/// experiments and flags; the other commands take those that are built in.
+/// Runs a command line, whose first word is the program's name. `ab`, `serve` and `specs` use the congestion controls of
+/// `registry`; the other commands use the built-in ones.
 #[must_use]
 pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> ExitCode {
     let words = match commands::get::words(words) {
@@ -60,6 +54,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Command::Ab(arguments) => commands::ab::run(&arguments, registry),
         Command::Report(arguments) => commands::report::run(&arguments),
         Command::Query(arguments) => Ok(commands::query::run(&arguments)),
+        Command::Specs(arguments) => commands::specs::run(&arguments, registry),
         Command::Serve(arguments) => commands::serve::run(&arguments, registry),
     };
     match result {

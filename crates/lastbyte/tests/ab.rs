@@ -296,7 +296,7 @@ fn the_log_of_an_earlier_run_is_replaced_on_request_only() {
     assert_eq!(again.status.code(), Some(2));
     assert!(
         stderr(&again)
-            .contains("`ab/conns.ndjson` exists (expected a new file; --force replaces it)"),
+            .contains("`ab/conns.ndjson` exists (expected a new file; --force overwrites it)"),
         "{}",
         stderr(&again)
     );

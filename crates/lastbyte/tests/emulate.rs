@@ -82,7 +82,7 @@ fn handshakes_take_as_many_round_trips_as_the_protocol_says() {
     // The kind of handshake, the round trips to the end of the handshake, and to the first byte from the beginning.
     for (flag, expected) in [
         (None, [("full", 1, 2), ("resumed", 1, 2)]),
-        (Some("--0rtt"), [("full", 1, 2), ("0-rtt", 1, 1)]),
+        (Some("--0rtt"), [("full", 1, 2), ("0rtt", 1, 1)]),
     ] {
         let output = lastbyte()
             .args([
@@ -191,7 +191,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
             vec!["--network", "dsl", "--network", "lte"],
             "more than one path",
         ),
-        (vec!["--rate", "5mbit"], "needs an --rtt too"),
+        (vec!["--rate", "5mbit"], "--rate requires --rtt"),
         (vec!["--to", "127.0.0.1"], "`--to 127.0.0.1`"),
         (vec!["--network", "dsl", "--loss", "2"], "loss"),
         (vec!["--tun", "198.19.0.0/15"], "such as 198.18.0.0/15"),

@@ -264,10 +264,7 @@ fn timings_are_told_for_people_and_programs() {
     let fetches = told["fetches"].as_array().expect("an array");
     assert_eq!(fetches.len(), 6);
     let handshakes: Vec<_> = fetches.iter().map(|fetch| &fetch["handshake"]).collect();
-    assert_eq!(
-        handshakes,
-        ["full", "full", "0-rtt", "0-rtt", "0-rtt", "0-rtt"]
-    );
+    assert_eq!(handshakes, ["full", "full", "0rtt", "0rtt", "0rtt", "0rtt"]);
     for fetch in fetches {
         let of = |key: &str| fetch[key].as_f64();
         assert_eq!(fetch["status"], 200);
@@ -281,7 +278,7 @@ fn timings_are_told_for_people_and_programs() {
     assert_eq!(fetches[5]["early"], true);
     assert!(fetches[0]["connect_ms"].is_number());
     assert_eq!(fetches[1]["connect_ms"], Value::Null, "shared");
-    assert_eq!(told["summary"]["handshakes"]["0-rtt"], 2);
+    assert_eq!(told["summary"]["handshakes"]["0rtt"], 2);
 
     let output = place.get(&["--timing", "-o", "a", &a]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -218,7 +218,7 @@ fn what_cannot_be_asked_for_exits_with_2() {
     let folder = folder("query-usage");
     for words in [
         "-P 0 _",
-        "--jobs 3 _",
+        "--jobs x _",
         "'_[' conns.ndjson",
         "'_.percntile' conns.ndjson",
         "'Time.parse(_)' conns.ndjson",

@@ -190,12 +190,12 @@ fn what_cannot_be_reported_on_is_said() {
             "there is no arm `c`; there are a, b",
             2,
         ),
-        ("share", "", &["--shares", "a"], "it has the form ARM=N", 2),
+        ("share", "", &["--shares", "a"], "expected ARM=N", 2),
         (
             "share0",
             "",
             &["--shares", "a=0"],
-            "a share is above zero",
+            "invalid share `0` (expected a number above 0)",
             2,
         ),
         (
@@ -462,7 +462,7 @@ fn a_log_is_not_overwritten_by_its_page() {
         let output = report(name);
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert!(
-            stderr(&output).contains("exists and is not a page"),
+            stderr(&output).contains("exists and is not an HTML page"),
             "{}",
             stderr(&output)
         );

@@ -107,15 +107,7 @@ fn json_has_an_object_for_each_transfer() {
 fn the_same_seed_gives_the_same_bytes_on_any_number_of_threads() {
     let run = |threads: &str| {
         stdout(&sim(&[
-            "--loss",
-            "1%",
-            "--size",
-            "300kB",
-            "--runs",
-            "8",
-            "--json",
-            "--threads",
-            threads,
+            "--loss", "1%", "--size", "300kB", "--runs", "8", "--json", "--jobs", threads,
         ]))
     };
     let one = run("1");
@@ -353,8 +345,8 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
             &["--rate", "55", "--rtt", "39ms"][..],
             "invalid value '55' for '--rate <RATE>': `55` (expected a rate with its unit, such as `55Mb/s`",
         ),
-        (&["--rate", "55mbit"], "needs an --rtt too"),
-        (&["--rtt", "39ms"], "needs a --rate too"),
+        (&["--rate", "55mbit"], "--rate requires --rtt"),
+        (&["--rtt", "39ms"], "--rtt requires --rate"),
         (&["--network", "isdn"], "home-wifi"),
         (&["--network", "none.toml"], "cannot read `none.toml`"),
         (&["--arm", "fast"], "rapid-no-jump"),
@@ -395,17 +387,17 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
             &["--progress", "5MB", "--size", "1MB"],
             "--progress: 5MB (expected at most the --size, 1MB)",
         ),
-        (&["--pause", "1s"], "add --requests"),
-        (&["--stagger", "1s"], "add --flows"),
+        (&["--pause", "1s"], "--pause requires --requests"),
+        (&["--stagger", "1s"], "--stagger requires --flows"),
         (&["--qlog-dialect", "draft"], "--qlog"),
         (&["--aqm", "codel", "--mark", "5ms"], "(expected `on`"),
         (
             &["--arm", "cubic", "--arm", "cubic"],
-            "--arm: \"cubic\" is there twice",
+            "--arm: \"cubic\" is given twice",
         ),
         (
             &["--network", "dsl", "--network", "dsl"],
-            "two networks are called `dsl`",
+            "two networks are named `dsl`",
         ),
         (
             &["--network", "/dev/zero.toml"],
@@ -413,10 +405,10 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
         ),
         (
             &["--rate-trace", "/dev/zero", "--rtt", "1ms"],
-            "it is longer than 64 MiB",
+            "too large (expected at most 64 MiB)",
         ),
         (&["--no-such-flag"], "--no-such-flag"),
-        (&["--plot", "p.pdf"], "draws .html, .svg and .png"),
+        (&["--plot", "p.pdf"], "ends in .html, .svg or .png"),
         (&["--plot", "p.svg", "--size", "1MB,2MB"], "one --size"),
     ] {
         let output = sim(arguments);
@@ -563,7 +555,7 @@ fn an_old_trace_is_replaced_on_request_only() {
     let output = sim(&arguments);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("exists (expected a new file; --force replaces it)"),
+        stderr(&output).contains("exists (expected a new file; --force overwrites it)"),
         "{}",
         stderr(&output)
     );

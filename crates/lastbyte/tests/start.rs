@@ -181,7 +181,7 @@ fn each_command_of_the_page_works() {
     assert_eq!(lines.len(), 40);
     check_arms(&lines);
     let server = &mut machine.servers[2];
-    server.until("read again");
+    server.until("reloaded");
     for server in &machine.servers {
         server.signal("-TERM");
     }

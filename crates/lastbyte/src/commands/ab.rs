@@ -1,4 +1,4 @@
-//! `lastbyte ab`: a whole experiment, in the embedded simulator.
+//! `lastbyte ab`: runs an experiment in the simulator, logs its connections and compares the arms.
 
 mod connections;
 mod summary;
@@ -32,44 +32,44 @@ const EXAMPLES: &str = "\
 Examples:
   # The four arms over the built-in population: a log, a table, and a page.
   lastbyte ab
-  # Each path in every arm shows smaller differences with fewer connections.
+  # Each path in every arm: fewer connections show smaller differences.
   lastbyte ab --paired --connections 4000 --out paired
   # An experiment of your own, with another seed.
   lastbyte ab mine.toml --seed 7 --out mine
 
-experiments/four-arms.toml shows the form of an experiment, docs/population.md that of a population.
+The log, conns.ndjson in the directory of --out, has a line per connection with H2O's keys and additional ones (arm, site, class, client.ttlb, link.rate, …). `lastbyte query` reads it. report.html in the same directory compares the arms. Existing files are kept unless --force is given.
 
-The log, conns.ndjson in the folder of --out, has a line for each connection, with H2O's keys and some of our own (arm, site, class, client.ttlb, link.rate, …); `lastbyte query` reads it. report.html beside it compares the arms: docs/report.md. The files of an earlier run are kept unless --force is given.";
+Experiment files and output: docs/ab.md. Populations: docs/population.md. The page: docs/report.md.";
 
-/// Draws connections from a population of paths into arms at random, simulates them, and compares the arms.
+/// Run an A/B experiment in the simulator: assign connections to arms, simulate, log and compare.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The experiment; without one, the four arms in which Rapid Start was measured
+    /// Experiment file [default: the built-in four-arms]
     #[arg(value_name = "EXP.toml")]
     file: Option<PathBuf>,
-    /// Number of connections. Default: the experiment's
+    /// Number of connections [default: the experiment's]
     #[arg(long, value_name = "N", value_parser = values::count::<u64>(1..=CONNECTIONS_MAX))]
     connections: Option<u64>,
-    /// Random seed. Default: the experiment's
+    /// Random seed [default: the experiment's]
     #[arg(long, value_parser = units::seed)]
     seed: Option<u64>,
-    /// Simulate each path in every arm, in place of an arm drawn at random
+    /// Simulate each path in every arm, not in one drawn at random
     #[arg(long)]
     paired: bool,
-    /// What client and server speak: h3, or raw for a request and a response without HTTP. Default: what the experiment says
+    /// Application protocol: h3 or raw (no HTTP) [default: the experiment's]
     #[arg(long, value_name = "NAME")]
     protocol: Option<Protocol>,
-    /// Simulations at a time. Default: one a core
+    /// Parallel simulations [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
-    /// The folder for conns.ndjson and report.html
+    /// Directory for conns.ndjson and report.html
     #[arg(long, value_name = "DIR", default_value = "ab")]
     out: PathBuf,
-    /// Replace conns.ndjson and report.html of an earlier run
+    /// Overwrite the files of an earlier run
     #[arg(long)]
     force: bool,
-    /// Pack the log as it is written: gzip (conns.ndjson.gz) or zstd (conns.ndjson.zst). `lastbyte query` reads either
+    /// Compress the log: gzip (conns.ndjson.gz) or zstd (conns.ndjson.zst)
     #[arg(
         long,
         value_name = "FORMAT",
@@ -77,14 +77,14 @@ pub(crate) struct Arguments {
         hide_default_value = true
     )]
     log_compress: Packing,
-    /// JSON in place of a table
+    /// Print JSON (docs/ab.md)
     #[arg(long)]
     json: bool,
 }
 
-/// Each takes some bytes of memory from the start on.
+/// Maximum number of connections: each takes some bytes of memory from the start.
 const CONNECTIONS_MAX: u64 = 100_000_000;
-/// The page, in the folder of --out.
+/// The page, in the directory of --out.
 const PAGE: &str = "report.html";
 
 /// Runs the command.

@@ -48,7 +48,7 @@ added by this machine; check it before trusting a measurement.
 Without these, run server, path and clients in a network namespace: in one \
 shell of `unshare -rn`, after `ip link set lo up`.";
 
-/// Emulates a network path between real clients and a real server: a UDP relay, or a network device for all protocols.
+/// Emulate a network path between real clients and servers: a UDP relay, or a network device.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {

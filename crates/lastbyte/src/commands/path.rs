@@ -1,4 +1,4 @@
-//! Paths on the command line, for `lastbyte sim` and `lastbyte emulate`: the same flags and words.
+//! Path options, shared by `lastbyte sim` and `lastbyte emulate`.
 
 use std::{path::Path, time::Duration};
 
@@ -13,16 +13,16 @@ use lastbyte_sim::{
 use super::values;
 use crate::{failure::Failure, files};
 
-/// A path, or several.
+/// One path or several.
 #[derive(Debug, Args)]
 pub(crate) struct PathArguments {
-    /// A named network, or a file that ends in .toml; may be repeated
+    /// Named network, or a TOML file (docs/network.md); repeatable
     #[arg(long, value_name = "NAME|FILE", help_heading = "Path")]
     pub(crate) network: Vec<String>,
-    /// Rate of the bottleneck, from server to client: 55Mb/s, 55mbit
+    /// Bottleneck rate from server to client: 55Mb/s, 55mbit
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.rate), help_heading = "Path")]
     rate: Option<String>,
-    /// Delivery opportunities of the bottleneck from a file in mahimahi's format, in place of a rate
+    /// File of delivery opportunities (mahimahi) in place of a rate
     #[arg(
         long,
         value_name = "FILE",
@@ -33,55 +33,60 @@ pub(crate) struct PathArguments {
     /// Round-trip time without queues: 39ms
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.rtt), help_heading = "Path")]
     rtt: Option<String>,
-    /// Size of the queue before the bottleneck: 50ms at its rate, 64kB, 100p (packets), or unlimited. Default, with --rate or
-    /// --rate-trace and --rtt: one round trip, or 20 packets if that is below 10ms
+    /// Bottleneck queue: 50ms at its rate, 64kB, 100p (packets), unlimited
+    ///
+    /// Default, with --rate or --rate-trace and --rtt: one round trip, or 20 packets if the round trip is below 10ms.
     #[arg(long, value_name = "DEPTH", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.queue), help_heading = "Path")]
     queue: Option<String>,
-    /// How the queue is kept: drop-tail, codel, fq-codel
+    /// Queue discipline: drop-tail, codel, fq-codel
     #[arg(long, value_name = "NAME", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.discipline), help_heading = "Path")]
     aqm: Option<String>,
-    /// Mark packets CE above this depth: 5ms, 30kB, 20p; for codel and fq-codel `on`
+    /// Mark packets CE above this queue depth: 5ms, 30kB, 20p
+    ///
+    /// For codel and fq-codel: `on`.
     #[arg(long, value_name = "DEPTH", allow_hyphen_values = true, value_parser = mark, help_heading = "Path")]
     mark: Option<String>,
-    /// Share of packets lost by chance: 1%
+    /// Random loss: 1%
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.loss), help_heading = "Path")]
     loss: Option<String>,
-    /// Share of packets lost in bursts, and their mean length: "1% 3p" (Gilbert-Elliott)
+    /// Loss in bursts, and their mean length: "1% 3p" (Gilbert-Elliott)
     #[arg(long, value_name = "SHARE LENGTH", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.burst_loss), help_heading = "Path")]
     burst_loss: Option<String>,
-    /// Share of packets that are held up, and for how long: "1% 5ms"
+    /// Share of packets delayed further, and for how long: "1% 5ms"
     #[arg(long, value_name = "SHARE SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.reorder), help_heading = "Path")]
     reorder: Option<String>,
-    /// Up to how much more delay a packet has: 5ms, or "5ms reorder" if they may overtake
+    /// Maximum additional delay: 5ms, or "5ms reorder" to allow reordering
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.jitter), help_heading = "Path")]
     jitter: Option<String>,
-    /// Share of packets that arrive twice: 0.1%
+    /// Share of packets duplicated: 0.1%
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.duplicate), help_heading = "Path")]
     duplicate: Option<String>,
-    /// A policer's rate and bucket: "10mbit 100kB"
+    /// Policer rate and bucket: "10mbit 100kB"
     #[arg(long, value_name = "RATE BUCKET", allow_hyphen_values = true, value_parser = setting(|path| &mut path.down.policer), help_heading = "Path")]
     policer: Option<String>,
-    /// Rate from client to server. Default: unlimited
+    /// Rate from client to server [default: unlimited]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.rate), help_heading = "Path")]
     up_rate: Option<String>,
-    /// Share of packets lost by chance from client to server
+    /// Random loss from client to server
     #[arg(long, value_name = "SHARE", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.loss), help_heading = "Path")]
     up_loss: Option<String>,
-    /// How far apart the packets of the client come out, in batches, as on radio links: 4ms
+    /// Interval at which client packets are released in batches: 4ms
+    ///
+    /// As on radio links with scheduled uplinks.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = setting(|path| &mut path.up.release), help_heading = "Path")]
     up_release: Option<String>,
-    /// Bytes of a packet beside its UDP payload: 28 for IPv4. Default: 0
+    /// Bytes per packet besides the UDP payload: 28 for IPv4 [default: 0]
     #[arg(long, value_name = "BYTES", value_parser = values::size::<u32>(0..=65_535), help_heading = "Path")]
     overhead: Option<u32>,
 }
 
 impl PathArguments {
-    /// Whether packets are marked on the way.
+    /// Whether the path marks packets CE.
     pub(crate) const fn marks(&self) -> bool {
         self.mark.is_some()
     }
 
-    /// The settings that stand on the command line.
+    /// The settings on the command line.
     fn text(&self) -> PathText {
         PathText {
             rtt: self.rtt.clone(),
@@ -110,7 +115,7 @@ impl PathArguments {
         }
     }
 
-    /// The paths that were asked for, with their names.
+    /// The paths, with their names.
     pub(crate) fn paths(&self) -> Result<Vec<(String, sim::Path)>, Failure> {
         let settings = self.text();
         let mut bases = Vec::new();
@@ -124,7 +129,7 @@ impl PathArguments {
         for (name, base) in bases {
             if paths.iter().any(|(other, _)| *other == name) {
                 return Err(Failure::Usage(format!(
-                    "--network: two networks are called `{name}` (expected different names)"
+                    "--network: two networks are named `{name}` (expected different names)"
                 )));
             }
             let text = base.overridden_by(settings.clone());
@@ -135,7 +140,7 @@ impl PathArguments {
     }
 }
 
-/// What a path is, in words: its rate, round trip and queue, and whatever else is set.
+/// Describes a path: rate, round-trip time, queue, and the other settings.
 pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
     let down = &path.down;
     let mut words = vec![
@@ -175,13 +180,13 @@ pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
     words
 }
 
-/// What befalls packets beside the queue.
+/// Describes impairments other than the queue.
 fn hazards(link: &link::Config) -> Vec<String> {
     let share = units::show_share;
     let mut words: Vec<String> = Vec::new();
     words.extend(link.loss.iter().map(|loss| match loss {
         Loss::Bernoulli(p) => format!("loss {}", share(*p)),
-        Loss::GilbertElliott(_) | Loss::Bursts(_) => "losses in bursts".to_owned(),
+        Loss::GilbertElliott(_) | Loss::Bursts(_) => "burst loss".to_owned(),
         Loss::Packets(packets) => format!("{} chosen packets lost", packets.len()),
     }));
     if let Some(policer) = &link.policer {
@@ -220,7 +225,7 @@ fn depth(limit: Limit) -> String {
     }
 }
 
-/// Checks a setting as the file of a network would have it, so that an error names its flag.
+/// Checks a setting with the grammar of network files, so that an error names its option.
 fn setting(
     place: fn(&mut PathText) -> &mut Option<String>,
 ) -> impl Fn(&str) -> Result<String, String> + Clone {
@@ -233,7 +238,7 @@ fn setting(
     }
 }
 
-/// `on`, or a depth. Which of them it must be depends on --aqm.
+/// Parses `on` or a depth. Which of them is valid depends on --aqm.
 fn mark(text: &str) -> Result<String, String> {
     if text == "on" {
         return Ok(text.to_owned());
@@ -241,7 +246,7 @@ fn mark(text: &str) -> Result<String, String> {
     setting(|path| &mut path.down.mark)(text)
 }
 
-/// A network that has a name, or a file.
+/// A named network, or one from a file.
 fn named(name: &str) -> Result<(String, PathText), Failure> {
     let file = Path::new(name);
     if file.extension().is_none_or(|extension| extension != "toml") {
@@ -251,7 +256,7 @@ fn named(name: &str) -> Result<(String, PathText), Failure> {
     let text = files::read_text(file).map_err(Failure::Usage)?;
     let mut base =
         PathText::parse(&text).map_err(|error| Failure::Usage(format!("`{name}`: {error}")))?;
-    // A trace is looked for beside the file that names it.
+    // The path of a trace is relative to the network file.
     let folder = file.parent().unwrap_or(Path::new(""));
     let traces = [&mut base.down.trace, &mut base.up.trace];
     for trace in traces.into_iter().flatten() {
@@ -263,24 +268,24 @@ fn named(name: &str) -> Result<(String, PathText), Failure> {
     Ok((stem.unwrap_or_else(|| name.to_owned()), base))
 }
 
-/// Where no network is named: one of the command line's own, if it says what that takes; or the path of the talk.
+/// The path without --network: a custom one if --rate and --rtt are given, else `vdsl`.
 fn base_of(settings: &PathText) -> Result<(String, PathText), Failure> {
     let has_rate = settings.down.rate.is_some() || settings.down.trace.is_some();
     match (has_rate, &settings.rtt) {
         (false, None) => named("vdsl"),
         (true, Some(rtt)) => {
             let mut base = PathText::default();
-            // A queue of one round trip, where nothing is said of it; on a short one, of twenty packets.
+            // The default queue is one round trip, or twenty packets if the round trip is short.
             let is_short = units::span(rtt).is_ok_and(|rtt| rtt < SHORT_RTT);
             let queue = if is_short { "20p" } else { rtt };
             base.down.queue = Some(queue.to_owned());
             Ok(("custom".to_owned(), base))
         }
         (true, None) => Err(Failure::Usage(
-            "a path with a --rate needs an --rtt too, or a --network to begin with".to_owned(),
+            "--rate requires --rtt or --network".to_owned(),
         )),
         (false, Some(_)) => Err(Failure::Usage(
-            "a path with an --rtt needs a --rate too, or a --network to begin with".to_owned(),
+            "--rtt requires --rate or --network".to_owned(),
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! `lastbyte query`: arguments, files, standard input; all else is the crate `lastbyte-query`.
+//! `lastbyte query`: arguments, files and standard input. The crate `lastbyte-query` does the work.
 
 use crate::jobs::Interrupt;
 use clap::ValueEnum;
@@ -9,10 +9,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const EXAMPLES: &str = r#"A query is made of stages, joined by `>>`. Each is a Ruby expression; `_` is the row that came to it.
+const EXAMPLES: &str = r#"A query consists of stages joined by `>>`. A stage is a Ruby expression; `_` is the row passed to it.
 
 Examples:
-  # To try it without a log.
+  # Without a log.
   echo '{"a":1,"b":[2,3]}' | lastbyte query '_["b"] >> flat >> _ * 10'
   printf '{"k":"x"}\n{"k":"y"}\n' |
     lastbyte query 'group_by(_["k"]) { count() }'
@@ -21,29 +21,29 @@ Examples:
   lastbyte query 'select(_["ttlb"] > 500) >> _["conn_id"]' conns.ndjson
   lastbyte query '{id: _["conn_id"], s: _["ttlb"] / 1000.0}' conns.ndjson
   lastbyte query -o tsv '[[_["arm"], _["ttlb"]]]' conns.ndjson
-  # All rows together: one value; several; by group; sorted; reduced.
+  # Over all rows: one value; several; by group; sorted; reduced.
   lastbyte query 'min(_["rtt.minimum"])' conns.ndjson
   lastbyte query '[count(), average(_["ttlb"])]' conns.ndjson
   lastbyte query 'group_by(_["arm"]) { percentile(_["ttlb"], [0.5, 0.9]) }' \
     conns.ndjson
   lastbyte query 'sort(-_["ttlb"]) >> _["conn_id"]' conns.ndjson
   lastbyte query 'reduce(0) { |sum, row| sum + row["ttlb"] }' conns.ndjson
-  # A reducer's value is computed with in the next stage: `count() >> _ + 1`.
+  # The next stage receives the value of a reducer: `count() >> _ + 1`.
   lastbyte query 'group_by(_["arm"]) { count() } >>
     map_values { |n| n * 100 }' conns.ndjson
-  # Helpers are Ruby `def`s in a file.
+  # Helper methods from a Ruby file.
   lastbyte query -r ./helpers.rb 'select(loss(_) > 3) >> count()' conns.ndjson
 
 Stages for rows:  select(p)  flat  map { |x| … }  map_values { |v| … }  apply { |x| … }
 Reducers:  sum count count_if min max average stdev percentile group group_by sort reduce
 
-Files may be packed with gzip or zstd. Exit code: 0, or 1 when anything was wrong. The reference of the language is docs/query.md."#;
+Input files may be compressed with gzip or zstd. Exit code: 0 on success, 1 if an input or a row failed, 2 on bad usage. Language reference: docs/query.md."#;
 
-/// Queries rows of JSON: stages of Ruby expressions joined by `>>`, with reducers.
+/// Query logs of JSON lines: stages of Ruby expressions joined by `>>`, with reducers.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, version, disable_version_flag = true)]
 pub(crate) struct Arguments {
-    /// How values are printed.
+    /// Output format
     #[arg(
         short,
         long,
@@ -52,25 +52,27 @@ pub(crate) struct Arguments {
         overrides_with = "output"
     )]
     output: Output,
-    /// How many threads work; what comes out is the same for any number. Default: one for each core.
-    #[arg(short = 'P', long, value_name = "N", value_parser = super::values::positive(super::values::THREADS_MAX), overrides_with = "parallel")]
-    parallel: Option<NonZeroUsize>,
-    /// Values may span lines or follow one another; RS-delimited streams (RFC 7464) are read, too.
+    /// Number of threads; results do not depend on it [default: CPU cores]
+    #[arg(short = 'P', long, alias = "parallel", value_name = "N", value_parser = super::values::positive(super::values::THREADS_MAX), overrides_with = "jobs")]
+    jobs: Option<NonZeroUsize>,
+    /// Allow values that span lines, several per line, and RS delimiters
+    ///
+    /// RS-delimited streams are those of RFC 7464.
     #[arg(long, overrides_with = "lax")]
     lax: bool,
-    /// Leave out lines that are not JSON, and report their number on stderr.
+    /// Skip lines that are not JSON; report their number on stderr
     #[arg(long, overrides_with = "skip_bad_lines", conflicts_with = "lax")]
     skip_bad_lines: bool,
-    /// Stop at the row with which more memory is used. Default: no bound.
+    /// Stop when memory use exceeds SIZE [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = super::values::size::<u64>(1 << 20..=1 << 50), overrides_with = "max_memory")]
     max_memory: Option<u64>,
-    /// A file of helper methods in Ruby; may be given several times.
+    /// File of Ruby helper methods; repeatable
     #[arg(short = 'r', long = "require", value_name = "FILE")]
     helpers: Vec<PathBuf>,
-    /// Prints the stages and what is read of the rows.
+    /// Print the stages, and the fields they read
     #[arg(short, long, overrides_with = "verbose")]
     verbose: bool,
-    /// Short outputs are grouped into writes of up to N bytes.
+    /// Maximum size of a grouped write, in bytes
     #[arg(
         long,
         value_name = "N",
@@ -79,13 +81,13 @@ pub(crate) struct Arguments {
         overrides_with = "atomic_write_bytes"
     )]
     atomic_write_bytes: usize,
-    /// Accepted for jrf's sake, and ignored.
+    /// Accepted for compatibility with jrf; no effect
     #[arg(long, hide = true, overrides_with = "no_jit")]
     no_jit: bool,
-    /// Prints the version.
+    /// Print version
     #[arg(short = 'V', long, action = clap::ArgAction::Version)]
     version: Option<bool>,
-    /// The query, and the files to read; none, or `-`: standard input.
+    /// Query, and files to read (none or `-`: stdin)
     #[arg(required = true, value_name = "QUERY [FILE]…", trailing_var_arg = true)]
     words: Vec<String>,
 }
@@ -127,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         lax: arguments.lax,
         write_bytes: arguments.atomic_write_bytes,
         verbose: arguments.verbose,
-        threads: arguments.parallel.map_or_else(cores, NonZeroUsize::get),
+        threads: arguments.jobs.map_or_else(cores, NonZeroUsize::get),
         skip_bad_lines: arguments.skip_bad_lines,
         memory: arguments.max_memory.map(|bytes_max| Memory {
             bytes_max,
@@ -158,19 +160,19 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// The exit code for what cannot be asked for.
+/// Exit code for a usage error.
 const USAGE: u8 = 2;
 
-/// The exit code after SIGINT, as shells have it.
+/// Exit code after SIGINT, as in shells.
 const INTERRUPTED: u8 = 130;
 
-#[expect(clippy::print_stderr, reason = "this is where the command talks")]
+#[expect(clippy::print_stderr, reason = "messages of the command")]
 fn failed(message: &str) -> ExitCode {
     eprintln!("{message}");
     ExitCode::from(USAGE)
 }
 
-/// The resident memory of this process, where `/proc` tells it.
+/// The resident memory of this process, if `/proc` provides it.
 fn memory_used() -> Option<u64> {
     let statm = read(Path::new("/proc/self/statm")).ok()?;
     let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
@@ -197,12 +199,12 @@ fn standard_input(interrupt: &Interrupt) -> Input {
     .live()
 }
 
-/// Standard input, which ends at Ctrl-C even if nothing comes from it.
+/// Standard input, which ends at Ctrl-C even while a read would block.
 struct StandardInput {
     interrupt: Interrupt,
 }
 
-/// So long is waited before Ctrl-C is looked for again.
+/// Interval at which Ctrl-C is checked.
 const WAIT: rustix::event::Timespec = rustix::event::Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
@@ -214,7 +216,7 @@ impl Read for StandardInput {
         while !self.interrupt.is_pressed() {
             let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
             if rustix::event::poll(&mut polled, Some(&WAIT))? > 0 {
-                // Not through the buffer of `Stdin`, whose bytes `poll` does not know of.
+                // Not through the buffer of `Stdin`: `poll` does not see buffered bytes.
                 return Ok(rustix::io::read(&stdin, buffer)?);
             }
         }

@@ -1,4 +1,4 @@
-//! `lastbyte report`: the page of an experiment from its log; all but files and arguments is the crate `lastbyte-report`.
+//! `lastbyte report`: writes the page of an experiment from its log. The crate `lastbyte-report` does the work.
 
 use core::num::NonZeroUsize;
 use std::{
@@ -19,60 +19,70 @@ use crate::{failure::Failure, files};
 
 const EXAMPLES: &str = "\
 Examples:
-  # The page of what `lastbyte ab` logged.
+  # Compare the arms of a run of `lastbyte ab`.
   lastbyte report ab/conns.ndjson
-  # H2O's logs, whose flags name the arm; plain or packed; charts as files.
+  # H2O's logs, whose flags name the arm; charts as separate files.
   lastbyte report h2o-*.ndjson.gz -o h2o.html --svg charts
-  # Any log of one JSON object a line: say which fields name arm and site.
+  # Any log of one JSON object per line: name the fields of arm and site.
   lastbyte report log.ndjson --arm '_[\"group\"]' --site '_[\"pop\"]' \\
     --baseline control --shares control=9,treatment=1
 
-Lines need `ttlb` in milliseconds (null or absent for a transfer that never ended), and preferably `content_length`, `site`, `num-packets.sent` and `num-packets.lost`. docs/report.md explains the page and the method.";
+Required key: `ttlb` in milliseconds (null or absent for an incomplete transfer). Optional keys: `content_length`, `site`, `num-packets.sent` and `num-packets.lost`. docs/report.md explains the page and the statistics.";
 
-/// Compares the arms of an experiment by its log: a page with charts, tables, and what is significant.
+/// Compare the arms of an experiment by its connection log: a page with charts and statistics.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The log: lines of JSON, .gz and .zst as well; `-` is standard input
+    /// Connection logs (NDJSON; .gz and .zst as well); `-` for stdin
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
-    /// The page to write
-    #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
-    output: PathBuf,
-    /// A folder for the charts, as SVG and PNG
+    /// Page to write
+    #[arg(
+        short,
+        long,
+        alias = "output",
+        value_name = "FILE.html",
+        default_value = "report.html"
+    )]
+    out: PathBuf,
+    /// Directory for the charts as SVG and PNG files
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
-    /// The arm that the others are held against. Default: `baseline`, else the first in the log
+    /// Arm to compare with [default: `baseline`, else the first in the log]
     #[arg(long, value_name = "ARM")]
     baseline: Option<String>,
-    /// The shares of the arms, for the check of their numbers, such as baseline=9,new=1. Default: all the same
+    /// Expected shares of the arms: baseline=9,new=1 [default: equal]
+    ///
+    /// The page tests the number of connections in each arm against them (sample ratio mismatch).
     #[arg(long, value_name = "ARM=N,…", value_delimiter = ',', value_parser = share)]
     shares: Vec<(String, f64)>,
-    /// Which lines count: an expression of the query language
+    /// Lines to include: an expression of the query language
     #[arg(long = "where", value_name = "EXPR")]
     filter: Option<String>,
-    /// What tells a line's arm. Default: the key `arm`, else H2O's flags
+    /// Expression for a line's arm [default: key `arm`, else H2O's flags]
     #[arg(long, value_name = "EXPR")]
     arm: Option<String>,
-    /// What tells a line's site. Default: the key `site`
+    /// Expression for a line's site [default: key `site`]
     #[arg(long, value_name = "EXPR")]
     site: Option<String>,
-    /// Leave out objects below this size. Default: 200kB in production logs (H2O's, and those of `serve --log`), else 0
+    /// Minimum object size [default: 200kB for production logs, else 0]
+    ///
+    /// Production logs are H2O's and those of `lastbyte serve --log`.
     #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
     min_size: Option<u64>,
-    /// Random seed of the resampling
+    /// Random seed of the bootstrap
     #[arg(long, default_value = "1", value_parser = units::seed)]
     seed: u64,
     /// Number of bootstrap resamples
     #[arg(long, value_name = "N", default_value = "2000", value_parser = values::count::<u32>(100..=100_000))]
     resamples: u32,
-    /// The page's title. Default: the experiment's name
+    /// Title of the page [default: the experiment's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Threads that read the log. Default: one a core
+    /// Threads that read the log [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(values::THREADS_MAX))]
     jobs: Option<NonZeroUsize>,
-    /// Prints the numbers as JSON in place of what is significant
+    /// Print the numbers as JSON (docs/report.md)
     #[arg(long)]
     json: bool,
 }
@@ -80,14 +90,16 @@ pub(crate) struct Arguments {
 fn share(text: &str) -> Result<(String, f64), String> {
     let (name, share) = text
         .rsplit_once('=')
-        .ok_or("it has the form ARM=N, such as baseline=9")?;
+        .ok_or("expected ARM=N, such as baseline=9")?;
     let share: f64 = share
         .parse()
-        .map_err(|_| format!("`{share}` is no number"))?;
+        .map_err(|_| format!("invalid share `{share}` (expected a number above 0)"))?;
     if share.is_finite() && share > 0.0 {
         Ok((name.to_owned(), share))
     } else {
-        Err("a share is above zero".to_owned())
+        Err(format!(
+            "invalid share `{share}` (expected a number above 0)"
+        ))
     }
 }
 
@@ -112,9 +124,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ],
         files: Vec::new(),
     };
-    files::check_is_page(&arguments.output)?;
+    files::check_is_page(&arguments.out)?;
     let comparison = compare(&arguments.logs, settings)?;
-    let page = write(&comparison, &arguments.output, arguments.svg.as_deref())?;
+    let page = write(&comparison, &arguments.out, arguments.svg.as_deref())?;
     let text = if arguments.json {
         comparison.json()
     } else {
@@ -189,7 +201,7 @@ pub(crate) fn compare(logs: &[PathBuf], mut settings: Settings) -> Result<Compar
             }));
             continue;
         }
-        // What is not there is said before hours are spent on what is.
+        // A missing file is reported before hours are spent on the others.
         files::open(log)
             .map_err(|error| Failure::Usage(format!("cannot read `{name}`: {error}")))?;
         let path = log.clone();

@@ -1,4 +1,4 @@
-//! What holds for the flags and the help of every command.
+//! Rules for the options and the help of every command.
 
 use std::process;
 
@@ -8,14 +8,14 @@ fn commands() -> Vec<Command> {
     let mut all = crate::Arguments::command();
     all.build();
     let commands: Vec<Command> = all.get_subcommands().cloned().collect();
-    assert!(commands.len() >= 7);
+    assert!(commands.len() >= 8);
     commands
         .into_iter()
         .filter(|command| command.get_name() != "help")
         .collect()
 }
 
-/// What the command says of a value of one of its flags; nothing if it accepts it. What is missing beside it is no matter.
+/// The error of a command for the value of an option, or `None` if the value is valid. Other errors do not count.
 fn refusal(command: &Command, flag: &str, value: &str) -> Option<String> {
     let words = [command.get_name(), &format!("--{flag}={value}")].map(str::to_owned);
     let error = command.clone().try_get_matches_from(words).err()?;
@@ -28,7 +28,7 @@ fn value_name(arg: &Arg) -> Option<&str> {
     names.first().map(clap::builder::Str::as_str)
 }
 
-/// Values that mean something, and values that mean nothing or several things, by what a flag takes.
+/// Valid and invalid values of the options with one value name.
 struct Kind {
     name: &'static str,
     accepted: &'static [&'static str],
@@ -65,7 +65,7 @@ const KINDS: &[Kind] = &[
         accepted: &["4096", "4096B", "4.096kB", "4KiB"],
         refused: &[("x", "expected"), ("-1", "expected"), ("1Mb", "expected")],
     },
-    // The same for flags whose least value is above 4096 bytes.
+    // Options whose minimum is above 4096 bytes.
     Kind {
         name: "SIZE",
         accepted: &["2097152", "2097152B", "2.097152MB", "2MiB"],
@@ -124,7 +124,7 @@ fn figures_are_read_alike_by_every_command() {
 #[test]
 fn counts_say_what_is_expected() {
     let mut checked = 0;
-    // The flags of `query` are jrf's.
+    // The options of `query` are jrf's.
     for command in commands()
         .iter()
         .filter(|command| command.get_name() != "query")
@@ -148,7 +148,7 @@ fn counts_say_what_is_expected() {
     assert!(checked > 10);
 }
 
-/// The part of a command's help that shows how to use it.
+/// The examples in a command's help.
 fn examples(command: &Command, width: usize) -> String {
     let help = command
         .clone()
@@ -163,10 +163,10 @@ fn examples(command: &Command, width: usize) -> String {
     block.join("\n") + "\n"
 }
 
-/// A shell runs the examples as the help shows them, however wide the terminal is, and the commands know the flags.
+/// A shell accepts the examples as the help shows them, at every terminal width, and the commands accept the options.
 #[test]
 fn examples_can_be_pasted() {
-    // The shell itself says what the commands would have been given.
+    // The shell prints the arguments that the commands would get.
     const PRELUDE: &str = "lastbyte() { printf '%s\\0' \"$@\"; printf '\\n'; }
         sudo() { \"$@\"; }; curl() { :; }; ping() { :; }; tar() { :; }; echo() { :; }\n";
     for command in commands() {
@@ -203,5 +203,109 @@ fn examples_can_be_pasted() {
             }
         }
         assert!(count >= 3, "{name}: {count} examples");
+    }
+}
+
+fn help(command: &Command, width: usize) -> String {
+    let mut command = command.clone().term_width(width);
+    let short = command.render_help();
+    let long = command.render_long_help();
+    format!("{short}\n======== --help ========\n\n{long}")
+}
+
+/// The whole help of every command, at two terminal widths.
+#[test]
+fn help_at_80_and_100_columns() {
+    for command in commands() {
+        for width in [80, 100] {
+            let name = format!("help-{}-{width}", command.get_name());
+            insta::assert_snapshot!(name, help(&command, width));
+        }
+    }
+}
+
+#[test]
+fn summaries_of_the_commands() {
+    let mut all = crate::Arguments::command().term_width(80);
+    insta::assert_snapshot!("help", all.render_help());
+}
+
+/// Words that english.md replaces, and their like: a help text with one of them has been translated word by word.
+const TRANSLATED: [&str; 14] = [
+    "nobody", "somebody", "anybody", "whoever", "whom", "anew", "told", "tells", "begin", "vouch",
+    "put away", "at hand", "so many", "so much",
+];
+
+/// The help of an option is one line: a phrase in the imperative, or a noun phrase. Details follow in `--help`.
+#[test]
+fn the_help_of_an_option_is_one_plain_line() {
+    for command in commands() {
+        let texts = command.get_arguments().filter_map(|arg| {
+            let help = arg.get_help()?.to_string();
+            Some((arg.get_id().as_str(), help))
+        });
+        let about = command.get_about().expect("a summary").to_string();
+        let texts: Vec<(&str, String)> = texts.chain([("summary", about)]).collect();
+        for (id, text) in texts {
+            let place = format!("{} {id}: {text}", command.get_name());
+            assert!(text.chars().count() <= 100, "{place}");
+            assert!(!text.ends_with('.'), "{place}");
+            let first = text.chars().next().expect("text");
+            assert!(!first.is_ascii_lowercase(), "{place}");
+        }
+        let long = help(&command, 100).to_lowercase();
+        for word in TRANSLATED {
+            let found = long
+                .match_indices(word)
+                .any(|(at, _)| !long[..at].ends_with(|c: char| c.is_ascii_alphanumeric()));
+            assert!(!found, "{}: {word}", command.get_name());
+        }
+    }
+}
+
+/// An option has the same name in all commands; earlier names are hidden aliases.
+#[test]
+fn earlier_names_of_options_still_work() {
+    for (command, new, old, value) in [
+        ("sim", "--jobs", "--threads", "3"),
+        ("query", "--jobs", "--parallel", "3"),
+        ("report", "--out", "--output", "x.html"),
+    ] {
+        let matches = |name: &str| {
+            let words = ["lastbyte", command, name, value];
+            let mut words: Vec<&str> = words.to_vec();
+            if command != "sim" {
+                words.push("input");
+            }
+            let matches = crate::Arguments::command().try_get_matches_from(&words);
+            let matches = matches.unwrap_or_else(|error| panic!("{words:?}: {error}"));
+            let (_, matches) = matches.subcommand().expect("a command");
+            let id = new.trim_start_matches("--");
+            let raw = matches.get_raw(id).expect("a value");
+            raw.map(ToOwned::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(matches(new), [value], "{command} {new}");
+        assert_eq!(matches(old), [value], "{command} {old}");
+        let all = commands();
+        let shown = all.iter().find(|one| one.get_name() == command);
+        let shown = help(shown.expect("a command"), 100);
+        assert!(shown.contains(new) && !shown.contains(&format!("{old} ")));
+    }
+}
+
+/// What the commands share has one name, one short form and one value.
+#[test]
+fn shared_options_are_alike() {
+    for command in commands() {
+        for arg in command.get_arguments() {
+            let place = format!("{} {}", command.get_name(), arg.get_id());
+            match arg.get_long() {
+                Some("seed") => assert_eq!(value_name(arg), Some("SEED"), "{place}"),
+                Some("jobs") => assert_eq!(value_name(arg), Some("N"), "{place}"),
+                Some("json") => assert!(!arg.get_action().takes_values(), "{place}"),
+                Some("threads" | "parallel-jobs" | "random-seed") => panic!("{place}"),
+                _ => {}
+            }
+        }
     }
 }

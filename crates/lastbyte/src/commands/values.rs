@@ -1,11 +1,11 @@
-//! Values of flags: what all commands read alike, with errors that say what is expected. The grammar is that of
+//! Parsers of option values that all commands share. Errors name the expected form. The grammar is that of
 //! [`lastbyte_sim::units`].
 
 use core::{num::NonZeroUsize, ops::RangeInclusive};
 
 use lastbyte_sim::units;
 
-/// A size in bytes within these bounds.
+/// Parses a size in bytes within these bounds.
 pub(crate) fn size<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
@@ -18,7 +18,7 @@ pub(crate) fn size<T: TryFrom<u64>>(
     }
 }
 
-/// A count within these bounds.
+/// Parses a count within these bounds.
 pub(crate) fn count<T: TryFrom<u64>>(
     range: RangeInclusive<u64>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
@@ -37,7 +37,7 @@ pub(crate) fn count<T: TryFrom<u64>>(
     }
 }
 
-/// A count of one or more, at most this.
+/// Parses a count from one to `max`.
 pub(crate) fn positive(max: u64) -> impl Fn(&str) -> Result<NonZeroUsize, String> + Clone {
     move |text| {
         let number = count::<usize>(1..=max)(text)?;
@@ -45,5 +45,5 @@ pub(crate) fn positive(max: u64) -> impl Fn(&str) -> Result<NonZeroUsize, String
     }
 }
 
-/// More threads than this are a mistake.
+/// Maximum number of threads.
 pub(crate) const THREADS_MAX: u64 = 4096;

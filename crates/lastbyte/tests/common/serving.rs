@@ -119,7 +119,7 @@ impl Running {
 pub(crate) struct Serving {
     pub(crate) process: Running,
     pub(crate) port: u16,
-    /// Where it tells metrics; 0 for nowhere.
+    /// Port of the metrics endpoint; 0 if there is none.
     pub(crate) metrics: u16,
 }
 
@@ -157,9 +157,9 @@ impl Serving {
         let mut process = Running::start(command);
         let port = port_of(&process.until("listening on "), 2);
         let mut told = process.said.lines();
-        let metrics = told.find(|line| line.starts_with("telling metrics and health on "));
+        let metrics = told.find(|line| line.starts_with("serving metrics on "));
         Self {
-            metrics: metrics.map_or(0, |line| port_of(line, 5)),
+            metrics: metrics.map_or(0, |line| port_of(line, 3)),
             process,
             port,
         }

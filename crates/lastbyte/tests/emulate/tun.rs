@@ -256,7 +256,7 @@ fn ours(port: u16, root: &CertificateDer<'_>) {
             (
                 "HTTP/3, 0-RTT",
                 all.spawn(move || get(port, "3", &["--0rtt"])),
-                row((1, 2), ("0-rtt", 0, 1)),
+                row((1, 2), ("0rtt", 0, 1)),
             ),
         ];
         for (name, found, expected) in rows {

@@ -196,12 +196,12 @@ fn where_else_a_server_is_is_remembered_in_a_file_of_curls() {
         server.port, place.server.port
     );
     assert!(cache.contains(&expected), "{cache}");
-    // A damaged line is left out, and said.
+    // A damaged line is ignored with a warning.
     std::fs::write(place.folder.join("cache"), format!("damaged\n{cache}")).expect("a file");
     let output = place.get(&[&told[..], &[&server.url("7")]].concat());
     assert_eq!(output.stdout, b"3", "{}", stderr(&output));
     assert!(
-        stderr(&output).contains("warning: `cache`: 1 lines"),
+        stderr(&output).contains("warning: `cache`: ignored 1 invalid lines"),
         "{}",
         stderr(&output)
     );

@@ -138,7 +138,7 @@ fn certificates_are_swapped_under_load_without_a_failure() {
     for swap in 0..SWAPS {
         install(if swap % 2 == 0 { "b" } else { "a" });
         serving.signal("-HUP");
-        let told = serving.until("read again");
+        let told = serving.until("reloaded");
         assert!(told.contains("certificate"), "{told}");
     }
     for (version, client) in VERSIONS.iter().zip(clients) {

@@ -44,7 +44,7 @@ fn clients_that_take_all_descriptors_do_not_get_them_all() {
         serving
             .process
             .said
-            .contains("no more than 18 connections over TCP, in place of 10000"),
+            .contains("limiting TCP connections to 18 (expected 10000)"),
         "{}",
         serving.process.said
     );

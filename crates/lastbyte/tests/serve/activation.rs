@@ -118,7 +118,7 @@ fn one_socket_that_shares_its_port_is_joined_by_one_for_each_other_worker() {
         serving.process.said
     );
     assert!(
-        serving.process.said.contains("telling metrics"),
+        serving.process.said.contains("serving metrics"),
         "{}",
         serving.process.said
     );

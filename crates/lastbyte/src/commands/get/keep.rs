@@ -45,7 +45,7 @@ impl<'a> Keep<'a> {
                 warn(
                     arguments,
                     path,
-                    &format!("{wrong} lines are none of curl's, and left out"),
+                    &format!("ignored {wrong} invalid lines (expected curl's format)"),
                 );
             }
             memory.set_alternatives(services);
@@ -85,7 +85,7 @@ impl<'a> Keep<'a> {
                 written.map_err(|error| Failure::stdout(&error))?;
             } else if files::replace(path, text.as_bytes()).is_err() {
                 // What was fetched is there all the same, as with curl.
-                warn(self.arguments, path, "cannot write the cookies there");
+                warn(self.arguments, path, "cannot write cookies");
             }
         }
         Ok(())
@@ -121,7 +121,7 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
                     warn(
                         arguments,
                         path,
-                        &format!("{wrong} lines are no cookies, and left out"),
+                        &format!("ignored {wrong} lines that are not cookies"),
                     );
                 }
             }

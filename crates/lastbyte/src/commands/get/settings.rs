@@ -87,11 +87,11 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
     settings.tls12 = !it.tlsv1_3;
     settings.tls13 = it.tls_max != "1.2";
     if !settings.tls12 && !settings.tls13 {
-        let what = "`--tlsv1.3` and `--tls-max 1.2` leave no version of TLS";
+        let what = "`--tlsv1.3` and `--tls-max 1.2` exclude every TLS version";
         return Err(Failure::Usage(what.to_owned()).into());
     }
     if !settings.tls13 && settings.versions == Versions::Http3 {
-        let what = "HTTP/3 is spoken with TLS 1.3: leave out `--tls-max 1.2`";
+        let what = "HTTP/3 requires TLS 1.3: remove `--tls-max 1.2`";
         return Err(Failure::Usage(what.to_owned()).into());
     }
     settings.parallel = it.parallel_max.get();

@@ -96,7 +96,7 @@ pub(super) fn json(fetches: &[Fetch], rounds: &[Round]) -> String {
                 "remote": handshake.map(|handshake| handshake.remote.to_string()),
                 "handshake": handshake.map(kind),
                 "early": outcome.is_early,
-                "begin_ms": millis(parts.begin),
+                "start_ms": millis(parts.begin),
                 "redirect_ms": parts.redirects.map(millis),
                 "lookup_ms": parts.lookup.map(millis),
                 "lookup_a_ms": parts.a.map(millis),
@@ -125,7 +125,7 @@ pub(super) fn json(fetches: &[Fetch], rounds: &[Round]) -> String {
 fn kind(handshake: &Handshake) -> &'static str {
     match (handshake.is_resumed, handshake.early_data) {
         (false, _) => "full",
-        (true, Some(true)) => "0-rtt",
+        (true, Some(true)) => "0rtt",
         (true, _) => "resumed",
     }
 }

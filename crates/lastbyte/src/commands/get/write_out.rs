@@ -188,7 +188,7 @@ fn variable(name: &str) -> Result<Piece, Failure> {
     let known = VARIABLES.iter().find(|known| **known == name);
     known.map(|name| Piece::Variable(name)).ok_or_else(|| {
         Failure::Usage(format!(
-            "`--write-out`: there is no `%{{{name}}}`; there are {}, stderr, stdout, onerror, and %header{{NAME}}",
+            "`--write-out`: unknown variable `%{{{name}}}` (expected {}, stderr, stdout, onerror or %header{{NAME}})",
             VARIABLES.join(", ")
         ))
     })

@@ -1,4 +1,4 @@
-//! What `lastbyte serve` can be told, on the command line and in a file: the names are the same.
+//! Options of `lastbyte serve`, which have the same names on the command line and in a configuration file.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -29,117 +29,135 @@ const QUIC: endpoint::Limits = endpoint::Limits::DEFAULT;
 
 const EXAMPLES: &str = "\
 Examples:
-  # A directory, with a new certificate; prints how to trust it.
+  # A directory, with a generated certificate; prints how to trust it.
   lastbyte serve --self-signed public/
-  # Objects by size (/400kB, /1MiB), two workers, every connection in an arm
-  # of the experiment, a line for each.
+  # Objects by size (/400kB, /1MiB), two workers; each connection is assigned
+  # to an arm of the experiment and logged.
   lastbyte serve --self-signed --workers 2 --experiment four-arms \\
     --log conns.ndjson
-  # In front of another server.
+  # Reverse proxy for another server.
   lastbyte serve --listen '[::]:443' --cert chain.pem --key key.pem \\
     --proxy http://127.0.0.1:8080
-  # In production.
+  # In production: redirect from HTTP, export metrics, log requests.
   lastbyte serve --listen '[::]:443' --http-listen '[::]:80' \\
     --cert chain.pem --key key.pem --metrics 127.0.0.1:9100 \\
     --access-log access.ndjson --congestion rapid-start /srv/www
-  # The same from a file, checked before it is used.
+  # Validate a configuration file.
   lastbyte serve --config serve.toml --check
-  # All that happens on a connection, for qvis and Wireshark.
+  # Log the events of each connection, for qvis and Wireshark.
   lastbyte serve --self-signed --qlog qlogs/ --keylog keys.txt
 
-The log has a line for each connection, over QUIC with H2O's keys; `lastbyte query` and `lastbyte report` read it. On Ctrl-C or SIGTERM no more requests are accepted (GOAWAY), and pending ones are answered for at most --drain. On SIGHUP, certificate, ticket keys and arms are read again.";
+The log has a line for each QUIC connection, with H2O's keys; `lastbyte query` and `lastbyte report` read it. On Ctrl-C or SIGTERM, the server accepts no more requests (GOAWAY) and finishes those in flight for up to --drain. On SIGHUP, it reloads the configuration file, certificate, ticket keys and arms.
 
-/// Serves a directory, or objects by their size, over HTTP/1.1, 2 and 3.
+Reference: docs/serve.md.";
+
+/// Serve a directory, objects by size, or an upstream server over HTTP/1.1, 2 and 3.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The directory; without one, there are only objects by size
+    /// Directory to serve; without it, objects by size only (/400kB)
     #[arg(value_name = "DIR")]
     pub(super) directory: Option<PathBuf>,
-    /// Read flags from this file, in TOML: `listen = "[::]:443"`. Those of the command line go before
+    /// Read options from FILE (TOML); command-line options override it
+    ///
+    /// A key is the name of an option without its dashes: `listen = "[::]:443"`. SIGHUP reloads the file.
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
-    /// Say whether all this can be, and serve nothing
+    /// Validate the configuration and exit
     #[arg(long)]
     pub(super) check: bool,
-    /// Where to listen: an address and a port of UDP and TCP, 0 for any that is free. An address of all of IPv6 takes IPv4
-    /// too
+    /// Address and port for UDP and TCP; port 0 selects a free port
+    ///
+    /// An IPv6 wildcard address accepts IPv4 as well.
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:4433")]
     pub(super) listen: SocketAddr,
-    /// Versions of HTTP to speak: 1.1 and 2 over TCP, 3 over UDP
+    /// HTTP versions to serve: 1.1 and 2 over TCP, 3 over UDP
     #[arg(long, value_name = "V,...", value_delimiter = ',', default_values = ["1.1", "2", "3"], value_parser = ["1.1", "2", "3"])]
     http: Vec<String>,
-    /// Where to listen in clear text, and lead clients to https
+    /// Address of a plain-HTTP listener that redirects to HTTPS
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) http_listen: Option<SocketAddr>,
-    /// Address for the Prometheus metrics (/metrics) and health (/healthz) endpoints, in clear text; a port alone is one of
-    /// 127.0.0.1
+    /// Address for /metrics (Prometheus) and /healthz, over plain HTTP
+    ///
+    /// A port alone is a port of 127.0.0.1.
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = loopback_by_default)]
     pub(super) metrics: Option<SocketAddr>,
-    /// Certificate chain, in PEM
+    /// Certificate chain (PEM)
     #[arg(long, value_name = "FILE")]
     pub(super) cert: Option<PathBuf>,
-    /// Its key, in PEM
+    /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE")]
     pub(super) key: Option<PathBuf>,
-    /// Make a certificate for localhost, good for two weeks
+    /// Generate a self-signed certificate for localhost, valid for two weeks
     #[arg(long)]
     pub(super) self_signed: bool,
-    /// Names and addresses in the certificate that is made
+    /// Names and addresses in the generated certificate
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_values = ["localhost", "127.0.0.1", "::1"])]
     pub(super) name: Vec<String>,
-    /// Ticket keys that servers share, so that clients of one can resume at another: a secret of 64 hexadecimal digits a
-    /// line, the newest first
+    /// Ticket keys shared with other servers, for resumption across them
+    ///
+    /// One secret of 64 hexadecimal digits per line, newest first.
     #[arg(long, value_name = "FILE")]
     pub(super) ticket_keys: Option<PathBuf>,
-    /// Threads that serve HTTP/3, and as many for HTTP/1.1 and 2, up to 255. Default: one a core
+    /// Threads for HTTP/3, and as many for HTTP/1.1 and 2 (1 to 255) [default: CPU cores]
     #[arg(long, value_name = "N", value_parser = values::positive(255))]
     pub(super) workers: Option<NonZeroUsize>,
     /// List directories that have no index.html
     #[arg(long, help_heading = "Site")]
     pub(super) listing: bool,
-    /// Serve files whose names begin with a dot, too (.well-known is always there)
+    /// Serve files whose names start with a dot
+    ///
+    /// Files in .well-known are served without this option.
     #[arg(long, help_heading = "Site")]
     pub(super) hidden: bool,
-    /// Beside the directory, serve objects by size (/32k), /delay/ and /status/: for tests only, as any client may have any
-    /// number of bytes
+    /// Serve objects by size (/32k), /delay/ and /status/ beside the directory
+    ///
+    /// For tests only: any client can request any number of bytes.
     #[arg(long, help_heading = "Site", conflicts_with = "proxy")]
     pub(super) generated: bool,
-    /// Serve the directory alone: the default
+    /// Serve the directory only (default)
     #[arg(long, help_heading = "Site", conflicts_with = "generated")]
     pub(super) no_generated: bool,
-    /// Add a field to all answers to GET and HEAD: 'cache-control: max-age=60'
+    /// Add a field to responses to GET and HEAD: 'cache-control: max-age=60'
     #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = field)]
     pub(super) header: Vec<(String, String)>,
-    /// Pass all requests on to this server, in place of a directory: `http://127.0.0.1:8080`, `https://…`, or `h2c://…` for HTTP/2 in clear text
+    /// Forward all requests to this upstream server
+    ///
+    /// `http://127.0.0.1:8080`, `https://…`, or `h2c://…` for HTTP/2 without TLS.
     #[arg(long, value_name = "URL", help_heading = "Proxy")]
     pub(super) proxy: Option<Upstream>,
-    /// Who vouches for it, in PEM. Default: whom the system trusts
+    /// CA certificates for the upstream server (PEM) [default: the system's]
     #[arg(long, value_name = "FILE", help_heading = "Proxy")]
     pub(super) proxy_ca: Option<PathBuf>,
-    /// How long it may take to connect to it
+    /// Time limit for connecting to the upstream server
     #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Proxy")]
     proxy_connect_timeout: Duration,
-    /// How long it may take to begin a response, and how long a body may say nothing
+    /// Time limit for the response header, and for each pause in a body
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Proxy")]
     proxy_timeout: Duration,
-    /// Version of HTTP to speak with an `https` upstream: 2 falls back to 1.1
+    /// HTTP version for an `https` upstream; 2 falls back to 1.1
     #[arg(long, value_name = "V", default_value = "1.1", value_parser = ["1.1", "2"], help_heading = "Proxy")]
     proxy_http: String,
-    /// Requests in flight to the upstream, which over HTTP/1.1 is connections; beyond, stalled clients give way
+    /// Maximum requests in flight to the upstream server
+    ///
+    /// Over HTTP/1.1, each request uses a connection. At the limit, new requests replace those of stalled clients.
     #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().requests, value_parser = values::count::<usize>(1..=1_000_000), help_heading = "Proxy")]
     proxy_requests: usize,
-    /// Streams of a connection of HTTP/2 to the upstream; beyond, another is opened
+    /// Maximum streams per HTTP/2 connection to the upstream server
     #[arg(long, value_name = "N", default_value_t = proxy::Limits::default().streams, value_parser = values::count::<u32>(1..=1000), help_heading = "Proxy")]
     proxy_streams: u32,
-    /// Pass on request fields with `_` in their names, which many applications read as `-`
+    /// Forward request fields whose names contain `_`
+    ///
+    /// Many applications read `_` as `-`.
     #[arg(long, help_heading = "Proxy")]
     pub(super) proxy_underscores: bool,
-    /// How long clients over TCP may remember that there is HTTP/3; 0s for not telling them
+    /// Lifetime of the Alt-Svc advertisement of HTTP/3; 0s to disable it
     #[arg(long, value_name = "SPAN", default_value = "86400s", value_parser = units::span, help_heading = "Site")]
     pub(super) alt_svc: Duration,
-    /// Congestion control spec: rapid-start, cubic, bbr, rapid-start:congestion=newreno; `lastbyte sim --help` has them all.
-    /// The default starts with the 10 packets of RFC 9002; presets by their names alone start with 30
+    /// Congestion control: a spec such as rapid-start, cubic or bbr
+    ///
+    /// `lastbyte specs` lists presets and keys. The default starts with the 10 packets of RFC 9002; presets named alone
+    /// start with 30.
     #[arg(
         long,
         value_name = "SPEC",
@@ -147,51 +165,57 @@ pub(crate) struct Arguments {
         help_heading = "Transport"
     )]
     pub(super) congestion: String,
-    /// How to start, in place of the spec's own way: slow-start, hystart, jumpstart, rapid-start, ... Without --congestion,
-    /// with 10 packets
+    /// Startup rule in place of the spec's: slow-start, rapid-start, …
+    ///
+    /// Without --congestion, it starts with 10 packets.
     #[arg(long, value_name = "NAME", help_heading = "Transport")]
     pub(super) startup: Option<String>,
-    /// Draw each connection into an arm of this experiment: a file, or `four-arms`
+    /// Assign each connection to an arm of this experiment: a file, or `four-arms`
     #[arg(long, value_name = "EXP", help_heading = "Transport")]
     pub(super) experiment: Option<String>,
-    /// Let a client's address decide its arm (IPv6: the first 64 bits), so that it stays in one
+    /// Derive a connection's arm from the client's address
+    ///
+    /// All connections from an IPv4 address or an IPv6 /64 are in one arm.
     #[arg(long, help_heading = "Transport")]
     pub(super) sticky: bool,
-    /// When clients have to prove their address before anything is kept for them
+    /// When to validate client addresses with Retry packets
     #[arg(long, value_enum, default_value_t = Retry::Load, help_heading = "Transport")]
     pub(super) retry: Retry,
-    /// Refuse 0-RTT
+    /// Reject 0-RTT
     #[arg(long, help_heading = "Transport")]
     pub(super) no_0rtt: bool,
-    /// Versions of QUIC, the one that is liked best first
+    /// QUIC versions, in order of preference
     #[arg(long, value_name = "V,...", value_delimiter = ',', default_values = ["1", "2"], value_parser = version, help_heading = "Transport")]
     pub(super) quic_version: Vec<Version>,
-    /// The largest UDP payload that is tried, in bytes
+    /// Maximum UDP payload to probe for, in bytes
     #[arg(long, value_name = "BYTES", default_value = "1472", value_parser = values::size::<u16>(1200..=65_000), help_heading = "Transport")]
     pub(super) mtu: u16,
-    /// The UDP payload to begin with, in bytes, which initial windows count in too. More than 1200 fails on paths that carry less
+    /// UDP payload to start with, in bytes
+    ///
+    /// Initial windows are counted in packets of this size. More than 1200 fails on paths with a smaller MTU.
     #[arg(long, value_name = "BYTES", default_value = "1200", value_parser = values::size::<u16>(1200..=65_000), help_heading = "Transport")]
     pub(super) initial_mtu: u16,
-    /// Byte of connection IDs by which a load balancer finds this server. Without it, stateless resets are bound to the host
-    /// (its name and machine ID)
+    /// Byte in connection IDs by which a load balancer routes to this server
+    ///
+    /// Without it, stateless resets are bound to the host (its name and machine ID).
     #[arg(long, value_name = "0..255", help_heading = "Transport")]
     pub(super) server_id: Option<u8>,
-    /// Append a line for each connection over QUIC to this file
+    /// Append a line per QUIC connection to FILE
     #[arg(long, value_name = "FILE", help_heading = "Logs")]
     pub(super) log: Option<PathBuf>,
-    /// Append a line for each request to this file
+    /// Append a line per request to FILE
     #[arg(long, value_name = "FILE", help_heading = "Logs")]
     pub(super) access_log: Option<PathBuf>,
-    /// How its lines look
+    /// Format of the access log
     #[arg(long, value_enum, default_value_t = AccessFormat::Ndjson, help_heading = "Logs")]
     access_format: AccessFormat,
-    /// Put each log away as FILE.1 and begin a new one from this size on: 1GB
+    /// Rotate a log to FILE.1 when it reaches this size: 1GB
     #[arg(long, value_name = "BYTES", value_parser = values::size::<u64>(LOG_ROTATE_MIN..=u64::MAX), help_heading = "Logs")]
     pub(super) log_rotate: Option<u64>,
-    /// How many logs that were put away are kept
+    /// Number of rotated logs to keep
     #[arg(long, value_name = "N", default_value = "10", value_parser = values::count::<u32>(0..=1_000_000), help_heading = "Logs")]
     pub(super) log_keep: u32,
-    /// Pack logs that were put away: gzip, zstd, none
+    /// Compress rotated logs: gzip, zstd, none
     #[arg(
         long,
         value_name = "FORMAT",
@@ -199,79 +223,91 @@ pub(crate) struct Arguments {
         help_heading = "Logs"
     )]
     pub(super) log_compress: Packing,
-    /// Write a qlog file for each connection into this folder
+    /// Write a qlog file for each connection to DIR
     #[arg(long, value_name = "DIR", help_heading = "Logs")]
     pub(super) qlog: Option<PathBuf>,
-    /// Append TLS secrets to this file, for Wireshark; as SSLKEYLOGFILE does
+    /// Append TLS secrets to FILE, for Wireshark, as SSLKEYLOGFILE does
     #[arg(long, value_name = "FILE", help_heading = "Logs")]
     pub(super) keylog: Option<PathBuf>,
-    /// How long requests at hand may last after Ctrl-C
+    /// Grace period for in-flight requests on shutdown
     #[arg(long, value_name = "SPAN", default_value = "5s", value_parser = units::span, help_heading = "Limits")]
     pub(super) drain: Duration,
-    /// Connections over TCP at a time; more wait
+    /// Maximum TCP connections; more wait in the backlog
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections, value_parser = values::count::<usize>(0..=1_000_000_000), help_heading = "Limits")]
     tcp_connections: usize,
-    /// Connections over TCP at a time from one address (IPv6: one /64), at most half of those that fit; more are closed
+    /// Maximum TCP connections from an IPv4 address or IPv6 /64
+    ///
+    /// At most half of --tcp-connections; connections above the limit are closed.
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().connections_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     tcp_connections_per_prefix: usize,
-    /// QUIC connections at each worker
+    /// Maximum QUIC connections per worker
     #[arg(long, value_name = "N", default_value_t = QUIC.connections, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     max_connections: usize,
-    /// QUIC handshakes in progress at each worker
+    /// Maximum QUIC handshakes in progress per worker
     #[arg(long, value_name = "N", default_value_t = QUIC.handshakes, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     max_handshakes: usize,
-    /// QUIC handshakes in progress at each worker of validated clients from one IPv4 address or IPv6 /56
+    /// Maximum handshakes of validated clients per IPv4 address or IPv6 /56
+    ///
+    /// In progress, over QUIC, per worker.
     #[arg(long, value_name = "N", default_value_t = QUIC.handshakes_per_prefix, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     max_handshakes_per_prefix: usize,
-    /// QUIC handshakes in progress at each worker of clients whose address is not validated
+    /// Maximum handshakes of clients whose address is not validated
+    ///
+    /// In progress, over QUIC, per worker.
     #[arg(long, value_name = "N", default_value_t = QUIC.unvalidated, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     max_unvalidated: usize,
-    /// Stateless resets a second from each worker; 0 for none
+    /// Maximum stateless resets per second and worker; 0 disables them
     #[arg(long, value_name = "N", default_value_t = QUIC.resets.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
     max_resets: u32,
-    /// Version Negotiation packets a second from each worker; 0 for none
+    /// Maximum Version Negotiation packets per second and worker; 0 disables them
     #[arg(long, value_name = "N", default_value_t = QUIC.version_negotiations.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
     max_version_negotiations: u32,
-    /// Refused QUIC clients a second that get an answer from each worker; 0 for none
+    /// Maximum refused clients that get an answer per second and worker; 0 disables them
     #[arg(long, value_name = "N", default_value_t = QUIC.refusals.per_second, value_parser = values::count::<u32>(0..=1_000_000_000), help_heading = "Limits")]
     max_refusals: u32,
-    /// Answers without a connection (Retry, reset, refusal, ...) that wait to be sent at each worker
+    /// Maximum queued packets without a connection per worker
+    ///
+    /// Retry, Version Negotiation, stateless resets and refusals.
     #[arg(long, value_name = "N", default_value_t = QUIC.answers, value_parser = values::count::<usize>(1..=1_000_000_000), help_heading = "Limits")]
     max_pending_answers: usize,
-    /// How long a handshake may take, over QUIC and of TLS over TCP
+    /// Time limit for handshakes, QUIC and TLS over TCP
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span, help_heading = "Limits")]
     handshake_timeout: Duration,
-    /// How long the head of a request of HTTP/1.1 may take, from the end of the one before
+    /// Time limit for an HTTP/1.1 request header, from the end of the previous request
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
     head_timeout: Duration,
-    /// How long a connection of HTTP/2 may have no request
+    /// Time limit for an HTTP/2 connection without requests
     #[arg(long, value_name = "SPAN", default_value = "60s", value_parser = units::span, help_heading = "Limits")]
     idle_timeout: Duration,
-    /// How long a client may take too little of a response, or send too little of a body that is waited for
+    /// Period over which the minimum rate of --stall-bytes is checked
+    ///
+    /// Applies to responses that a client reads too slowly and to request bodies that it sends too slowly.
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span, help_heading = "Limits")]
     stall_timeout: Duration,
-    /// How many bytes are enough in that time
+    /// Minimum bytes per --stall-timeout; slower requests are aborted
     #[arg(long, value_name = "BYTES", default_value = "3000", value_parser = units::bytes, help_heading = "Limits")]
     stall_bytes: u64,
-    /// Memory for bodies that wait, of all connections together; beyond, handlers and upstream servers are not read
+    /// Memory for buffered bodies of all connections
+    ///
+    /// At the limit, handlers and upstream servers are not read from.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = values::size::<u64>(1_048_576..=1_099_511_627_776), help_heading = "Limits")]
     buffer_memory: u64,
-    /// How much of request bodies a connection of HTTP/3 may send ahead of their being read
+    /// Flow-control window for request bodies per HTTP/3 connection
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = values::size::<u64>(65_536..=1_073_741_824), help_heading = "Limits")]
     pub(super) upload_window: u64,
-    /// The largest head of a request, in bytes
+    /// Maximum size of a request header
     #[arg(long, value_name = "BYTES", default_value = "64KiB", value_parser = values::size::<u32>(1024..=1_048_576), help_heading = "Limits")]
     pub(super) head_size: u32,
-    /// Requests at a time on a connection of HTTP/2
+    /// Maximum concurrent requests per HTTP/2 connection
     #[arg(long, value_name = "N", default_value_t = tcp::Limits::default().streams, value_parser = values::count::<u32>(1..=u64::from(u32::MAX)), help_heading = "Limits")]
     http2_streams: u32,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Retry {
-    /// All of them
+    /// Always
     Always,
-    /// From 500 handshakes at a time on
+    /// From 500 concurrent handshakes on
     Load,
     /// Never
     Never,
@@ -279,21 +315,21 @@ pub(super) enum Retry {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum AccessFormat {
-    /// A JSON object a line
+    /// One JSON object per line
     Ndjson,
     /// Common Log Format
     Common,
-    /// Common Log Format with referer and user agent
+    /// Combined Log Format (with referer and user agent)
     Combined,
 }
 
-/// A log that is rotated at less holds a few lines.
+/// A smaller log would hold a few lines only.
 const LOG_ROTATE_MIN: u64 = 4096;
 
-/// The congestion control of `serve`: Rapid Start's growth from the initial window of RFC 9002 §7.2, without a jump.
+/// Default congestion control of `serve`: Rapid Start's growth from the initial window of RFC 9002 §7.2, without a jump.
 pub(super) const CONGESTION: &str = "rapid-no-jump:initial-window=10p";
 
-/// An address and a port, or a port of loopback.
+/// Parses an address and a port, or a port of 127.0.0.1.
 fn loopback_by_default(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     match port.parse::<u16>() {
@@ -308,52 +344,52 @@ fn version(text: &str) -> Result<Version, String> {
     match text {
         "1" | "v1" => Ok(Version::V1),
         "2" | "v2" => Ok(Version::V2),
-        _ => Err("versions are 1 and 2".into()),
+        _ => Err("unknown version of QUIC (expected 1 or 2)".into()),
     }
 }
 
-/// A field, as `name: value`.
+/// Parses a header field, as `name: value`.
 fn field(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')
-        .ok_or("a field is `name: value`, with a colon")?;
+        .ok_or("missing colon (expected `name: value`)")?;
     let name = name.trim().to_ascii_lowercase();
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {
-        return Err(format!("`{name}` is no name of a field"));
+        return Err(format!("invalid header field name `{name}`"));
     }
     if matches!(
         name.as_str(),
         "connection" | "content-length" | "keep-alive" | "transfer-encoding" | "upgrade"
     ) {
-        return Err(format!("`{name}` is set by the server itself"));
+        return Err(format!("header field `{name}` is set by the server"));
     }
     let value = value.trim();
     if value.chars().any(char::is_control) {
-        return Err("a value has no control characters".into());
+        return Err("control character in the value of a header field".into());
     }
     Ok((name, value.to_owned()))
 }
 
 impl Arguments {
-    /// What no flag by itself can be wrong about.
+    /// Checks combinations of options.
     pub(super) fn validate(&self) -> Result<(), Failure> {
         let wrong = |text: &str| Err(Failure::Usage(text.into()));
         let has_files = self.cert.is_some() || self.key.is_some();
         if self.self_signed && has_files {
-            return wrong("--self-signed makes a certificate: leave out --cert and --key, or it");
+            return wrong("--self-signed cannot be combined with --cert and --key");
         }
         if self.cert.is_some() != self.key.is_some() {
-            return wrong("--cert and --key belong together: give both");
+            return wrong("--cert and --key require each other");
         }
         if !self.self_signed && !has_files {
             return wrong(
-                "a server needs a certificate: --cert FILE --key FILE, or --self-signed to make one",
+                "no certificate (expected --cert FILE --key FILE, or --self-signed to generate one)",
             );
         }
         if self.experiment.is_some() && (self.startup.is_some() || self.congestion != CONGESTION) {
             return wrong(
-                "an --experiment says itself which congestion control its arms have: leave out --congestion and --startup",
+                "--experiment cannot be combined with --congestion or --startup: its arms set the congestion control",
             );
         }
         if self.initial_mtu > self.mtu {
@@ -363,38 +399,34 @@ impl Arguments {
             )));
         }
         if self.sticky && self.experiment.is_none() {
-            return wrong("--sticky is about the arms of an --experiment, and there is none");
+            return wrong("--sticky requires --experiment");
         }
         if self.log.is_some() && self.log == self.access_log {
-            return wrong("--log and --access-log need a file each");
+            return wrong("--log and --access-log cannot be the same file");
         }
         if self.log_rotate.is_some() && self.log.is_none() && self.access_log.is_none() {
-            return wrong("--log-rotate is for a --log or an --access-log");
+            return wrong("--log-rotate requires --log or --access-log");
         }
         if self.log_compress != Packing::None && self.log_rotate.is_none() {
-            return wrong(
-                "--log-compress packs logs that were put away: say from which size on by --log-rotate BYTES",
-            );
+            return wrong("--log-compress requires --log-rotate BYTES: it compresses rotated logs");
         }
         if self.proxy.is_some()
             && (self.directory.is_some() || self.listing || self.hidden || !self.header.is_empty())
         {
             return wrong(
-                "a --proxy answers everything: leave out the directory, --listing, --hidden and --header",
+                "--proxy cannot be combined with a directory, --listing, --hidden or --header",
             );
         }
         if self.proxy_ca.is_some() && !self.proxy.as_ref().is_some_and(|server| server.is_secure) {
-            return wrong("--proxy-ca is for a --proxy with https");
+            return wrong("--proxy-ca requires a --proxy with https");
         }
         if self.has_proxy_http2() && !self.proxy.as_ref().is_some_and(|server| server.is_secure) {
             return wrong(
-                "--proxy-http 2 is for a --proxy with https (expected `h2c://` for HTTP/2 in clear text)",
+                "--proxy-http 2 requires a --proxy with https (use `h2c://` for HTTP/2 without TLS)",
             );
         }
         if self.directory.is_none() && self.no_generated {
-            return wrong(
-                "without a directory, and with --no-generated, there is nothing to serve",
-            );
+            return wrong("nothing to serve: --no-generated requires a directory");
         }
         Ok(())
     }

@@ -94,7 +94,7 @@ fn entries(name: &str, text: &str, command: &Command) -> Result<Vec<Entry>, Stri
             .filter(|_| !NOT_IN_FILES.contains(&key))
         else {
             let near = nearest(key, command.get_arguments().filter_map(key_of));
-            return Err(format!("{place}: there is no key `{key}`{near}"));
+            return Err(format!("{place}: unknown key `{key}`{near}"));
         };
         entries.push(Entry {
             key: key.to_owned(),
@@ -118,7 +118,7 @@ fn flags(arg: &Arg, key: &str, value: &DeValue<'_>) -> Result<Vec<OsString>, Str
             let flag = is_on.then(|| OsString::from(format!("--{key}")));
             return Ok(flag.into_iter().collect());
         }
-        _ if is_switch => return Err(format!("`{key}` is true or false")),
+        _ if is_switch => return Err(format!("invalid value of `{key}` (expected true or false)")),
         _ => {}
     }
     let is_list = matches!(arg.get_action(), ArgAction::Append);
@@ -127,7 +127,11 @@ fn flags(arg: &Arg, key: &str, value: &DeValue<'_>) -> Result<Vec<OsString>, Str
             .iter()
             .map(|value| text_of(key, value.get_ref()))
             .collect::<Result<Vec<_>, _>>()?,
-        DeValue::Array(_) => return Err(format!("`{key}` is one value, not a list")),
+        DeValue::Array(_) => {
+            return Err(format!(
+                "invalid value of `{key}`: a list (expected one value)"
+            ));
+        }
         value => vec![text_of(key, value)?],
     };
     let flag = |text: String| match arg.get_long() {
@@ -143,7 +147,7 @@ fn text_of(key: &str, value: &DeValue<'_>) -> Result<String, String> {
         DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().to_owned()),
         DeValue::Float(number) => Ok(number.as_str().to_owned()),
         value => Err(format!(
-            "`{key}` is a text or a number, not {}",
+            "invalid value of `{key}`: {} (expected a string or a number)",
             value.type_str()
         )),
     }

@@ -1,7 +1,6 @@
-//! `lastbyte serve`: a directory, or objects by their size, over HTTP/1.1, 2 and 3.
+//! `lastbyte serve`: serves a directory, objects by size, or an upstream server over HTTP/1.1, 2 and 3.
 //!
-//! Owns: what is done with flags and files, signals, what is said to the operator. What is served, and how, is
-//! `lastbyte_server`'s.
+//! Owns: options, files and signals, and the messages to the operator. `lastbyte_server` does the serving.
 
 #![expect(
     clippy::disallowed_methods,
@@ -53,9 +52,9 @@ pub(crate) use self::arguments::Arguments;
 use self::arguments::Retry;
 use crate::{failure::Failure, files};
 
-/// Serves until it is told to end.
+/// Serves until SIGINT or SIGTERM.
 pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode, Failure> {
-    // While there is one thread.
+    // While there is only one thread: this changes the environment.
     let inherited = activation::take()?;
     let loaded = load(arguments)?;
     let arguments = &loaded;
@@ -64,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
         .enable_all()
         .build()
         .map_err(|error| Failure::Run(format!("cannot start: {error}")))?;
-    // Before anything else, so that nobody who is told to wait for us is left behind.
+    // Before anything else: a signal that arrives during startup must not be lost.
     let mut signals = {
         let _inside = runtime.enter();
         Signals::listen()
@@ -76,19 +75,19 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     let hash = settings.identity.public_key_hash();
     Server::check(&settings).map_err(Failure::usage)?;
     if arguments.check {
-        say("all of it can be\n")?;
+        say("configuration OK\n")?;
         return Ok(ExitCode::SUCCESS);
     }
     let wanted = settings.tcp.connections;
     settings.tcp.connections = descriptors::for_tcp(descriptors, wanted);
-    // One host must not have them all.
+    // A single host must not take all connections.
     let half = settings.tcp.connections.div_ceil(2);
     settings.tcp.connections_per_prefix = settings.tcp.connections_per_prefix.min(half);
-    // A few less than the default is no news.
+    // A slightly lower limit is not worth a message.
     let is_much_less = settings.tcp.connections < wanted - wanted / 10;
     if let (true, Some(limit)) = (is_much_less, descriptors) {
         say(&format!(
-            "no more than {} connections over TCP, in place of {wanted}: {limit} files may be open (`ulimit -n`)\n",
+            "limiting TCP connections to {} (expected {wanted}): the limit of open files is {limit} (`ulimit -n`)\n",
             settings.tcp.connections
         ))?;
     }
@@ -106,39 +105,39 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
 
     runtime.block_on(async {
         loop {
-            let word = tokio::select! {
-                word = signals.next() => word,
+            let request = tokio::select! {
+                request = signals.next() => request,
                 worker = server.worker_failed() => {
-                    let _ = say(&format!("error: worker {worker} of HTTP/3 failed\n"));
-                    Word::End
+                    let _ = say(&format!("error: HTTP/3 worker {worker} failed\n"));
+                    Request::ShutDown
                 }
             };
-            if word == Word::End {
+            if request == Request::ShutDown {
                 return;
             }
-            let told = match reload(arguments, &server, registry) {
-                Ok(what) => format!("read again: {what}\n"),
+            let outcome = match reload(arguments, &server, registry) {
+                Ok(what) => format!("reloaded: {what}\n"),
                 Err(Failure::Usage(why) | Failure::Run(why)) => {
-                    format!("error: {why}\nall stays as it was\n")
+                    format!("error: {why}\nreload failed; keeping the current configuration\n")
                 }
                 Err(Failure::BrokenPipe) => String::new(),
             };
-            let _ = say(&told);
+            let _ = say(&outcome);
         }
     });
-    say("ending\n")?;
+    say("shutting down\n")?;
     let report = runtime.block_on(end(server, arguments.drain, &mut signals))?;
-    let code = farewell(&report)?;
+    let code = print_report(&report)?;
     for (thread, path) in logs {
         finish_log(thread, &path)?;
     }
     Ok(code)
 }
 
-/// What an operator with more than one core wants to know.
-const ONE_WORKER: &str = "HTTP/3 has one worker, as one UDP socket was handed over: for more, list `ListenDatagram=` once for each, and say `ReusePort=yes`\n";
+/// Printed if systemd passed one UDP socket and no number of workers was given.
+const ONE_WORKER: &str = "HTTP/3 has one worker because one UDP socket was passed; for more, repeat `ListenDatagram=` for each worker and set `ReusePort=yes`\n";
 
-/// The flags, with those of their file.
+/// The options, with those of the configuration file.
 fn load(arguments: &Arguments) -> Result<Arguments, Failure> {
     let loaded = match &arguments.config {
         None => arguments.clone(),
@@ -152,7 +151,7 @@ fn load(arguments: &Arguments) -> Result<Arguments, Failure> {
     Ok(loaded)
 }
 
-/// What answers requests.
+/// The handler of requests.
 fn handler(arguments: &Arguments, descriptors: Option<u64>) -> Result<Arc<dyn Handler>, Failure> {
     if let Some(upstream) = &arguments.proxy {
         let tls = if upstream.is_secure {
@@ -188,7 +187,7 @@ fn handler(arguments: &Arguments, descriptors: Option<u64>) -> Result<Arc<dyn Ha
     Ok(Arc::new(site))
 }
 
-/// TLS with an upstream: whom it may be vouched for by, and which versions of HTTP are spoken.
+/// The TLS configuration for an upstream server: trusted roots and ALPN.
 fn proxy_tls(arguments: &Arguments) -> Result<Arc<rustls::ClientConfig>, Failure> {
     let mut roots = rustls::RootCertStore::empty();
     match arguments.proxy_ca.as_deref() {
@@ -203,7 +202,7 @@ fn proxy_tls(arguments: &Arguments) -> Result<Arc<rustls::ClientConfig>, Failure
             }
             if roots.is_empty() {
                 return Err(Failure::Usage(format!(
-                    "cannot use `{}`: it holds no certificate in PEM",
+                    "cannot use `{}`: no certificate found (expected PEM)",
                     path.display()
                 )));
             }
@@ -225,7 +224,7 @@ fn proxy_tls(arguments: &Arguments) -> Result<Arc<rustls::ClientConfig>, Failure
     Ok(Arc::new(config))
 }
 
-/// What is served and how, but for files that are written.
+/// The settings of the server, except for the files that it writes.
 fn settings(
     arguments: &Arguments,
     descriptors: Option<u64>,
@@ -264,7 +263,7 @@ fn settings(
     Ok(settings)
 }
 
-/// What no other host has and what stays over a restart, as far as the system tells.
+/// Bytes that identify this host across restarts, as far as the system provides them.
 fn host_identity() -> Vec<u8> {
     ["/etc/machine-id", "/proc/sys/kernel/hostname"]
         .iter()
@@ -273,7 +272,7 @@ fn host_identity() -> Vec<u8> {
         .concat()
 }
 
-/// Reads again what can be changed while connections go on. All of it is looked at before any of it counts.
+/// Reloads what can change while connections are open. Everything is validated before anything is applied.
 fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result<String, Failure> {
     let arguments = load(arguments)?;
     let mut what = vec!["arms"];
@@ -282,7 +281,7 @@ fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result
     if let Some(keys) = &keys {
         Server::check_ticket_keys(keys).map_err(Failure::usage)?;
     }
-    // One that was made for the occasion stays.
+    // A generated certificate is kept.
     if !arguments.self_signed {
         server
             .set_identity(&identity(&arguments)?)
@@ -297,10 +296,10 @@ fn reload(arguments: &Arguments, server: &Server, registry: &Registry) -> Result
     Ok(what.join(", "))
 }
 
-/// What an operator says.
+/// The request of an operator, by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
-    End,
+enum Request {
+    ShutDown,
     Reload,
 }
 
@@ -319,32 +318,32 @@ impl Signals {
         })
     }
 
-    async fn next(&mut self) -> Word {
+    async fn next(&mut self) -> Request {
         tokio::select! {
-            _ = self.interrupt.recv() => Word::End,
-            _ = self.terminate.recv() => Word::End,
-            _ = self.hangup.recv() => Word::Reload,
+            _ = self.interrupt.recv() => Request::ShutDown,
+            _ = self.terminate.recv() => Request::ShutDown,
+            _ = self.hangup.recv() => Request::Reload,
         }
     }
 }
 
-/// Ends in peace, or at once if it is said a second time.
+/// Shuts down gracefully; a second signal exits at once.
 async fn end(server: Server, limit: Duration, signals: &mut Signals) -> Result<Report, Failure> {
-    let (tell, told) = oneshot::channel();
+    let (sender, report) = oneshot::channel();
     thread::Builder::new()
-        .name("ending".into())
+        .name("shutdown".into())
         .spawn(move || {
-            let _ = tell.send(server.shut_down(limit));
+            let _ = sender.send(server.shut_down(limit));
         })
-        .map_err(|error| Failure::Run(format!("cannot end in peace: {error}")))?;
-    tokio::pin!(told);
+        .map_err(|error| Failure::Run(format!("cannot shut down gracefully: {error}")))?;
+    tokio::pin!(report);
     loop {
         tokio::select! {
-            report = &mut told => {
-                return report.map_err(|_| Failure::Run("the server failed while it ended".into()));
+            report = &mut report => {
+                return report.map_err(|_| Failure::Run("the server failed during shutdown".into()));
             }
-            word = signals.next() => {
-                if word == Word::End {
+            request = signals.next() => {
+                if request == Request::ShutDown {
                     std::process::exit(130);
                 }
             }
@@ -352,15 +351,15 @@ async fn end(server: Server, limit: Duration, signals: &mut Signals) -> Result<R
     }
 }
 
-/// Says what was done.
-fn farewell(report: &Report) -> Result<ExitCode, Failure> {
+/// Prints totals of connections, requests and datagrams.
+fn print_report(report: &Report) -> Result<ExitCode, Failure> {
     let (quic, tcp) = (&report.statistics, &report.tcp);
-    let mut farewell = format!(
+    let mut text = format!(
         "HTTP/3: {} connections, {} requests ({} as 0-RTT)\n",
         quic.accepted, quic.requests, quic.early_requests
     );
     let _ = writeln!(
-        farewell,
+        text,
         "HTTP/1.1 and 2: {} connections, {} and {} requests",
         tcp.accepted, tcp.requests_http1, tcp.requests_http2
     );
@@ -369,8 +368,8 @@ fn farewell(report: &Report) -> Result<ExitCode, Failure> {
         match worker {
             Ok(counted) => {
                 let _ = writeln!(
-                    farewell,
-                    "worker {number}: {} datagrams in {} calls received, {} in {} sent, {} handed over, {} of them lost",
+                    text,
+                    "worker {number}: received {} datagrams in {} calls, sent {} in {}; forwarded {} to other workers, dropped {} of them",
                     counted.datagrams_received,
                     counted.receives,
                     counted.datagrams_sent,
@@ -380,12 +379,12 @@ fn farewell(report: &Report) -> Result<ExitCode, Failure> {
                 );
             }
             Err(error) => {
-                let _ = writeln!(farewell, "error: worker {number}: {error}");
+                let _ = writeln!(text, "error: worker {number}: {error}");
                 code = ExitCode::FAILURE;
             }
         }
     }
-    say(&farewell)?;
+    say(&text)?;
     Ok(code)
 }
 
@@ -408,7 +407,7 @@ fn start_log(
     Ok(Some(writer))
 }
 
-/// Secrets that any user of the machine can read are none.
+/// Warns about a file of secrets that any user can read.
 fn warn_if_exposed(path: &Path) -> Result<(), Failure> {
     match files::exposed_mode(path) {
         Some(mode) => say(&format!(
@@ -427,7 +426,7 @@ fn ticket_keys(arguments: &Arguments) -> Result<Option<Vec<u8>>, Failure> {
     read.transpose().map_err(Failure::Usage)
 }
 
-/// Talk goes to stderr.
+/// Prints a message to stderr.
 fn say(text: &str) -> Result<(), Failure> {
     let mut stderr = std::io::stderr().lock();
     stderr
@@ -445,7 +444,7 @@ fn finish_log(thread: LogThread, path: &Path) -> Result<(), Failure> {
             path.display()
         ))),
         None if lost > 0 => Err(Failure::Run(format!(
-            "{lost} of {} lines were lost: they came faster than `{}` could be written",
+            "{lost} of {} lines were dropped: `{}` could not be written fast enough",
             statistics.written + lost,
             path.display()
         ))),
@@ -467,7 +466,7 @@ fn arms(arguments: &Arguments, registry: &Registry) -> Result<(Arms, Option<Stri
     let config = |spec: Spec| {
         let mut config = Config::new(spec);
         config.versions.clone_from(&arguments.quic_version);
-        // What is not read yet stays in memory.
+        // Received data that the handler has not read stays in memory.
         config.streams.connection_window = fixed_window(arguments.upload_window);
         config.streams.stream_window = fixed_window(arguments.upload_window);
         config.mtu = MtuConfig {
@@ -504,8 +503,9 @@ fn arms(arguments: &Arguments, registry: &Registry) -> Result<(Arms, Option<Stri
             (arms.collect(), Some(experiment.name))
         }
     };
-    let mut arms = Arms::new(arms)
-        .ok_or_else(|| Failure::Usage("an experiment's shares are numbers above 0".into()))?;
+    let mut arms = Arms::new(arms).ok_or_else(|| {
+        Failure::Usage("invalid share in the experiment (expected a number above 0)".into())
+    })?;
     if arguments.sticky {
         arms = arms.sticky(name.as_deref().unwrap_or_default());
     }
@@ -534,13 +534,13 @@ fn experiment(name: &str, registry: &Registry) -> Result<Experiment, Failure> {
 
 type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The file that the environment names; an empty name is none.
+/// The file named by SSLKEYLOGFILE, unless it is empty.
 fn key_log_of_environment() -> Option<PathBuf> {
     let named = std::env::var_os("SSLKEYLOGFILE")?;
     (!named.is_empty()).then(|| named.into())
 }
 
-/// Where secrets go: the file of `--keylog`, or of SSLKEYLOGFILE.
+/// The log of TLS secrets, in the file of `--keylog` or SSLKEYLOGFILE.
 fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
     let named = arguments.keylog.clone();
     let Some(path) = named.or_else(key_log_of_environment) else {
@@ -548,13 +548,13 @@ fn key_log(arguments: &Arguments) -> Result<Option<KeyLog>, Failure> {
     };
     let file = files::append_private(&path)?;
     say(&format!(
-        "writing TLS secrets to `{}`: whoever reads them can decrypt all connections\n",
+        "writing TLS secrets to `{}`: they decrypt all connections\n",
         path.display()
     ))?;
     let file = Mutex::new(file);
     Ok(Some(Arc::new(move |line: &str| {
         let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        // A debugger's file that is full is no reason to fail a handshake.
+        // A failed write must not fail the handshake.
         let _ = writeln!(file, "{line}");
     })))
 }
@@ -581,43 +581,43 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
     }))
 }
 
-/// What is said when it listens: last of all, so that who waits for it can begin.
+/// The messages at startup. The line `listening on` is the last one: scripts wait for it.
 fn greeting(arguments: &Arguments, server: &Server, hash: Option<&str>) -> String {
     let address = server.address();
     let mut text = String::new();
     let mut missing = Vec::new();
     if let Some((capabilities, steering)) = server.capabilities() {
         if capabilities.send_segments == 1 {
-            missing.push("segmentation offload (GSO): one system call for each datagram sent");
+            missing.push("segmentation offload (GSO): each datagram takes a system call");
         }
         if capabilities.receive_segments == 1 {
             missing.push("receive offload (GRO)");
         }
         if server.workers() > 1 && steering == Steering::ByAddress {
             missing.push(
-                "steering by connection ID: clients whose address changes are handed from worker to worker",
+                "steering by connection ID: datagrams of migrated clients are forwarded between workers",
             );
         }
     }
     for what in missing {
-        let _ = writeln!(text, "this system lacks {what}");
+        let _ = writeln!(text, "no {what}");
     }
     if let Some(hash) = hash.filter(|_| arguments.self_signed) {
         let reached = loopback(address);
         let port = reached.port();
         let _ = write!(
             text,
-            "trust this certificate:\n  lastbyte get -k https://localhost:{port}/1m -o /dev/null\n  chromium \
+            "to use the generated certificate:\n  lastbyte get -k https://localhost:{port}/1m -o /dev/null\n  chromium \
              --origin-to-force-quic-on=localhost:{port} --ignore-certificate-errors-spki-list={hash} \
              '--host-resolver-rules=MAP localhost {}' https://localhost:{port}/\n",
             host(reached)
         );
     }
     if let Some(address) = server.plain_address() {
-        let _ = writeln!(text, "leading from http to https on {address}");
+        let _ = writeln!(text, "redirecting HTTP to HTTPS on {address}");
     }
     if let Some(address) = server.metrics_address() {
-        let _ = writeln!(text, "telling metrics and health on {address}");
+        let _ = writeln!(text, "serving metrics on {address}");
     }
     let versions = server.versions();
     let count = server.workers();

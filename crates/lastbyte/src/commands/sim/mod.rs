@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let rows = if arguments.trace.is_some() || arguments.qlog.is_some() {
         run_and_listen(arguments, &jobs, &interrupt)?
     } else {
-        let results = run_all(&jobs, arguments.threads, &interrupt, rows_of);
+        let results = run_all(&jobs, arguments.jobs, &interrupt, rows_of);
         let rows: Result<Vec<Vec<Row>>, Failure> = results.into_iter().collect();
         rows?.concat()
     };
@@ -225,7 +225,7 @@ fn verdict(rows: &[Row], requests: usize, interrupt: &Interrupt) -> ExitCode {
     if let Some(first) = incomplete.first() {
         let why = match &first.failure {
             Some(failure) => format!("the connection ended: {failure}"),
-            None => "not all had arrived at the --time-limit".to_owned(),
+            None => "incomplete at the --time-limit".to_owned(),
         };
         eprintln!(
             "warning: {} of {} transfers did not complete; the first: {} over {}, seed {}: {why}",
@@ -237,7 +237,7 @@ fn verdict(rows: &[Row], requests: usize, interrupt: &Interrupt) -> ExitCode {
         );
     }
     if interrupt.is_pressed() {
-        eprintln!("interrupted: what was done by then is above");
+        eprintln!("interrupted: the results above are partial");
         return ExitCode::from(130);
     }
     if incomplete.is_empty() {

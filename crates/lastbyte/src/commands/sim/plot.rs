@@ -31,7 +31,7 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
         Some("svg") => Ok(Kind::Svg),
         Some("png") => Ok(Kind::Png),
         _ => Err(Failure::Usage(format!(
-            "--plot draws .html, .svg and .png; `{}` is none of them",
+            "--plot: unknown format `{}` (expected a name that ends in .html, .svg or .png)",
             path.display()
         ))),
     }
@@ -53,7 +53,7 @@ pub(super) fn check(plots: &[PathBuf], jobs: &[Job]) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::Usage(
-            "--plot draws one transfer, arm by arm: give one --network and one --size".to_owned(),
+            "--plot draws one transfer per arm (expected one --network and one --size)".to_owned(),
         ))
     }
 }

@@ -38,7 +38,7 @@ fn expand(
         let path = if text == "-K" || text == "--config" {
             match words.next() {
                 Some(path) => path,
-                None => return Err((2, "`-K` is to be followed by a file, or `-`".to_owned())),
+                None => return Err((2, "`-K` requires a file, or `-`".to_owned())),
             }
         } else if let Some(path) = text.strip_prefix("--config=") {
             path.into()
@@ -52,7 +52,7 @@ fn expand(
             return Err((
                 2,
                 format!(
-                    "files of arguments name each other, more than {DEPTH_MAX} deep; the last is `{}`",
+                    "files of -K include each other more than {DEPTH_MAX} levels deep: `{}`",
                     path.display()
                 ),
             ));

@@ -1,10 +1,10 @@
-//! What `lastbyte get` can be told.
+//! Arguments of `lastbyte get`.
 //!
 //! | module | owns |
 //! |---|---|
 //! | `config` | arguments from a file |
 //! | `ordered` | options whose order on the command line counts, of several kinds |
-//! | `values` | texts to values, with errors that say what was wanted |
+//! | `values` | parsers of values, whose errors name the expected form |
 
 mod config;
 mod ordered;
@@ -19,32 +19,32 @@ use lastbyte_client::{ConnectTo, Override};
 pub(crate) use self::config::expanded;
 pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Urls};
 pub(crate) use self::values::Resume;
-use self::values::{detour, dns_server, pin, pinned, redirects, resolve, resume, size, span};
+use self::values::{connect_to, dns_server, pin, pinned, redirects, resolve, resume, size, span};
 
 const EXAMPLES: &str = "\
 Examples:
-  # A page to the terminal; with its head; the head only; after redirects.
+  # A page to stdout; with its header; the header only; following redirects.
   lastbyte get https://example.com/
   lastbyte get -i https://example.com/
   lastbyte get -I https://example.com/
   lastbyte get -L http://example.com/
-  # Two files over one connection, the second under its name in the URL.
+  # Two files over one connection, the second named as in the URL.
   lastbyte get https://example.com/a -o first.bin \\
     https://example.com/b.bin -O
-  # Resume a download that broke off.
+  # Resume an interrupted download.
   lastbyte get -C - https://example.com/b.bin -O
-  # Timing of ten connections, resumed with 0-RTT where the server accepts it.
+  # Timing of ten connections, resumed with 0-RTT if the server accepts it.
   lastbyte get https://example.com/ -o /dev/null --timing --repeat 10 --0rtt
-  # 0-RTT from one run to the next.
+  # 0-RTT across runs.
   lastbyte get --session-store sessions --0rtt -v https://example.com/ \\
     -o /dev/null
-  # Retry after transient failures, a stalled transfer among them.
+  # Retry after transient failures, including stalled transfers.
   lastbyte get --retry 5 --speed-limit 1k --speed-time 10 \\
     -O https://example.com/b.bin
-  # Version of HTTP and total time, for scripts.
+  # HTTP version and total time, for scripts.
   lastbyte get --http 2 -so /dev/null \\
     -w '%{http_version} %{time_total}\\n' https://example.com/
-  # A local server with a certificate of its own; log everything.
+  # A local server with a self-signed certificate; log everything.
   lastbyte get -k -v --qlog qlogs/ https://localhost:4433/32k -o 32k
   lastbyte get --cacert ca.pem --resolve example.com:443:127.0.0.1 \\
     https://example.com/
@@ -56,14 +56,14 @@ Examples:
   lastbyte get -T backup.tar https://example.com/backups/
   tar c . | lastbyte get -T - https://example.com/backup.tar
 
-Exit codes are curl's: 2 bad usage, 3 malformed address, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 33 cannot resume, 35 handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 130 interrupted. With several URLs, that of the first that failed.
+Exit codes are curl's: 2 bad usage, 3 malformed URL, 5 proxy not resolved, 6 host not resolved, 7 no connection, 18 part of the body is missing, 22 status of 400 or more with --fail, 23 cannot write, 26 cannot read, 28 timeout, 33 cannot resume, 35 handshake failed, 47 too many redirects, 52 empty reply, 56 no response, 58 client certificate, 60 certificate not trusted, 61 bad compression, 77 CA file not readable, 90 wrong pinned key, 130 interrupted. With several URLs, that of the first that failed.
 
-SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, all_proxy and no_proxy like --proxy and --noproxy. The reference is docs/get.md.";
+SSLKEYLOGFILE in the environment works like --keylog; http_proxy, https_proxy, all_proxy and no_proxy like --proxy and --noproxy. Reference: docs/get.md.";
 
-/// Fetches over HTTP/3, 2 and 1.1, as curl would.
+/// Fetch URLs over HTTP/3, 2 and 1.1, with curl's options.
 ///
-/// All addresses of an origin share one connection, and are fetched at the same time. Bodies go to the terminal unless -o
-/// or -O says otherwise; then one comes after the other.
+/// URLs of the same origin share a connection and are fetched in parallel. Bodies are written to stdout in the order of the
+/// URLs, unless -o or -O is given.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -80,118 +80,132 @@ pub(crate) struct Arguments {
     pub(crate) connection: Connection,
 }
 
-/// What is shown, and where.
+/// Options for output.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct Shown {
-    /// With -O: the name is what the server says (`content-disposition`); nothing is overwritten
+    /// With -O, name the file after the content-disposition field
+    ///
+    /// Existing files are not overwritten.
     #[arg(short = 'J', long)]
     pub(crate) remote_header_name: bool,
-    /// Put the files of -o and -O into this folder
+    /// Directory for the files of -o and -O
     #[arg(long, value_name = "DIR")]
     pub(crate) output_dir: Option<PathBuf>,
-    /// Make the folders that -o and --output-dir name
+    /// Create missing directories of -o and --output-dir
     #[arg(long)]
     pub(crate) create_dirs: bool,
-    /// Ask for the head only (HEAD), and print it
+    /// Send HEAD and print the response header
     #[arg(short = 'I', long)]
     pub(crate) head: bool,
-    /// Put the heads of responses before their bodies
+    /// Print response headers before bodies
     #[arg(short, long)]
     pub(crate) include: bool,
-    /// Write the heads of responses into this file, `-` for the terminal
+    /// Write response headers to FILE (`-`: stdout)
     #[arg(short = 'D', long, value_name = "FILE")]
     pub(crate) dump_header: Option<PathBuf>,
-    /// Give the file the time that the server says it is from
+    /// Set the file's modification time from the last-modified field
     #[arg(short = 'R', long)]
     pub(crate) remote_time: bool,
-    /// Write to the terminal what comes when it comes, and not ten times a second
+    /// Write to stdout as data arrives
+    ///
+    /// Without this option, output to stdout is flushed ten times a second.
     #[arg(short = 'N', long)]
     pub(crate) no_buffer: bool,
-    /// Say what happens: connections (`*`), requests (`>`), responses (`<`)
+    /// Log connections (`*`), requests (`>`) and responses (`<`) to stderr
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// No progress bar, no errors
+    /// Suppress the progress bar and error messages
     #[arg(short, long)]
     pub(crate) silent: bool,
-    /// With --silent: errors all the same
+    /// With --silent, print error messages all the same
     #[arg(short = 'S', long)]
     pub(crate) show_error: bool,
-    /// A progress bar from the beginning, and not only when it takes long
+    /// Show the progress bar from the start, not only for long transfers
     #[arg(short = '#', long)]
     pub(crate) progress_bar: bool,
-    /// A status of 400 or more is a failure, and its body is not kept
+    /// Fail on status 400 or above; discard the body
     #[arg(short, long, conflicts_with = "fail_with_body")]
     pub(crate) fail: bool,
-    /// A status of 400 or more is a failure, and its body is kept
+    /// Fail on status 400 or above; keep the body
     #[arg(long)]
     pub(crate) fail_with_body: bool,
-    /// Print this after each fetch, with `%{name}` for what came of it; @FILE for what is in a file
+    /// Print FORMAT after each transfer, with `%{name}` variables
+    ///
+    /// @FILE reads the format from a file. docs/get.md lists the variables.
     #[arg(short, long, value_name = "FORMAT")]
     pub(crate) write_out: Option<String>,
-    /// Print when what happened: lookup, connection, first byte, last byte
+    /// Print a timeline: name lookup, connect, first byte, last byte
     #[arg(long)]
     pub(crate) timing: bool,
-    /// With --timing: as JSON
+    /// With --timing, print JSON
+    ///
+    /// docs/get.md describes the keys.
     #[arg(long, requires = "timing")]
     pub(crate) json: bool,
-    /// Write the events of each QUIC connection into this folder, as qlog
+    /// Write a qlog file for each QUIC connection to DIR
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
-    /// Append the secrets of each connection to this file, for Wireshark
+    /// Append TLS secrets to FILE, for Wireshark
     #[arg(long, value_name = "FILE")]
     pub(crate) keylog: Option<PathBuf>,
 }
 
-/// What is asked for.
+/// Options for requests.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Request")]
 pub(crate) struct Request {
-    /// A field of the request: "name: value", or "name:" to leave one out; @FILE for a line each; may be repeated
+    /// Add a request header: "name: value"; repeatable
+    ///
+    /// "name:" removes a default header; @FILE reads one header per line.
     #[arg(short = 'H', long, value_name = "FIELD")]
     pub(crate) header: Vec<String>,
-    /// The method
+    /// Request method
     #[arg(short = 'X', long = "request", value_name = "METHOD")]
     pub(crate) method: Option<String>,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// Put what -d says into the address (GET)
+    /// Send the data of -d as the query of the URL (GET)
     #[arg(short = 'G', long, conflicts_with = "upload_file")]
     pub(crate) get: bool,
-    /// Send a file (PUT), `-` for standard input; an address that ends in `/` gets its name; one for each address
+    /// Upload FILE with PUT (`-`: stdin); one per URL
+    ///
+    /// A URL that ends in `/` gets the file's name appended.
     #[arg(short = 'T', long, value_name = "FILE", conflicts_with_all = ["data", "data-binary", "data-raw", "data-urlencode", "form", "form-string", "head"])]
     pub(crate) upload_file: Vec<String>,
-    /// Who is asking
+    /// User-Agent to send
     #[arg(short = 'A', long, value_name = "NAME")]
     pub(crate) user_agent: Option<String>,
-    /// Where the address stood
+    /// Referer to send
     #[arg(short = 'e', long, value_name = "URL")]
     pub(crate) referer: Option<String>,
-    /// Who we are: Basic authentication, for the address's own host
+    /// Credentials for HTTP Basic authentication, sent only to the original host
     #[arg(short, long, value_name = "NAME:PASSWORD")]
     pub(crate) user: Option<String>,
-    /// Name and password are in `.netrc`, by host
+    /// Read credentials from ~/.netrc
     #[arg(short, long)]
     pub(crate) netrc: bool,
-    /// They are in this file
+    /// Read credentials from FILE in netrc format
     #[arg(long, value_name = "FILE")]
     pub(crate) netrc_file: Option<PathBuf>,
-    /// They are there only if the address does not say them
+    /// Read credentials from ~/.netrc unless the URL has them
     #[arg(long)]
     pub(crate) netrc_optional: bool,
-    /// A token in place of name and password
+    /// Bearer token to send in place of a name and password
     #[arg(long, value_name = "TOKEN", conflicts_with = "user")]
     pub(crate) oauth2_bearer: Option<String>,
-    /// Cookies to be sent, NAME=VALUE, to the address's own host; or a file of them, to whom each is for
+    /// Cookies to send: NAME=VALUE, or a cookie file; repeatable
+    ///
+    /// NAME=VALUE goes to the original host only; cookies of a file go where their domain and path allow.
     #[arg(short = 'b', long, value_name = "DATA")]
     pub(crate) cookie: Vec<String>,
-    /// Keep the cookies of servers, and write them into this file in the end, `-` for the terminal
+    /// Write received cookies to FILE at the end (`-`: stdout)
     #[arg(short = 'c', long, value_name = "FILE")]
     pub(crate) cookie_jar: Option<PathBuf>,
-    /// Leave out the cookies of the file that were for one session
+    /// Ignore session cookies in cookie files
     #[arg(short, long)]
     pub(crate) junk_session_cookies: bool,
-    /// Only these bytes: 0-499, 500-, -500
+    /// Request only these bytes: 0-499, 500-, -500
     #[arg(
         short,
         long,
@@ -200,47 +214,47 @@ pub(crate) struct Request {
         conflicts_with = "continue_at"
     )]
     pub(crate) range: Option<String>,
-    /// From this byte on, behind what the file has; `-` for where it ends
+    /// Resume at byte OFFSET of the file (`-`: at its current size)
     #[arg(short = 'C', long, value_name = "OFFSET", value_parser = resume, allow_hyphen_values = true, conflicts_with_all = ["upload_file", "remote_header_name"])]
     pub(crate) continue_at: Option<Resume>,
-    /// Ask for compressed content, and decompress it
+    /// Request compressed content and decompress it
     #[arg(long)]
     pub(crate) compressed: bool,
-    /// Read arguments from this file, `-` for standard input: `name = "value"`, a line each
+    /// Read arguments from FILE (`-`: stdin), one `name = "value"` per line
     #[arg(short = 'K', long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Take no more than so many bytes: 1000, 64k, 10M, 2G
+    /// Abort if the file is larger: 1000, 64k, 10M, 2G
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) max_filesize: Option<u64>,
-    /// Go where redirects lead
+    /// Follow redirects
     #[arg(short = 'L', long)]
     pub(crate) location: bool,
-    /// The same, and tell all hosts there the credentials
+    /// Follow redirects and send credentials to every host
     #[arg(long)]
     pub(crate) location_trusted: bool,
-    /// How many redirects are followed; -1 for all
+    /// Maximum number of redirects to follow; -1 for no limit
     #[arg(long, value_name = "N", default_value = "50", value_parser = redirects, allow_hyphen_values = true)]
     pub(crate) max_redirs: i64,
-    /// A POST stays one after 301
+    /// Keep the method POST after status 301
     #[arg(long)]
     pub(crate) post301: bool,
-    /// A POST stays one after 302
+    /// Keep the method POST after status 302
     #[arg(long)]
     pub(crate) post302: bool,
-    /// A POST stays one after 303
+    /// Keep the method POST after status 303
     #[arg(long)]
     pub(crate) post303: bool,
 }
 
-/// Which versions of HTTP are spoken.
+/// HTTP version to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Http {
-    /// HTTP/3 first, the others a little later
+    /// Try HTTP/3 first, HTTP/2 and 1.1 a little later
     Auto,
     /// HTTP/1.1
     #[value(name = "1.1", alias = "1")]
     One,
-    /// HTTP/2, or 1.1 where the server does not speak it
+    /// HTTP/2, or 1.1 if the server does not support it
     #[value(name = "2")]
     Two,
     /// HTTP/3
@@ -248,136 +262,152 @@ pub(crate) enum Http {
     Three,
 }
 
-/// How servers are reached.
+/// Options for connections.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
-    /// The version of HTTP
+    /// HTTP version to use
     #[arg(long, value_name = "VERSION", default_value = "auto", conflicts_with_all = ["http1_1", "http2", "http2_prior_knowledge", "http3", "http3_only"])]
     pub(crate) http: Http,
-    /// As --http 1.1
+    /// Same as --http 1.1
     #[arg(long = "http1.1", conflicts_with_all = ["http2", "http2_prior_knowledge", "http3", "http3_only"])]
     pub(crate) http1_1: bool,
-    /// As --http 2
+    /// Same as --http 2
     #[arg(long, conflicts_with_all = ["http2_prior_knowledge", "http3", "http3_only"])]
     pub(crate) http2: bool,
-    /// HTTP/2 without asking the server, also without TLS
+    /// Use HTTP/2 without negotiation, also for http:// URLs
     #[arg(long, conflicts_with_all = ["http3", "http3_only"])]
     pub(crate) http2_prior_knowledge: bool,
-    /// As --http auto
+    /// Same as --http auto
     #[arg(long, conflicts_with = "http3_only")]
     pub(crate) http3: bool,
-    /// As --http 3
+    /// Same as --http 3
     #[arg(long)]
     pub(crate) http3_only: bool,
-    /// Where else origins are served is read from this file, and written there, as curl does
+    /// Read and write known alternative services in FILE, in curl's format
     #[arg(long, value_name = "FILE")]
     pub(crate) alt_svc: Option<PathBuf>,
-    /// TLS 1.2 or 1.3: that is so anyway
+    /// Accepted for compatibility with curl: TLS 1.2 or later is the default
     #[arg(long = "tlsv1.2")]
     pub(crate) tlsv1_2: bool,
-    /// TLS 1.3 only
+    /// Require TLS 1.3
     #[arg(long = "tlsv1.3", conflicts_with = "tlsv1_2")]
     pub(crate) tlsv1_3: bool,
-    /// No later version of TLS than this; without 1.3 there is no HTTP/3
+    /// Maximum TLS version; below 1.3 disables HTTP/3
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3", "default"], default_value = "default", hide_default_value = true)]
     pub(crate) tls_max: String,
-    /// Trust anybody's certificate: what is fetched may come from anyone on the way
+    /// Do not verify the server's certificate
+    ///
+    /// The connection can be intercepted by a man in the middle.
     #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
-    /// Trust these certificate authorities (PEM), and not the system's
+    /// CA certificates to trust in place of the system's (PEM)
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) cacert: Option<PathBuf>,
-    /// Our certificate (PEM), for servers that ask
+    /// Client certificate (PEM)
     #[arg(short = 'E', long, value_name = "FILE")]
     pub(crate) cert: Option<PathBuf>,
-    /// Its private key (PEM), if it is in another file
+    /// Private key of the client certificate (PEM), if in another file
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// The server's key is to be this: SHA-256 in Base64; may be repeated
+    /// Required SHA-256 of the server's public key, in Base64; repeatable
     #[arg(long, value_name = "BASE64", value_parser = pin)]
     pub(crate) pin_sha256: Vec<String>,
-    /// The same as curl writes it: sha256//BASE64;sha256//BASE64
+    /// Required public keys in curl's form: sha256//BASE64;sha256//BASE64
     #[arg(long, value_name = "PINS", value_parser = pinned)]
     pub(crate) pinnedpubkey: Option<Pins>,
-    /// Where a host is, whatever the resolver says: HOST:PORT:ADDRESS[,ADDRESS…]; may be repeated
+    /// Use these addresses for a host and port; repeatable
+    ///
+    /// HOST:PORT:ADDRESS[,ADDRESS…]; the host `*` stands for all hosts.
     #[arg(long, value_name = "HOST:PORT:ADDRESS", value_parser = resolve)]
     pub(crate) resolve: Vec<Override>,
-    /// Connect to HOST2:PORT2 in place of HOST1:PORT1, by the name of the first; what is left out is for all, or stays
-    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = detour)]
+    /// Connect to HOST2:PORT2 in place of HOST1:PORT1; repeatable
+    ///
+    /// An empty HOST1 or PORT1 matches all; an empty HOST2 or PORT2 keeps the original. TLS still verifies HOST1.
+    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = connect_to)]
     pub(crate) connect_to: Vec<ConnectTo>,
-    /// Go through this proxy, over TCP alone: HOST, HOST:PORT or NAME:PASSWORD@HOST:PORT; nothing for none
+    /// HTTP proxy: [NAME:PASSWORD@]HOST[:PORT]; empty for none
+    ///
+    /// A proxy is used over TCP, so without HTTP/3.
     #[arg(short = 'x', long, value_name = "URL")]
     pub(crate) proxy: Option<String>,
-    /// Who we are to the proxy
+    /// Credentials for the proxy
     #[arg(short = 'U', long, value_name = "NAME:PASSWORD")]
     pub(crate) proxy_user: Option<String>,
-    /// Whom to ask without the proxy: domains, addresses and networks, with commas; `*` for all
+    /// Hosts to reach without the proxy, comma-separated; `*` for all
+    ///
+    /// Domains, addresses and networks.
     #[arg(long, value_name = "LIST")]
     pub(crate) noproxy: Option<String>,
-    /// Go through the proxy by a tunnel (CONNECT) also to `http://`
+    /// Tunnel http:// requests through the proxy as well (CONNECT)
     #[arg(short = 'p', long)]
     pub(crate) proxytunnel: bool,
-    /// Ask these DNS servers for names, and not the system: ADDRESS or ADDRESS:PORT, with commas
+    /// DNS servers to use in place of the system's: ADDRESS[:PORT],…
     #[arg(long, value_name = "ADDRESSES", value_parser = dns_server, value_delimiter = ',')]
     pub(crate) dns_servers: Vec<SocketAddr>,
-    /// Only IPv4
+    /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub(crate) ipv4: bool,
-    /// Only IPv6
+    /// Use IPv6 only
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
-    /// How long each fetch may take: seconds, or with a unit (1500ms)
+    /// Time limit of each transfer: seconds, or with a unit (1500ms)
     #[arg(short = 'm', long, value_name = "SPAN", value_parser = span)]
     pub(crate) max_time: Option<Duration>,
-    /// How long it may take to connect: seconds, or with a unit
+    /// Time limit for connecting: seconds, or with a unit
     #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = span)]
     pub(crate) connect_timeout: Duration,
-    /// Begin again, so many times, what fails and may pass: late, not found, 408, 429, 500, 502, 503, 504
+    /// Retry up to N times after transient failures
+    ///
+    /// Transient failures are timeouts, DNS errors, and status 408, 429, 500, 502, 503 and 504.
     #[arg(long, value_name = "N", default_value = "0", value_parser = crate::commands::values::count::<u32>(0..=u64::from(u32::MAX)))]
     pub(crate) retry: u32,
-    /// How long to wait before that; 0 for a second, and twice as long each time
+    /// Delay between retries; 0: one second, doubled each time
     #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span)]
     pub(crate) retry_delay: Duration,
-    /// For how long; 0 for ever
+    /// Time limit for all retries; 0: no limit
     #[arg(long, value_name = "SPAN", default_value = "0", value_parser = span)]
     pub(crate) retry_max_time: Duration,
-    /// Also where nobody listens
+    /// Retry after a refused connection as well
     #[arg(long)]
     pub(crate) retry_connrefused: bool,
-    /// After all failures
+    /// Retry after any failure
     #[arg(long)]
     pub(crate) retry_all_errors: bool,
-    /// End what is slower than so many bytes a second, for as long as it may be
+    /// Abort a transfer that stays below BYTES per second for --speed-time
     #[arg(short = 'Y', long, value_name = "BYTES", value_parser = size)]
     pub(crate) speed_limit: Option<u64>,
-    /// For how long it may be that slow; 30 s, if only how slow is said
+    /// Period of --speed-limit [default: 30s]
     #[arg(short = 'y', long, value_name = "SPAN", value_parser = span)]
     pub(crate) speed_time: Option<Duration>,
-    /// At the same time: that is so anyway
+    /// Accepted for compatibility with curl: transfers run in parallel anyway
     #[arg(short = 'Z', long)]
     pub(crate) parallel: bool,
-    /// How many fetches are under way at a time
+    /// Maximum number of transfers at a time
     #[arg(long, value_name = "N", default_value = "100", value_parser = crate::commands::values::positive(1_000_000))]
     pub(crate) parallel_max: NonZeroUsize,
-    /// Fetch all so many times, each time over new connections, and sum up
+    /// Fetch everything N times, over new connections, and print a summary
     #[arg(long, value_name = "N", default_value = "1", value_parser = crate::commands::values::positive(1_000_000_000))]
     pub(crate) repeat: NonZeroUsize,
-    /// Send requests at once where a session is resumed; somebody on the way could send them again
+    /// Send requests as 0-RTT data on resumed sessions
+    ///
+    /// 0-RTT data can be replayed by an attacker on the path.
     #[arg(long = "0rtt")]
     pub(crate) zero_rtt: bool,
-    /// Keep sessions in this file, from one run to the next; it is as secret as a password
+    /// Keep TLS sessions in FILE from run to run
+    ///
+    /// The file is as secret as a password.
     #[arg(long, value_name = "FILE")]
     pub(crate) session_store: Option<PathBuf>,
-    /// Congestion control of what is sent over QUIC: a spec, as in `lastbyte sim --arm`
+    /// Congestion control for uploads over QUIC: a spec (docs/congestion.md)
     #[arg(long, value_name = "SPEC", default_value = "cubic")]
     pub(crate) congestion: String,
-    /// How it starts: rapid-start, jumpstart, slow-start, …
+    /// Startup rule of the congestion control: rapid-start, jumpstart, slow-start, …
     #[arg(long, value_name = "SPEC")]
     pub(crate) startup: Option<String>,
 }
 
-/// Keys that are pinned, by their SHA-256 in Base64.
+/// Pinned public keys: their SHA-256 in Base64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pins(pub(crate) Vec<String>);
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgGroup, ArgMatches, Args, FromArgMatches, value_parser};
 
-/// What is fetched, in the order in which it was said.
+/// The URLs to fetch, in the order of the command line.
 #[derive(Debug, Default)]
 pub(crate) struct Urls(pub(crate) Vec<String>);
 
@@ -13,12 +13,12 @@ impl Args for Urls {
         let positional = Arg::new("URL")
             .action(ArgAction::Append)
             .num_args(0..)
-            .help("What to fetch: `https://host[:port]/path`, or `http://…`");
+            .help("URL to fetch: `https://host[:port]/path`, or `http://…`");
         let named = Arg::new("url")
             .long("url")
             .value_name("URL")
             .action(ArgAction::Append)
-            .help("The same, for files of arguments")
+            .help("URL to fetch, for use in files of -K")
             .help_heading("Request");
         let group = ArgGroup::new("urls")
             .args(["URL", "url"])
@@ -52,18 +52,18 @@ impl FromArgMatches for Urls {
     }
 }
 
-/// Where bodies go: the first to the first address, and so on.
+/// Destinations of bodies: the first belongs to the first URL, and so on.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs(pub(crate) Vec<Output>);
 
-/// Where a body goes.
+/// Destination of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// Standard output.
     Stdout,
-    /// A file of this name.
+    /// A file with this name.
     File(PathBuf),
-    /// A file of the name that the address ends in.
+    /// A file named after the last segment of the URL.
     RemoteName,
 }
 
@@ -77,7 +77,7 @@ impl Args for Outputs {
                     .value_name("FILE")
                     .action(ArgAction::Append)
                     .value_parser(value_parser!(PathBuf))
-                    .help("Write the body into this file, `-` for the terminal; one for each address, in their order")
+                    .help("Write the body to FILE (`-`: stdout); one per URL, in order")
                     .help_heading("Output"),
             )
             .arg(
@@ -88,7 +88,7 @@ impl Args for Outputs {
                     .num_args(0)
                     .default_missing_value("true")
                     .value_parser(value_parser!(bool))
-                    .help("Write the body into a file of the name that the address ends in; one for each address")
+                    .help("Write the body to a file named as in the URL; one per URL")
                     .help_heading("Output"),
             )
     }
@@ -126,67 +126,67 @@ impl FromArgMatches for Outputs {
     }
 }
 
-/// What is sent, in the order in which it was said.
+/// The data to send, in the order of the command line.
 #[derive(Debug, Default)]
 pub(crate) struct Data(pub(crate) Vec<Datum>);
 
-/// Part of what is sent, as it was said.
+/// One piece of data to send, as given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Datum {
-    /// As text; files without their line ends.
+    /// Text; line breaks of files are removed.
     Text(String),
-    /// Byte by byte.
+    /// Unchanged bytes.
     Binary(String),
-    /// As it stands, also with an `@` before it.
+    /// Unchanged, even with a leading `@`.
     Raw(String),
-    /// To be escaped.
+    /// To be URL-encoded.
     Escaped(String),
-    /// Part of a form: text, or a file.
+    /// Part of a form: text or a file.
     Form(String),
-    /// The same, text in any case.
+    /// Part of a form: always text.
     FormString(String),
 }
 
 impl Datum {
-    /// Whether it is a part of a form.
+    /// Whether this is a part of a form.
     pub(crate) const fn is_part(&self) -> bool {
         matches!(self, Self::Form(_) | Self::FormString(_))
     }
 }
 
-/// Makes a datum of what was said.
+/// Constructor of a datum from its argument.
 type Make = fn(String) -> Datum;
 
-/// How each is called, and what it makes.
+/// The options: name, help and constructor.
 const DATA: [(&str, &str, Make); 6] = [
     (
         "data",
-        "Send this (POST); @FILE for what is in a file, without its line ends; several are joined by `&`",
+        "Data to POST, or @FILE without line breaks; repeated data is joined by `&`",
         Datum::Text,
     ),
     (
         "data-binary",
-        "Send this, or @FILE, byte by byte (POST)",
+        "Data to POST, or @FILE, unchanged",
         Datum::Binary,
     ),
     (
         "data-raw",
-        "Send this, with whatever it begins (POST)",
+        "Data to POST as is; a leading @ has no special meaning",
         Datum::Raw,
     ),
     (
         "data-urlencode",
-        "Send this, escaped as forms are: TEXT, =TEXT, NAME=TEXT, @FILE, NAME@FILE (POST)",
+        "Data to POST URL-encoded: TEXT, =TEXT, NAME=TEXT, @FILE, NAME@FILE",
         Datum::Escaped,
     ),
     (
         "form",
-        "Send a form of parts (POST): NAME=TEXT, NAME=@FILE, NAME=<FILE, each with ;type=TYPE or ;filename=NAME",
+        "Part of a multipart form to POST: NAME=TEXT, NAME=@FILE, NAME=<FILE [;type=TYPE] [;filename=NAME]",
         Datum::Form,
     ),
     (
         "form-string",
-        "Send a part of a form, with whatever it begins: NAME=TEXT",
+        "Part of a multipart form as is: NAME=TEXT, without special meaning of @ and <",
         Datum::FormString,
     ),
 ];

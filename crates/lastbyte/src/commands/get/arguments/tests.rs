@@ -106,9 +106,9 @@ fn sizes_redirects_and_pins_are_checked() {
 }
 
 #[test]
-fn detours_are_written_as_with_curl() {
+fn connect_to_is_parsed_as_in_curl() {
     let text = |text: &str| Some(text.to_owned());
-    let found = detour("A.example:443:[::1]:8443").expect("a detour");
+    let found = connect_to("A.example:443:[::1]:8443").expect("a redirection");
     let expected = ConnectTo {
         host: text("a.example"),
         port: Some(443),
@@ -122,8 +122,8 @@ fn detours_are_written_as_with_curl() {
         to_host: None,
         to_port: None,
     };
-    assert_eq!(detour(":::"), Ok(nothing));
+    assert_eq!(connect_to(":::"), Ok(nothing));
     for wrong in ["a:1:b", "a:x:b:1", "a:1:b:70000", "a:1:b:2:3"] {
-        assert!(detour(wrong).is_err(), "{wrong}");
+        assert!(connect_to(wrong).is_err(), "{wrong}");
     }
 }

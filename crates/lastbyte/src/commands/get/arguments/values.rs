@@ -1,4 +1,4 @@
-//! Texts to values, with errors that say what was wanted.
+//! Parsers of values. Errors name the expected form.
 
 use core::{
     net::{IpAddr, SocketAddr},
@@ -10,7 +10,7 @@ use lastbyte_sim::units;
 
 use super::Pins;
 
-/// Seconds where no unit is given, as curl has it.
+/// Parses a time span; without a unit, the number is in seconds, as in curl.
 pub(super) fn span(text: &str) -> Result<Duration, String> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string());
@@ -23,11 +23,13 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
 
 pub(super) fn resolve(text: &str) -> Result<Override, String> {
     let wrong = || {
-        format!("`{text}` is not of the form HOST:PORT:ADDRESS, as in example.com:443:127.0.0.1")
+        format!(
+            "invalid address override `{text}` (expected HOST:PORT:ADDRESS, such as example.com:443:127.0.0.1)"
+        )
     };
-    // With curl, what is said so may be forgotten after a minute; here nothing lasts as long.
+    // In curl, `+` lets the entry expire after a minute; here no entry lasts as long.
     let text = text.strip_prefix('+').unwrap_or(text);
-    // Past the colons of an IPv6 address.
+    // Skips the colons of an IPv6 address.
     let host_end = if text.starts_with('[') {
         text.find(']').ok_or_else(wrong)?
     } else {
@@ -36,7 +38,7 @@ pub(super) fn resolve(text: &str) -> Result<Override, String> {
     let mut colons = text[host_end..].match_indices(':');
     let colon = host_end + colons.nth(1).ok_or_else(wrong)?.0;
     let (host_and_port, addresses) = (&text[..colon], &text[colon + 1..]);
-    // All hosts, as curl writes it; the letter only stands for it until the port is parsed.
+    // curl's wildcard for all hosts; the letter replaces it until the port is parsed.
     let is_any = host_and_port.starts_with("*:");
     let url: Url = host_and_port
         .replace('*', "x")
@@ -55,11 +57,11 @@ pub(super) fn resolve(text: &str) -> Result<Override, String> {
     })
 }
 
-/// Parts between colons; those of addresses stand in brackets.
-pub(super) fn detour(text: &str) -> Result<ConnectTo, String> {
+/// Parses parts separated by colons; IPv6 addresses are in brackets.
+pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
     let wrong = || {
         format!(
-            "`{text}` is not of the form HOST1:PORT1:HOST2:PORT2, as in a.example:443:b.example:8443"
+            "invalid redirection `{text}` (expected HOST1:PORT1:HOST2:PORT2, such as a.example:443:b.example:8443)"
         )
     };
     let mut parts: Vec<String> = vec![String::new()];
@@ -88,21 +90,21 @@ pub(super) fn detour(text: &str) -> Result<ConnectTo, String> {
     })
 }
 
-/// Where a DNS server is: on port 53, if none is given.
+/// Parses the address of a DNS server; the default port is 53.
 pub(super) fn dns_server(text: &str) -> Result<SocketAddr, String> {
     let address = text.trim_matches(['[', ']']).parse::<IpAddr>();
     let found = address.map(|address| SocketAddr::new(address, 53));
     found.or_else(|_| text.parse()).map_err(|_| {
-        format!("`{text}` is no address of a DNS server; write 192.0.2.1, 192.0.2.1:53 or [2001:db8::1]:53")
+        format!("invalid address `{text}` of a DNS server (expected 192.0.2.1, 192.0.2.1:53 or [2001:db8::1]:53)")
     })
 }
 
-/// From where on something is to be fetched.
+/// Offset at which a transfer resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
-    /// Where the file ends.
+    /// The current size of the file.
     End,
-    /// From this byte on.
+    /// This offset in bytes.
     At(u64),
 }
 
@@ -110,11 +112,12 @@ pub(super) fn resume(text: &str) -> Result<Resume, String> {
     if text == "-" {
         return Ok(Resume::End);
     }
-    let wrong = |_| format!("`{text}` is neither a number of bytes nor `-`");
+    let wrong = |_| format!("invalid offset `{text}` (expected a number of bytes, or `-`)");
     text.parse().map(Resume::At).map_err(wrong)
 }
 
-/// Bytes, as curl has them: `k`, `M` and `G` alone are powers of 1024. With a B they are what they are elsewhere.
+/// Parses a size in bytes as curl does: `k`, `M` and `G` are powers of 1024. With a `B`, they are those of
+/// [`lastbyte_sim::units`].
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let scale = match text.bytes().last() {
         Some(b'k' | b'K') => 1 << 10,
@@ -134,12 +137,12 @@ pub(super) fn redirects(text: &str) -> Result<i64, String> {
     match text.parse() {
         Ok(number) if (-1..=i64::from(u32::MAX)).contains(&number) => Ok(number),
         _ => Err(format!(
-            "`{text}` (expected a number of redirects, or -1 for no limit)"
+            "invalid limit `{text}` (expected a number of redirects, or -1 for no limit)"
         )),
     }
 }
 
-/// SHA-256 in Base64: 32 bytes are 43 letters and an `=`.
+/// Checks a SHA-256 in Base64: 32 bytes are 43 characters and an `=`.
 pub(super) fn pin(text: &str) -> Result<String, String> {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
     let letters = text.strip_suffix('=').unwrap_or_default();
@@ -147,7 +150,7 @@ pub(super) fn pin(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err(format!(
-            "`{text}` is no SHA-256 in Base64 (44 characters, the last is `=`)"
+            "invalid pin `{text}` (expected SHA-256 in Base64: 44 characters, the last is `=`)"
         ))
     }
 }
@@ -158,7 +161,7 @@ pub(super) fn pinned(text: &str) -> Result<Pins, String> {
         .map(|text| match text.strip_prefix("sha256//") {
             Some(text) => pin(text),
             None => Err(format!(
-                "`{text}` is not of the form sha256//BASE64; files with keys are not read"
+                "invalid pin `{text}` (expected sha256//BASE64; key files are not supported)"
             )),
         });
     pins.collect::<Result<_, _>>().map(Pins)

@@ -91,7 +91,7 @@ impl<'a> Outputs<'a> {
         let given = arguments.outputs.0.len();
         if given > fetches.len() {
             return Err(Failure::Usage(format!(
-                "{given} times -o or -O for {} addresses; give one for each at most",
+                "{given} -o or -O options for {} URLs (expected at most one per URL)",
                 fetches.len()
             )));
         }
@@ -362,13 +362,10 @@ impl Listener for Outputs<'_> {
         }
         if !self.arguments.shown.silent {
             let status = outcome.status.unwrap_or_default();
-            let why = failure.map_or_else(
-                || format!("the server answered {status}"),
-                ToString::to_string,
-            );
+            let why = failure.map_or_else(|| format!("status {status}"), ToString::to_string);
             let url = self.arguments.urls.0.get(fetch).map_or("", String::as_str);
             self.warn(&format!(
-                "warning: {url}: {why}; again in {} ms\n",
+                "warning: {url}: {why}; retrying in {} ms\n",
                 pause.as_millis()
             ));
         }

@@ -47,7 +47,7 @@ impl Target {
                 let name = name.or(arguments.shown.remote_header_name.then_some("index.html"));
                 let name = name.ok_or_else(|| {
                     Failure::Usage(format!(
-                        "`{}` does not end in a file's name; say `-o FILE` in place of -O",
+                        "`{}` has no file name for -O (expected -o FILE)",
                         fetch.url
                     ))
                 })?;

@@ -14,7 +14,7 @@ pub(super) fn form(data: &[Datum]) -> Result<Option<(String, Upload)>, Refusal> 
         return Ok(None);
     }
     if !data.iter().all(Datum::is_part) {
-        let what = "-F sends a form of parts and -d one of pairs: say one of them";
+        let what = "-F and -d cannot be combined";
         return Err((2, what.to_owned()));
     }
     let boundary = boundary()?;
@@ -40,7 +40,8 @@ pub(super) fn form(data: &[Datum]) -> Result<Option<(String, Upload)>, Refusal> 
 /// As curl has it: what no part has in it, as nobody knows it beforehand.
 fn boundary() -> Result<String, Refusal> {
     let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).map_err(|error| (26, format!("no randomness: {error}")))?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| (26, format!("cannot get random bytes: {error}")))?;
     Ok(format!(
         "------------------------{:016x}",
         u64::from_be_bytes(bytes)
@@ -110,7 +111,7 @@ impl Part {
                     return Err((
                         2,
                         format!(
-                            "`-F {text}`: `{other}` is not known; there are `type` and `filename`"
+                            "`-F {text}`: unknown attribute `{other}` (expected `type` or `filename`)"
                         ),
                     ));
                 }
@@ -166,7 +167,12 @@ impl Part {
 }
 
 fn split(text: &str) -> Result<(&str, &str), Refusal> {
-    let wrong = || (2, format!("`-F {text}` is not of the form NAME=CONTENT"));
+    let wrong = || {
+        (
+            2,
+            format!("invalid form part `-F {text}` (expected NAME=CONTENT)"),
+        )
+    };
     text.split_once('=').ok_or_else(wrong)
 }
 

@@ -106,7 +106,7 @@ fn retry(arguments: &Arguments) -> Option<Retry> {
 /// What is in `.netrc`, if it is to be read; one that is not there says nothing, unless it was named.
 #[expect(
     clippy::disallowed_methods,
-    reason = "`.netrc` is where the user is at home"
+    reason = "`.netrc` is in the home directory"
 )]
 fn netrc_of(arguments: &Arguments) -> Result<Option<String>, Refusal> {
     let it = &arguments.request;
@@ -130,23 +130,21 @@ fn check(arguments: &Arguments) -> Result<(), Refusal> {
     let it = &arguments.request;
     let usage = |what: &str| Err((2, what.to_owned()));
     if arguments.shown.head && !it.data.0.is_empty() && !it.get {
-        return usage(
-            "-I asks for a head and -d sends a body: say one of them, or -G to put the data into the address",
-        );
+        return usage("-I and -d cannot be combined (expected -G to send the data in the URL)");
     }
     if arguments.request.config.is_some() {
-        return usage("`-K` is to stand by itself, and not behind other letters");
+        return usage("`-K` cannot follow other letters (expected a separate argument)");
     }
     if it.get && it.data.0.iter().any(Datum::is_part) {
-        return usage("a form of parts (-F) cannot go into the address (-G)");
+        return usage("-F and -G cannot be combined");
     }
     if let Some(user) = &it.user
         && !user.contains(':')
     {
-        return usage("`-u` is to be NAME:PASSWORD; passwords are not asked for");
+        return usage("`-u`: no password (expected NAME:PASSWORD; there is no prompt)");
     }
     if it.upload_file.len() > arguments.urls.0.len() {
-        return usage("there are more -T than addresses; give one for each at most");
+        return usage("more -T options than URLs (expected at most one per URL)");
     }
     if let Some(range) = &it.range {
         let is_range = range
@@ -155,7 +153,7 @@ fn check(arguments: &Arguments) -> Result<(), Refusal> {
         if !is_range || !range.contains('-') {
             return Err((
                 2,
-                format!("`-r {range}` is no range; write 0-499, 500- or -500"),
+                format!("invalid range `-r {range}` (expected 0-499, 500- or -500)"),
             ));
         }
     }
@@ -190,7 +188,7 @@ fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<
         Some(Resume::End) => {
             let path = match output_of(arguments, index) {
                 Output::Stdout => {
-                    let what = "`-C -` goes on where a file ends: say which by -o or -O";
+                    let what = "`-C -` requires -o or -O: it resumes at the end of that file";
                     return Err((2, what.to_owned()));
                 }
                 Output::File(path) => Some(path),
@@ -259,7 +257,12 @@ fn field(text: &str) -> Result<(String, Option<String>), Refusal> {
             // As with curl, a field without a value.
             text.strip_suffix(';').map(|name| (name, " "))
         })
-        .ok_or_else(|| (2, format!("`-H {text}` is not of the form `name: value`")))?;
+        .ok_or_else(|| {
+            (
+                2,
+                format!("invalid header `-H {text}` (expected `name: value`)"),
+            )
+        })?;
     let is_left_out = value.is_empty();
     let value = (!is_left_out).then(|| value.trim().to_owned());
     Ok((name.trim().to_ascii_lowercase(), value))

@@ -1,0 +1,80 @@
+//! `lastbyte specs`, and docs/specs.md, which shows its output.
+
+use std::process::{Command, Output};
+
+const PAGE: &str = include_str!("../../../docs/specs.md");
+
+fn specs(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lastbyte"))
+        .arg("specs")
+        .args(arguments)
+        .output()
+        .expect("lastbyte runs")
+}
+
+fn stdout(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{errors}");
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+#[test]
+fn the_page_shows_what_the_command_prints() {
+    let printed = stdout(&specs(&[]));
+    let block = format!("```text\n$ lastbyte specs\n{printed}```\n");
+    assert!(
+        PAGE.contains(&block),
+        "docs/specs.md: paste the output of `lastbyte specs`:\n{block}"
+    );
+}
+
+/// The help lists the presets of the registry, and each of them can be resolved.
+#[test]
+fn every_preset_resolves() {
+    let printed = stdout(&specs(&[]));
+    let presets: Vec<&str> = printed
+        .lines()
+        .skip_while(|line| *line != "Presets:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(presets.len() >= 9, "{presets:?}");
+    let resolved = stdout(&specs(&presets));
+    for preset in presets {
+        assert!(
+            resolved.contains(&format!("{preset}\nConfig {{")),
+            "{preset}"
+        );
+    }
+    let changed = stdout(&specs(&["hystart:congestion=newreno,initial-window=10p"]));
+    assert!(
+        changed.contains("initial_window: Datagrams(\n        10,"),
+        "{changed}"
+    );
+}
+
+#[test]
+fn an_unknown_spec_is_a_usage_error() {
+    let output = specs(&["rapid-start", "fast"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        errors.contains("`fast`") && errors.contains("rapid-no-jump"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn every_example_of_the_help_runs() {
+    let help = stdout(&specs(&["--help"]));
+    let lines = help.lines().skip_while(|line| *line != "Examples:");
+    let mut count = 0;
+    for line in lines.filter_map(|line| line.strip_prefix("  lastbyte specs")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert!(!stdout(&specs(&words)).is_empty(), "{line}");
+        count += 1;
+    }
+    assert_eq!(count, 3, "{help}");
+}
