@@ -1,9 +1,10 @@
 //! From counts to changes, intervals and tests: all that the page says, as values.
 
 use super::{
-    Error, Settings,
+    error::Error,
     gather::{Cell, Histogram, Tally},
     queries::{Asker, BINS, Dialect, Subgroup},
+    settings::Settings,
 };
 use crate::statistics::{
     Counts,

@@ -12,7 +12,7 @@ use crate::{
     font::Fonts,
     scale::{Linear, Unit, ticks},
     scene::{Anchor, Color, Place, Scene, Shape, Stroke},
-    statistics::bootstrap::{Interval, JOINT},
+    statistics::bootstrap::Interval,
 };
 
 const INK: Color = Color::solid(0x1a_1a1a);
@@ -326,7 +326,7 @@ fn described(analysis: &Analysis, group: &Group) -> String {
     for (arm, curve) in group.curves.iter().enumerate().skip(1) {
         let at = |percentile: usize| {
             let estimate = curve.get(percentile - 1).and_then(|cell| cell.estimate);
-            estimate.map_or_else(|| "unknown".to_owned(), super::tables::percent)
+            estimate.map_or_else(|| "unknown".to_owned(), super::format::percent)
         };
         let name = &analysis.arms[arm].name;
         // Writing to a `String` cannot fail.
@@ -343,12 +343,12 @@ fn described(analysis: &Analysis, group: &Group) -> String {
 
 fn heading(drawing: &mut Drawing, analysis: &Analysis, group: &Group, width: f32) -> f32 {
     let title = match group.subgroup {
-        Subgroup::All => super::words::title(analysis),
-        _ => format!("{}: {}", super::words::title(analysis), group.title),
+        Subgroup::All => super::text::title(analysis),
+        _ => format!("{}: {}", super::text::title(analysis), group.title),
     };
     let title = drawing.fitted(&title, 18.0, true, width - 36.0);
     drawing.text((18.0, 30.0), Anchor::Start, 18.0, true, INK, title);
-    let subtitle = super::words::subtitle(analysis, group);
+    let subtitle = super::text::subtitle(analysis, group);
     let subtitle = drawing.fitted(&subtitle, 12.5, false, width - 36.0);
     drawing.text((18.0, 50.0), Anchor::Start, 12.5, false, MUTED, subtitle);
     68.0
@@ -638,10 +638,4 @@ fn names(
             label(drawing, at, anchor, font, true, color(arm), &text);
         }
     }
-}
-
-/// Whether a percentile is one that the joint band covers.
-pub(super) fn is_joint(percentile: usize) -> bool {
-    let share = percentile as f64 / 100.0;
-    share >= JOINT.0 - 1e-9 && share <= JOINT.1 + 1e-9
 }

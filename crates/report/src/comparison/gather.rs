@@ -12,8 +12,9 @@ use lastbyte_query::{Format, Input, Options, Query};
 use serde_json::Value;
 
 use super::{
-    Error, Settings,
+    error::Error,
     queries::{self, BINS, Dialect, column},
+    settings::Settings,
 };
 use crate::statistics::bootstrap::Member;
 

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::{
     analysis::{Analysis, Group, chart_shares},
     figure::{self, Chart, Domains, Size},
+    format::{self, count, percent, percent_range},
     queries::{Dialect, Subgroup},
-    tables::{self, count, percent, percent_range},
-    words::{self, Significance},
+    tables,
+    text::{self, Significance},
 };
 use crate::{
     statistics::{Counts, bootstrap::Interval},
@@ -24,7 +25,7 @@ const PROGRAM: &str = include_str!("page.js");
 
 /// The page.
 pub(super) fn document(analysis: &Analysis) -> String {
-    let title = escaped(&words::title(analysis));
+    let title = escaped(&text::title(analysis));
     let mut page = Page {
         analysis,
         domains: Domains::of(analysis),
@@ -85,7 +86,7 @@ fn value(text: &str, is_significant: bool) -> String {
 }
 
 fn absent_value() -> String {
-    value(tables::ABSENT, false)
+    value(format::ABSENT, false)
 }
 
 /// How connections came into their arms. Only an experiment of ours says so itself.
@@ -150,7 +151,7 @@ pub(super) fn json(analysis: &Analysis) -> String {
                 "arm": one.name,
                 "mean": group.loss[arm].mean().map(|mean| mean / 100.0),
                 "p50_p90_p99": [at(0.5), at(0.9), at(0.99)],
-                "mean_difference": tables::hundredths(group.differences[arm]).map(|one| json!([one.value, one.interval])),
+                "mean_difference": format::hundredths(group.differences[arm]).map(|one| json!([one.value, one.interval])),
             })
         });
         json!({ "title": group.title, "arms": arms.collect::<Vec<_>>(), "query": group.query })
@@ -161,10 +162,10 @@ pub(super) fn json(analysis: &Analysis) -> String {
         "paired": analysis.is_paired,
         "seed": analysis.settings.seed,
         "sample_ratio": analysis.ratio.map(|(statistic, p)| json!({ "chi_squared": statistic, "p": p })),
-        "warnings": words::warnings(analysis),
-        "verdicts": words::verdicts(analysis),
-        "beside": words::beside(analysis),
-        "subgroups": words::subgroups(analysis),
+        "warnings": text::warnings(analysis),
+        "verdicts": text::verdicts(analysis),
+        "beside": text::beside(analysis),
+        "subgroups": text::subgroups(analysis),
         "groups": groups.collect::<Vec<_>>(),
         "loss_percent": loss.collect::<Vec<_>>(),
     });
@@ -230,18 +231,18 @@ impl Page<'_> {
         };
         let text = format!(
             "Time to last byte of {} against {}. {} connections, {kind}.",
-            words::listed(&names),
+            text::listed(&names),
             analysis.arms[0].name,
             count(total)
         );
-        let title = escaped(&words::title(analysis));
+        let title = escaped(&text::title(analysis));
         let _ = writeln!(
             self.body,
             "<header><h1>{title}</h1><p>{}</p>\n<nav aria-label=\"Sections\">{}</nav></header>\n<main>",
             escaped(&text),
             self.links()
         );
-        let warnings = words::warnings(analysis);
+        let warnings = text::warnings(analysis);
         if !warnings.is_empty() {
             self.add(
                 "<section class=\"warning\" role=\"note\" aria-label=\"Beware\"><h2>Beware</h2>\n",
@@ -289,9 +290,9 @@ impl Page<'_> {
             let cell = group.curves[arm][49];
             let estimate = cell
                 .estimate
-                .map_or_else(|| tables::ABSENT.to_owned(), percent);
+                .map_or_else(|| format::ABSENT.to_owned(), percent);
             // The largest type of the page is what is copied from it: it is grey unless it is significant.
-            let (class, verdict) = match words::significance(&cell) {
+            let (class, verdict) = match text::significance(&cell) {
                 Significance::Faster => ("big faster", ""),
                 Significance::Slower => ("big slower", ""),
                 Significance::None => ("big unsure", ", not significant"),
@@ -310,15 +311,15 @@ impl Page<'_> {
             let loss = analysis
                 .loss
                 .first()
-                .and_then(|loss| tables::hundredths(loss.differences[arm]));
+                .and_then(|loss| format::hundredths(loss.differences[arm]));
             let loss = loss.map_or_else(absent_value, |loss| {
-                value(&tables::points(loss.value), loss.excludes_zero())
+                value(&format::points(loss.value), loss.excludes_zero())
             });
             let p90 = group.curves[arm][89];
             let p90 = p90.estimate.map_or_else(absent_value, |estimate| {
                 value(
                     &percent(estimate),
-                    words::significance(&p90) != Significance::None,
+                    text::significance(&p90) != Significance::None,
                 )
             });
             let _ = writeln!(
@@ -435,7 +436,7 @@ impl Page<'_> {
         let ms = |value: Option<u64>| {
             value.map_or_else(
                 || "never".to_owned(),
-                |value| format!("{}\u{a0}ms", tables::bare_milliseconds(value)),
+                |value| format!("{}\u{a0}ms", format::bare_milliseconds(value)),
             )
         };
         let base = ms(group.times[0].percentile(share));
@@ -448,7 +449,7 @@ impl Page<'_> {
             let cell = group.curves[arm][percentile - 1];
             let change = cell
                 .estimate
-                .map_or_else(|| tables::ABSENT.to_owned(), percent);
+                .map_or_else(|| format::ABSENT.to_owned(), percent);
             let range = cell
                 .alone
                 .map_or_else(|| "too few".to_owned(), percent_range);
@@ -491,10 +492,10 @@ impl Page<'_> {
     fn verdicts(&mut self) {
         let analysis = self.analysis;
         self.add("<section id=\"verdict\"><h2>Significant differences</h2>\n");
-        self.list("verdicts", &words::verdicts(analysis));
+        self.list("verdicts", &text::verdicts(analysis));
         self.add("<h3>Beside TTLB’s percentiles</h3>\n");
-        self.list("verdicts", &words::beside(analysis));
-        let subgroups = words::subgroups(analysis);
+        self.list("verdicts", &text::beside(analysis));
+        let subgroups = text::subgroups(analysis);
         if !subgroups.is_empty() {
             self.add("<h3>By size and site</h3>\n");
             self.list("verdicts", &subgroups);
@@ -662,7 +663,7 @@ impl Page<'_> {
             self.paragraph(&format!(
                 "Chi-squared {statistic:.2}, {} degrees of freedom, p {}: {}.",
                 analysis.arms.len() - 1,
-                tables::p_value(p),
+                format::p_value(p),
                 if p < super::analysis::RATIO_ALARM {
                     "so uneven that chance alone hardly does it; what puts connections into arms, or into the log, must be looked at first"
                 } else {

@@ -1,6 +1,6 @@
 //! The queries: the one that reads a log, and for each figure the one that gives its numbers.
 
-use super::Settings;
+use super::settings::Settings;
 
 /// The bins of object sizes: from, up to (not with), in bytes, and what they are called.
 pub(super) const BINS: [(u64, u64, &str); 4] = [

@@ -7,7 +7,7 @@ use super::{
     Comparison, Error, Settings,
     analysis::Analysis,
     queries::{Dialect, Subgroup},
-    words,
+    text,
 };
 use crate::statistics::Counts;
 
@@ -312,7 +312,7 @@ fn h2o_lines_land_in_the_arm_that_their_flags_tell() {
     assert_eq!(found, wanted);
     assert_eq!(queries_agree(analysis, &text), 1 + 3);
     assert!(
-        words::warnings(analysis)
+        text::warnings(analysis)
             .iter()
             .any(|text| text.contains("transfers that failed are not in its log"))
     );
@@ -426,7 +426,7 @@ fn arms_out_of_proportion_raise_the_alarm() {
             .map(|(arm, share)| ((*arm).to_owned(), *share))
             .collect();
         let comparison = read(text, Settings { shares, ..quick() }).expect("a report");
-        words::warnings(&comparison.analysis)
+        text::warnings(&comparison.analysis)
             .iter()
             .any(|text| text.contains("numbers of connections"))
     };
@@ -460,11 +460,11 @@ fn what_never_ended_is_slower_than_all_that_did() {
     );
     assert_eq!(analysis.groups[0].curves[1][89].estimate, None);
     assert!(
-        words::warnings(analysis)
+        text::warnings(analysis)
             .iter()
             .any(|text| text.contains("differ in how many transfers ended"))
     );
-    assert!(words::beside(analysis)[0].contains("the share of transfers that ended fell: −"));
+    assert!(text::beside(analysis)[0].contains("the share of transfers that ended fell: −"));
 }
 
 #[test]
@@ -602,7 +602,7 @@ fn few_connections_are_called_few() {
     let text = log(10, 60, &ARMS, 0.0);
     let comparison = read(&text, quick()).expect("a report");
     assert!(
-        words::warnings(&comparison.analysis)
+        text::warnings(&comparison.analysis)
             .iter()
             .any(|text| text.contains("too few to tell much"))
     );
@@ -656,7 +656,7 @@ fn fractional_times_are_times() {
     let shown = group.times[0].percentile(0.5).expect("a median");
     assert!(html.contains(&format!(
         "<td>{}\u{a0}ms</td>",
-        super::tables::bare_milliseconds(shown)
+        super::format::bare_milliseconds(shown)
     )));
 }
 
@@ -673,7 +673,7 @@ fn short_times_are_shown_with_three_digits() {
         (9_500, "9.5"),
         (0, "0"),
     ] {
-        assert_eq!(super::tables::bare_milliseconds(micros), text);
+        assert_eq!(super::format::bare_milliseconds(micros), text);
     }
 }
 
@@ -731,9 +731,9 @@ fn small_objects_of_production_count_in_neither_dialect() {
     assert_eq!(counted(&text, quick()), (30, 60));
     let comparison = read(&text, quick()).expect("a report");
     assert!(
-        words::warnings(&comparison.analysis)[1].contains("below 200 kB are left out"),
+        text::warnings(&comparison.analysis)[1].contains("below 200 kB are left out"),
         "{:?}",
-        words::warnings(&comparison.analysis)
+        text::warnings(&comparison.analysis)
     );
     // What is asked for counts.
     let with = |min_size| Settings {

@@ -222,7 +222,13 @@ pub struct Against<'a> {
 /// Fewer connections beyond a percentile than this say nothing about it.
 const BEYOND_MIN: f64 = 5.0;
 /// Between these, the joint band holds: beyond them it would be wide everywhere for the sake of a few connections.
-pub const JOINT: (f64, f64) = (0.05, 0.95);
+const JOINT: (f64, f64) = (0.05, 0.95);
+
+/// Whether the joint band covers the percentile of this share.
+#[must_use]
+pub fn is_joint(share: f64) -> bool {
+    share >= JOINT.0 - 1e-9 && share <= JOINT.1 + 1e-9
+}
 
 impl Against<'_> {
     /// The change of each arm at each percentile. The baseline's own is left empty.
@@ -304,7 +310,7 @@ impl Against<'_> {
         Cell {
             center: Some(center),
             deviation: Some(deviation),
-            is_joint: share >= JOINT.0 - 1e-9 && share <= JOINT.1 + 1e-9,
+            is_joint: is_joint(share),
             draws,
         }
     }

@@ -2,12 +2,11 @@
 
 use super::{
     analysis::{Analysis, Group, RATIO_ALARM, SMALL},
-    figure::is_joint,
+    format::{count, hundredths, p_value, percent, percent_range, points, points_range},
     queries::{Dialect, Subgroup},
-    tables::{count, percent, percent_range, points, points_range},
 };
 use crate::statistics::{
-    bootstrap::Interval,
+    bootstrap::{Interval, is_joint},
     tests_of::{self, Estimate},
 };
 
@@ -79,7 +78,7 @@ fn runs(curve: &[Interval], wanted: Significance) -> Option<String> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (place, cell) in curve.iter().enumerate() {
         let percentile = place + 1;
-        if significance(cell) != wanted || !is_joint(percentile) {
+        if significance(cell) != wanted || !is_joint(percentile as f64 / 100.0) {
             continue;
         }
         match runs.last_mut() {
@@ -174,7 +173,7 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
         if let Some(loss) = analysis
             .loss
             .first()
-            .and_then(|loss| super::tables::hundredths(loss.differences[arm]))
+            .and_then(|loss| hundredths(loss.differences[arm]))
         {
             parts.push(format!(
                 "the mean packet loss {} {} (95 %: {})",
@@ -306,7 +305,7 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
         all.push(format!(
             "The arms do not have the numbers of connections that their shares call for (p {}). Something puts connections into arms, or \
              takes them out of the log, not by chance alone: find it before believing anything below.",
-            super::tables::p_value(p)
+            p_value(p)
         ));
     }
     for arm in 1..analysis.arms.len() {
