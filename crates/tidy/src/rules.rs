@@ -44,7 +44,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("emulate", &["link", "udp"]),
-    ("report", &["query"]),
+    ("report", &["query", "record"]),
     ("testkit", &[]),
     ("lastbyte", &ANY),
 ];

@@ -3,7 +3,7 @@
 use super::{
     error::Error,
     gather::{Cell, Histogram, Tally},
-    queries::{Asker, BINS, Dialect, Subgroup},
+    queries::{BINS, Dialect, QueryBuilder, Subgroup},
     settings::Settings,
 };
 use crate::statistics::{
@@ -123,9 +123,9 @@ pub(super) fn chart_shares() -> Vec<f64> {
 pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Error> {
     let order = order(&tally, &settings)?;
     let arms = arms(&tally, &settings, &order)?;
-    let asker = Asker::new(&settings, tally.dialect, &arms[0].name, tally.too_small > 0);
+    let queries = QueryBuilder::new(&settings, tally.dialect, &arms[0].name, tally.too_small > 0);
     let mut groups = Vec::new();
-    let mut all = group(&tally, &order, &asker, Subgroup::All, &settings);
+    let mut all = group(&tally, &order, &queries, Subgroup::All, &settings);
     if all.times[0].finished() == 0 {
         return Err(Error::NothingEnded(arms[0].name.clone()));
     }
@@ -140,15 +140,15 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     for list in lists {
         let list = list
             .into_iter()
-            .map(|one| group(&tally, &order, &asker, one, &settings));
+            .map(|one| group(&tally, &order, &queries, one, &settings));
         subgroups.extend(list.filter(|group| group.times.iter().any(|counts| counts.total() > 0)));
     }
     adjust(&mut subgroups);
     groups.extend(subgroups);
     let counts: Vec<u64> = groups[0].times.iter().map(Counts::total).collect();
-    let loss = losses(&tally, &order, &asker, &settings);
-    let measures = measures(&tally, &order, &asker);
-    let counts_query = asker.counts(&Subgroup::All);
+    let loss = losses(&tally, &order, &queries, &settings);
+    let measures = measures(&tally, &order, &queries);
+    let counts_query = queries.counts(&Subgroup::All);
     let shares: Vec<f64> = arms.iter().map(|arm| arm.share).collect();
     let outside = tally.cells.iter().filter(|((.., bin), _)| bin.is_none());
     let outside = outside.map(|(_, cell)| cell.ttlb.values().sum::<u64>() + cell.unfinished);
@@ -226,7 +226,7 @@ fn arms(tally: &Tally, settings: &Settings, order: &[usize]) -> Result<Vec<Arm>,
 fn group(
     tally: &Tally,
     order: &[usize],
-    asker: &Asker<'_>,
+    queries: &QueryBuilder<'_>,
     subgroup: Subgroup,
     settings: &Settings,
 ) -> Group {
@@ -287,8 +287,8 @@ fn group(
             })
             .collect(),
         adjusted: vec![None; order.len()],
-        curve_query: asker.curve(&subgroup),
-        times_query: asker.times(&subgroup),
+        curve_query: queries.curve(&subgroup),
+        times_query: queries.times(&subgroup),
         subgroup,
         times,
         curves,
@@ -359,7 +359,7 @@ fn adjust(groups: &mut [Group]) {
 fn losses(
     tally: &Tally,
     order: &[usize],
-    asker: &Asker<'_>,
+    queries: &QueryBuilder<'_>,
     settings: &Settings,
 ) -> Vec<LossGroup> {
     let mut sites: Vec<usize> = (0..tally.sites.len())
@@ -424,7 +424,7 @@ fn losses(
                 None => differences(&loss),
             },
             percentiles,
-            query: asker.loss(&subgroup),
+            query: queries.loss(&subgroup),
             loss,
         }
     });
@@ -444,7 +444,7 @@ fn differences(values: &[Counts]) -> Vec<Option<Estimate>> {
     differences.collect()
 }
 
-fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>) -> Vec<MeasureTable> {
+fn measures(tally: &Tally, order: &[usize], queries: &QueryBuilder<'_>) -> Vec<MeasureTable> {
     let known: Vec<u64> = order
         .iter()
         .map(|arm| tally.measures[*arm].episodes.values().sum())
@@ -475,7 +475,7 @@ fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>) -> Vec<MeasureTab
             },
             |one| &one.handshake,
             None,
-            asker.handshake(),
+            queries.handshake(),
         ),
         table(
             "Time to first byte",
@@ -483,7 +483,7 @@ fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>) -> Vec<MeasureTab
             "as the client saw it, from its first datagram",
             |one| &one.ttfb,
             None,
-            asker.ttfb(),
+            queries.ttfb(),
         ),
         table(
             "Loss episodes",
@@ -491,7 +491,7 @@ fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>) -> Vec<MeasureTab
             "reductions of the window, a connection",
             |one| &one.episodes,
             None,
-            asker.episodes(),
+            queries.episodes(),
         ),
         table(
             "Window at the exit from startup",
@@ -499,7 +499,7 @@ fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>) -> Vec<MeasureTab
             "of the connections that left it; the share of those stands beside",
             |one| &one.exits_kb,
             Some(known),
-            asker.exits(),
+            queries.exits(),
         ),
         table(
             "Probe timeouts",
@@ -507,7 +507,7 @@ fn measures(tally: &Tally, order: &[usize], asker: &Asker<'_>) -> Vec<MeasureTab
             "a connection",
             |one| &one.probe_timeouts,
             None,
-            asker.probe_timeouts(),
+            queries.probe_timeouts(),
         ),
     ];
     tables

@@ -50,8 +50,6 @@ pub enum Error {
     Share(String),
     /// An expression that is not of the query language.
     Expression(String),
-    /// The query engine gave what is no row.
-    Row(String),
     /// No connection of the baseline came to an end.
     NothingEnded(String),
 }
@@ -125,7 +123,6 @@ impl fmt::Display for Error {
             ),
             Self::Share(text) => write!(f, "the share of `{text}` must be a number above zero"),
             Self::Expression(said) => write!(f, "{said}"),
-            Self::Row(said) => write!(f, "a row of the log cannot be used: {said}"),
             Self::NothingEnded(arm) => write!(
                 f,
                 "no transfer of the baseline `{arm}` came to an end: there is no time to compare with"

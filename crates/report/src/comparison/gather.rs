@@ -3,17 +3,14 @@
 //! What is kept grows with the number of different values, not with the number of lines; of paired connections, each
 //! pair's values are kept as well (some 370 bytes a pair of four).
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io::{self, Write},
-};
+use core::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
 
-use lastbyte_query::{Format, Input, Options, Query};
-use serde_json::Value;
+use lastbyte_query::{Input, Options, Query, RunError, Value};
 
 use super::{
     error::Error,
-    queries::{self, BINS, Dialect, column},
+    queries::{self, BINS, Column, Dialect},
     settings::Settings,
 };
 use crate::statistics::bootstrap::Member;
@@ -85,8 +82,6 @@ pub(super) struct Tally {
 /// Reads all inputs.
 pub(super) fn tally(inputs: Vec<Input>, settings: &Settings) -> Result<Tally, Error> {
     let options = Options {
-        format: Format::Json,
-        write_bytes: 1 << 16,
         threads: settings.threads,
         ..Options::default()
     };
@@ -94,20 +89,23 @@ pub(super) fn tally(inputs: Vec<Input>, settings: &Settings) -> Result<Tally, Er
     let query = Query::compile(&text, &[], options)
         .map_err(|error| Error::Expression(error.to_string()))?;
     let mut counter = Counter::new();
-    let mut errors = Vec::new();
-    let whole = query.run(inputs, &mut counter, &mut errors);
-    if let Some(error) = counter.failed.take() {
+    let mut failed = None;
+    let outcome = query.for_each(inputs, |row| match counter.add(row) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }
+    });
+    if let Some(error) = failed {
         return Err(error);
     }
-    let said = String::from_utf8_lossy(&errors).trim().to_owned();
-    let trouble = (!whole || !said.is_empty()).then_some(said);
-    counter.finish(trouble)
+    let errors: Vec<String> = outcome.errors.iter().map(RunError::to_string).collect();
+    counter.finish((!errors.is_empty()).then(|| errors.join("\n")))
 }
 
-/// Takes the rows that the query writes.
+/// Counts the rows of the reading query.
 struct Counter {
-    rest: Vec<u8>,
-    failed: Option<Error>,
     arms: Names,
     sites: Names,
     experiments: BTreeSet<String>,
@@ -215,38 +213,9 @@ impl Pairing {
     }
 }
 
-impl Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut left = bytes;
-        while let Some(end) = left.iter().position(|byte| *byte == b'\n') {
-            let (line, after) = (&left[..end], &left[end + 1..]);
-            let outcome = if self.rest.is_empty() {
-                self.line(line)
-            } else {
-                self.rest.extend_from_slice(line);
-                let whole = core::mem::take(&mut self.rest);
-                self.line(&whole)
-            };
-            if let Err(error) = outcome {
-                self.failed.get_or_insert(error);
-                return Err(io::Error::other("the log cannot be used"));
-            }
-            left = after;
-        }
-        self.rest.extend_from_slice(left);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 impl Counter {
     fn new() -> Self {
         Self {
-            rest: Vec::new(),
-            failed: None,
             arms: Names::default(),
             sites: Names::default(),
             experiments: BTreeSet::new(),
@@ -291,22 +260,22 @@ impl Counter {
         }
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<(), Error> {
-        let row: Vec<Value> =
-            serde_json::from_slice(line).map_err(|error| Error::Row(error.to_string()))?;
-        let of = |column: usize| row.get(column).unwrap_or(&Value::Null);
-        let whole = |column: usize| whole(of(column));
+    /// Counts a row. Returns an error if the log cannot be used.
+    fn add(&mut self, row: &[Value]) -> Result<(), Error> {
+        let of = |column: Column| row.get(column as usize).unwrap_or(&Value::Null);
+        let whole = |column: Column| whole(of(column));
         self.lines += 1;
-        let Some(arm) = self.arm(of(column::NAMED), of(column::H2O), of(column::ELIGIBLE)) else {
+        let Some(arm) = self.arm(of(Column::Named), of(Column::H2oArm), of(Column::Eligible))
+        else {
             return Ok(());
         };
-        let ttlb = match Ttlb::of(of(column::TTLB)) {
+        let ttlb = match Ttlb::of(of(Column::Ttlb)) {
             Ttlb::Micros(micros) => Some(micros),
             Ttlb::Never => None,
             Ttlb::NotATime => {
                 self.not_times += 1;
                 self.not_time
-                    .get_or_insert_with(|| of(column::TTLB).to_string());
+                    .get_or_insert_with(|| of(Column::Ttlb).to_string());
                 return Ok(());
             }
         };
@@ -319,7 +288,7 @@ impl Counter {
         if self.measures.len() <= arm {
             self.measures.resize_with(arm + 1, Measures::default);
         }
-        let site = match of(column::SITE) {
+        let site = match of(Column::Site) {
             Value::Null => String::new(),
             site => name(site),
         };
@@ -330,7 +299,7 @@ impl Counter {
             &site
         };
         let site = self.sites.place(site);
-        let length = whole(column::SIZE).unwrap_or(0);
+        let length = whole(Column::Size).unwrap_or(0);
         let bin = BINS
             .iter()
             .position(|(from, to, _)| (*from..*to).contains(&length));
@@ -339,7 +308,7 @@ impl Counter {
             Some(ttlb) => *cell.ttlb.entry(ttlb).or_insert(0) += 1,
             None => cell.unfinished += 1,
         }
-        let loss = of(column::LOSS).as_f64();
+        let loss = of(Column::Loss).as_f64();
         let loss = loss.map(|loss| (loss * 100.0).round().max(0.0) as u64);
         if let Some(hundredths) = loss {
             *self
@@ -350,23 +319,23 @@ impl Counter {
                 .or_insert(0) += 1;
         }
         let measures = &mut self.measures[arm];
-        let handshake = if of(column::NAMED).is_null() {
-            whole(column::CONFIRMED)
+        let handshake = if of(Column::Named).is_null() {
+            whole(Column::Confirmed)
         } else {
-            whole(column::HANDSHAKE)
+            whole(Column::Handshake)
         };
         for (histogram, value) in [
             (&mut measures.handshake, handshake),
-            (&mut measures.ttfb, whole(column::TTFB)),
-            (&mut measures.episodes, whole(column::EPISODES)),
-            (&mut measures.exits_kb, whole(column::EXIT_KB)),
-            (&mut measures.probe_timeouts, whole(column::PTOS)),
+            (&mut measures.ttfb, whole(Column::Ttfb)),
+            (&mut measures.episodes, whole(Column::Episodes)),
+            (&mut measures.exits_kb, whole(Column::ExitKb)),
+            (&mut measures.probe_timeouts, whole(Column::ProbeTimeouts)),
         ] {
             if let Some(value) = value {
                 *histogram.entry(value).or_insert(0) += 1;
             }
         }
-        if let Some(experiment) = of(column::EXPERIMENT).as_str()
+        if let Some(experiment) = of(Column::Experiment).as_str()
             && !self.experiments.contains(experiment)
         {
             self.experiments.insert(experiment.to_owned());
@@ -380,7 +349,7 @@ impl Counter {
         // One that was never sent to lost nothing, and is no pair's.
         let loss = loss.map_or(Member::Absent, Member::Value);
         self.pairing
-            .add(whole(column::SEED), arm, site, bin, member, loss);
+            .add(whole(Column::Seed), arm, site, bin, member, loss);
         Ok(())
     }
 
@@ -444,14 +413,13 @@ impl Ttlb {
     fn of(value: &Value) -> Self {
         match value {
             Value::Null => Self::Never,
-            Value::Number(_) => match value.as_f64() {
+            _ => match value.as_f64() {
                 Some(ms) if (0.0..NEVER_MS).contains(&ms) => {
                     Self::Micros((ms * 1000.0).round() as u64)
                 }
                 Some(ms) if ms >= NEVER_MS => Self::Never,
                 _ => Self::NotATime,
             },
-            _ => Self::NotATime,
         }
     }
 }
@@ -462,14 +430,13 @@ const NEVER_MS: f64 = 1e12;
 
 /// A number that is not one of the log's marks for "unknown", as a whole one: other programs write `2.0` as well as `2`.
 fn whole(value: &Value) -> Option<u64> {
-    let rounded = |value: f64| {
-        (0.0..=2f64.powi(53))
-            .contains(&value)
-            .then(|| value.round() as u64)
-    };
-    match value.as_u64() {
-        Some(value) => (value < u64::MAX).then_some(value),
-        None => value.as_f64().and_then(rounded),
+    match value {
+        Value::Integer(value) => u64::try_from(*value).ok(),
+        Value::BigInteger(digits) => digits.parse().ok().filter(|value| *value < u64::MAX),
+        Value::Float(value) => (0.0..=2f64.powi(53))
+            .contains(value)
+            .then(|| value.round() as u64),
+        _ => None,
     }
 }
 

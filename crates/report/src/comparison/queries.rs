@@ -1,4 +1,17 @@
 //! The queries: the one that reads a log, and for each figure the one that gives its numbers.
+//!
+//! Keys are the constants of `lastbyte-record`, so a query cannot use a key that no log has.
+
+use lastbyte_record::connection_log::{
+    keys::{
+        ARM, CC_CWND_EXITING_SLOW_START, CC_NUM_LOSS_EPISODES, CLIENT_HANDSHAKE, CLIENT_TTFB,
+        CONTENT_LENGTH, EXPERIMENT_NAME, HANDSHAKE_CONFIRMED_MSEC, JUMPSTART_CWND,
+        JUMPSTART_PREV_RATE, MODULE, NUM_JUMPSTART_APPLICABLE, NUM_PACED, NUM_PACKETS_LOST,
+        NUM_PACKETS_SENT, NUM_PTOS, NUM_RAPID_START, SEED, SITE, TTLB,
+    },
+    schema::Key,
+    tcp::{PROTO, TRANSPORT},
+};
 
 use super::settings::Settings;
 
@@ -10,22 +23,75 @@ pub(super) const BINS: [(u64, u64, &str); 4] = [
     (1_600_000, 3_200_000, "1.6–3.2 MB"),
 ];
 
-/// The arm by the flags that H2O writes.
-const H2O_ARM: &str = r#"_["num-rapid-start"] > 0 ? (_["jumpstart.cwnd"] > 0 ? "rapid-start" : "rapid-no-jump") : (_["jumpstart.cwnd"] > 0 ? "jumpstart" : "slow-start")"#;
-/// Which of H2O's lines count, whatever the size: a jump could have shown, packets are paced, and no earlier connection's
-/// rate was used.
-const H2O_ELIGIBLE: &str = r#"_["num-jumpstart-applicable"] == 1 && _["num-paced"] == 1 && _["jumpstart.prev-rate"] == 0 && _["num-rapid-start"] && _["jumpstart.cwnd"]"#;
-/// Lines that are not of a production server of ours: of the simulator, which decides itself which sizes there are, or of
-/// another program.
-const NOT_PRODUCTION: &str = r#"_["module"] != "lastbyte" || _["seed"]"#;
 /// The smallest object of a production log that counts, in bytes, unless [`Settings::min_size`] says otherwise. Smaller
 /// ones fit into few flights: no way to start makes a difference to them.
 pub(super) const PRODUCTION_SIZE_MIN: u64 = 200_000;
-/// Lines of connections over TCP are in no arm.
-const NOT_TCP: &str = r#"_["transport"] != "tcp""#;
-const SITE: &str = r#"_["site"]"#;
-const LOSS: &str = r#"(_["num-packets.sent"] || 0) > 0 && _["num-packets.lost"] ? (100.0 * _["num-packets.lost"] / _["num-packets.sent"]).round(2) : nil"#;
-const EXIT_KB: &str = r#"(_["cc.cwnd-exiting-slow-start"] || 0) > 0 ? (_["cc.cwnd-exiting-slow-start"] / 1000.0).round : nil"#;
+
+/// The value of a key in a line.
+fn of(key: Key) -> String {
+    format!("_[\"{key}\"]")
+}
+
+/// The arm by the flags that H2O writes.
+fn h2o_arm() -> String {
+    let (rapid, jump) = (of(NUM_RAPID_START), of(JUMPSTART_CWND));
+    format!(
+        r#"{rapid} > 0 ? ({jump} > 0 ? "rapid-start" : "rapid-no-jump") : ({jump} > 0 ? "jumpstart" : "slow-start")"#
+    )
+}
+
+/// Whether a line of H2O's counts: a jump could have shown, packets are paced, and no earlier connection's rate was used.
+fn h2o_eligible(settings: &Settings) -> String {
+    let flags = format!(
+        "{} == 1 && {} == 1 && {} == 0 && {} && {}",
+        of(NUM_JUMPSTART_APPLICABLE),
+        of(NUM_PACED),
+        of(JUMPSTART_PREV_RATE),
+        of(NUM_RAPID_START),
+        of(JUMPSTART_CWND)
+    );
+    // A smallest size of the caller's is a filter of all lines.
+    match settings.min_size {
+        Some(_) => flags,
+        None => format!("{flags} && {}", at_least(PRODUCTION_SIZE_MIN)),
+    }
+}
+
+/// Objects of this size or larger.
+fn at_least(bytes: u64) -> String {
+    format!("({} || 0) >= {bytes}", of(CONTENT_LENGTH))
+}
+
+/// The rule on sizes for lines that name their arm, if there is no [`Settings::min_size`]. It is for production servers of
+/// ours: the simulator decides itself which sizes there are, and other programs know no such rule.
+fn size_rule() -> String {
+    format!(
+        r#"{} != "lastbyte" || {} || {}"#,
+        of(MODULE),
+        of(SEED),
+        at_least(PRODUCTION_SIZE_MIN)
+    )
+}
+
+/// The share of packets lost, in percent.
+fn loss() -> String {
+    let (sent, lost) = (of(NUM_PACKETS_SENT), of(NUM_PACKETS_LOST));
+    format!("({sent} || 0) > 0 && {lost} ? (100.0 * {lost} / {sent}).round(2) : nil")
+}
+
+/// The window at the exit from startup, in kB.
+fn exit_kb() -> String {
+    let window = of(CC_CWND_EXITING_SLOW_START);
+    format!("({window} || 0) > 0 ? ({window} / 1000.0).round : nil")
+}
+
+fn rounded(key: Key) -> String {
+    format!("{}&.round", of(key))
+}
+
+fn site(settings: &Settings) -> String {
+    settings.site.clone().unwrap_or_else(|| of(SITE))
+}
 
 /// Whose lines a log has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,64 +102,61 @@ pub(super) enum Dialect {
     H2o,
 }
 
-/// Objects of this size or larger.
-fn at_least(bytes: u64) -> String {
-    format!(r#"(_["content_length"] || 0) >= {bytes}"#)
-}
+/// Declares the columns of the reading query: a variant and an expression each.
+macro_rules! columns {
+    (|$settings:ident| $($(#[$about:meta])* $column:ident: $expression:expr;)*) => {
+        /// A column of the reading query. Its number is its place in a row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Column {
+            $($(#[$about])* $column,)*
+        }
 
-/// The rule on sizes for lines that name their arm, if there is no [`Settings::min_size`].
-fn size_rule() -> String {
-    format!("{NOT_PRODUCTION} || {}", at_least(PRODUCTION_SIZE_MIN))
-}
-
-/// Which of H2O's lines count.
-fn h2o_eligible(settings: &Settings) -> String {
-    // A smallest size of the caller's is a filter of all lines.
-    match settings.min_size {
-        Some(_) => H2O_ELIGIBLE.to_owned(),
-        None => format!("{H2O_ELIGIBLE} && {}", at_least(PRODUCTION_SIZE_MIN)),
-    }
-}
-
-/// The columns that [`reading`] gives, by place.
-pub(super) mod column {
-    pub(in super::super) const NAMED: usize = 0;
-    pub(in super::super) const H2O: usize = 1;
-    pub(in super::super) const ELIGIBLE: usize = 2;
-    pub(in super::super) const SITE: usize = 3;
-    pub(in super::super) const SIZE: usize = 4;
-    pub(in super::super) const TTLB: usize = 5;
-    pub(in super::super) const LOSS: usize = 6;
-    pub(in super::super) const HANDSHAKE: usize = 7;
-    pub(in super::super) const CONFIRMED: usize = 8;
-    pub(in super::super) const TTFB: usize = 9;
-    pub(in super::super) const EPISODES: usize = 10;
-    pub(in super::super) const EXIT_KB: usize = 11;
-    pub(in super::super) const PTOS: usize = 12;
-    pub(in super::super) const SEED: usize = 13;
-    pub(in super::super) const EXPERIMENT: usize = 14;
-}
-
-/// The query that reads a log: of each line, what all figures need, as an array. It keeps nothing from line to line, so
-/// any number of threads can run it.
-pub(super) fn reading(settings: &Settings) -> String {
-    let named = settings.arm.as_deref().unwrap_or(r#"_["arm"]"#);
-    let (h2o, eligible) = if settings.arm.is_some() {
-        ("nil".to_owned(), "true".to_owned())
-    } else {
-        let named = match settings.min_size {
-            Some(_) => "true".to_owned(),
-            None => size_rule(),
-        };
-        (
-            format!(r#"_["num-rapid-start"] && _["jumpstart.cwnd"] ? ({H2O_ARM}) : nil"#),
-            format!(r#"!!(_["arm"] ? ({named}) : ({}))"#, h2o_eligible(settings)),
-        )
+        /// The expressions of all columns, in their order.
+        fn expressions($settings: &Settings) -> Vec<String> {
+            vec![$($expression,)*]
+        }
     };
-    let site = settings.site.as_deref().unwrap_or(SITE);
-    let row = format!(
-        r#"[{named}, {h2o}, {eligible}, {site}, _["content_length"], _["ttlb"], {LOSS}, _["client.handshake"]&.round, _["handshake-confirmed-msec"]&.round, _["client.ttfb"]&.round, _["cc.num-loss-episodes"], {EXIT_KB}, _["num-ptos"], _["seed"], _["experiment"]]"#
-    );
+}
+
+columns! { |settings|
+    /// The arm that a line names.
+    Named: settings.arm.clone().unwrap_or_else(|| of(ARM));
+    /// The arm by H2O's flags.
+    H2oArm: match settings.arm {
+        Some(_) => "nil".to_owned(),
+        None => format!("{} && {} ? ({}) : nil", of(NUM_RAPID_START), of(JUMPSTART_CWND), h2o_arm()),
+    };
+    /// Whether the line counts.
+    Eligible: eligible(settings);
+    Site: site(settings);
+    Size: of(CONTENT_LENGTH);
+    Ttlb: of(TTLB);
+    Loss: loss();
+    Handshake: rounded(CLIENT_HANDSHAKE);
+    Confirmed: rounded(HANDSHAKE_CONFIRMED_MSEC);
+    Ttfb: rounded(CLIENT_TTFB);
+    Episodes: of(CC_NUM_LOSS_EPISODES);
+    ExitKb: exit_kb();
+    ProbeTimeouts: of(NUM_PTOS);
+    Seed: of(SEED);
+    Experiment: of(EXPERIMENT_NAME);
+}
+
+fn eligible(settings: &Settings) -> String {
+    if settings.arm.is_some() {
+        return "true".to_owned();
+    }
+    let named = match settings.min_size {
+        Some(_) => "true".to_owned(),
+        None => size_rule(),
+    };
+    format!("!!({} ? ({named}) : ({}))", of(ARM), h2o_eligible(settings))
+}
+
+/// The query that reads a log: of each line, the columns as an array. It keeps nothing from line to line, so any number of
+/// threads can run it.
+pub(super) fn reading(settings: &Settings) -> String {
+    let row = format!("[{}]", expressions(settings).join(", "));
     match filters(settings).join(" && ") {
         filter if filter.is_empty() => row,
         filter => format!("select({filter}) >> {row}"),
@@ -118,9 +181,11 @@ fn filters(settings: &Settings) -> Vec<String> {
     });
     let mut filters: Vec<String> = filter.collect();
     if let Some(arm) = &settings.arm
-        && !["transport", "proto"].iter().any(|key| arm.contains(key))
+        && ![TRANSPORT, PROTO]
+            .iter()
+            .any(|key| arm.contains(key.name()))
     {
-        filters.push(NOT_TCP.to_owned());
+        filters.push(format!(r#"{} != "tcp""#, of(TRANSPORT)));
     }
     filters.extend(settings.min_size.map(at_least));
     filters
@@ -136,7 +201,7 @@ pub(super) enum Subgroup {
 
 /// Writes queries about one log.
 #[derive(Debug)]
-pub(super) struct Asker<'a> {
+pub(super) struct QueryBuilder<'a> {
     settings: &'a Settings,
     dialect: Dialect,
     baseline: &'a str,
@@ -146,7 +211,7 @@ pub(super) struct Asker<'a> {
 
 const CHART_SHARES: &str = "$p ||= (1..99).map { |p| p / 100.0 }";
 
-impl<'a> Asker<'a> {
+impl<'a> QueryBuilder<'a> {
     pub(super) fn new(
         settings: &'a Settings,
         dialect: Dialect,
@@ -161,16 +226,12 @@ impl<'a> Asker<'a> {
         }
     }
 
-    fn arm(&self) -> &str {
+    fn arm(&self) -> String {
         match (&self.settings.arm, self.dialect) {
-            (Some(arm), _) => arm,
-            (None, Dialect::Named) => r#"_["arm"]"#,
-            (None, Dialect::H2o) => H2O_ARM,
+            (Some(arm), _) => arm.clone(),
+            (None, Dialect::Named) => of(ARM),
+            (None, Dialect::H2o) => h2o_arm(),
         }
-    }
-
-    fn site(&self) -> &str {
-        self.settings.site.as_deref().unwrap_or(SITE)
     }
 
     /// `select(…) >> ` of these, or nothing.
@@ -185,12 +246,11 @@ impl<'a> Asker<'a> {
             Subgroup::All => {}
             Subgroup::Bin(bin) => {
                 let (from, to, _) = BINS[*bin];
-                conditions.push(format!(
-                    r#"_["content_length"] >= {from} && _["content_length"] < {to}"#
-                ));
+                let size = of(CONTENT_LENGTH);
+                conditions.push(format!("{size} >= {from} && {size} < {to}"));
             }
-            Subgroup::Site(site) => {
-                conditions.push(format!("({}) == {}", self.site(), quoted(site)));
+            Subgroup::Site(name) => {
+                conditions.push(format!("({}) == {}", site(self.settings), quoted(name)));
             }
         }
         if conditions.is_empty() {
@@ -203,7 +263,7 @@ impl<'a> Asker<'a> {
     pub(super) fn curve(&self, subgroup: &Subgroup) -> String {
         let baseline = quoted(self.baseline);
         format!(
-            r#"{}group_by({}) {{ |r| percentile(r["ttlb"] || 1e12, {CHART_SHARES}) }} >> map_values {{ |arm| arm.zip(_[{baseline}]).map {{ |a, b| (100.0 * a / b - 100).round(2) }} }} >> _.reject {{ |name| name == {baseline} }}"#,
+            r#"{}group_by({}) {{ |r| percentile(r["{TTLB}"] || 1e12, {CHART_SHARES}) }} >> map_values {{ |arm| arm.zip(_[{baseline}]).map {{ |a, b| (100.0 * a / b - 100).round(2) }} }} >> _.reject {{ |name| name == {baseline} }}"#,
             self.selected(subgroup),
             self.arm(),
         )
@@ -212,7 +272,7 @@ impl<'a> Asker<'a> {
     /// Percentiles in ms, and the mean of what ended, by arm.
     pub(super) fn times(&self, subgroup: &Subgroup) -> String {
         format!(
-            r#"{}group_by({}) {{ |r| [average(r["ttlb"]), percentile(r["ttlb"] || 1e12, $p ||= [0.25, 0.5, 0.75, 0.9, 0.95, 0.99])] }}"#,
+            r#"{}group_by({}) {{ |r| [average(r["{TTLB}"]), percentile(r["{TTLB}"] || 1e12, $p ||= [0.25, 0.5, 0.75, 0.9, 0.95, 0.99])] }}"#,
             self.selected(subgroup),
             self.arm(),
         )
@@ -221,7 +281,7 @@ impl<'a> Asker<'a> {
     /// How many, and how many of them ended, by arm.
     pub(super) fn counts(&self, subgroup: &Subgroup) -> String {
         format!(
-            r#"{}group_by({}) {{ |r| [count(), count(r["ttlb"])] }}"#,
+            r#"{}group_by({}) {{ |r| [count(), count(r["{TTLB}"])] }}"#,
             self.selected(subgroup),
             self.arm(),
         )
@@ -230,14 +290,15 @@ impl<'a> Asker<'a> {
     /// The share of packets lost, in percent, by arm: mean and percentiles.
     pub(super) fn loss(&self, subgroup: &Subgroup) -> String {
         format!(
-            "{}[{}, {LOSS}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99])] }}",
+            "{}[{}, {}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99])] }}",
             self.selected(subgroup),
             self.arm(),
+            loss(),
         )
     }
 
     /// Other measures: each with its own expression of the row.
-    pub(super) fn measure(&self, value: &str) -> String {
+    fn measure(&self, value: &str) -> String {
         format!(
             "{}[{}, {value}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99]), count(r[1])] }}",
             self.selected(&Subgroup::All),
@@ -246,26 +307,26 @@ impl<'a> Asker<'a> {
     }
 
     pub(super) fn handshake(&self) -> String {
-        self.measure(match self.dialect {
-            Dialect::Named => r#"_["client.handshake"]&.round"#,
-            Dialect::H2o => r#"_["handshake-confirmed-msec"]&.round"#,
-        })
+        self.measure(&rounded(match self.dialect {
+            Dialect::Named => CLIENT_HANDSHAKE,
+            Dialect::H2o => HANDSHAKE_CONFIRMED_MSEC,
+        }))
     }
 
     pub(super) fn ttfb(&self) -> String {
-        self.measure(r#"_["client.ttfb"]&.round"#)
+        self.measure(&rounded(CLIENT_TTFB))
     }
 
     pub(super) fn episodes(&self) -> String {
-        self.measure(r#"_["cc.num-loss-episodes"]"#)
+        self.measure(&of(CC_NUM_LOSS_EPISODES))
     }
 
     pub(super) fn exits(&self) -> String {
-        self.measure(EXIT_KB)
+        self.measure(&exit_kb())
     }
 
     pub(super) fn probe_timeouts(&self) -> String {
-        self.measure(r#"_["num-ptos"]"#)
+        self.measure(&of(NUM_PTOS))
     }
 }
 

@@ -1,12 +1,15 @@
 //! Reports of small logs: what they say, and that it is what their queries say.
 
+use std::collections::BTreeSet;
+
 use lastbyte_query::{Format, Input, Options, Query};
+use lastbyte_record::connection_log::schema::{json_schema, json_schema_tcp};
 use serde_json::{Value, json};
 
 use super::{
     Comparison, Error, Settings,
     analysis::Analysis,
-    queries::{Dialect, Subgroup},
+    queries::{self, Dialect, Subgroup},
     text,
 };
 use crate::statistics::Counts;
@@ -193,6 +196,57 @@ fn queries_agree(analysis: &Analysis, text: &str) -> usize {
         }
     }
     tables
+}
+
+/// The keys that a query reads from lines: `_["key"]` and `r["key"]`.
+fn keys_of(query: &str) -> Vec<&str> {
+    let mut keys = Vec::new();
+    for start in ["_[\"", "r[\""] {
+        for part in query.split(start).skip(1) {
+            keys.push(part.split('"').next().expect("a key"));
+        }
+    }
+    keys
+}
+
+#[test]
+fn every_key_of_every_query_is_in_a_schema() {
+    let known = [json_schema(), json_schema_tcp()].map(|schema| {
+        let schema: Value = serde_json::from_str(&schema).expect("JSON");
+        schema["properties"].as_object().expect("an object").clone()
+    });
+    let h2o = h2o(&[("jumpstart.cwnd", 88_320)]) + H2O;
+    let mut found = BTreeSet::new();
+    for (text, arm) in [
+        (log(1, 300, &ARMS, 0.01), None),
+        (log(1, 300, &ARMS, 0.01), Some("_[\"arm\"]")),
+        (h2o, None),
+    ] {
+        let settings = Settings {
+            arm: arm.map(str::to_owned),
+            ..quick()
+        };
+        let mut queries = vec![queries::reading(&settings)];
+        let analysis = read(&text, settings).expect("a report").analysis;
+        queries.push(analysis.counts_query);
+        for group in analysis.groups {
+            queries.extend([group.curve_query, group.times_query]);
+        }
+        queries.extend(analysis.loss.into_iter().map(|group| group.query));
+        queries.extend(analysis.measures.into_iter().map(|table| table.query));
+        for query in &queries {
+            for key in keys_of(query) {
+                // The queries compare arms by name after grouping.
+                let is_arm = analysis.arms.iter().any(|arm| arm.name == key);
+                assert!(
+                    is_arm || known.iter().any(|keys| keys.contains_key(key)),
+                    "`{key}` of {query}"
+                );
+                found.insert(key.to_owned());
+            }
+        }
+    }
+    assert!(found.contains("ttlb") && found.len() > 20, "{found:?}");
 }
 
 const ARMS: [(&str, f64); 3] = [("baseline", 0.0), ("fast", -0.2), ("same", 0.0)];
