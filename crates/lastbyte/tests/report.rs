@@ -141,25 +141,13 @@ fn what_cannot_be_reported_on_is_said() {
     let folder = folder("report-errors");
     let cases: [(&str, &str, &[&str], &str, i32); 12] = [
         ("empty", "", &[], "error: the log has no lines", 1),
-        (
-            "text",
-            "hello\n",
-            &[],
-            "error: this is no connection log: ",
-            1,
-        ),
-        (
-            "lists",
-            "[1]\n",
-            &[],
-            "error: this is no connection log: ",
-            1,
-        ),
+        ("text", "hello\n", &[], "error: not a connection log: ", 1),
+        ("lists", "[1]\n", &[], "error: not a connection log: ", 1),
         (
             "other",
             "{\"a\":1}\n",
             &[],
-            "says which arm it belongs to",
+            "lines has an arm (the key `arm`, or H2O's",
             1,
         ),
         (
@@ -180,14 +168,14 @@ fn what_cannot_be_reported_on_is_said() {
             "never",
             "{\"arm\":\"a\"}\n{\"arm\":\"b\",\"ttlb\":1}\n",
             &[],
-            "no transfer of the baseline `a` came to an end",
+            "no transfer of the baseline `a` completed",
             1,
         ),
         (
             "base",
             "{\"arm\":\"a\",\"ttlb\":1}\n{\"arm\":\"b\",\"ttlb\":1}\n",
             &["--baseline", "c"],
-            "there is no arm `c`; there are a, b",
+            "unknown arm `c` (expected one of a, b)",
             2,
         ),
         ("share", "", &["--shares", "a"], "expected ARM=N", 2),
@@ -444,7 +432,7 @@ fn small_objects_of_a_production_log_count_on_request() {
     let output = run(&folder, &["report", "a.ndjson", "--shares", "base=9"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("--shares: there is no arm `base`"),
+        stderr(&output).contains("--shares: unknown arm `base`"),
         "{}",
         stderr(&output)
     );

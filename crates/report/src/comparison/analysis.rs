@@ -1,4 +1,4 @@
-//! From counts to changes, intervals and tests: all that the page says, as values.
+//! From counts to changes, intervals and tests: all results of the page, as values.
 
 use super::{
     error::Error,
@@ -12,7 +12,7 @@ use crate::statistics::{
     tests_of::{self, Estimate, RankTest},
 };
 
-/// The percentiles of the charts, as places in [`Group::curves`]: the one at place 0 is P1.
+/// The percentiles of the tables. The one at index 0 of [`Group::curves`] is P1.
 pub(super) const TABLE: [(usize, &str); 6] = [
     (25, "P25"),
     (50, "P50"),
@@ -21,15 +21,16 @@ pub(super) const TABLE: [(usize, &str); 6] = [
     (95, "P95"),
     (99, "P99"),
 ];
-/// Names of the baseline, if nothing else says which it is.
+/// Default names of the baseline.
 const BASELINES: [&str; 2] = ["baseline", "slow-start"];
-/// With fewer connections than this in an arm, a subgroup is said to be too small.
+/// A subgroup with fewer connections than this in an arm is reported as small.
 pub(super) const SMALL: u64 = 200;
-/// Below this, the counts of the arms are said not to fit their shares. It is far below 5 %, as is usual for this check: a
+/// If p is below this, the page warns that the numbers of connections do not match the shares. It is far below 5 %, as usual for
+/// this check: a
 /// false alarm would cast doubt on everything.
 pub(super) const RATIO_ALARM: f64 = 0.001;
 
-/// All that the page says.
+/// All results of the page.
 #[derive(Debug)]
 pub(super) struct Analysis {
     pub(super) settings: Settings,
@@ -71,16 +72,16 @@ pub(super) struct Group {
     pub(super) curves: Vec<Vec<Interval>>,
     /// Change of the mean, by arm; the baseline has none.
     pub(super) means: Vec<Option<Estimate>>,
-    /// Whether the arm's times tend to be less than the baseline's.
+    /// Test of whether the arm's times tend to be less than the baseline's.
     pub(super) ranks: Vec<Option<RankTest>>,
-    /// Its p, raised for the number of tests in the list that it stands in.
+    /// Its p, corrected for the number of tests in its list.
     pub(super) adjusted: Vec<Option<f64>>,
     pub(super) curve_query: String,
     pub(super) times_query: String,
 }
 
 impl Group {
-    /// Whether an arm or the baseline has too few connections to tell much.
+    /// Whether the arm or the baseline has too few connections to show small differences.
     pub(super) fn is_small(&self, arm: usize) -> bool {
         self.times[arm].total().min(self.times[0].total()) < SMALL
     }
@@ -108,7 +109,7 @@ pub(super) struct MeasureTable {
     pub(super) values: Vec<Counts>,
     /// Difference of the mean to the baseline's.
     pub(super) differences: Vec<Option<Estimate>>,
-    /// Share of the connections that have a value, if that is what matters.
+    /// Connections by arm, of which the share with a value is shown.
     pub(super) share_of: Option<Vec<u64>>,
     pub(super) query: String,
 }
@@ -172,7 +173,7 @@ pub(super) fn analysis(tally: Tally, settings: Settings) -> Result<Analysis, Err
     })
 }
 
-/// The arms' places in the tally: the baseline's first, then by name.
+/// The indices of the arms in the tally: the baseline first, the others by name.
 fn order(tally: &Tally, settings: &Settings) -> Result<Vec<usize>, Error> {
     let unknown = |wanted: &str| Error::UnknownArm {
         wanted: wanted.to_owned(),
@@ -295,7 +296,7 @@ fn group(
     }
 }
 
-/// Percentiles of resamples: of pairs, if they are, else of each arm by itself.
+/// Percentiles of resamples: of pairs if there are any, else of each arm separately.
 fn resampled(
     groups: &[&Counts],
     pairs: Option<&Pairs>,
@@ -306,7 +307,7 @@ fn resampled(
     let Some(pairs) = pairs else {
         return bootstrap::apart(groups, shares, replicates, seed);
     };
-    // Pairs are drawn one by one: fewer times if they are very many.
+    // Pairs are drawn one by one, so very many pairs are resampled less often.
     let affordable = 500_000_000 / (pairs.len() * groups.len()).max(1);
     bootstrap::paired(pairs, shares, replicates.min(affordable.max(200)), seed)
 }
@@ -315,7 +316,7 @@ fn pairs_of(pairs: &Pairs, arm: usize) -> Vec<(Option<u64>, Option<u64>)> {
     pairs.of(arm, 0).collect()
 }
 
-/// Pairs in the order of the arms, of what each block has of them.
+/// The members of each block as pairs, in the order of the arms.
 fn pairs<'a>(blocks: impl Iterator<Item = &'a [Member]>, order: &[usize]) -> Pairs {
     let mut pairs = Pairs::new(order.len());
     let mut members = vec![Member::Absent; order.len()];
@@ -339,7 +340,7 @@ fn merged<'a>(cells: impl Iterator<Item = &'a Cell>) -> Counts {
     Counts::new(&counts, unfinished)
 }
 
-/// Raises the p of a list of groups for their number.
+/// Corrects the p of a list of groups for the number of tests.
 fn adjust(groups: &mut [Group]) {
     let mut places = Vec::new();
     let mut p = Vec::new();
@@ -470,8 +471,8 @@ fn measures(tally: &Tally, order: &[usize], queries: &QueryBuilder<'_>) -> Vec<M
             "Handshake",
             "ms",
             match tally.dialect {
-                Dialect::Named => "as the client saw it, from its first datagram",
-                Dialect::H2o => "until confirmed, as the server saw it",
+                Dialect::Named => "at the client, from its first datagram",
+                Dialect::H2o => "until confirmed, at the server",
             },
             |one| &one.handshake,
             None,
@@ -480,7 +481,7 @@ fn measures(tally: &Tally, order: &[usize], queries: &QueryBuilder<'_>) -> Vec<M
         table(
             "Time to first byte",
             "ms",
-            "as the client saw it, from its first datagram",
+            "at the client, from its first datagram",
             |one| &one.ttfb,
             None,
             queries.ttfb(),
@@ -488,7 +489,7 @@ fn measures(tally: &Tally, order: &[usize], queries: &QueryBuilder<'_>) -> Vec<M
         table(
             "Loss episodes",
             "",
-            "reductions of the window, a connection",
+            "reductions of the window, per connection",
             |one| &one.episodes,
             None,
             queries.episodes(),
@@ -496,7 +497,7 @@ fn measures(tally: &Tally, order: &[usize], queries: &QueryBuilder<'_>) -> Vec<M
         table(
             "Window at the exit from startup",
             "kB",
-            "of the connections that left it; the share of those stands beside",
+            "of connections that left startup, with their share",
             |one| &one.exits_kb,
             Some(known),
             queries.exits(),
@@ -504,7 +505,7 @@ fn measures(tally: &Tally, order: &[usize], queries: &QueryBuilder<'_>) -> Vec<M
         table(
             "Probe timeouts",
             "",
-            "a connection",
+            "per connection",
             |one| &one.probe_timeouts,
             None,
             queries.probe_timeouts(),

@@ -6,51 +6,51 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// There are no lines.
+    /// The log has no lines.
     Empty,
-    /// It cannot be read as lines of JSON objects: what the query engine said.
+    /// The log cannot be read as lines of JSON objects, with the error of the query engine.
     NotALog(String),
     /// No line has an arm.
     NoArms {
-        /// How many lines there are.
+        /// The number of lines.
         lines: u64,
-        /// How many of them are H2O's, of connections that take no part in the experiment.
+        /// Lines of H2O's of connections outside the experiment.
         not_eligible: u64,
-        /// How many of them are of `lastbyte serve`, with an object too small to count.
+        /// Lines of `lastbyte serve` with an object too small to count.
         too_small: u64,
     },
-    /// Some lines have a `ttlb` that is no time.
+    /// Some lines have an invalid `ttlb`.
     NotATime {
-        /// How many.
+        /// The number of these lines.
         lines: u64,
-        /// The first such value, as JSON.
+        /// The first invalid value, as JSON.
         first: String,
     },
-    /// There is one arm, and nothing to hold it against.
+    /// All connections are of this arm.
     OneArm(String),
-    /// More than sixteen arms: these are some.
+    /// There are more than sixteen arms, of which these are some.
     TooManyArms(Vec<String>),
-    /// There is no such arm.
+    /// An arm that the log does not have.
     UnknownArm {
         /// The arm asked for.
         wanted: String,
-        /// Those there are.
+        /// The arms of the log.
         arms: Vec<String>,
     },
-    /// Lines of several experiments.
+    /// The log has lines of several experiments, with these names.
     SeveralExperiments(Vec<String>),
     /// Some lines name their arm, others are H2O's.
     MixedLines {
-        /// How many name it.
+        /// The number of lines that name it.
         named: u64,
-        /// How many do not.
+        /// The number of H2O's lines.
         h2o: u64,
     },
-    /// A share that is not a number above zero.
+    /// The share of this arm is not a number above zero.
     Share(String),
-    /// An expression that is not of the query language.
+    /// An invalid expression in the settings, with the error of the query engine.
     Expression(String),
-    /// No connection of the baseline came to an end.
+    /// No transfer of the baseline completed.
     NothingEnded(String),
 }
 
@@ -58,11 +58,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("the log has no lines"),
-            Self::NotALog(said) => write!(f, "this is no connection log: {said}"),
+            Self::NotALog(reason) => write!(f, "not a connection log: {reason}"),
             Self::NotATime { lines, first } => write!(
                 f,
-                "`ttlb` of {lines} lines is not a number of milliseconds, zero or more (the first: {first}): convert them, or leave \
-                 them out with --where"
+                "invalid `ttlb` in {lines} lines, first `{first}` (expected milliseconds, zero or more): convert these lines, or exclude \
+                 them with --where"
             ),
             Self::NoArms {
                 lines,
@@ -70,8 +70,8 @@ impl fmt::Display for Error {
                 ..
             } => write!(
                 f,
-                "all connections with an arm among the {lines} lines have objects below 200 kB, which do not count in a production \
-                 log; to count them: --min-size 0"
+                "no connections to compare: all of the {lines} lines with an arm are of objects below 200 kB, which are left out in production \
+                 logs (include them with --min-size 0)"
             ),
             Self::NoArms {
                 lines,
@@ -79,8 +79,8 @@ impl fmt::Display for Error {
                 ..
             } => write!(
                 f,
-                "none of the {lines} lines says which arm it belongs to: it has neither the key `arm` nor H2O's `num-rapid-start` \
-                 and `jumpstart.cwnd`. Is it a connection log? If the arm is told by something else, say how: --arm '_[\"group\"]'"
+                "none of the {lines} lines has an arm (the key `arm`, or H2O's `num-rapid-start` and `jumpstart.cwnd`): check that this is a \
+                 connection log, or define the arm, for example with --arm '_[\"group\"]'"
             ),
             Self::NoArms {
                 lines,
@@ -88,44 +88,47 @@ impl fmt::Display for Error {
                 ..
             } => write!(
                 f,
-                "of {lines} lines, {not_eligible} are H2O's of connections that took no part in the experiment (it takes \
-                 num-jumpstart-applicable = 1, num-paced = 1, jumpstart.prev-rate = 0, content_length >= 200000), and none is of one \
-                 that did. To decide otherwise, say which line belongs to which arm: --arm EXPR"
+                "none of the {lines} lines is of a connection in the experiment: {not_eligible} are H2O's, but outside it (expected \
+                 num-jumpstart-applicable = 1, num-paced = 1, jumpstart.prev-rate = 0 and content_length >= 200000). To include them, define \
+                 the arm with --arm EXPR"
             ),
             Self::OneArm(arm) => write!(
                 f,
-                "all connections are of the arm `{arm}`: there is nothing to hold it against. Give the logs of the other arms as \
-                 well, or say with --arm EXPR what tells arms apart"
+                "all connections are of the arm `{arm}`, so there is nothing to compare it with: add the logs of the other arms, or define the \
+                 arm with --arm EXPR"
             ),
             Self::TooManyArms(arms) => write!(
                 f,
-                "there are more than 16 arms ({}, …): is this what tells arms apart? See --arm",
+                "more than 16 arms ({}, …): check the definition of the arm (--arm)",
                 arms.join(", ")
             ),
             Self::UnknownArm { wanted, arms } => {
                 write!(
                     f,
-                    "there is no arm `{wanted}`; there are {}",
+                    "unknown arm `{wanted}` (expected one of {})",
                     arms.join(", ")
                 )
             }
             Self::SeveralExperiments(names) => write!(
                 f,
-                "the log has lines of several experiments ({}), which cannot be compared with each other; take one: --where \
+                "the log has lines of several experiments ({}), which cannot be compared: select one, for example with --where \
                  '_[\"experiment\"] == \"{}\"'",
                 names.join(", "),
                 names.first().map_or("", String::as_str)
             ),
             Self::MixedLines { named, h2o } => write!(
                 f,
-                "{named} lines name their arm and {h2o} are H2O's, whose arm is told by flags: report on one kind at a time, or say \
-                 with --arm EXPR what tells arms apart"
+                "{named} lines name their arm and {h2o} are H2O's, whose arm follows from flags: report on one kind at a time, or define the arm \
+                 with --arm EXPR"
             ),
-            Self::Share(text) => write!(f, "the share of `{text}` must be a number above zero"),
-            Self::Expression(said) => write!(f, "{said}"),
+            Self::Share(text) => write!(
+                f,
+                "invalid share of `{text}` (expected a number above zero)"
+            ),
+            Self::Expression(reason) => f.write_str(reason),
             Self::NothingEnded(arm) => write!(
                 f,
-                "no transfer of the baseline `{arm}` came to an end: there is no time to compare with"
+                "no transfer of the baseline `{arm}` completed, so there is no time to compare with"
             ),
         }
     }

@@ -1,6 +1,6 @@
-//! The charts: percentile over change, one line an arm, with what resampling leaves open around it.
+//! The charts: percentile over change, a line per arm, with its confidence bands.
 //!
-//! One scene serves the page, SVG and PNG.
+//! One scene is used for the page, SVG and PNG.
 
 use core::fmt::Write;
 
@@ -46,7 +46,7 @@ pub(super) enum Size {
     Small,
 }
 
-/// A chart, and where its plot is: what the page needs to point into it.
+/// A chart and the position of its plot, which the page needs for its read-out.
 #[derive(Debug)]
 pub(super) struct Chart {
     pub(super) scene: Scene,
@@ -63,7 +63,7 @@ pub(super) struct Plot {
     pub(super) domain: (f64, f64),
 }
 
-/// All charts as files: a name and a scene each.
+/// All charts that become files: the name and the scene of each.
 pub(super) fn all(analysis: &Analysis) -> Vec<(String, Scene)> {
     let mut charts = Vec::new();
     let domains = Domains::of(analysis);
@@ -79,7 +79,7 @@ pub(super) fn all(analysis: &Analysis) -> Vec<(String, Scene)> {
     charts
 }
 
-/// A name that can be that of a file.
+/// A name with only the characters that are safe in file names.
 fn plain(name: &str) -> String {
     let plain = name.chars().map(|c| {
         if c.is_alphanumeric() || c == '-' || c == '_' {
@@ -91,7 +91,7 @@ fn plain(name: &str) -> String {
     plain.collect()
 }
 
-/// What charts show from left to right: those that are to be held against each other show the same.
+/// The horizontal ranges of charts. Charts that are compared with each other have the same range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Domains {
     all: (f64, f64),
@@ -124,14 +124,14 @@ impl Domains {
     }
 }
 
-/// The changes from one percentile to another, with room around them, but no more than from a third to twice: what lies
-/// farther out is cut off. Bands count where there are connections enough to make them narrow.
+/// The range of changes from one percentile to another with a margin, clamped to a factor of a third to two: values outside
+/// are not drawn. Bands count where there are enough connections to make them narrow.
 fn domain<'a>(groups: impl Iterator<Item = &'a Group>, from: usize, to: usize) -> (f64, f64) {
     let (mut low, mut high) = (-4.0f64, 4.0f64);
     for group in groups {
         for (arm, curve) in group.curves.iter().enumerate().skip(1) {
             let is_small = group.is_small(arm);
-            // Of few connections the ends say nothing.
+            // With few connections the tails are noise.
             let (from, to) = if is_small {
                 (25.max(from), 75.min(to))
             } else {
@@ -213,7 +213,7 @@ impl Drawing {
     }
 }
 
-/// A chart of a group. With a heading it stands alone, as a file.
+/// A chart of a group. A chart that becomes a file has a heading.
 pub(super) fn chart(
     analysis: &Analysis,
     group: &Group,
@@ -256,7 +256,7 @@ pub(super) fn chart(
             color(arm).with_opacity(0.16),
         );
     }
-    // The joint band is the test of the experiment as a whole; subgroups have another.
+    // The joint band is the test of the whole experiment; subgroups have another.
     let joint = group.curves.iter().enumerate().skip(1);
     for (arm, curve) in joint.filter(|_| group.subgroup == Subgroup::All) {
         let stroke = Stroke {
@@ -316,12 +316,12 @@ pub(super) fn chart(
     Chart { scene, plot }
 }
 
-/// The chart in words, for those who cannot see it.
+/// A description of the chart for screen readers.
 fn described(analysis: &Analysis, group: &Group) -> String {
     let baseline = &analysis.arms[0].name;
     let mut text = format!(
-        "Horizontal: change of the time to last byte against {baseline}, in percent; left of zero is faster. Vertical: percentile, 0 to \
-         100."
+        "Horizontal axis: change of the time to last byte relative to {baseline}, in percent; left of zero is faster. Vertical axis: \
+         percentile, 0 to 100."
     );
     for (arm, curve) in group.curves.iter().enumerate().skip(1) {
         let at = |percentile: usize| {
@@ -404,7 +404,7 @@ fn axes(
     let baseline = &analysis.arms[0].name;
     let full = match size {
         Size::Small => "change of TTLB".to_owned(),
-        _ => format!("change of TTLB against {baseline}"),
+        _ => format!("change of TTLB relative to {baseline}"),
     };
     let room = plot.right - plot.left;
     let (faster, slower) = ("← faster", "slower →");
@@ -458,7 +458,7 @@ fn zero_line(
     }
 }
 
-/// A text with ground below it, so that it can be read over lines.
+/// A text on a background, so that it is readable over lines.
 fn label(
     drawing: &mut Drawing,
     at: Place,
@@ -555,7 +555,7 @@ fn band(
     }
 }
 
-/// Each arm's name beside its line, where the lines are farthest apart.
+/// The name of each arm beside its line, where the lines are farthest apart.
 fn names(
     drawing: &mut Drawing,
     analysis: &Analysis,
@@ -586,7 +586,7 @@ fn names(
                 if from < plot.left + 4.0 || to > plot.right - 4.0 {
                     continue;
                 }
-                // How far the nearest other line, name or the zero line is from the text.
+                // The distance of the text to the nearest other line, name or the zero line.
                 let lines = group
                     .curves
                     .iter()

@@ -1,7 +1,7 @@
-//! The page: its frame, and the data that its program points into.
+//! The page: its sections, and the data for its script.
 //!
-//! Nothing is loaded from elsewhere, and the page forbids itself to. It says all it has to say without its program, which
-//! only moves the read-out to another percentile and copies queries. Texts of others come escaped.
+//! The page loads nothing, and its policy forbids it. All results are in the markup: the script only moves the read-out to
+//! another percentile and copies queries. Names and texts from logs are escaped.
 
 use core::fmt::Write;
 
@@ -76,7 +76,7 @@ fn arm_names(analysis: &Analysis) -> Vec<&str> {
     analysis.arms.iter().map(|arm| arm.name.as_str()).collect()
 }
 
-/// A figure of a card, grey unless it is significant.
+/// A value of a card, grey unless it is significant.
 fn value(text: &str, is_significant: bool) -> String {
     if is_significant {
         format!("<dd>{text}</dd>")
@@ -89,15 +89,15 @@ fn absent_value() -> String {
     value(format::ABSENT, false)
 }
 
-/// How connections came into their arms. Only an experiment of ours says so itself.
+/// How connections were assigned to arms. It is known only for an experiment of ours.
 fn assignment(analysis: &Analysis) -> &'static str {
     let is_known = analysis.dialect == Dialect::Named
         && analysis.experiment.is_some()
         && analysis.settings.arm.is_none();
     if is_known {
-        "each drawn at random into one arm"
+        "each assigned at random to one arm"
     } else {
-        "each in one arm; this page assumes that it was drawn at random"
+        "each in one arm; this page assumes that it was assigned at random"
     }
 }
 
@@ -110,14 +110,14 @@ fn in_milliseconds(micros: u64) -> Value {
     }
 }
 
-/// JSON that can end no `script` element.
+/// JSON that cannot end a `script` element.
 fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c")
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029")
 }
 
-/// The numbers, for other programs.
+/// The results, for other programs.
 pub(super) fn json(analysis: &Analysis) -> String {
     let interval = |cell: &Interval| json!([cell.estimate, cell.alone, cell.together]);
     let ms = |micros: Option<u64>| micros.map(in_milliseconds);
@@ -199,7 +199,7 @@ impl Page<'_> {
         self.add("</ul>\n");
     }
 
-    /// A sentence that begins with an arm's name, with the arm's mark.
+    /// A sentence, with the mark of the arm whose name it starts with.
     fn marked(&self, sentence: &str) -> String {
         for (arm, one) in self.analysis.arms.iter().enumerate().skip(1) {
             if let Some(rest) = sentence.strip_prefix(one.name.as_str())
@@ -230,7 +230,7 @@ impl Page<'_> {
             assignment(analysis).to_owned()
         };
         let text = format!(
-            "Time to last byte of {} against {}. {} connections, {kind}.",
+            "Time to last byte of {} relative to {}. {} connections, {kind}.",
             text::listed(&names),
             analysis.arms[0].name,
             count(total)
@@ -245,7 +245,7 @@ impl Page<'_> {
         let warnings = text::warnings(analysis);
         if !warnings.is_empty() {
             self.add(
-                "<section class=\"warning\" role=\"note\" aria-label=\"Beware\"><h2>Beware</h2>\n",
+                "<section class=\"warning\" role=\"note\" aria-label=\"Warnings\"><h2>Warnings</h2>\n",
             );
             self.list("plain", &warnings);
             self.add("</section>\n");
@@ -270,9 +270,9 @@ impl Page<'_> {
         links.extend([
             ("times", "TTLB"),
             ("loss", "Loss"),
-            ("ended", "Ended"),
-            ("measures", "More"),
-            ("ratio", "Arms"),
+            ("ended", "Completion"),
+            ("measures", "Other measures"),
+            ("ratio", "Sample ratio"),
             ("method", "Method"),
         ]);
         let links = links
@@ -281,7 +281,7 @@ impl Page<'_> {
         links.collect::<Vec<_>>().join(" ")
     }
 
-    /// The result in short: a card an arm.
+    /// The results in short: a card per arm.
     fn cards(&mut self) {
         let analysis = self.analysis;
         let group = &analysis.groups[0];
@@ -291,7 +291,7 @@ impl Page<'_> {
             let estimate = cell
                 .estimate
                 .map_or_else(|| format::ABSENT.to_owned(), percent);
-            // The largest type of the page is what is copied from it: it is grey unless it is significant.
+            // The largest text of the page is copied most: it is grey unless it is significant.
             let (class, verdict) = match text::significance(&cell) {
                 Significance::Faster => ("big faster", ""),
                 Significance::Slower => ("big slower", ""),
@@ -338,20 +338,19 @@ impl Page<'_> {
         self.slider();
         self.chart(group, &[Size::Wide, Size::Narrow]);
         self.add(
-            "<p class=\"note\">Left of zero is faster. At height P50 stands the change of the median: (arm − baseline) / baseline of \
-             the two groups’ percentiles. Bands are 95 % intervals at one percentile alone; dashed lines are 95 % simultaneous, over all of \
-             P5 to P95 and all arms: a difference is significant where both dashed lines of an arm lie on the same side of zero. Transfers that never ended count as slower than all \
-             that did.</p>\n",
+            "<p class=\"note\">Left of zero is faster. The value at P50 is the change of the median: (arm − baseline) / baseline. Bands are 95 % intervals \
+             for each percentile alone. Dashed lines are 95 % simultaneous intervals over P5 to P95 and all arms: a difference is significant \
+             where both dashed lines of an arm lie on the same side of zero. Transfers that never completed count as slower than all others.</p>\n",
         );
         self.query(&group.curve_query);
         self.numbers(group);
         self.add("</section>\n");
     }
 
-    /// What moves the read-out, in all charts at once.
+    /// The slider that moves the read-out in all charts.
     fn slider(&mut self) {
         self.add(
-            "<div class=\"slider\" hidden><label for=\"percentile\">Read off at</label>\
+            "<div class=\"slider\" hidden><label for=\"percentile\">Show percentile</label>\
              <input type=\"range\" id=\"percentile\" min=\"1\" max=\"99\" value=\"50\" step=\"1\">\
              <output for=\"percentile\" id=\"shown\">P50</output></div>\n",
         );
@@ -366,7 +365,7 @@ impl Page<'_> {
             let total: u64 = group.times.iter().map(Counts::total).sum();
             let is_small = (1..analysis.arms.len()).any(|arm| group.is_small(arm));
             let few = if is_small {
-                ": few, so read the bands"
+                " (few: read the bands)"
             } else {
                 ""
             };
@@ -430,7 +429,7 @@ impl Page<'_> {
             .push(json!({ "plots": plots, "base": base, "arms": arms }));
     }
 
-    /// What the charts say at one percentile: the same markup that the program writes.
+    /// The values of a chart at one percentile, in the markup that the script writes.
     fn readout(&self, group: &Group, percentile: usize) -> String {
         let share = percentile as f64 / 100.0;
         let ms = |value: Option<u64>| {
@@ -441,7 +440,7 @@ impl Page<'_> {
         };
         let base = ms(group.times[0].percentile(share));
         let mut rows = format!(
-            "<table><thead><tr><th></th><th scope=\"col\">TTLB</th><th scope=\"col\">change, 95\u{a0}% at this percentile</th></tr></thead>\
+            "<table><thead><tr><th></th><th scope=\"col\">TTLB</th><th scope=\"col\">change (95\u{a0}% interval at this percentile)</th></tr></thead>\
              <tbody><tr><th scope=\"row\">{}</th><td>{base}</td><td></td></tr>",
             tables::named(&self.analysis.arms[0].name, Some(0))
         );
@@ -468,7 +467,7 @@ impl Page<'_> {
         let table = tables::curve(self.analysis, group);
         let _ = writeln!(
             self.body,
-            "<details><summary>The chart in numbers</summary>{table}</details>"
+            "<details><summary>Chart data as a table</summary>{table}</details>"
         );
     }
 
@@ -483,7 +482,7 @@ impl Page<'_> {
         let command = format!("lastbyte query {} {}", shell(query), files.join(" "));
         let _ = writeln!(
             self.body,
-            "<details class=\"query\"><summary>The query behind it</summary><div><button type=\"button\" hidden>Copy</button>\
+            "<details class=\"query\"><summary>Query</summary><div><button type=\"button\" hidden>Copy</button>\
              <pre tabindex=\"0\"><code>{}</code></pre></div></details>",
             escaped(command.trim_end())
         );
@@ -493,7 +492,7 @@ impl Page<'_> {
         let analysis = self.analysis;
         self.add("<section id=\"verdict\"><h2>Significant differences</h2>\n");
         self.list("verdicts", &text::verdicts(analysis));
-        self.add("<h3>Beside TTLB’s percentiles</h3>\n");
+        self.add("<h3>Mean, packet loss and completion</h3>\n");
         self.list("verdicts", &text::beside(analysis));
         let subgroups = text::subgroups(analysis);
         if !subgroups.is_empty() {
@@ -501,10 +500,10 @@ impl Page<'_> {
             self.list("verdicts", &subgroups);
         }
         self.add(
-            "<p class=\"note\">The first list is the test of this experiment: its 95 % cover all percentiles from P5 to P95 and all \
-             arms together. The second has an interval of 95 % for each number by itself, and the third its own correction: taken \
-             together, the three lists may err more often than one in twenty. What is not significant is not shown to be equal: see how wide \
-             the bands are.</p></section>\n",
+            "<p class=\"note\">The first list is the main test of this experiment: its 95 % confidence covers all percentiles from P5 to P95 and all arms \
+             together. The second list has a 95 % interval for each value alone, and the third has its own correction. The three lists \
+             together can be wrong in more than 5 % of experiments. A difference that is not significant can still exist: the width of the \
+             bands shows how large it could be.</p></section>\n",
         );
     }
 
@@ -526,19 +525,18 @@ impl Page<'_> {
         for group in &groups {
             self.chart(group, &[Size::Small]);
         }
-        self.add("</div>\n<p class=\"note\">All have the same horizontal scale; what lies outside of it is in the table.</p>\n");
-        let table = tables::subgroups(analysis, &groups, &format!("{title}: changes of TTLB"));
+        self.add("</div>\n<p class=\"note\">All charts have the same horizontal scale; values outside it are in the table.</p>\n");
+        let table = tables::subgroups(analysis, &groups, &format!("{title}: change of TTLB"));
         self.add(&table);
         self.add(&format!(
-            "<p class=\"note\">“Faster in”: how often {}. Its p is of {}, raised for all comparisons by size and site on this page \
-             (Holm). Intervals are 95 % each. {}</p>\n",
+            "<p class=\"note\">“Faster in” is the share of {}; ties count half. p is from {}, corrected for all comparisons by size and site on this page \
+             (Holm). Intervals are 95 % each. Colour marks p below 0.05.</p>\n",
             if analysis.is_paired {
-                "the arm beat the baseline on the same path; ties count half"
+                "paths on which the arm is faster than the baseline"
             } else {
-                "a connection of the arm would beat one of the baseline, both drawn at random; ties count half"
+                "pairs of a connection of the arm and one of the baseline in which the arm is faster"
             },
-            if analysis.is_paired { "Wilcoxon’s signed ranks of the ratios" } else { "the test of Mann and Whitney" },
-            "Colour marks what stays below 0.05."
+            if analysis.is_paired { "Wilcoxon’s signed-rank test of the ratios" } else { "the Mann–Whitney test" },
         ));
         let queries: Vec<(String, String)> = groups
             .iter()
@@ -556,7 +554,7 @@ impl Page<'_> {
             .iter()
             .map(|file| shell(file))
             .collect();
-        self.add("<details class=\"query\"><summary>The queries behind them</summary>\n");
+        self.add("<details class=\"query\"><summary>Queries</summary>\n");
         for (title, query) in queries {
             let command = format!("lastbyte query {} {}", shell(query), files.join(" "));
             let _ = writeln!(
@@ -582,14 +580,14 @@ impl Page<'_> {
         let group = &analysis.groups[0];
         self.add("<section id=\"times\"><h2>TTLB</h2>\n");
         let caption = format!(
-            "TTLB of {} in ms, and the change of the others",
+            "TTLB of {} in ms, and the change of the other arms",
             analysis.arms[0].name
         );
         let table = tables::times(analysis, group, &caption);
         self.add(&table);
         self.add(
-            "<p class=\"note\">Means are of the transfers that ended. Intervals are 95 % each, at their percentile; colour marks what is significant \
-             by the simultaneous band.</p>\n",
+            "<p class=\"note\">Means cover completed transfers. Intervals are 95 % for each percentile alone; colour marks significant differences \
+             (simultaneous band).</p>\n",
         );
         self.query(&group.times_query);
         self.add("</section>\n");
@@ -604,7 +602,7 @@ impl Page<'_> {
         let table = tables::losses(
             analysis,
             core::slice::from_ref(all),
-            "Packets declared lost of packets sent, a connection",
+            "Packets declared lost, as a share of packets sent, per connection",
         );
         self.add(&table);
         self.query(&all.query);
@@ -625,14 +623,14 @@ impl Page<'_> {
 
     fn ended(&mut self) {
         let analysis = self.analysis;
-        self.add("<section id=\"ended\"><h2>Transfers that ended, and those that did not</h2>\n");
+        self.add("<section id=\"ended\"><h2>Completed and incomplete transfers</h2>\n");
         let table = tables::finished_only(analysis);
         self.add(&table);
         self.add(
-            "<p class=\"note\">A connection that never ended has no TTLB. If it were left out, an arm that makes the slowest fail would \
-             look faster. So wherever this page speaks of percentiles or of “faster in”, it stands behind all that ended; where a \
-             percentile falls on it, there is none. Means cannot be taken so, and are of what ended. The columns show what leaving it \
-             out would change.</p>\n",
+            "<p class=\"note\">A connection that never completed has no TTLB. If it were left out, an arm that makes the slowest transfers fail would look \
+             faster. Percentiles and “faster in” therefore rank it behind all completed transfers; a percentile that falls on such a \
+             connection has no value. Means cover completed transfers only. The last columns show the effect of leaving out incomplete \
+             transfers.</p>\n",
         );
         self.query(&analysis.counts_query);
         self.add("</section>\n");
@@ -654,25 +652,27 @@ impl Page<'_> {
 
     fn ratio(&mut self) {
         let analysis = self.analysis;
-        self.add("<section id=\"ratio\"><h2>Are the arms alike in number?</h2>\n");
+        self.add("<section id=\"ratio\"><h2>Sample ratio check</h2>\n");
         let table = tables::ratio(analysis);
         self.add(&table);
         if analysis.is_paired {
-            self.paragraph("Each path is in every arm: there is nothing that chance could have put out of balance.");
+            self.paragraph("Each path is in every arm, so the numbers cannot be out of balance.");
         } else if let Some((statistic, p)) = analysis.ratio {
             self.paragraph(&format!(
                 "Chi-squared {statistic:.2}, {} degrees of freedom, p {}: {}.",
                 analysis.arms.len() - 1,
                 format::p_value(p),
                 if p < super::analysis::RATIO_ALARM {
-                    "so uneven that chance alone hardly does it; what puts connections into arms, or into the log, must be looked at first"
+                    "too uneven for chance alone; check first how connections are assigned to arms and logged"
                 } else {
-                    "as even as chance makes them (an alarm is raised below 0.001)"
+                    "consistent with chance (a warning is shown below 0.001)"
                 }
             ));
         }
         if analysis.settings.shares.is_empty() && !analysis.is_paired {
-            self.paragraph("No shares were given: arms are taken to be meant to have the same. Say otherwise with --shares.");
+            self.paragraph(
+                "No shares were given, so equal shares are assumed; set them with --shares.",
+            );
         }
         self.query(&analysis.counts_query);
         self.add("</section>\n");
@@ -680,36 +680,37 @@ impl Page<'_> {
 
     fn method(&mut self) {
         let analysis = self.analysis;
-        self.add("<section id=\"method\"><h2>Method, and how to run it again</h2>\n");
+        self.add("<section id=\"method\"><h2>Method and reproduction</h2>\n");
         let resampling = if analysis.is_paired {
-            "Pairs are drawn anew as wholes: what the connections of a path have in common does not widen the bands."
+            "Pairs are resampled as units, so what the connections of a path have in common does not widen the bands."
         } else {
-            "The connections of each arm are drawn anew, each arm by itself, by the order statistics of uniform variates, which has \
-             exactly the distribution of drawing each connection."
+            "The connections of each arm are resampled separately, through order statistics of uniform variates; the distribution is exactly \
+             that of drawing each connection."
         };
         let items = [
-            "Percentiles are by nearest rank, as the query language has them, of times to a microsecond; nothing is sampled or \
-             approximated: the log is read once, and each different value is counted."
+            "Percentiles are nearest-rank, as in the query language, of times with microsecond resolution. Nothing is sampled or \
+             approximated: the log is read once, and each distinct value is counted."
                 .to_owned(),
             format!(
-                "Bands: {} resamples (half as many for sizes and sites; of very many pairs fewer, 200 at least), seed {}. {resampling} A band at one percentile is from the 2.5th \
-                 to the 97.5th percentile of the resampled changes. The joint band is as many standard deviations wide, on the scale of \
-                 logarithms, as holds 95 % of the resamples at all percentiles from P5 to P95 and in all arms. Where fewer than 5 \
-                 connections lie beyond a percentile, there is no band.",
+                "Bands: {} bootstrap resamples (half as many for sizes and sites; fewer, but at least 200, for very many pairs), seed {}. \
+                 {resampling} The band at a percentile spans the 2.5th to the 97.5th percentile of the resampled changes. The width of the \
+                 simultaneous band, in standard deviations on a logarithmic scale, is such that 95 % of the resamples lie within it at all \
+                 percentiles from P5 to P95 and in all arms. There is no band where fewer than 5 connections lie beyond a percentile.",
                 analysis.settings.replicates, analysis.settings.seed
             ),
-            "Means: the delta method on the logarithm of their ratio, from the variances of both (of the pairs’ difference, where there \
-             are pairs). Shares: Wilson’s interval, and Newcombe’s for a difference. Counts by arm: Pearson’s chi-squared."
+            "Means: the delta method on the logarithm of the ratio, from the variances of both arms (for pairs, of their differences). \
+             Shares: Wilson’s interval; for differences, Newcombe’s. Numbers of connections: Pearson’s chi-squared test."
                 .to_owned(),
-            "The packet loss of a connection is what was declared lost of what was sent, late acknowledgments not taken back, to a \
-             hundredth of a percent; its mean gives each connection the same weight. Where there are pairs, its intervals use them."
+            "The packet loss of a connection is the share of the packets sent that were declared lost, rounded to a hundredth of a percent; \
+             packets acknowledged late still count as lost. The mean weights all connections equally. For pairs, intervals are of paired \
+             differences."
                 .to_owned(),
         ];
         self.list("plain", &items);
         if !analysis.settings.commands.is_empty() {
             let _ = writeln!(
                 self.body,
-                "<h3>Again</h3><div class=\"query\"><button type=\"button\" hidden>Copy</button><pre tabindex=\"0\"><code>{}</code></pre></div>",
+                "<h3>Reproduce this report</h3><div class=\"query\"><button type=\"button\" hidden>Copy</button><pre tabindex=\"0\"><code>{}</code></pre></div>",
                 escaped(&analysis.settings.commands.join("\n"))
             );
         }
@@ -729,7 +730,7 @@ impl Page<'_> {
     }
 }
 
-/// A word for a shell.
+/// An argument, quoted for a shell if necessary.
 pub(super) fn shell(text: &str) -> String {
     let is_plain = |c: char| {
         c.is_ascii_alphanumeric()

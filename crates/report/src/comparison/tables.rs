@@ -19,7 +19,7 @@ use crate::{
     svg::escaped,
 };
 
-/// A table, piece by piece.
+/// A table being written.
 pub(super) struct Table {
     text: String,
 }
@@ -31,14 +31,14 @@ impl Table {
             escaped(caption)
         );
         for column in columns {
-            // Writing to a `String` cannot fail; so in all of this file.
+            // Writing to a `String` cannot fail.
             let _ = write!(text, "<th scope=\"col\">{}</th>", escaped(column));
         }
         text.push_str("</tr></thead><tbody>\n");
         Self { text }
     }
 
-    /// A row: its head, the place of its arm for the colour, and cells of markup.
+    /// A row: its head, the index of its arm for the colour, and cells of markup.
     pub(super) fn row(&mut self, head: &str, arm: Option<usize>, cells: &[String]) {
         let _ = write!(self.text, "<tr><th scope=\"row\">{}</th>", named(head, arm));
         for cell in cells {
@@ -86,7 +86,7 @@ pub(super) fn dot(arm: usize) -> usize {
     }
 }
 
-/// A change with its interval, marked if the joint band tells it from zero.
+/// A change with its interval, coloured if it is significant by the joint band.
 pub(super) fn change(cell: &Interval) -> String {
     let Some(estimate) = cell.estimate else {
         return ABSENT.to_owned();
@@ -122,7 +122,7 @@ fn estimate(
     )
 }
 
-/// TTLB: mean and percentiles, an arm a row.
+/// TTLB: mean and percentiles, a row per arm.
 pub(super) fn times(analysis: &Analysis, group: &Group, caption: &str) -> String {
     let columns: Vec<&str> = ["arm", "mean"]
         .into_iter()
@@ -147,22 +147,22 @@ pub(super) fn times(analysis: &Analysis, group: &Group, caption: &str) -> String
     table.finish()
 }
 
-/// The same change for those who think that only what ended counts: P25 to P99 without the unfinished.
+/// Completed transfers by arm, with percentiles of all connections and of the completed ones.
 pub(super) fn finished_only(analysis: &Analysis) -> String {
     let group = &analysis.groups[0];
     let columns = [
         "arm",
         "connections",
-        "ended",
+        "completed",
         "share",
         "difference",
         "P50, all",
-        "P50, ended",
+        "P50, completed",
         "P95, all",
-        "P95, ended",
+        "P95, completed",
     ];
     let mut table = Table::new(
-        "Transfers that ended, and what leaving out the others would change",
+        "Completed transfers, and the effect of leaving out the others",
         &columns,
     );
     let ended: Vec<Counts> = group.times.iter().map(Counts::finished_only).collect();
@@ -204,12 +204,12 @@ pub(super) fn finished_only(analysis: &Analysis) -> String {
     table.finish()
 }
 
-/// Subgroups: how many, and the tests of each arm.
+/// Subgroups: connections and tests of each arm.
 pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -> String {
     let columns = [
         "arm",
         "connections",
-        "against",
+        "baseline connections",
         "mean",
         "P25",
         "P50",
@@ -276,8 +276,8 @@ pub(super) fn losses(analysis: &Analysis, groups: &[LossGroup], caption: &str) -
         "P50",
         "P90",
         "P99",
-        "mean, difference",
-        "P90, difference",
+        "difference of means",
+        "difference of P90",
     ];
     let mut table = Table::new(caption, &columns);
     let loss = |value: Option<f64>| {
@@ -343,7 +343,7 @@ pub(super) fn measures(analysis: &Analysis, table: &MeasureTable) -> String {
         "P50",
         "P90",
         "P99",
-        "mean, difference",
+        "difference of means",
     ];
     let caption = format!("{}: {}", table.title, table.note);
     let mut out = Table::new(&caption, &columns);
@@ -408,7 +408,7 @@ pub(super) fn ratio(analysis: &Analysis) -> String {
         "Connections by arm",
         &[
             "arm",
-            "share wanted",
+            "intended share",
             "expected",
             "connections",
             "difference",
@@ -437,14 +437,11 @@ pub(super) fn ratio(analysis: &Analysis) -> String {
     table.finish()
 }
 
-/// What a chart shows, for those who cannot see it.
+/// The data of a chart as a table.
 pub(super) fn curve(analysis: &Analysis, group: &Group) -> String {
     let mut columns = vec!["percentile", analysis.arms[0].name.as_str()];
     columns.extend(analysis.arms.iter().skip(1).map(|arm| arm.name.as_str()));
-    let mut table = Table::new(
-        &format!("TTLB of {} and its change, in numbers", group.title),
-        &columns,
-    );
+    let mut table = Table::new(&format!("TTLB and its change: {}", group.title), &columns);
     for percentile in (5..=95).step_by(5).chain([97, 99]) {
         let mut cells = vec![milliseconds(
             group.times[0].percentile(percentile as f64 / 100.0),

@@ -1,4 +1,4 @@
-//! Reports of small logs: what they say, and that it is what their queries say.
+//! Reports of small logs: their contents, and that the queries of a page give its numbers.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use super::{
 };
 use crate::statistics::Counts;
 
-/// The line of the talk's slide.
+/// A line that H2O wrote, from the talk on Rapid Start.
 const H2O: &str = include_str!("../../../record/src/connection_log/sample-line.json");
 
-/// Numbers that look drawn, from a seed.
+/// Pseudo-random numbers from a seed.
 struct Chance(u64);
 
 impl Chance {
@@ -42,7 +42,7 @@ impl Chance {
 
 const SITES: [&str; 3] = ["africa", "east \"#{1}\" asia", "europe"];
 
-/// A log of ours. Arms are drawn; those beside the baseline are as much faster as `gain` says; some never end.
+/// A log of ours. Arms are assigned at random, with the change of TTLB given for each; a share of transfers never completes.
 fn log(seed: u64, lines: usize, arms: &[(&str, f64)], failing: f64) -> String {
     let mut chance = Chance(seed);
     let mut text = String::new();
@@ -63,7 +63,7 @@ fn log(seed: u64, lines: usize, arms: &[(&str, f64)], failing: f64) -> String {
             "client.handshake": 40.0 + 20.0 * chance.unit(), "client.ttfb": 90.0 + 20.0 * chance.unit(),
         });
         if chance.unit() < 0.02 {
-            // It never began at the server.
+            // The connection was never established at the server.
             line = json!({ "content_length": size, "ttlb": null, "complete": false, "experiment": "test", "arm": arm, "site": "europe", "seed": number });
         }
         text.push_str(&line.to_string());
@@ -107,8 +107,8 @@ fn ask(query: &str, text: &str) -> Value {
     serde_json::from_slice(&out).unwrap_or(Value::Null)
 }
 
-/// What the query engine says to each query is what the page shows. Gives the number of tables beside TTLB's.
-fn queries_agree(analysis: &Analysis, text: &str) -> usize {
+/// Checks that the query engine's answer to each query is what the page shows. Returns the number of tables other than TTLB's.
+fn check_queries(analysis: &Analysis, text: &str) -> usize {
     for group in &analysis.groups {
         let (curves, times) = (ask(&group.curve_query, text), ask(&group.times_query, text));
         for (arm, one) in analysis.arms.iter().enumerate() {
@@ -144,7 +144,7 @@ fn queries_agree(analysis: &Analysis, text: &str) -> usize {
             };
             for (place, (cell, asked)) in group.curves[arm].iter().zip(curve).enumerate() {
                 let Some(estimate) = cell.estimate else {
-                    // Of one of both this percentile never ended.
+                    // In one of the two, this percentile falls on a transfer that never completed.
                     let base = group.times[0].percentile((place + 1) as f64 / 100.0);
                     assert!(base.is_none() || asked.as_f64() > Some(1e6), "{asked}");
                     continue;
@@ -257,7 +257,7 @@ fn every_number_is_what_its_query_gives() {
     let comparison = read(&text, quick()).expect("a report");
     assert_eq!(comparison.analysis.groups.len(), 1 + 4 + 3);
     assert_eq!(comparison.analysis.dialect, Dialect::Named);
-    assert_eq!(queries_agree(&comparison.analysis, &text), 4 + 5);
+    assert_eq!(check_queries(&comparison.analysis, &text), 4 + 5);
 }
 
 #[test]
@@ -279,12 +279,12 @@ fn every_number_of_a_filtered_log_is_what_its_query_gives() {
         .map(|arm| arm.name.as_str())
         .collect();
     assert_eq!(names, ["old", "new"]);
-    assert_eq!(queries_agree(&comparison.analysis, &text), 3 + 5);
+    assert_eq!(check_queries(&comparison.analysis, &text), 3 + 5);
 }
 
-/// As `serve --log` writes them between those of QUIC.
+/// `serve --log` writes lines of both transports to one file.
 #[test]
-fn connections_over_tcp_are_in_no_arm_unless_they_are_asked_for() {
+fn connections_over_tcp_have_no_arm_unless_an_expression_gives_them_one() {
     let quic = log(5, 1000, &ARMS, 0.01);
     let tcp = line(&json!({
         "type": "connection", "content_length": 300_000, "ttlb": 1, "complete": true, "transport": "tcp", "proto": "HTTP/2",
@@ -300,7 +300,7 @@ fn connections_over_tcp_are_in_no_arm_unless_they_are_asked_for() {
             ..quick()
         };
         let analysis = read(text, settings).expect("a report").analysis;
-        queries_agree(&analysis, text);
+        check_queries(&analysis, text);
         let arms = analysis.arms.iter().zip(&analysis.groups[0].times);
         let arms = arms.map(|(arm, times)| (arm.name.clone(), times.total()));
         (arms.collect::<Vec<_>>(), analysis.without_arm)
@@ -332,7 +332,7 @@ fn h2o(changes: &[(&str, u64)]) -> String {
 }
 
 #[test]
-fn h2o_lines_land_in_the_arm_that_their_flags_tell() {
+fn h2o_lines_have_the_arm_of_their_flags() {
     let mut text = H2O.trim().to_owned() + "\n";
     text += &h2o(&[("jumpstart.cwnd", 88_320), ("ttlb", 300)]);
     text += &h2o(&[("num-rapid-start", 1), ("ttlb", 290)]);
@@ -342,7 +342,7 @@ fn h2o_lines_land_in_the_arm_that_their_flags_tell() {
         ("ttlb", 280),
         ("num-packets.lost", 2),
     ]);
-    // These take no part.
+    // These are outside the experiment.
     text += &h2o(&[("num-jumpstart-applicable", 0)]);
     text += &h2o(&[("num-paced", 0)]);
     text += &h2o(&[("jumpstart.prev-rate", 1000)]);
@@ -364,16 +364,16 @@ fn h2o_lines_land_in_the_arm_that_their_flags_tell() {
         ("rapid-start", Some(280_000)),
     ];
     assert_eq!(found, wanted);
-    assert_eq!(queries_agree(analysis, &text), 1 + 3);
+    assert_eq!(check_queries(analysis, &text), 1 + 3);
     assert!(
         text::warnings(analysis)
             .iter()
-            .any(|text| text.contains("transfers that failed are not in its log"))
+            .any(|text| text.contains("Failed transfers are not in its log"))
     );
 }
 
 #[test]
-fn a_difference_is_told_and_none_is_not_made_up() {
+fn a_difference_is_significant_and_no_difference_is_not() {
     let text = log(3, 6000, &ARMS, 0.0);
     let comparison = read(&text, quick()).expect("a report");
     let sentences = comparison.sentences();
@@ -399,7 +399,7 @@ fn a_difference_is_told_and_none_is_not_made_up() {
 }
 
 #[test]
-fn two_arms_that_are_the_same_differ_no_more_often_than_promised() {
+fn equal_arms_differ_significantly_in_about_5_percent_of_logs() {
     let mut alike = 0;
     for seed in 0..100 {
         let text = log(1000 + seed, 1500, &[("baseline", 0.0), ("again", 0.0)], 0.0);
@@ -414,7 +414,7 @@ fn two_arms_that_are_the_same_differ_no_more_often_than_promised() {
         );
     }
     assert!(alike >= 93, "{alike} of 100");
-    // Nor less often: a band so wide that it never errs would be no 95 %.
+    // Nor less often: a band that is never wrong would be too wide.
     assert!(alike < 100, "{alike} of 100");
 }
 
@@ -426,7 +426,7 @@ fn connections_of_one_seed_in_each_arm_are_paired() {
         let path = (0.9 * chance.normal()).exp();
         for (arm, factor) in [("baseline", 1.0), ("fast", 0.96)] {
             let ttlb = (2000.0 * path * factor * (0.03 * chance.normal()).exp()).round() as u64;
-            // What the path loses is lost in both arms; the second loses 0.2 points more.
+            // Both arms have the loss of the path; the second has 0.2 percentage points more.
             let lost = (100.0 * path).round() as u64 + if arm == "fast" { 20 } else { 0 };
             text += &line(
                 &json!({ "arm": arm, "seed": seed, "ttlb": ttlb, "content_length": 300_000, "site": "here", "num-packets.sent": 10_000, "num-packets.lost": lost }),
@@ -460,7 +460,7 @@ fn connections_of_one_seed_in_each_arm_are_paired() {
         comparison.sentences()
     );
     // Of loss, in all and at the one site.
-    assert_eq!(queries_agree(analysis, &text), 2);
+    assert_eq!(check_queries(analysis, &text), 2);
     // As long as one of them is not told of its seed, they are not.
     let without = text.replacen("\"seed\":5,", "", 1);
     assert!(
@@ -492,8 +492,8 @@ fn arms_out_of_proportion_raise_the_alarm() {
 }
 
 #[test]
-fn what_never_ended_is_slower_than_all_that_did() {
-    // The arm loses its slowest fifth: of those that ended it is faster, of all it is not.
+fn transfers_that_never_completed_are_slower_than_all_others() {
+    // The arm loses its slowest fifth: it is faster by completed transfers, and not by all transfers.
     let mut text = String::new();
     for number in 0..2000u64 {
         let ttlb = 100 + (number * 7919) % 1000;
@@ -516,13 +516,13 @@ fn what_never_ended_is_slower_than_all_that_did() {
     assert!(
         text::warnings(analysis)
             .iter()
-            .any(|text| text.contains("differ in how many transfers ended"))
+            .any(|text| text.contains("differ in the share of completed transfers"))
     );
-    assert!(text::beside(analysis)[0].contains("the share of transfers that ended fell: −"));
+    assert!(text::beside(analysis)[0].contains("the share of completed transfers fell: −"));
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_in_words() {
+fn a_log_that_cannot_be_compared_is_an_error() {
     let one = |text: &str| {
         read(text, quick())
             .err()
@@ -532,21 +532,21 @@ fn what_cannot_be_compared_is_refused_in_words() {
     assert_eq!(one(""), "the log has no lines");
     assert_eq!(one("\n\n"), "the log has no lines");
     assert!(
-        one("hello\n").starts_with("this is no connection log: "),
+        one("hello\n").starts_with("not a connection log: "),
         "{}",
         one("hello\n")
     );
     assert!(
-        one("[1,2]\n").starts_with("this is no connection log: "),
+        one("[1,2]\n").starts_with("not a connection log: "),
         "{}",
         one("[1,2]\n")
     );
     assert!(
-        one("{\"a\":1}\n").contains("none of the 1 lines says which arm"),
+        one("{\"a\":1}\n").contains("none of the 1 lines has an arm"),
         "{}",
         one("{\"a\":1}\n")
     );
-    assert!(one(&h2o(&[("num-paced", 0)])).contains("took no part in the experiment"));
+    assert!(one(&h2o(&[("num-paced", 0)])).contains("are H2O's, but outside it"));
     assert!(one(H2O).contains("all connections are of the arm `slow-start`"));
     let never = "{\"arm\":\"baseline\",\"ttlb\":null}\n{\"arm\":\"b\",\"ttlb\":5}\n";
     assert!(
@@ -581,7 +581,7 @@ fn what_cannot_be_compared_is_refused_in_words() {
     assert!(
         unknown
             .to_string()
-            .starts_with("there is no arm `no`; there are "),
+            .starts_with("unknown arm `no` (expected one of "),
         "{unknown}"
     );
     assert!(matches!(
@@ -601,14 +601,14 @@ fn what_cannot_be_compared_is_refused_in_words() {
 }
 
 #[test]
-fn a_log_that_breaks_off_is_reported_as_far_as_it_goes() {
+fn a_truncated_log_is_reported_up_to_its_end() {
     let mut text = log(7, 400, &ARMS, 0.0);
     text.push_str("{\"arm\":\"fast\",\"tt");
     let comparison = read(&text, quick()).expect("a report");
     assert!(
         comparison
             .trouble()
-            .is_some_and(|said| said.contains("401")),
+            .is_some_and(|error| error.contains("401")),
         "{:?}",
         comparison.trouble()
     );
@@ -627,7 +627,7 @@ fn the_same_log_and_seed_give_the_same_page_on_any_number_of_threads() {
 }
 
 #[test]
-fn names_of_others_are_only_text() {
+fn names_from_logs_are_escaped() {
     let evil = "</script><img src=x onerror=alert(1)>";
     let mut text = log(9, 300, &[("baseline", 0.0), ("same", 0.0)], 0.0);
     text = text
@@ -652,15 +652,15 @@ fn names_of_others_are_only_text() {
 }
 
 #[test]
-fn few_connections_are_called_few() {
+fn few_connections_are_a_warning() {
     let text = log(10, 60, &ARMS, 0.0);
     let comparison = read(&text, quick()).expect("a report");
     assert!(
         text::warnings(&comparison.analysis)
             .iter()
-            .any(|text| text.contains("too few to tell much"))
+            .any(|text| text.contains("too few to show small differences"))
     );
-    // Beyond a percentile with fewer than five there is no band.
+    // There is no band where fewer than five connections lie beyond a percentile.
     let cell = comparison.analysis.groups[0].curves[1][89];
     assert!(
         cell.alone.is_none() && cell.together.is_none() && cell.estimate.is_some(),
@@ -668,7 +668,7 @@ fn few_connections_are_called_few() {
     );
 }
 
-/// What milliseconds a log has: the same times come to the same, whole or not.
+/// Times are the same whether a log has them as integers or as floats.
 #[test]
 fn fractional_times_are_times() {
     let mut chance = Chance(11);
@@ -703,7 +703,7 @@ fn fractional_times_are_times() {
         "{:?}",
         comparison.sentences()
     );
-    // A size that is a float is a size.
+    // A size may be a float.
     assert_eq!(analysis.groups[1].subgroup, Subgroup::Bin(0));
     assert_eq!(analysis.groups[1].times[0].total(), 2000);
     let html = comparison.html();
@@ -715,7 +715,7 @@ fn fractional_times_are_times() {
 }
 
 #[test]
-fn short_times_are_shown_with_three_digits() {
+fn short_times_have_three_digits() {
     for (micros, text) in [
         (145_000, "145"),
         (145_234, "145.2"),
@@ -732,21 +732,23 @@ fn short_times_are_shown_with_three_digits() {
 }
 
 #[test]
-fn a_time_that_is_no_number_is_refused_and_not_counted_as_never_ended() {
+fn an_invalid_ttlb_is_an_error_and_not_an_incomplete_transfer() {
     for bad in [json!("145"), json!(-1), json!(true), json!([1])] {
         let mut text = log(12, 100, &ARMS, 0.0);
         for _ in 0..3 {
             text += &line(&json!({ "arm": "fast", "ttlb": bad, "experiment": "test" }));
         }
-        let error = read(&text, quick()).expect_err("it is no time").to_string();
+        let error = read(&text, quick())
+            .expect_err("an invalid time")
+            .to_string();
         assert!(
             error.starts_with(&format!(
-                "`ttlb` of 3 lines is not a number of milliseconds, zero or more (the first: {bad})"
+                "invalid `ttlb` in 3 lines, first `{bad}` (expected milliseconds, zero or more)"
             )),
             "{error}"
         );
     }
-    // Marks for "unknown" are no times either: such transfers never ended.
+    // Marks for "unknown" are not times: such transfers never completed.
     let mut text = log(12, 100, &ARMS, 0.0);
     let unfinished = |text: &str| {
         let analysis = read(text, quick()).expect("a report").analysis;
@@ -764,9 +766,9 @@ fn a_time_that_is_no_number_is_refused_and_not_counted_as_never_ended() {
     assert_eq!(unfinished(&text), before + 3);
 }
 
-/// The rule of 200 kB is the same whether H2O or `lastbyte serve` wrote the log.
+/// The rule of 200 kB is the same for logs of H2O and of `lastbyte serve`.
 #[test]
-fn small_objects_of_production_count_in_neither_dialect() {
+fn small_objects_of_production_logs_are_left_out() {
     let ours = |ttlb: u64, size: u64, arm: &str| {
         line(&json!({ "module": "lastbyte", "arm": arm, "ttlb": ttlb, "content_length": size }))
     };
@@ -779,7 +781,7 @@ fn small_objects_of_production_count_in_neither_dialect() {
     }
     let counted = |text: &str, settings: Settings| {
         let analysis = read(text, settings).expect("a report").analysis;
-        queries_agree(&analysis, text);
+        check_queries(&analysis, text);
         (analysis.groups[0].times[0].total(), analysis.too_small)
     };
     assert_eq!(counted(&text, quick()), (30, 60));
@@ -789,7 +791,7 @@ fn small_objects_of_production_count_in_neither_dialect() {
         "{:?}",
         text::warnings(&comparison.analysis)
     );
-    // What is asked for counts.
+    // An explicit minimum overrides the rule.
     let with = |min_size| Settings {
         min_size: Some(min_size),
         ..quick()
@@ -801,11 +803,11 @@ fn small_objects_of_production_count_in_neither_dialect() {
         ..quick()
     };
     assert_eq!(counted(&text, by_arm), (60, 0));
-    // The simulator's own lines have a seed: their sizes were drawn on purpose.
+    // Lines of the simulator have a seed; their sizes are part of the experiment.
     let simulated = text.replace("\"module\"", "\"seed\":7,\"module\"");
     assert_eq!(counted(&simulated, quick()), (60, 0));
     assert_eq!(counted(&simulated, with(200_000)), (30, 0));
-    // Other programs' lines know no such rule.
+    // The rule does not apply to lines of other programs.
     assert_eq!(
         counted(&text.replace("lastbyte", "other"), quick()),
         (60, 0)
@@ -816,12 +818,14 @@ fn small_objects_of_production_count_in_neither_dialect() {
     let all = read(&h2o, with(0)).expect("a report").analysis;
     assert_eq!((all.groups[0].times[0].total(), all.not_eligible), (2, 0));
     let small = ours(5, 100, "a") + &ours(5, 100, "b");
-    let error = read(&small, quick()).expect_err("none is left").to_string();
+    let error = read(&small, quick())
+        .expect_err("no line is left")
+        .to_string();
     assert!(error.contains("--min-size 0"), "{error}");
 }
 
 #[test]
-fn shares_of_arms_that_there_are_not_are_refused() {
+fn shares_of_unknown_arms_are_an_error() {
     let text = log(13, 100, &ARMS, 0.0);
     let with = |may_lack_arms| {
         let settings = Settings {
@@ -835,9 +839,9 @@ fn shares_of_arms_that_there_are_not_are_refused() {
     assert_eq!(with(true), Ok(()));
 }
 
-/// What is copied from a page first says itself how sure it is.
+/// Cards are copied most, so they include their confidence.
 #[test]
-fn cards_say_whether_they_are_significant() {
+fn cards_include_significance_and_interval() {
     let cards = |text: &str| {
         let html = read(text, quick()).expect("a report").html();
         let start = html.find("<div class=\"cards\">").expect("cards");
@@ -860,7 +864,7 @@ fn cards_say_whether_they_are_significant() {
             "{card}"
         );
     }
-    // Forty connections have no interval, and no comma before none.
+    // Too few connections have no interval, and no comma before it.
     let few = cards(&log(3, 12, &ARMS, 0.0));
     assert!(
         few.contains("too few connections for an interval") && !few.contains(", <"),
@@ -885,10 +889,10 @@ fn the_summary_has_each_arm_as_its_query_gives_it() {
     }
 }
 
-/// Only an experiment of ours says how connections came into their arms.
+/// Only a log of an experiment of ours says how connections were assigned to arms.
 #[test]
-fn what_a_log_cannot_know_is_assumed() {
-    let assumed = "this page assumes that it was drawn at random";
+fn random_assignment_is_assumed_where_the_log_does_not_say_it() {
+    let assumed = "this page assumes that it was assigned at random";
     let text = log(15, 300, &ARMS, 0.0);
     assert!(
         !read(&text, quick())

@@ -1,4 +1,4 @@
-//! The numbers in sentences: which differences are significant, which are not, and what makes the report doubtful.
+//! The results in sentences: which differences are significant, which are not, and warnings.
 
 use super::{
     analysis::{Analysis, Group, RATIO_ALARM, SMALL},
@@ -16,7 +16,7 @@ pub(super) fn title(analysis: &Analysis) -> String {
         .title
         .clone()
         .or_else(|| analysis.experiment.clone());
-    title.unwrap_or_else(|| "Time to last byte, arm by arm".to_owned())
+    title.unwrap_or_else(|| "Time to last byte by arm".to_owned())
 }
 
 pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
@@ -41,7 +41,7 @@ pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
         _ => "",
     };
     format!(
-        "TTLB of {} against {} · {} connections{paired} · bands: 95 % at each percentile{joint}",
+        "TTLB of {} relative to {} · {} connections{paired} · bands: 95 % at each percentile{joint}",
         listed(&names),
         analysis.arms[0].name,
         count(total),
@@ -57,7 +57,7 @@ pub(super) fn listed(names: &[&str]) -> String {
     }
 }
 
-/// Where a joint band excludes zero.
+/// Whether the joint band excludes zero, and on which side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Significance {
     Faster,
@@ -73,7 +73,8 @@ pub(super) fn significance(cell: &Interval) -> Significance {
     }
 }
 
-/// Where the joint band excludes zero on one side: runs of percentiles, as `P5–P60`; if there are many, how many.
+/// The percentiles at which the joint band excludes zero on this side, as ranges such as `P5–P60`; if there are more than three
+/// ranges, their number of percentiles.
 fn runs(curve: &[Interval], wanted: Significance) -> Option<String> {
     let mut runs: Vec<(usize, usize)> = Vec::new();
     for (place, cell) in curve.iter().enumerate() {
@@ -107,7 +108,7 @@ fn runs(curve: &[Interval], wanted: Significance) -> Option<String> {
     Some(listed(&runs))
 }
 
-/// One verdict an arm, by the joint band.
+/// One verdict per arm, by the joint band.
 pub(super) fn verdicts(analysis: &Analysis) -> Vec<String> {
     (1..analysis.arms.len())
         .map(|arm| verdict(analysis, arm))
@@ -155,7 +156,7 @@ fn verdict(analysis: &Analysis, arm: usize) -> String {
     text
 }
 
-/// Means, losses and completions, an arm: sentences, each with its own 95 % interval.
+/// Mean, packet loss and completion, a sentence per arm, each value with its own 95 % interval.
 pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
     let group = &analysis.groups[0];
@@ -184,11 +185,11 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
         }
         if let Some(success) = success_difference(analysis, arm) {
             parts.push(if success.interval.0 <= 0.0 && success.interval.1 >= 0.0 {
-                "the share of transfers that ended does not differ significantly".to_owned()
+                "the share of completed transfers does not differ significantly".to_owned()
             } else {
                 let change = if success.value < 0.0 { "fell" } else { "rose" };
                 format!(
-                    "the share of transfers that ended {change}: {}",
+                    "the share of completed transfers {change}: {}",
                     points(success.value * 100.0)
                 )
             });
@@ -200,7 +201,7 @@ pub(super) fn beside(analysis: &Analysis) -> Vec<String> {
     all
 }
 
-/// The difference of the share of transfers that ended.
+/// The difference of the share of completed transfers.
 pub(super) fn success_difference(analysis: &Analysis, arm: usize) -> Option<Estimate> {
     let of = |arm: usize| {
         (
@@ -219,7 +220,7 @@ fn moved(estimate: Estimate) -> &'static str {
     }
 }
 
-/// What the tests of all sizes and sites say together.
+/// The results of the tests by size and site.
 pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
     let groups: Vec<&Group> = analysis.groups.iter().skip(1).collect();
     let tests = groups
@@ -237,8 +238,8 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         .filter(|p| **p < 0.05)
         .count();
     let mut all = vec![format!(
-        "Of {tests} comparisons by size and site (arms × subgroups), {} significant once p is raised for their number (Holm: 5 % \
-         for the whole list). Without that, about {:.1} would be called so if there were no differences at all.",
+        "Of {tests} comparisons by size and site (arms × subgroups), {} significant after Holm’s correction (5 % for the whole list). \
+         Without the correction, about {:.1} would be significant by chance alone.",
         match significant {
             0 => "none is".to_owned(),
             1 => "one is".to_owned(),
@@ -282,20 +283,19 @@ pub(super) fn subgroups(analysis: &Analysis) -> Vec<String> {
         .collect();
     if !small.is_empty() {
         all.push(format!(
-            "Too small to show much (fewer than {SMALL} connections in an arm): {}. That nothing is significant there says more about \
-             the number of connections than about the arms.",
+            "Small subgroups (fewer than {SMALL} connections in an arm): {}. They have too few connections to show small differences.",
             listed(&small)
         ));
     }
     all
 }
 
-/// What makes the report doubtful.
+/// Warnings about the data.
 pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(trouble) = &analysis.trouble {
         all.push(format!(
-            "The log could not be read to its end; this is of what could be read. {trouble}"
+            "The log could not be read to its end; this report covers the part that was read. {trouble}"
         ));
     }
     if let Some((_, p)) = analysis.ratio
@@ -303,8 +303,8 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
         && !analysis.is_paired
     {
         all.push(format!(
-            "The arms do not have the numbers of connections that their shares call for (p {}). Something puts connections into arms, or \
-             takes them out of the log, not by chance alone: find it before believing anything below.",
+            "The numbers of connections do not match the shares of the arms (p {}). Connections were assigned to arms, or lost from the log, \
+             in a way that depends on the arm. Find the cause before you trust this report.",
             p_value(p)
         ));
     }
@@ -313,40 +313,41 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             && (success.interval.1 < 0.0 || success.interval.0 > 0.0)
         {
             all.push(format!(
-                "{} and {} differ in how many transfers ended: means, which are of those alone, are not of like connections.",
+                "{} and {} differ in the share of completed transfers. Their means cover completed transfers only, so they are not of comparable \
+                 connections.",
                 analysis.arms[arm].name, analysis.arms[0].name
             ));
         }
         if analysis.groups[0].is_small(arm) {
             all.push(format!(
-                "{} or {} has fewer than {SMALL} connections: too few to tell much.",
+                "{} or {} has fewer than {SMALL} connections: too few to show small differences.",
                 analysis.arms[arm].name, analysis.arms[0].name
             ));
         }
     }
     if analysis.without_arm > 0 {
         all.push(format!(
-            "{} lines say nothing of their arm, and are left out.",
+            "{} lines have no arm and are left out.",
             count(analysis.without_arm)
         ));
     }
     if analysis.too_small > 0 {
         all.push(format!(
-            "{} connections of `lastbyte serve` with an object below 200 kB are left out, as they are of H2O’s: no way to start makes \
-             a difference to them. To count them: --min-size 0.",
+            "{} connections of `lastbyte serve` with objects below 200 kB are left out, as in H2O’s logs: startup algorithms make no difference \
+             to them. Use --min-size 0 to include them.",
             count(analysis.too_small)
         ));
     }
     if analysis.dialect == Dialect::H2o {
         all.push(
-            "H2O writes a line once the first response is acknowledged as a whole: transfers that failed are not in its log, and cannot \
-             be counted here. If an arm makes transfers fail, this page does not show it."
+            "H2O logs a connection when its first response is fully acknowledged. Failed transfers are not in its log and cannot be counted: \
+             if an arm makes transfers fail, this page does not show it."
                 .to_owned(),
         );
         if analysis.not_eligible > 0 {
             all.push(format!(
-                "{} of H2O's lines are of connections that took no part: nothing to jump with, not paced, resumed at a known rate, or \
-                 an object below 200 KB.",
+                "{} of H2O’s lines are of connections outside the experiment: too little data for a jump, not paced, started at the rate of an \
+                 earlier connection, or an object below 200 kB.",
                 count(analysis.not_eligible)
             ));
         }
@@ -358,7 +359,7 @@ pub(super) fn warnings(analysis: &Analysis) -> Vec<String> {
             .any(|group| matches!(group.subgroup, Subgroup::Bin(_)))
     {
         all.push(format!(
-            "{} connections have objects outside of 200 KB to 3.2 MB: they count in all but the charts by size.",
+            "{} connections have objects outside 200 kB to 3.2 MB: they are in all charts except those by size.",
             count(analysis.outside_bins)
         ));
     }
