@@ -2,7 +2,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`parse`] | the parser, into values of any type ([`parse::Build`]) |
+//! | [`parse`] | the parser, into values of any type ([`Build`]) |
 //! | [`scan`] | the fields of rows, found without parsing what is not read |
 //! | [`print`] | numbers and strings as JSON text |
 //! | [`Value`] | plain data |
@@ -21,10 +21,12 @@
 
 #![deny(unsafe_code)]
 
+mod build;
 pub mod fast_hash;
 pub mod parse;
 pub mod print;
 pub mod scan;
 mod value;
 
-pub use value::{Members, Value};
+pub use build::{Build, Members};
+pub use value::Value;

@@ -5,45 +5,13 @@
 
 use std::fmt;
 
+use crate::build::Build;
 use crate::value::Value;
 
 const DEPTH_MAX: usize = 100;
 
 /// Keys are remembered up to this place; those after it share one.
 const KEYS_MAX: usize = 10_000;
-
-/// Makes values of what the parser reads.
-pub trait Build: Sized {
-    /// A key, kept from row to row.
-    type Key: Clone;
-    /// The members of an object that is read.
-    type Object;
-
-    /// A key with this text.
-    fn key(text: String) -> Self::Key;
-    /// Whether a key has this text.
-    fn key_is(key: &Self::Key, text: &str) -> bool;
-    /// `null`.
-    fn null() -> Self;
-    /// `true` or `false`.
-    fn bool(value: bool) -> Self;
-    /// An integer of 64 bits.
-    fn integer(value: i64) -> Self;
-    /// The decimal digits of an integer outside of the range of `i64`.
-    fn big_integer(digits: &str) -> Self;
-    /// A number with a fraction or an exponent.
-    fn float(value: f64) -> Self;
-    /// A string.
-    fn string(text: String) -> Self;
-    /// An array.
-    fn array(elements: Vec<Self>) -> Self;
-    /// An empty object, with room for this number of members.
-    fn object(capacity: usize) -> Self::Object;
-    /// Adds a member, or replaces the value of a key that is there.
-    fn insert(object: &mut Self::Object, key: Self::Key, value: Self);
-    /// The value of an object with all its members.
-    fn finish(object: Self::Object) -> Self;
-}
 
 /// The part of a row that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]

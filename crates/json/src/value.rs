@@ -1,9 +1,7 @@
 //! JSON values as plain data.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::parse::Build;
 use crate::print;
 
 /// A JSON value. [`Display`](fmt::Display) prints it as compact JSON.
@@ -157,93 +155,6 @@ impl Value {
             }
         }
         is_finite
-    }
-}
-
-/// The members of an object that is parsed.
-#[derive(Debug, Default)]
-pub struct Members {
-    list: Vec<(String, Value)>,
-    /// Where the keys stand in a long list.
-    places: BTreeMap<String, usize>,
-}
-
-/// Longer lists of members have an index.
-const SEARCHED_MAX: usize = 16;
-
-impl Members {
-    fn place(&mut self, key: &str) -> Option<usize> {
-        if self.list.len() <= SEARCHED_MAX {
-            return self.list.iter().position(|(known, _)| known == key);
-        }
-        if self.places.is_empty() {
-            let keys = self.list.iter().enumerate();
-            self.places = keys.map(|(at, (key, _))| (key.clone(), at)).collect();
-        }
-        self.places.get(key).copied()
-    }
-}
-
-impl Build for Value {
-    type Key = String;
-    type Object = Members;
-
-    fn key(text: String) -> String {
-        text
-    }
-
-    fn key_is(key: &String, text: &str) -> bool {
-        key == text
-    }
-
-    fn null() -> Value {
-        Value::Null
-    }
-
-    fn bool(value: bool) -> Value {
-        Value::Bool(value)
-    }
-
-    fn integer(value: i64) -> Value {
-        Value::Integer(value)
-    }
-
-    fn big_integer(digits: &str) -> Value {
-        Value::BigInteger(digits.to_owned())
-    }
-
-    fn float(value: f64) -> Value {
-        Value::Float(value)
-    }
-
-    fn string(text: String) -> Value {
-        Value::String(text)
-    }
-
-    fn array(elements: Vec<Value>) -> Value {
-        Value::Array(elements)
-    }
-
-    fn object(capacity: usize) -> Members {
-        Members {
-            list: Vec::with_capacity(capacity),
-            places: BTreeMap::new(),
-        }
-    }
-
-    fn insert(object: &mut Members, key: String, value: Value) {
-        if let Some(place) = object.place(&key) {
-            object.list[place].1 = value;
-            return;
-        }
-        if !object.places.is_empty() {
-            object.places.insert(key.clone(), object.list.len());
-        }
-        object.list.push((key, value));
-    }
-
-    fn finish(object: Members) -> Value {
-        Value::Object(object.list)
     }
 }
 

@@ -19,18 +19,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A module uses those above it in this table only:
+//!
 //! | module | owns |
 //! |---|---|
-//! | [`run`] | inputs, the stages at work, output: what a caller sees |
-//! | `stages` | where a query is cut |
-//! | `lower` | Ruby's grammar (`ruby-prism`) to `tree`, the typed tree; names are resolved here |
-//! | `plan` | which fields of a row a query reads: the boundary to whoever finds them faster |
-//! | `vm` | the evaluator |
-//! | `value` | what it computes with |
-//! | `methods` | one file a class |
-//! | `reducers` | accumulators that can be cut into chunks and merged |
+//! | `error`, `stages`, `names`, `symbol`, `class`, `regex` | errors; where a query is cut; names of methods, symbols and classes; patterns |
+//! | `tree`, `lower`, `plan` | the typed tree; Ruby's grammar (`ruby-prism`) to it; which fields a query reads and what threads may do |
+//! | `value` | the values that expressions compute with; they know the tree as the code of procs, and no evaluator |
 //! | `json` | rows as values; values as JSON, tab-separated text and plain data |
-//! | `regex`, `format` | what their names say |
+//! | `reducers` | accumulators that can be cut into chunks and merged |
+//! | `vm` | the evaluator: it calls methods and functions by the entries of a `Library` |
+//! | `methods`, `builtins` | one file per class; the builtins of a stage |
+//! | `library`, [`run`] | the entries; inputs, stages at work, output |
 //!
 //! The crate reads no clock, environment variable or random source, and opens no files: the caller passes readers.
 
@@ -64,10 +64,13 @@
     reason = "an optional thing whose name is optional"
 )]
 
+mod builtins;
+mod class;
 mod error;
-mod format;
 mod json;
+mod library;
 mod lower;
+mod memory;
 mod methods;
 mod names;
 mod plan;
@@ -75,10 +78,12 @@ mod reducers;
 mod regex;
 pub mod run;
 mod stages;
+mod symbol;
 mod tree;
 mod value;
 mod vm;
 
 pub use error::{CompileError, RunError, SkippedLines};
 pub use lastbyte_json::Value;
-pub use run::{ByteSource, Format, Input, Memory, Options, Outcome, Query};
+pub use memory::Memory;
+pub use run::{ByteSource, Format, Input, Options, Outcome, Query};

@@ -1,14 +1,21 @@
 //! Regular expressions: Ruby's syntax translated to the crate we use, refused where it cannot be. `^` and `$` match at
 //! lines in Ruby always, `/m` is what others call dotall, `\Z` may stand before a last newline, `\h` is a hex digit.
 
-use crate::value::class::Class;
-use crate::value::exception::{Eval, argument_error, error};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub(crate) const IGNORE_CASE: u8 = 1;
 pub(crate) const EXTENDED: u8 = 2;
 pub(crate) const MULTI_LINE: u8 = 4;
+
+/// Why a pattern cannot be used.
+#[derive(Debug)]
+pub(crate) enum PatternError {
+    /// It is not a pattern, or one that is not supported.
+    Invalid(String),
+    /// Too much backtracking.
+    GaveUp(String),
+}
 
 pub(crate) struct Pattern {
     source: String,
@@ -44,10 +51,10 @@ impl Pattern {
         })
     }
 
-    pub(crate) fn compile(source: &str, options: u8) -> Eval<Rc<Pattern>> {
+    pub(crate) fn compile(source: &str, options: u8) -> Result<Rc<Pattern>, PatternError> {
         Pattern::new(source, options)
             .map(Rc::new)
-            .map_err(|reason| error(Class::RegexpError, reason))
+            .map_err(PatternError::Invalid)
     }
 
     pub(crate) fn source(&self) -> &str {
@@ -74,12 +81,16 @@ impl Pattern {
     }
 
     /// Whether it matches from a byte on.
-    pub(crate) fn is_match(&self, text: &str, from: usize) -> Eval<bool> {
+    pub(crate) fn is_match(&self, text: &str, from: usize) -> Result<bool, PatternError> {
         Ok(self.find(text, from)?.is_some())
     }
 
     /// Where it matches from a byte on, without groups.
-    pub(crate) fn find(&self, text: &str, from: usize) -> Eval<Option<(usize, usize)>> {
+    pub(crate) fn find(
+        &self,
+        text: &str,
+        from: usize,
+    ) -> Result<Option<(usize, usize)>, PatternError> {
         if from > text.len() {
             return Ok(None);
         }
@@ -90,7 +101,11 @@ impl Pattern {
         Ok(found.map(|it| (it.start(), it.end())))
     }
 
-    pub(crate) fn captures(self: &Rc<Self>, text: &Rc<str>, from: usize) -> Eval<Option<Match>> {
+    pub(crate) fn captures(
+        self: &Rc<Self>,
+        text: &Rc<str>,
+        from: usize,
+    ) -> Result<Option<Match>, PatternError> {
         if from > text.len() {
             return Ok(None);
         }
@@ -139,8 +154,8 @@ fn shortened(reason: &str) -> String {
         .to_owned()
 }
 
-fn too_hard(reason: &fancy_regex::Error) -> Box<crate::value::exception::Flow> {
-    argument_error(format!("the regular expression gave up: {reason}"))
+fn too_hard(reason: &fancy_regex::Error) -> PatternError {
+    PatternError::GaveUp(reason.to_string())
 }
 
 impl Match {

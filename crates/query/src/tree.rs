@@ -1,13 +1,57 @@
 //! The typed tree of a query: what the parser's tree is lowered to. Names are resolved (locals to slots, globals and
 //! constants to numbers, methods to [`M`]), so that the evaluator looks nothing up.
 
+use crate::class::Class;
 use crate::names::M;
 use crate::regex::Pattern;
-use crate::value::Value;
-use crate::value::number::Op;
-use crate::value::symbol::Symbol;
+use crate::symbol::Symbol;
+use num_bigint::BigInt;
 use std::cell::RefCell;
 use std::rc::Rc;
+
+/// An immutable value.
+pub(crate) enum Literal {
+    Float(f64),
+    /// Outside of the range of `i64`.
+    Big(Rc<BigInt>),
+    Symbol(Symbol),
+    Class(Class),
+    Regexp(Rc<Pattern>),
+}
+
+/// Arithmetic's operators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Mod,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    Eq,
+    Ne,
+}
+
+impl Op {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Op::Add => "+",
+            Op::Sub => "-",
+            Op::Mul => "*",
+            Op::Div => "/",
+            Op::Mod => "%",
+            Op::Lt => "<",
+            Op::Le => "<=",
+            Op::Gt => ">",
+            Op::Ge => ">=",
+            Op::Eq => "==",
+            Op::Ne => "!=",
+        }
+    }
+}
 
 pub(crate) enum Node {
     Nil,
@@ -17,8 +61,7 @@ pub(crate) enum Node {
     /// `_`: the row.
     Row,
     Int(i64),
-    /// Immutable: numbers, symbols, classes, regexps.
-    Literal(Value),
+    Literal(Literal),
     Str(Rc<str>),
     Interpolated(Vec<Node>),
     InterpolatedSymbol(Vec<Node>),

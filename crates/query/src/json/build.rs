@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use lastbyte_json::parse::{self, Build};
+use lastbyte_json::{Build, parse};
 use num_bigint::BigInt;
 
 use crate::value::Value;

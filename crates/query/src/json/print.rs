@@ -1,8 +1,8 @@
 //! Values as JSON: compact, or indented by two spaces. Floats are written as Ruby's `to_s` does; what JSON has no form
 //! for is written as its `to_s` in quotes.
 
+use crate::class::Class;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Eval, Flow, error};
 use crate::value::inspect::to_s;
 use crate::value::number::float_to_s;

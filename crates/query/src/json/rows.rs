@@ -3,7 +3,8 @@
 use super::build::{Key, Keys, Parser};
 use crate::value::Value;
 use crate::value::table::Table;
-use lastbyte_json::parse::{Build, Projection, unescaped};
+use lastbyte_json::Build;
+use lastbyte_json::parse::{Projection, unescaped};
 use lastbyte_json::scan::{Kind, Line, Plan, Scanner, Span};
 use std::collections::BTreeSet;
 use std::rc::Rc;

@@ -2,13 +2,13 @@
 
 use super::expression::function;
 use super::{Lower, Lowered, text};
+use crate::class::Class;
 use crate::names::{M, nearest};
+use crate::tree::Literal;
+use crate::tree::Op;
 use crate::tree::{
     Arguments, BlockNode, Builtin, Call, Function, HelperCall, KernelCall, Node, StageCall,
 };
-use crate::value::Value;
-use crate::value::class::Class;
-use crate::value::number::Op;
 use ruby_prism as prism;
 
 const BUILTINS: &[(&str, Builtin)] = &[
@@ -127,7 +127,7 @@ impl Lower {
             return Ok(lowered);
         }
         let receiver = self.node(&receiver)?;
-        if let Node::Literal(Value::Class(Class::Time)) = receiver
+        if let Node::Literal(Literal::Class(Class::Time)) = receiver
             && let Some(instead) = without_clock_or_parser(&name)
         {
             return self.fail(&at, format!("`Time.{name}` is not supported: {instead}"));
@@ -203,7 +203,7 @@ impl Lower {
         {
             return Ok(None);
         }
-        let Node::Literal(Value::Class(Class::Module(module))) = self.node(receiver)? else {
+        let Node::Literal(Literal::Class(Class::Module(module))) = self.node(receiver)? else {
             return Ok(None);
         };
         let path = format!("{}.{name}", self.survey.modules[usize::from(module)]);
@@ -219,7 +219,7 @@ impl Lower {
         };
         let arguments = self.arguments(node.arguments())?;
         let block = self.block_node(node.block())?;
-        let receiver = Some(Node::Literal(Value::Class(Class::Module(module))));
+        let receiver = Some(Node::Literal(Literal::Class(Class::Module(module))));
         Ok(Some(Node::Helper(Box::new(HelperCall {
             method,
             receiver,

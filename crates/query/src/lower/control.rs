@@ -1,6 +1,8 @@
 //! Control flow: conditions, loops, `case`, `begin`, and what leaves them; definitions and modules.
 
 use super::{Context, Lower, Lowered, text};
+use crate::symbol::Symbol;
+use crate::tree::Literal;
 use crate::tree::{Begin, Case, Definition, Node, Rescue, Target, While};
 use ruby_prism as prism;
 use std::rc::Rc;
@@ -245,6 +247,6 @@ impl Lower {
         };
         let code = self.method(node)?;
         self.program.definitions[at] = Definition { name: path, code };
-        Ok(Node::Literal(crate::value::Value::symbol(&name)))
+        Ok(Node::Literal(Literal::Symbol(Symbol::new(&name))))
     }
 }

@@ -1,9 +1,10 @@
 //! Expressions: one arm a kind of node of Ruby's tree. Whatever has no arm is refused by its kind.
 
 use super::{Context, Lower, Lowered, number, parameters::IT, text};
+use crate::class::Class;
+use crate::symbol::Symbol;
+use crate::tree::Literal;
 use crate::tree::{Function, MatchPart, Node, UpdateKind};
-use crate::value::Value;
-use crate::value::class::Class;
 use ruby_prism as prism;
 
 /// Globals of Ruby's own that have no meaning here.
@@ -67,13 +68,15 @@ impl Lower {
         } else if let Some(it) = node.as_integer_node() {
             Self::integer(&it)
         } else if let Some(it) = node.as_float_node() {
-            Node::Literal(Value::Float(it.value()))
+            Node::Literal(Literal::Float(it.value()))
         } else if let Some(it) = node.as_string_node() {
             Node::Str(self.utf8(&at, it.unescaped())?.into())
         } else if let Some(it) = node.as_interpolated_string_node() {
             self.interpolated(&it.parts())?
         } else if let Some(it) = node.as_symbol_node() {
-            Node::Literal(Value::symbol(&self.utf8(&at, it.unescaped())?))
+            Node::Literal(Literal::Symbol(Symbol::new(
+                &self.utf8(&at, it.unescaped())?,
+            )))
         } else if let Some(it) = node.as_interpolated_symbol_node() {
             Node::InterpolatedSymbol(self.parts(&it.parts())?)
         } else if let Some(it) = node.as_regular_expression_node() {
@@ -236,7 +239,7 @@ impl Lower {
                 return Ok(Node::Constant(number(&mut self.program.constants, &path)));
             }
             if let Some(module) = self.survey.modules.iter().position(|known| *known == path) {
-                return Ok(Node::Literal(Value::Class(Class::Module(module as u16))));
+                return Ok(Node::Literal(Literal::Class(Class::Module(module as u16))));
             }
         }
         if name == "Set" {
@@ -245,8 +248,8 @@ impl Lower {
                 "`Set` is not supported: use an Array (`uniq`, `|`, `&`, `-`, `include?`), or a Hash",
             );
         }
-        if let Some(value) = builtin_constant(name) {
-            return Ok(Node::Literal(value));
+        if let Some(node) = builtin_constant(name) {
+            return Ok(node);
         }
         let hint = Class::nearest(name)
             .map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
@@ -302,21 +305,22 @@ impl Lower {
     }
 }
 
-fn builtin_constant(name: &str) -> Option<Value> {
+fn builtin_constant(name: &str) -> Option<Node> {
+    let float = |value| Node::Literal(Literal::Float(value));
     Some(match name {
-        "Math::PI" => Value::Float(std::f64::consts::PI),
-        "Math::E" => Value::Float(std::f64::consts::E),
-        "Float::INFINITY" => Value::Float(f64::INFINITY),
-        "Float::NAN" => Value::Float(f64::NAN),
-        "Float::MAX" => Value::Float(f64::MAX),
-        "Float::MIN" => Value::Float(f64::MIN_POSITIVE),
-        "Float::EPSILON" => Value::Float(f64::EPSILON),
-        "Float::DIG" => Value::Int(15),
-        "Float::MANT_DIG" => Value::Int(53),
-        "Regexp::IGNORECASE" => Value::Int(1),
-        "Regexp::EXTENDED" => Value::Int(2),
-        "Regexp::MULTILINE" => Value::Int(4),
-        other => return Class::find(other).map(Value::Class),
+        "Math::PI" => float(std::f64::consts::PI),
+        "Math::E" => float(std::f64::consts::E),
+        "Float::INFINITY" => float(f64::INFINITY),
+        "Float::NAN" => float(f64::NAN),
+        "Float::MAX" => float(f64::MAX),
+        "Float::MIN" => float(f64::MIN_POSITIVE),
+        "Float::EPSILON" => float(f64::EPSILON),
+        "Float::DIG" => Node::Int(15),
+        "Float::MANT_DIG" => Node::Int(53),
+        "Regexp::IGNORECASE" => Node::Int(1),
+        "Regexp::EXTENDED" => Node::Int(2),
+        "Regexp::MULTILINE" => Node::Int(4),
+        other => return Class::find(other).map(|class| Node::Literal(Literal::Class(class))),
     })
 }
 

@@ -2,21 +2,23 @@
 
 use super::{Lower, Lowered};
 use crate::regex::{EXTENDED, IGNORE_CASE, MULTI_LINE, Pattern};
+use crate::tree::Literal;
 use crate::tree::{DynamicRegexp, Node, Pair};
-use crate::value::Value;
-use crate::value::number::integer;
 use num_bigint::{BigInt, BigUint, Sign};
+use num_traits::ToPrimitive;
 use ruby_prism as prism;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 impl Lower {
     pub(super) fn integer(node: &prism::IntegerNode<'_>) -> Node {
         let value = node.value();
         let (negative, digits) = value.to_u32_digits();
         let sign = if negative { Sign::Minus } else { Sign::Plus };
-        match integer(BigInt::from_biguint(sign, BigUint::from_slice(digits))) {
-            Value::Int(it) => Node::Int(it),
-            big => Node::Literal(big),
+        let value = BigInt::from_biguint(sign, BigUint::from_slice(digits));
+        match value.to_i64() {
+            Some(it) => Node::Int(it),
+            None => Node::Literal(Literal::Big(Rc::new(value))),
         }
     }
 
@@ -66,8 +68,9 @@ impl Lower {
         );
         let at = node.location();
         let source = self.utf8(&at, node.unescaped())?;
-        let pattern = self.checked(&at, Pattern::compile(&source, options))?;
-        Ok(Node::Literal(Value::Regexp(pattern)))
+        let pattern = Pattern::new(&source, options)
+            .or_else(|reason| self.fail(&at, format!("{reason} (RegexpError)")))?;
+        Ok(Node::Literal(Literal::Regexp(Rc::new(pattern))))
     }
 
     pub(super) fn interpolated_regexp(

@@ -12,8 +12,6 @@ mod survey;
 use crate::error::CompileError;
 use crate::stages::{self, Piece};
 use crate::tree::{Code, Definition, Node, Parameters, Program, Stage};
-use crate::value::exception::{Eval, Flow};
-use crate::value::inspect::to_s;
 use ruby_prism as prism;
 use std::rc::Rc;
 use survey::Survey;
@@ -131,17 +129,6 @@ impl Lower {
     fn error(&self, byte: usize, message: impl Into<String>) -> CompileError {
         let byte = usize::try_from(byte as isize + self.shift).unwrap_or(0);
         CompileError::at(&self.source, &self.text, byte, message)
-    }
-
-    /// An error of the evaluator, met while lowering (a regex that cannot be).
-    fn checked<T>(&self, at: &prism::Location<'_>, result: Eval<T>) -> Lowered<T> {
-        result.or_else(|flow| match *flow {
-            Flow::Raise(raised) => self.fail(
-                at,
-                format!("{} ({})", to_s(&raised.message), raised.class.name()),
-            ),
-            _ => self.fail(at, "cannot be evaluated"),
-        })
     }
 
     fn stage(&mut self, query: &str, piece: &Piece<'_>) -> Lowered<()> {

@@ -1,8 +1,8 @@
 //! Parameters of blocks, lambdas and methods, and their bodies.
 
 use super::{Context, Lower, Lowered, names, text};
+use crate::symbol::Symbol;
 use crate::tree::{Code, Multi, Parameters, Target};
-use crate::value::symbol::Symbol;
 use ruby_prism as prism;
 use std::rc::Rc;
 

@@ -1,9 +1,9 @@
 //! How many arguments each method takes, as Ruby has it: more or fewer are an error before the method is called. What is
 //! not listed for a class is checked by the method itself, if there is one.
 
+use crate::class::Class;
 use crate::names::{COUNT, M};
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Eval, wrong_arguments};
 
 /// As many as there are.

@@ -1,10 +1,10 @@
 //! Classes and modules as receivers: `Time.at`, `Math.sqrt`, `Hash.new`, `Integer === x`.
 
-use super::{Found, hash, integer, math, random, regexp, time};
+use super::{Found, hash, integer, math, regexp, time};
+use crate::class::Class;
 use crate::json::build::{Keys, Parser};
 use crate::names::M;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Exception, argument_error, arity, error};
 use crate::value::number::need_int;
 use crate::value::table::Table;
@@ -59,10 +59,10 @@ pub(super) fn call(
         (Class::Random, M::New) => {
             let seed = args.first().map_or(Ok(0), need_int)?;
             Some(Value::Random(Rc::new(RefCell::new(
-                random::Random::seeded(seed),
+                crate::value::random::Random::seeded(seed),
             ))))
         }
-        (Class::Random, M::Rand) => Some(random::rand(&mut vm.random, args.first())?),
+        (Class::Random, M::Rand) => Some(crate::value::random::rand(&mut vm.random, args.first())?),
         (Class::Json, M::Generate) => {
             arity(args, 1, 2)?;
             let mut out = String::new();

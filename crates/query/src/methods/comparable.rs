@@ -2,10 +2,10 @@
 
 use super::Found;
 use crate::names::M;
+use crate::tree::Op;
 use crate::value::Value;
 use crate::value::compare::{compare, order};
-use crate::value::exception::{Eval, argument_error, arity, not_comparable, type_error};
-use crate::value::number::{self, Op};
+use crate::value::exception::{Eval, argument_error, arity, type_error};
 use std::cmp::Ordering;
 
 pub(crate) fn holds(op: Op, order: Ordering) -> bool {
@@ -14,16 +14,6 @@ pub(crate) fn holds(op: Op, order: Ordering) -> bool {
         Op::Le => order != Ordering::Greater,
         Op::Gt => order == Ordering::Greater,
         _ => order != Ordering::Less,
-    }
-}
-
-/// The sign of what a comparing block gave.
-pub(crate) fn sign(value: &Value, a: &Value, b: &Value) -> Eval<Ordering> {
-    match value {
-        Value::Int(it) => Ok(it.cmp(&0)),
-        Value::Nil => Err(not_comparable(a, b)),
-        other => number::compare(other, &Value::Int(0))
-            .ok_or_else(|| not_comparable(other, &Value::Int(0))),
     }
 }
 
@@ -57,7 +47,7 @@ fn clamp(receiver: &Value, args: &[Value]) -> Eval {
         }
         [low, high] => (low.clone(), high.clone()),
         [other, ..] => {
-            let class = crate::value::class::Class::of(other).name();
+            let class = crate::class::Class::of(other).name();
             return Err(type_error(format!(
                 "wrong argument type {class} (expected Range)"
             )));

@@ -6,11 +6,9 @@ use crate::names::M;
 use crate::value::Value;
 use crate::value::exception::{Eval, Flow, argument_error, arity, no_method};
 use crate::value::number::need_int;
-use crate::vm::Vm;
 use crate::vm::block::Block;
+use crate::vm::{Step, Vm};
 use std::rc::Rc;
-
-type Step<'a> = &'a mut dyn FnMut(&mut Vm, Value) -> Eval<()>;
 
 /// Calls for each element. The step may end the walk with [`Flow::Enough`].
 pub(crate) fn each(vm: &mut Vm, value: &Value, step: Step<'_>) -> Eval<()> {
@@ -71,7 +69,7 @@ pub(crate) fn to_vec(vm: &mut Vm, value: &Value) -> Eval<Vec<Value>> {
         && range.to.is_nil()
     {
         return Err(crate::value::exception::error(
-            crate::value::class::Class::RangeError,
+            crate::class::Class::RangeError,
             "cannot convert endless range to an array",
         ));
     }

@@ -1,9 +1,9 @@
 //! Enumerator: calls its method when somebody wants the elements; `with_index` joins the method itself.
 
 use super::{Found, enumerable, numeric};
+use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::enumerator::Enumerator;
 use crate::value::exception::{arity, error};
 use crate::value::number::need_int;

@@ -2,8 +2,8 @@
 
 use super::object::enumerator;
 use super::{Found, array, enumerable};
+use crate::class::Class;
 use crate::names::M;
-use crate::value::class::Class;
 use crate::value::compare::equal;
 use crate::value::exception::{
     Eval, argument_error, arity, error, frozen, no_conversion, type_error, wrong_arguments,

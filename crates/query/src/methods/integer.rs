@@ -2,18 +2,19 @@
 
 use super::object::enumerator;
 use super::{Found, numeric};
+use crate::class::Class;
 use crate::names::M;
+use crate::tree::Op;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{
     Eval, argument_error, arity, brief, error, no_conversion, type_error,
 };
-use crate::value::number::{self, Op, arithmetic, big_of, integer, need_int};
+use crate::value::number::{self, arithmetic, big_of, integer, need_int};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use num_bigint::BigInt;
 use num_integer::Integer as _;
-use num_traits::{Num, Signed, ToPrimitive, Zero};
+use num_traits::{Signed, ToPrimitive, Zero};
 
 pub(super) fn call(
     vm: &mut Vm,
@@ -295,35 +296,6 @@ pub(crate) fn modular_power(base: &Value, exponent: &Value, modulus: &Value) -> 
         ));
     }
     Ok(integer(base.modpow(&exponent, &modulus)))
-}
-
-/// A whole text as an integer of a base: `Integer("ff", 16)`.
-pub(crate) fn parse_radix(text: &str, base: i64) -> Option<Value> {
-    let trimmed = text.trim();
-    let (negative, digits) = match trimmed.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
-    };
-    let lower = digits.to_ascii_lowercase();
-    let digits = match base {
-        16 => lower.strip_prefix("0x").unwrap_or(&lower),
-        8 => lower.strip_prefix("0o").unwrap_or(&lower),
-        2 => lower.strip_prefix("0b").unwrap_or(&lower),
-        10 => lower.strip_prefix("0d").unwrap_or(&lower),
-        _ => &lower,
-    };
-    if digits.is_empty()
-        || digits.starts_with('_')
-        || digits.ends_with('_')
-        || digits.contains("__")
-    {
-        return None;
-    }
-    let base = u32::try_from(base)
-        .ok()
-        .filter(|base| (2..=36).contains(base))?;
-    let it = BigInt::from_str_radix(&digits.replace('_', ""), base).ok()?;
-    Some(integer(if negative { -it } else { it }))
 }
 
 /// `Integer.sqrt`.

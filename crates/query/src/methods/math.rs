@@ -1,8 +1,8 @@
 //! The functions of Math.
 
+use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{arity, error};
 use crate::value::number::need_float;
 

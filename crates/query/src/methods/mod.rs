@@ -2,32 +2,36 @@
 //! (Comparable, Enumerable), then to every object's.
 
 mod arity;
-pub(crate) mod array;
+mod array;
 mod class;
-pub(crate) mod comparable;
+mod comparable;
+mod convert;
 pub(crate) mod enumerable;
 mod enumerator;
 mod exception;
 mod float;
+mod format;
 mod hash;
-pub(crate) mod integer;
+mod integer;
+mod kernel;
 mod math;
 mod numeric;
-pub(crate) mod object;
+mod object;
 mod proc;
-pub(crate) mod random;
+mod random;
 mod range;
 mod regexp;
 mod strftime;
-pub(crate) mod string;
+mod string;
 mod symbol;
 mod time;
 
 use crate::names::M;
+use crate::tree::Op;
 use crate::value::Value;
 use crate::value::compare;
 use crate::value::exception::{Eval, no_method, not_comparable};
-use crate::value::number::{self, Op};
+use crate::value::number;
 use crate::vm::Vm;
 use crate::vm::block::Block;
 

@@ -1,11 +1,12 @@
 //! Numeric: what Integers, Floats and Rationals share.
 
 use super::{Found, comparable, object::enumerator};
+use crate::class::Class;
 use crate::names::M;
+use crate::tree::Op;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Eval, argument_error, arity, brief, divided_by_zero, type_error};
-use crate::value::number::{self, Op, arithmetic, float_of, need_float, truncated};
+use crate::value::number::{self, arithmetic, float_of, need_float, truncated};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use num_traits::ToPrimitive;

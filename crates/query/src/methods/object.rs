@@ -1,16 +1,17 @@
 //! What every object can do, and nil, true and false.
 
 use super::Found;
+use crate::class::Class;
 use crate::names::M;
-use crate::value::class::Class;
 use crate::value::compare::{self, compare, eql, equal, hash_of};
 use crate::value::enumerator::Enumerator;
-use crate::value::exception::{argument_error, arity, no_method, type_error};
+use crate::value::exception::{arity, type_error};
 use crate::value::inspect::{inspect, to_s};
 use crate::value::text::Text;
 use crate::value::{Value, exception::Eval};
 use crate::vm::Vm;
 use crate::vm::block::Block;
+use crate::vm::call::sent;
 use std::rc::Rc;
 
 pub(super) fn call(
@@ -118,24 +119,6 @@ pub(super) fn call(
         M::Call if matches!(receiver, Value::Main) => Value::Nil,
         _ => return Ok(None),
     }))
-}
-
-/// The method that `send` is asked for, and its arguments.
-pub(crate) fn sent<'a>(receiver: &Value, args: &'a [Value]) -> Eval<(M, &'a [Value])> {
-    let Some((name, rest)) = args.split_first() else {
-        return Err(argument_error("no method name given"));
-    };
-    if !matches!(name, Value::Str(_) | Value::Symbol(_)) {
-        return Err(type_error(format!(
-            "{} is not a symbol nor a string",
-            inspect(name)
-        )));
-    }
-    let name = to_s(name);
-    match M::find(&name) {
-        Some(method) => Ok((method, rest)),
-        None => Err(no_method(&name, receiver)),
-    }
 }
 
 fn duplicate(receiver: &Value) -> Value {

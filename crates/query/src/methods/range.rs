@@ -3,12 +3,13 @@
 use super::object::enumerator;
 use super::string::successors;
 use super::{Found, enumerable, numeric};
+use crate::class::Class;
 use crate::names::M;
-use crate::value::class::Class;
+use crate::tree::Op;
 use crate::value::compare::{covers, equal};
 use crate::value::exception::{Eval, arity, error, type_error};
 use crate::value::inspect::inspect;
-use crate::value::number::{self, Op, arithmetic, float_of, need_int};
+use crate::value::number::{self, arithmetic, float_of, need_int};
 use crate::value::{Range, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;

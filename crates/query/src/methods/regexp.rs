@@ -2,9 +2,9 @@
 
 use super::Found;
 use super::string::need_str;
+use crate::class::Class;
 use crate::names::M;
 use crate::regex::{Match, Pattern};
-use crate::value::class::Class;
 use crate::value::exception::{Eval, arity, error, type_error};
 use crate::value::inspect::{inspect, to_s};
 use crate::value::number::need_int;

@@ -2,9 +2,9 @@
 
 use super::Found;
 use crate::names::M;
+use crate::symbol::Symbol;
 use crate::value::Value;
 use crate::value::proc::{Kind, Proc};
-use crate::value::symbol::Symbol;
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;

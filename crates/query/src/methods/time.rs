@@ -3,9 +3,9 @@
 mod class;
 
 use super::{Found, comparable, strftime};
+use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Eval, arity, brief, error, type_error};
 use crate::value::number::{big_of, need_int};
 use crate::value::time::{Time, Zone};

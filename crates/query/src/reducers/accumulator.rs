@@ -7,12 +7,13 @@
 //! order as one thread makes, whatever the chunks were.
 
 use super::column::Column;
+use super::{Evaluator, binary};
 use crate::names::M;
+use crate::tree::Op;
 use crate::value::Value;
 use crate::value::compare;
-use crate::value::exception::{Eval, argument_error};
-use crate::value::number::{Op, float_of};
-use crate::vm::Vm;
+use crate::value::exception::Eval;
+use crate::value::number::float_of;
 use std::cmp::Ordering;
 
 pub(crate) enum Accumulator {
@@ -103,7 +104,7 @@ impl Accumulator {
     }
 
     /// Takes a value; all but `Group` and `Count` are never given nil.
-    pub(crate) fn step(&mut self, vm: &mut Vm, value: Value) -> Eval<()> {
+    pub(crate) fn step(&mut self, vm: &mut dyn Evaluator, value: Value) -> Eval<()> {
         match self {
             Accumulator::Count(count) => *count += 1,
             Accumulator::Sum { total, .. } => match (&*total, &value) {
@@ -117,7 +118,7 @@ impl Accumulator {
                     let more = more.borrow().clone();
                     list.borrow_mut().extend(more);
                 }
-                _ => *total = vm.binary(Op::Add, total, &value)?,
+                _ => *total = binary(vm, Op::Add, total, &value)?,
             },
             Accumulator::Min(least) => {
                 if least.is_nil() || beats(vm, &value, least, Ordering::Less)? {
@@ -130,7 +131,7 @@ impl Accumulator {
                 }
             }
             Accumulator::Average { sum, count } => {
-                *sum = vm.binary(Op::Add, sum, &value)?;
+                *sum = binary(vm, Op::Add, sum, &value)?;
                 *count += 1;
             }
             Accumulator::Deviation {
@@ -139,7 +140,7 @@ impl Accumulator {
                 squares,
                 ..
             } => {
-                let delta = match vm.binary(Op::Sub, &value, &Value::Float(*mean))? {
+                let delta = match binary(vm, Op::Sub, &value, &Value::Float(*mean))? {
                     Value::Float(delta) => delta,
                     other => return Err(crate::value::exception::no_conversion(&other, "Float")),
                 };
@@ -156,7 +157,7 @@ impl Accumulator {
     }
 
     /// Takes over what the next chunk gathered.
-    pub(crate) fn merge(&mut self, vm: &mut Vm, next: Accumulator) -> Eval<()> {
+    pub(crate) fn merge(&mut self, vm: &mut dyn Evaluator, next: Accumulator) -> Eval<()> {
         match (self, next) {
             (Accumulator::Count(count), Accumulator::Count(more)) => *count += more,
             (Accumulator::Group(list), Accumulator::Group(more)) => list.extend(more),
@@ -179,18 +180,18 @@ impl Accumulator {
         Ok(())
     }
 
-    pub(crate) fn finish(self, vm: &mut Vm) -> Eval {
+    pub(crate) fn finish(self, vm: &mut dyn Evaluator) -> Eval {
         Ok(match self {
             Accumulator::Count(count) => Value::Int(count as i64),
             Accumulator::Sum { total, initial } => match initial {
                 Value::Nil => total,
                 initial if compare::equal(&initial, &Value::Int(0)) => total,
-                initial => vm.send(&initial, M::OpAdd, &[total], None)?,
+                initial => vm.send_one(&initial, M::OpAdd, total)?,
             },
             Accumulator::Min(value) | Accumulator::Max(value) => value,
             Accumulator::Average { count: 0, .. } => Value::Nil,
             Accumulator::Average { sum, count } => {
-                vm.binary(Op::Div, &sum, &Value::Int(count as i64))?
+                binary(vm, Op::Div, &sum, &Value::Int(count as i64))?
             }
             Accumulator::Deviation {
                 count,
@@ -235,37 +236,8 @@ fn nearest_rank(sorted: &Column, p: f64) -> Value {
         .unwrap_or_default()
 }
 
-/// Checks the percentiles asked for.
-pub(crate) fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
-    let one = |value: &Value| match value {
-        Value::Int(_) | Value::Float(_) | Value::Rational(_) => {
-            float_of(value).filter(|p| (0.0..=1.0).contains(p))
-        }
-        _ => None,
-    };
-    let refused = || {
-        let hint = match value {
-            Value::Nil => "a second argument is expected, such as 0.5 for the median".to_owned(),
-            Value::Int(it @ 2..=100) => format!("{it} (expected {})", *it as f64 / 100.0),
-            other => crate::value::inspect::inspect(other),
-        };
-        argument_error(format!("percentile must be numeric in [0, 1]: {hint}"))
-    };
-    match value {
-        Value::Array(_) | Value::Range(_) | Value::Enumerator(_) | Value::Hash(_) => {
-            let list = crate::methods::enumerable::to_vec(vm, value)?;
-            list.iter()
-                .map(one)
-                .collect::<Option<Vec<f64>>>()
-                .map(Wanted::Many)
-                .ok_or_else(refused)
-        }
-        other => one(other).map(Wanted::One).ok_or_else(refused),
-    }
-}
-
 /// `value < known` or `value > known`, as the value's class has it: an Array has neither.
-fn beats(vm: &mut Vm, value: &Value, known: &Value, wanted: Ordering) -> Eval<bool> {
+fn beats(vm: &mut dyn Evaluator, value: &Value, known: &Value, wanted: Ordering) -> Eval<bool> {
     let op = match (value, wanted) {
         (Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Str(_), _) => {
             return Ok(compare::order(value, known)? == wanted);
@@ -273,7 +245,7 @@ fn beats(vm: &mut Vm, value: &Value, known: &Value, wanted: Ordering) -> Eval<bo
         (_, Ordering::Less) => Op::Lt,
         _ => Op::Gt,
     };
-    Ok(vm.binary(op, value, known)?.truthy())
+    Ok(binary(vm, op, value, known)?.truthy())
 }
 
 #[cfg(test)]

@@ -1,9 +1,32 @@
-//! Reducers: what turns many rows into one value. [`accumulator`] holds the arithmetic, [`scope`] where reducers stand
-//! (a stage, a group, a position of a map), [`builtins`] what a query calls.
+//! Reducers: what turns many rows into one value. [`accumulator`] holds the arithmetic, [`scope`] the reducers of a stage,
+//! a group or a position of a map; [`packed`] and [`portable`] take both across threads.
 
 pub(crate) mod accumulator;
-pub(crate) mod builtins;
 pub(crate) mod column;
 pub(crate) mod packed;
 pub(crate) mod portable;
 pub(crate) mod scope;
+
+use crate::names::M;
+use crate::tree::Op;
+use crate::value::proc::Proc;
+use crate::value::{Value, exception::Eval, number};
+use std::rc::Rc;
+
+/// What reducers need of the evaluator.
+pub(crate) trait Evaluator {
+    /// `left op right` for values that are not both machine numbers.
+    fn operate(&mut self, op: Op, left: &Value, right: &Value) -> Eval;
+    /// Calls a method with one argument.
+    fn send_one(&mut self, receiver: &Value, method: M, argument: Value) -> Eval;
+    /// Calls a block with two arguments.
+    fn call_two(&mut self, block: &Rc<Proc>, first: &Value, second: &Value) -> Eval;
+}
+
+#[inline]
+fn binary(vm: &mut dyn Evaluator, op: Op, left: &Value, right: &Value) -> Eval {
+    match number::fast(op, left, right) {
+        Some(value) => Ok(value),
+        None => vm.operate(op, left, right),
+    }
+}

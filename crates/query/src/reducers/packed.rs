@@ -5,10 +5,10 @@ use super::accumulator::{Accumulator, Wanted};
 use super::column::Column;
 use super::portable::{Heap, Packer, Portable, heap_weight};
 use super::scope::{Keyed, Reducer, Scope};
+use super::{Evaluator, binary};
+use crate::tree::Op;
 use crate::value::Value;
 use crate::value::exception::Eval;
-use crate::value::number::Op;
-use crate::vm::Vm;
 use num_bigint::BigInt;
 
 enum PackedColumn {
@@ -165,7 +165,7 @@ impl ArrivedScope {
     }
 
     /// Joins it to a scope that it fits.
-    pub(crate) fn join(mut self, vm: &mut Vm, scope: &mut Scope) -> Eval<()> {
+    pub(crate) fn join(mut self, vm: &mut dyn Evaluator, scope: &mut Scope) -> Eval<()> {
         self.slot.join(&mut self.heap, vm, scope)
     }
 }
@@ -229,7 +229,7 @@ impl Slot {
         fits.all(|fits| fits)
     }
 
-    fn join(self, heap: &mut Heap, vm: &mut Vm, scope: &mut Scope) -> Eval<()> {
+    fn join(self, heap: &mut Heap, vm: &mut dyn Evaluator, scope: &mut Scope) -> Eval<()> {
         for (at, part) in self.reducers.into_iter().enumerate() {
             if at == scope.reducers.len() {
                 scope.reducers.push(Some(match &part {
@@ -270,7 +270,12 @@ impl Slot {
     }
 }
 
-fn join_part(heap: &mut Heap, vm: &mut Vm, known: &mut Accumulator, part: Part) -> Eval<()> {
+fn join_part(
+    heap: &mut Heap,
+    vm: &mut dyn Evaluator,
+    known: &mut Accumulator,
+    part: Part,
+) -> Eval<()> {
     // Integers add up to the same in any order, which is quicker than one by one.
     if let (Accumulator::Sum { total, .. }, Part::Values(PackedColumn::Ints(list))) =
         (&mut *known, &part)
@@ -278,7 +283,7 @@ fn join_part(heap: &mut Heap, vm: &mut Vm, known: &mut Accumulator, part: Part) 
     {
         let sum: i128 = list.iter().map(|it| i128::from(*it)).sum();
         let sum = crate::value::number::integer(BigInt::from(sum));
-        *total = vm.binary(Op::Add, total, &sum)?;
+        *total = binary(vm, Op::Add, total, &sum)?;
         return Ok(());
     }
     known.merge(vm, part.unpack(heap))

@@ -1,14 +1,13 @@
 //! Where reducers stand: a stage, a group of `group_by`, a position of `map`. They are told apart by the order in which
 //! a row calls them; the first row's value is the template their results are put into.
 
+use super::Evaluator;
 use super::accumulator::Accumulator;
 use crate::value::Value;
 use crate::value::compare;
 use crate::value::exception::{Eval, type_error};
 use crate::value::proc::Proc;
 use crate::value::table::Table;
-use crate::vm::Vm;
-use crate::vm::block::Block;
 use std::rc::Rc;
 
 #[derive(Default)]
@@ -106,7 +105,7 @@ impl Reducer {
     }
 
     /// The rows it emits: one, but for `sort`.
-    fn finish(self, vm: &mut Vm) -> Eval<Vec<Value>> {
+    fn finish(self, vm: &mut dyn Evaluator) -> Eval<Vec<Value>> {
         Ok(match self {
             Reducer::Plain(accumulator) => vec![accumulator.finish(vm)?],
             Reducer::Chunk { mut begin, part } => {
@@ -145,17 +144,16 @@ fn same_text(a: &Value, b: &Value) -> bool {
 }
 
 fn sorted(
-    vm: &mut Vm,
+    vm: &mut dyn Evaluator,
     keys: Vec<Value>,
     rows: Vec<Value>,
     by: Option<Rc<Proc>>,
 ) -> Eval<Vec<Value>> {
     if let Some(proc) = by {
         let mut rows = rows;
-        let block = Block::of(proc);
         compare::sort_with(&mut rows, &mut |a, b| {
-            let value = vm.call_block(&block, &[a.clone(), b.clone()])?;
-            crate::methods::comparable::sign(&value, a, b)
+            let value = vm.call_two(&proc, a, b)?;
+            compare::sign(&value, a, b)
         })?;
         return Ok(rows);
     }
@@ -196,7 +194,7 @@ impl Scope {
     }
 
     /// The results in the template's places; as rows, since `sort` gives many.
-    pub(crate) fn finish(mut self, vm: &mut Vm) -> Eval<Vec<Value>> {
+    pub(crate) fn finish(mut self, vm: &mut dyn Evaluator) -> Eval<Vec<Value>> {
         match self.template.take() {
             None | Some(Value::Dropped) => Ok(Vec::new()),
             Some(Value::Token(at)) => self.take(at)?.finish(vm),
@@ -215,7 +213,7 @@ impl Scope {
             })
     }
 
-    fn fill(&mut self, vm: &mut Vm, template: Value) -> Eval {
+    fn fill(&mut self, vm: &mut dyn Evaluator, template: Value) -> Eval {
         Ok(match template {
             Value::Token(at) => bare(self.take(at)?.finish(vm)?),
             Value::Array(list) => {
@@ -235,46 +233,5 @@ impl Scope {
             }
             other => other,
         })
-    }
-}
-
-impl Vm {
-    /// Runs the next reducer of this row; `make` makes it the first time.
-    pub(crate) fn reducer(
-        &mut self,
-        make: impl FnOnce(&mut Vm) -> Eval<Reducer>,
-        step: impl FnOnce(&mut Vm, &mut Reducer) -> Eval<()>,
-    ) -> Eval {
-        let at = self.scope.cursor;
-        if at == self.scope.reducers.len() {
-            let made = make(self)?;
-            self.scope.reducers.push(Some(made));
-        }
-        self.scope.cursor = at + 1;
-        if let Some(mut reducer) = self.scope.reducers[at].take() {
-            let result = step(self, &mut reducer);
-            self.scope.reducers[at] = Some(reducer);
-            result?;
-        }
-        Ok(Value::Token(at as u32))
-    }
-
-    /// Runs something for one row of another scope, with another target; its value may become that scope's template.
-    pub(crate) fn within_scope(
-        &mut self,
-        scope: &mut Scope,
-        target: Value,
-        run: impl FnOnce(&mut Vm) -> Eval,
-    ) -> Eval {
-        scope.rewind();
-        std::mem::swap(&mut self.scope, scope);
-        let outer = std::mem::replace(&mut self.target, target);
-        let result = run(self);
-        self.target = outer;
-        std::mem::swap(&mut self.scope, scope);
-        if let Ok(value) = &result {
-            scope.note(value);
-        }
-        result
     }
 }

@@ -5,7 +5,7 @@
 use super::Input;
 use super::lines::{Failure, Lines, trim};
 use super::output::Kept;
-use super::parallel::Work;
+use super::work::Work;
 use crate::run::Query;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

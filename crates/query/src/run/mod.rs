@@ -9,9 +9,12 @@ mod lines;
 mod output;
 mod parallel;
 mod pipeline;
+mod work;
 
 use crate::error::{CompileError, RunError, SkippedLines};
+use crate::library::LIBRARY;
 use crate::lower::{self, Source};
+use crate::memory::Memory;
 use crate::plan::{self, parallel::Parallel};
 use crate::vm::Vm;
 pub use input::{ByteSource, Input};
@@ -52,15 +55,6 @@ pub struct Options {
     pub memory: Option<Memory>,
     /// Once set, no more is read, and reducers give what they have. Default: none.
     pub interrupt: Option<Arc<AtomicBool>>,
-}
-
-/// A bound on the memory that a run may use.
-#[derive(Clone, Copy, Debug)]
-pub struct Memory {
-    /// Beyond so many bytes a row is an error.
-    pub bytes_max: u64,
-    /// How many bytes the process uses; `None` when that is not known.
-    pub used: fn() -> Option<u64>,
 }
 
 impl Options {
@@ -211,7 +205,7 @@ impl Query {
             projection,
             parallel,
         } = self.prepare();
-        let mut vm = Vm::new(Rc::new(program));
+        let mut vm = Vm::new(Rc::new(program), &LIBRARY);
         vm.memory = self.options.memory;
         vm.interrupt.clone_from(&self.options.interrupt);
         let mut pipeline = Pipeline::new(vm, output, on_error, projection, None);

@@ -7,35 +7,15 @@ use super::input::Input;
 use super::lines::{Failure, Lines, trim};
 use super::output::{Form, Output};
 use super::pipeline::{Pipeline, Stop};
+use super::work::Work;
 use super::{Query, STACK};
 use crate::error::RunError;
+use crate::library::LIBRARY;
 use crate::plan::{self, parallel::Parallel};
-use crate::reducers::packed::PackedScope;
-use crate::reducers::portable::PackedRow;
 use crate::vm::Vm;
 use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// What a thread made of a part.
-pub(super) enum Work {
-    /// Nothing but what it printed.
-    Printed,
-    /// Rows for the next stage, with their lines within the part.
-    Rows(Vec<(usize, PackedRow)>),
-    Merge(PackedScope),
-}
-
-impl Work {
-    /// About how many bytes it takes.
-    pub(super) fn weight(&self) -> usize {
-        match self {
-            Work::Printed => 0,
-            Work::Rows(rows) => rows.iter().map(|(_, row)| row.weight()).sum(),
-            Work::Merge(scope) => scope.weight(),
-        }
-    }
-}
 
 /// Tells the board when its thread falls.
 struct Watch<'a>(&'a Board);
@@ -89,7 +69,7 @@ impl Query {
             let output = Output::keep(form);
             let mut pipeline = match (&program, &projection) {
                 (Some(program), Some(projection)) => {
-                    let mut vm = Vm::new(Rc::clone(program));
+                    let mut vm = Vm::new(Rc::clone(program), &LIBRARY);
                     vm.memory = self.options.memory;
                     vm.interrupt.clone_from(&self.options.interrupt);
                     let mut pipeline =

@@ -1,8 +1,8 @@
 //! `==`, `eql?`, `hash` and `<=>`.
 
-use super::class::Class;
 use super::exception::{Eval, not_comparable};
 use super::{Value, number};
+use crate::class::Class;
 use lastbyte_json::fast_hash::{FastHasher, of_bytes};
 use std::cmp::Ordering;
 use std::hash::Hasher;
@@ -181,6 +181,16 @@ pub(crate) fn sort(list: &mut Vec<Value>) -> Eval<()> {
         return Ok(());
     }
     sort_with(list, &mut order)
+}
+
+/// The sign of what a comparing block gave.
+pub(crate) fn sign(value: &Value, a: &Value, b: &Value) -> Eval<Ordering> {
+    match value {
+        Value::Int(it) => Ok(it.cmp(&0)),
+        Value::Nil => Err(not_comparable(a, b)),
+        other => number::compare(other, &Value::Int(0))
+            .ok_or_else(|| not_comparable(other, &Value::Int(0))),
+    }
 }
 
 /// A merge sort whose comparison may fail, call blocks, or be inconsistent.

@@ -1,7 +1,7 @@
 //! An Enumerator: a receiver, the method that walks it, and that method's arguments, called when somebody asks.
 
 use super::Value;
-use super::class::Class;
+use crate::class::Class;
 use crate::names::M;
 use std::cell::Cell;
 

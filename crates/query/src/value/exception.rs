@@ -1,8 +1,9 @@
 //! Exceptions, the other ways out of an expression, and Ruby's wording of the common errors.
 
 use super::Value;
-use super::class::{Class, described};
 use super::inspect::inspect;
+use crate::class::Class;
+use crate::regex::PatternError;
 use std::rc::Rc;
 
 /// What `raise` raises.
@@ -26,6 +27,17 @@ pub(crate) enum Flow {
     Redo,
     /// The walker of a sequence has seen enough; never leaves the method that walks.
     Enough,
+}
+
+impl From<PatternError> for Box<Flow> {
+    fn from(wrong: PatternError) -> Box<Flow> {
+        match wrong {
+            PatternError::Invalid(reason) => error(Class::RegexpError, reason),
+            PatternError::GaveUp(reason) => {
+                argument_error(format!("the regular expression gave up: {reason}"))
+            }
+        }
+    }
 }
 
 pub(crate) type Eval<T = Value> = Result<T, Box<Flow>>;
@@ -134,4 +146,16 @@ pub(crate) fn arity(args: &[Value], least: usize, most: usize) -> Eval<()> {
         return Err(wrong_arguments(args.len(), least, Some(most)));
     }
     Ok(())
+}
+
+/// `an instance of Hash`, `nil`, `class Integer`: how Ruby 3.4 words a receiver.
+fn described(value: &Value) -> String {
+    match value {
+        Value::Nil => "nil".to_owned(),
+        Value::Bool(it) => it.to_string(),
+        Value::Main => "main:Object".to_owned(),
+        Value::Class(it) if it.is_module() => format!("module {}", it.name()),
+        Value::Class(it) => format!("class {}", it.name()),
+        other => format!("an instance of {}", Class::of(other).name()),
+    }
 }

@@ -1,8 +1,8 @@
 //! `inspect` and `to_s`: what a value looks like in text.
 
 use super::Value;
-use super::class::Class;
 use super::enumerator::Enumerator;
+use crate::class::Class;
 use lastbyte_json::print::write_float;
 use std::fmt::Write as _;
 use std::sync::LazyLock;

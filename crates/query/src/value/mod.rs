@@ -1,27 +1,30 @@
 //! The values of the language. Sixteen bytes each; what does not fit stands behind an [`Rc`], whose address is the
 //! object's identity, as in Ruby. Values never cross threads.
 
-pub(crate) mod class;
 pub(crate) mod compare;
 pub(crate) mod enumerator;
+pub(crate) mod env;
 pub(crate) mod exception;
 pub(crate) mod inspect;
 pub(crate) mod number;
+pub(crate) mod numeral;
 pub(crate) mod proc;
-pub(crate) mod symbol;
+pub(crate) mod random;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod time;
 
+use crate::class::Class;
 use crate::regex::{Match, Pattern};
-use class::Class;
+use crate::symbol::Symbol;
+use crate::tree::Literal;
 use enumerator::Enumerator;
 use exception::Exception;
 use num_bigint::BigInt;
 use proc::Proc;
+use random::Random;
 use std::cell::RefCell;
 use std::rc::Rc;
-use symbol::Symbol;
 use table::Table;
 use text::Text;
 use time::Time;
@@ -50,7 +53,7 @@ pub(crate) enum Value {
     Enumerator(Rc<Enumerator>),
     Class(Class),
     Exception(Rc<Exception>),
-    Random(Rc<RefCell<crate::methods::random::Random>>),
+    Random(Rc<RefCell<Random>>),
     /// The self of the stages.
     Main,
     /// The result of a reducer, which stands in a template until the end of input.
@@ -156,6 +159,47 @@ impl Value {
             Value::Random(it) => Rc::as_ptr(it).cast(),
             _ => return None,
         })
+    }
+}
+
+impl Class {
+    pub(crate) fn of(value: &Value) -> Class {
+        match value {
+            Value::Nil => Class::Nil,
+            Value::Bool(true) => Class::True,
+            Value::Bool(false) => Class::False,
+            Value::Int(_) | Value::Big(_) => Class::Integer,
+            Value::Float(_) => Class::Float,
+            Value::Rational(_) => Class::Rational,
+            Value::Symbol(_) => Class::Symbol,
+            Value::Str(_) => Class::Str,
+            Value::Array(_) => Class::Array,
+            Value::Hash(_) => Class::Hash,
+            Value::Range(_) => Class::Range,
+            Value::Regexp(_) => Class::Regexp,
+            Value::Match(_) => Class::MatchData,
+            Value::Proc(_) => Class::Proc,
+            Value::Time(_) => Class::Time,
+            Value::Enumerator(it) => it.class(),
+            Value::Random(_) => Class::Random,
+            Value::Exception(it) => it.class,
+            Value::Class(it) if it.is_module() => Class::ModuleClass,
+            Value::Class(_) => Class::ClassClass,
+            Value::Main | Value::Token(_) | Value::Dropped | Value::Flat(_) => Class::Object,
+        }
+    }
+}
+
+impl From<&Literal> for Value {
+    #[inline]
+    fn from(it: &Literal) -> Value {
+        match it {
+            Literal::Float(it) => Value::Float(*it),
+            Literal::Big(it) => Value::Big(Rc::clone(it)),
+            Literal::Symbol(it) => Value::Symbol(*it),
+            Literal::Class(it) => Value::Class(*it),
+            Literal::Regexp(it) => Value::Regexp(Rc::clone(it)),
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Numbers: integers that grow beyond 64 bits by themselves, Ruby's floor division, and how a Float is written.
 
 use super::Value;
-use super::class::Class;
 use super::exception::{Eval, brief, divided_by_zero, error, no_conversion, type_error};
+use crate::class::Class;
+use crate::tree::Op;
 use lastbyte_json::print::write_float;
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer as _;
@@ -124,40 +125,6 @@ pub(crate) fn truncated(it: f64) -> Eval {
         return Ok(Value::Int(it as i64));
     }
     Ok(BigInt::from_f64(it).map_or(Value::Nil, integer))
-}
-
-/// Arithmetic's operators.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Op {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Mod,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Eq,
-    Ne,
-}
-
-impl Op {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Op::Add => "+",
-            Op::Sub => "-",
-            Op::Mul => "*",
-            Op::Div => "/",
-            Op::Mod => "%",
-            Op::Lt => "<",
-            Op::Le => "<=",
-            Op::Gt => ">",
-            Op::Ge => ">=",
-            Op::Eq => "==",
-            Op::Ne => "!=",
-        }
-    }
 }
 
 /// `a op b` on machine numbers; `None` when it is not as simple as that.

@@ -3,7 +3,7 @@
 use super::Value;
 use crate::names::M;
 use crate::tree::Code;
-use crate::vm::env::Env;
+use crate::value::env::Env;
 use std::rc::Rc;
 
 pub(crate) struct Proc {

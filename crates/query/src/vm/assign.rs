@@ -1,12 +1,13 @@
 //! Assignment: to variables, elements, several at once, and the `||=` family.
 
 use super::Vm;
-use super::env::Env;
 use crate::names::M;
+use crate::tree::Op;
 use crate::tree::{Multi, Node, Place, Target, Update, UpdateKind};
 use crate::value::Value;
+use crate::value::env::Env;
 use crate::value::exception::Eval;
-use crate::value::number::{self, Op};
+use crate::value::number;
 use std::rc::Rc;
 
 impl Vm {

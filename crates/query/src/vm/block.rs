@@ -1,11 +1,11 @@
 //! Blocks: what a method is given to call, and how values meet parameters.
 
 use super::Vm;
-use super::env::{Env, Frame};
+use crate::class::Class;
 use crate::names::M;
 use crate::tree::{BlockNode, Code, Parameters};
 use crate::value::Value;
-use crate::value::class::Class;
+use crate::value::env::{Env, Frame};
 use crate::value::exception::{Eval, Flow, argument_error, error, type_error, wrong_arguments};
 use crate::value::inspect::inspect;
 use crate::value::proc::{Kind, Proc};

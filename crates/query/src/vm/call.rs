@@ -2,13 +2,13 @@
 
 use super::Vm;
 use super::block::Block;
-use super::env::{Env, Frame};
-use crate::methods;
+use crate::class::Class;
 use crate::names::M;
-use crate::tree::{Arguments, HelperCall};
+use crate::tree::{Arguments, HelperCall, KernelCall};
 use crate::value::Value;
-use crate::value::class::Class;
-use crate::value::exception::{Eval, Flow, error};
+use crate::value::env::{Env, Frame};
+use crate::value::exception::{Eval, Flow, argument_error, error, no_method, type_error};
+use crate::value::inspect::{inspect, to_s};
 use crate::value::proc::Proc;
 use std::rc::Rc;
 
@@ -22,7 +22,7 @@ impl Vm {
         args: &[Value],
         block: Option<&Block<'_>>,
     ) -> Eval {
-        methods::call(self, receiver, method, args, block)
+        (self.library.call)(self, receiver, method, args, block)
     }
 
     /// Calls a method of a value; with `keywords`, the last argument is a Hash of keywords, which Procs hand on. To all
@@ -40,11 +40,18 @@ impl Vm {
                 self.call_proc_with(proc, args, true, Vm::block_value(block))
             }
             (Value::Proc(_), M::Send | M::PublicSend) if keywords => {
-                let (method, args) = methods::object::sent(receiver, args)?;
+                let (method, args) = sent(receiver, args)?;
                 self.send_with(receiver, method, args, true, block)
             }
             _ => self.send(receiver, method, args, block),
         }
+    }
+
+    pub(super) fn kernel_node(&mut self, call: &KernelCall, env: &Rc<Env>) -> Eval {
+        let (args, keywords) = self.arguments(&call.arguments, env)?;
+        self.with_block(call.block.as_ref(), env, |vm, block| {
+            (vm.library.function)(vm, call.function, &args, keywords, block)
+        })
     }
 
     pub(super) fn helper_node(&mut self, call: &HelperCall, env: &Rc<Env>) -> Eval {
@@ -105,5 +112,23 @@ impl Vm {
         };
         let (args, keywords) = self.arguments(arguments, env)?;
         self.call_block_with(&Block::of(block), &args, keywords)
+    }
+}
+
+/// The method that `send` is asked for, and its arguments.
+pub(crate) fn sent<'a>(receiver: &Value, args: &'a [Value]) -> Eval<(M, &'a [Value])> {
+    let Some((name, rest)) = args.split_first() else {
+        return Err(argument_error("no method name given"));
+    };
+    if !matches!(name, Value::Str(_) | Value::Symbol(_)) {
+        return Err(type_error(format!(
+            "{} is not a symbol nor a string",
+            inspect(name)
+        )));
+    }
+    let name = to_s(name);
+    match M::find(&name) {
+        Some(method) => Ok((method, rest)),
+        None => Err(no_method(&name, receiver)),
     }
 }

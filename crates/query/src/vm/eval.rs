@@ -1,17 +1,17 @@
 //! What each kind of node gives.
 
 use super::Vm;
-use super::env::Env;
+use crate::class::Class;
 use crate::regex::Pattern;
+use crate::symbol::Symbol;
+use crate::tree::Op;
 use crate::tree::{Arguments, Begin, Call, Case, MatchPart, Node, Pair, Rescue, StageCall, While};
-use crate::value::class::Class;
+use crate::value::env::Env;
 use crate::value::exception::{Eval, Exception, Flow, error, no_method, type_error};
 use crate::value::inspect::write_to_s;
-use crate::value::number::{self, Op};
-use crate::value::symbol::Symbol;
+use crate::value::number;
 use crate::value::table::Table;
 use crate::value::{Value, compare};
-use crate::{methods, reducers};
 use std::rc::Rc;
 
 impl Vm {
@@ -21,7 +21,7 @@ impl Vm {
             Node::Int(it) => Value::Int(*it),
             Node::Local(slot) => env.get(*slot),
             Node::Row => self.row.clone(),
-            Node::Literal(value) => value.clone(),
+            Node::Literal(value) => value.into(),
             Node::Constant(at) => match &self.constants[*at] {
                 Some(value) => value.clone(),
                 None => return Err(self.uninitialized(*at)),
@@ -231,7 +231,7 @@ impl Vm {
         if let Some(value) = number::fast(op, left, right) {
             return Ok(value);
         }
-        methods::binary(self, op, left, right)
+        (self.library.operate)(self, op, left, right)
     }
 
     fn index(&mut self, receiver: &Node, key: &Node, env: &Rc<Env>) -> Eval {
@@ -300,7 +300,7 @@ impl Vm {
             Value::Nil => Vec::new(),
             Value::Array(list) => list.borrow().clone(),
             Value::Hash(_) | Value::Range(_) | Value::Enumerator(_) => {
-                methods::enumerable::to_vec(self, value)?
+                (self.library.to_vec)(self, value)?
             }
             other => vec![other.clone()],
         })
@@ -372,7 +372,7 @@ impl Vm {
     ) -> Eval {
         let list = self.eval(list, env)?;
         let mut left = None;
-        methods::enumerable::each(self, &list, &mut |vm, element| {
+        (self.library.each)(self, &list, &mut |vm, element| {
             vm.assign(target, element, env)?;
             match vm.eval(body, env) {
                 Ok(_) => Ok(()),
@@ -557,9 +557,9 @@ impl Vm {
     fn stage_call(&mut self, call: &StageCall, args: &[Value], env: &Rc<Env>) -> Eval {
         match &call.block {
             Some(block) => self.with_block(Some(block), env, |vm, block| {
-                reducers::builtins::call(vm, call.builtin, args, block, call.reducing)
+                (vm.library.builtin)(vm, call.builtin, args, block, call.reducing)
             }),
-            None => reducers::builtins::call(self, call.builtin, args, None, false),
+            None => (self.library.builtin)(self, call.builtin, args, None, false),
         }
     }
 }

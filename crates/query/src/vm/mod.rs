@@ -3,18 +3,25 @@
 
 mod assign;
 pub(crate) mod block;
-mod call;
-pub(crate) mod env;
+pub(crate) mod call;
 mod eval;
-mod kernel;
+mod library;
+mod spare;
 
+use crate::class::Class;
+use crate::memory::Memory;
+use crate::names::M;
+use crate::reducers::Evaluator;
 use crate::reducers::scope::Scope;
-use crate::run::Memory;
+use crate::tree::Op;
 use crate::tree::Program;
 use crate::value::Value;
-use crate::value::class::Class;
+use crate::value::env::{Env, Frame};
 use crate::value::exception::{Eval, error};
-use env::{Env, Frame, Spare};
+use crate::value::proc::Proc;
+use block::Block;
+pub(crate) use library::{Library, Step};
+use spare::Spare;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +31,7 @@ const DEPTH_MAX: u32 = 10_000;
 
 pub(crate) struct Vm {
     pub(crate) program: Rc<Program>,
+    library: &'static Library,
     pub(crate) globals: Vec<Value>,
     pub(crate) instances: Vec<Value>,
     pub(crate) constants: Vec<Option<Value>>,
@@ -37,7 +45,7 @@ pub(crate) struct Vm {
     pub(crate) chunk: bool,
     /// `$~`.
     pub(crate) last_match: Value,
-    pub(crate) random: crate::methods::random::Random,
+    pub(crate) random: crate::value::random::Random,
     /// Enumerators that walk endless sequences stop here.
     depth: u32,
     tags: u64,
@@ -58,18 +66,19 @@ const LARGE_BYTES: usize = 1 << 20;
 const SMALL_BYTES: usize = 4 << 10;
 
 impl Vm {
-    pub(crate) fn new(program: Rc<Program>) -> Vm {
+    pub(crate) fn new(program: Rc<Program>, library: &'static Library) -> Vm {
         Vm {
             globals: vec![Value::Nil; program.globals.len()],
             instances: vec![Value::Nil; program.instances.len()],
             constants: vec![None; program.constants.len()],
             program,
+            library,
             row: Value::Nil,
             target: Value::Nil,
             scope: Scope::default(),
             chunk: false,
             last_match: Value::Nil,
-            random: crate::methods::random::Random::new(&[0]),
+            random: crate::value::random::Random::new(&[0]),
             depth: 0,
             tags: 0,
             spare: Spare::default(),
@@ -156,5 +165,20 @@ impl Vm {
         let result = run(self);
         self.depth -= 1;
         result
+    }
+}
+
+impl Evaluator for Vm {
+    fn operate(&mut self, op: Op, left: &Value, right: &Value) -> Eval {
+        (self.library.operate)(self, op, left, right)
+    }
+
+    fn send_one(&mut self, receiver: &Value, method: M, argument: Value) -> Eval {
+        self.send(receiver, method, &[argument], None)
+    }
+
+    fn call_two(&mut self, block: &Rc<Proc>, first: &Value, second: &Value) -> Eval {
+        let block = Block::of(Rc::clone(block));
+        self.call_block(&block, &[first.clone(), second.clone()])
     }
 }

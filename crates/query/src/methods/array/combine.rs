@@ -3,13 +3,14 @@
 use super::super::object::enumerator;
 use super::super::{Found, enumerable};
 use super::{size_argument, strict_array, uniq};
+use crate::class::Class;
 use crate::names::M;
 use crate::value::compare::{eql, equal};
 use crate::value::exception::{Eval, argument_error, arity, error, no_conversion, type_error};
 use crate::value::inspect::write_to_s;
 use crate::value::number::need_int;
 use crate::value::table::Table;
-use crate::value::{List, Value, class::Class};
+use crate::value::{List, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;

@@ -1,13 +1,14 @@
 //! Sorting, extremes and sums of an Array.
 
 use super::super::Found;
-use super::super::comparable::sign;
 use super::super::object::enumerator;
 use super::size_argument;
 use crate::names::M;
+use crate::tree::Op;
+use crate::value::compare::sign;
 use crate::value::compare::{self, order};
 use crate::value::exception::{Eval, arity};
-use crate::value::number::{Op, float_of};
+use crate::value::number::float_of;
 use crate::value::{List, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;

@@ -416,7 +416,7 @@ fn inject(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>
         ([initial, operator], _) => (Some(initial.clone()), Some(operator)),
         ([], None) => {
             return Err(crate::value::exception::error(
-                crate::value::class::Class::LocalJumpError,
+                crate::class::Class::LocalJumpError,
                 "no block given",
             ));
         }

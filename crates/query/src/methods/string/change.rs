@@ -1,9 +1,9 @@
 //! A String changed: case, blanks, padding, cutting, and in place.
 
 use super::{byte_of, char_count, need_str, need_strs};
+use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Eval, argument_error, arity, error, no_conversion};
 use crate::value::number::need_int;
 use crate::value::text::Text;

@@ -2,20 +2,20 @@
 
 pub(crate) mod case;
 mod change;
-pub(crate) mod number;
 mod search;
 mod translate;
 
 use super::object::enumerator;
 use super::{Found, comparable};
+use crate::class::Class;
 use crate::names::M;
 use crate::regex::escape;
-use crate::value::class::Class;
+use crate::symbol::Symbol;
 use crate::value::exception::{
     Eval, argument_error, arity, error, frozen, no_conversion, type_error,
 };
 use crate::value::number::need_int;
-use crate::value::symbol::Symbol;
+use crate::value::numeral;
 use crate::value::text::Text;
 use crate::value::{Range, Value, compare};
 use crate::vm::Vm;
@@ -90,7 +90,8 @@ pub(super) fn call(
                 Value::Array(list) => list.borrow().clone(),
                 other => vec![other.clone()],
             };
-            return crate::format::format(vm, &pattern, &values).map(|text| Some(Value::str(text)));
+            return crate::methods::format::format(vm, &pattern, &values)
+                .map(|text| Some(Value::str(text)));
         }
         M::Chars => Value::array(s.chars().map(char_value).collect()),
         M::GraphemeClusters => Value::array(s.chars().map(char_value).collect()),
@@ -112,16 +113,16 @@ pub(super) fn call(
             }
             receiver.clone()
         }
-        M::Hex => number::leading_radix(s, 16),
-        M::Oct => number::leading_octal(s),
+        M::Hex => numeral::leading_radix(s, 16),
+        M::Oct => numeral::leading_octal(s),
         M::ToI => {
             let base = args.first().map_or(Ok(10), need_int)?;
             if !(2..=36).contains(&base) {
                 return Err(argument_error(format!("invalid radix {base}")));
             }
-            number::leading_radix(s, base as u32)
+            numeral::leading_radix(s, base as u32)
         }
-        M::ToF => Value::Float(number::leading_float(s)),
+        M::ToF => Value::Float(numeral::leading_float(s)),
         M::Ord => match s.chars().next() {
             Some(c) => Value::Int(i64::from(c as u32)),
             None => return Err(argument_error("empty string")),
@@ -546,7 +547,7 @@ pub(crate) fn successors(from: &str, to: &str, exclusive: bool) -> Vec<String> {
 pub(crate) fn pattern_of(value: &Value) -> Eval<Rc<crate::regex::Pattern>> {
     match value {
         Value::Regexp(pattern) => Ok(Rc::clone(pattern)),
-        Value::Str(text) => crate::regex::Pattern::compile(&escape(&text.get()), 0),
+        Value::Str(text) => Ok(crate::regex::Pattern::compile(&escape(&text.get()), 0)?),
         other => Err(type_error(format!(
             "wrong argument type {} (expected Regexp)",
             Class::of(other).name()

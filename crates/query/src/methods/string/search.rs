@@ -3,10 +3,10 @@
 use super::super::Found;
 use super::super::object::enumerator;
 use super::{byte_of, char_count, need_str, pattern_of};
+use crate::class::Class;
 use crate::names::M;
 use crate::regex::{Match, Pattern};
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Eval, arity, brief, error, type_error, wrong_arguments};
 use crate::value::inspect::to_s;
 use crate::value::number::need_int;
@@ -104,7 +104,7 @@ fn matched(vm: &mut Vm, pattern: &Rc<Pattern>, s: &str, from: usize) -> Eval<Opt
 /// For `match`, a String is the source of a regex.
 fn source_pattern(value: &Value) -> Eval<Rc<Pattern>> {
     match value {
-        Value::Str(text) => Pattern::compile(&text.get(), 0),
+        Value::Str(text) => Ok(Pattern::compile(&text.get(), 0)?),
         other => pattern_of(other),
     }
 }

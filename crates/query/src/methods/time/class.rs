@@ -1,16 +1,16 @@
 //! `Time.at`, `Time.new`, `Time.utc`, and the zones they take.
 
 use super::{nanoseconds, value};
+use crate::class::Class;
 use crate::methods::Found;
-use crate::methods::integer::parse_radix;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{
     Eval, argument_error, error, no_conversion, type_error, wrong_arguments,
 };
 use crate::value::inspect::{inspect, to_s};
 use crate::value::number::{float_to_s, need_float, need_int};
+use crate::value::numeral::parse_radix;
 use crate::value::table::Table;
 use crate::value::time::{Civil, Time, Zone};
 

@@ -1,6 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 
 use super::{Accumulator, Wanted};
+use crate::library::LIBRARY;
 use crate::lower;
 use crate::reducers::column::Column;
 use crate::value::Value;
@@ -13,7 +14,7 @@ fn vm() -> Vm {
     let Ok(program) = lower::compile("_", &[]) else {
         panic!("`_` is a query");
     };
-    Vm::new(Rc::new(program))
+    Vm::new(Rc::new(program), &LIBRARY)
 }
 
 fn kinds() -> Vec<fn() -> Accumulator> {

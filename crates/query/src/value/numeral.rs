@@ -1,8 +1,7 @@
 //! Numbers in text: the leading one, as `to_i` and `to_f` take it, or the whole, as `Integer()` and `Float()` want it.
 
-use crate::methods::integer::parse_radix;
-use crate::value::Value;
-use crate::value::number::integer;
+use super::Value;
+use super::number::integer;
 use num_bigint::BigInt;
 use num_traits::Num;
 
@@ -126,4 +125,33 @@ pub(crate) fn strict_integer(s: &str) -> Option<Value> {
         _ => 10,
     };
     parse_radix(s, base)
+}
+
+/// A whole text as an integer of a base: `Integer("ff", 16)`.
+pub(crate) fn parse_radix(text: &str, base: i64) -> Option<Value> {
+    let trimmed = text.trim();
+    let (negative, digits) = match trimmed.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, trimmed.strip_prefix('+').unwrap_or(trimmed)),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let digits = match base {
+        16 => lower.strip_prefix("0x").unwrap_or(&lower),
+        8 => lower.strip_prefix("0o").unwrap_or(&lower),
+        2 => lower.strip_prefix("0b").unwrap_or(&lower),
+        10 => lower.strip_prefix("0d").unwrap_or(&lower),
+        _ => &lower,
+    };
+    if digits.is_empty()
+        || digits.starts_with('_')
+        || digits.ends_with('_')
+        || digits.contains("__")
+    {
+        return None;
+    }
+    let base = u32::try_from(base)
+        .ok()
+        .filter(|base| (2..=36).contains(base))?;
+    let it = BigInt::from_str_radix(&digits.replace('_', ""), base).ok()?;
+    Some(integer(if negative { -it } else { it }))
 }

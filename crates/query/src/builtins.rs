@@ -1,12 +1,15 @@
 //! The builtins of a stage, as a query calls them.
 
-use super::accumulator::{Accumulator, wanted};
-use super::scope::{Keyed, Reducer, Scope};
+use crate::class::Class;
+use crate::methods::enumerable::to_vec;
+use crate::reducers::accumulator::{Accumulator, Wanted};
+use crate::reducers::column::Column;
+use crate::reducers::scope::{Keyed, Reducer, Scope};
 use crate::tree::Builtin;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Eval, argument_error, type_error};
 use crate::value::inspect::inspect;
+use crate::value::number::float_of;
 use crate::value::table::Table;
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -57,7 +60,7 @@ pub(crate) fn call(
                 vm,
                 |vm| {
                     Ok(Accumulator::Percentile {
-                        values: super::column::Column::default(),
+                        values: Column::default(),
                         wanted: wanted(vm, &asked)?,
                     })
                 },
@@ -369,4 +372,74 @@ fn apply_whole(vm: &mut Vm, args: &[Value], block: &Block<'_>) -> Eval {
     } else {
         Value::array(rows)
     })
+}
+
+/// Checks the percentiles asked for.
+fn wanted(vm: &mut Vm, value: &Value) -> Eval<Wanted> {
+    let one = |value: &Value| match value {
+        Value::Int(_) | Value::Float(_) | Value::Rational(_) => {
+            float_of(value).filter(|p| (0.0..=1.0).contains(p))
+        }
+        _ => None,
+    };
+    let refused = || {
+        let hint = match value {
+            Value::Nil => "a second argument is expected, such as 0.5 for the median".to_owned(),
+            Value::Int(it @ 2..=100) => format!("{it} (expected {})", *it as f64 / 100.0),
+            other => inspect(other),
+        };
+        argument_error(format!("percentile must be numeric in [0, 1]: {hint}"))
+    };
+    match value {
+        Value::Array(_) | Value::Range(_) | Value::Enumerator(_) | Value::Hash(_) => {
+            let list = to_vec(vm, value)?;
+            list.iter()
+                .map(one)
+                .collect::<Option<Vec<f64>>>()
+                .map(Wanted::Many)
+                .ok_or_else(refused)
+        }
+        other => one(other).map(Wanted::One).ok_or_else(refused),
+    }
+}
+
+impl Vm {
+    /// Runs the next reducer of this row; `make` makes it the first time.
+    pub(crate) fn reducer(
+        &mut self,
+        make: impl FnOnce(&mut Vm) -> Eval<Reducer>,
+        step: impl FnOnce(&mut Vm, &mut Reducer) -> Eval<()>,
+    ) -> Eval {
+        let at = self.scope.cursor;
+        if at == self.scope.reducers.len() {
+            let made = make(self)?;
+            self.scope.reducers.push(Some(made));
+        }
+        self.scope.cursor = at + 1;
+        if let Some(mut reducer) = self.scope.reducers[at].take() {
+            let result = step(self, &mut reducer);
+            self.scope.reducers[at] = Some(reducer);
+            result?;
+        }
+        Ok(Value::Token(at as u32))
+    }
+
+    /// Runs something for one row of another scope, with another target; its value may become that scope's template.
+    pub(crate) fn within_scope(
+        &mut self,
+        scope: &mut Scope,
+        target: Value,
+        run: impl FnOnce(&mut Vm) -> Eval,
+    ) -> Eval {
+        scope.rewind();
+        std::mem::swap(&mut self.scope, scope);
+        let outer = std::mem::replace(&mut self.target, target);
+        let result = run(self);
+        self.target = outer;
+        std::mem::swap(&mut self.scope, scope);
+        if let Ok(value) = &result {
+            scope.note(value);
+        }
+        result
+    }
 }

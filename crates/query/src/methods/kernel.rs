@@ -1,32 +1,22 @@
 //! The functions every object has: conversions, `format`, `raise`, `loop`, `proc`.
 
-use super::Vm;
-use super::block::Block;
-use super::env::Env;
-use crate::format::format;
-use crate::methods::integer::parse_radix;
-use crate::methods::string::number::{strict_float, strict_integer};
+use super::convert::{to_float, to_integer};
+use super::format::format;
+use crate::class::Class;
 use crate::names::M;
-use crate::tree::{Function, KernelCall};
-use crate::value::class::Class;
+use crate::tree::Function;
 use crate::value::exception::{
     Eval, Exception, Flow, argument_error, arity, brief, error, type_error,
 };
 use crate::value::inspect::{inspect, to_s};
-use crate::value::number::{need_int, truncated};
 use crate::value::proc::{Kind, Proc};
 use crate::value::table::Table;
 use crate::value::{Value, enumerator::Enumerator};
+use crate::vm::Vm;
+use crate::vm::block::Block;
 use std::rc::Rc;
 
 impl Vm {
-    pub(super) fn kernel_node(&mut self, call: &KernelCall, env: &Rc<Env>) -> Eval {
-        let (args, keywords) = self.arguments(&call.arguments, env)?;
-        self.with_block(call.block.as_ref(), env, |vm, block| {
-            vm.kernel(call.function, &args, keywords, block)
-        })
-    }
-
     pub(crate) fn kernel(
         &mut self,
         function: Function,
@@ -105,7 +95,7 @@ impl Vm {
                     "tried to create Proc object without a block",
                 )),
             },
-            Function::Rand => crate::methods::random::rand(&mut self.random, args.first()),
+            Function::Rand => crate::value::random::rand(&mut self.random, args.first()),
             Function::Require => Ok(Value::Bool(true)),
             Function::Method => {
                 arity(args, 1, 1)?;
@@ -192,45 +182,5 @@ fn without_exception(args: &[Value], keywords: bool) -> (&[Value], bool) {
             (before, lenient)
         }
         _ => (args, false),
-    }
-}
-
-fn to_integer(vm: &mut Vm, args: &[Value]) -> Eval {
-    arity(args, 1, 2)?;
-    match (&args[0], args.get(1)) {
-        (Value::Str(text), Some(base)) if !base.is_nil() => {
-            let text = text.string();
-            parse_radix(&text, need_int(base)?).ok_or_else(|| {
-                argument_error(format!(
-                    "invalid value for Integer(): {}",
-                    inspect(&args[0])
-                ))
-            })
-        }
-        (Value::Str(text), _) => strict_integer(&text.get()).ok_or_else(|| {
-            argument_error(format!(
-                "invalid value for Integer(): {}",
-                inspect(&args[0])
-            ))
-        }),
-        (Value::Int(_) | Value::Big(_), _) => Ok(args[0].clone()),
-        (Value::Float(it), _) => truncated(*it),
-        (Value::Rational(_) | Value::Time(_), _) => vm.send(&args[0], M::ToI, &[], None),
-        (Value::Nil, _) => Err(type_error("can't convert nil into Integer")),
-        (other, _) => Err(type_error(format!(
-            "can't convert {} into Integer",
-            brief(other)
-        ))),
-    }
-}
-
-fn to_float(args: &[Value]) -> Eval {
-    arity(args, 1, 1)?;
-    match &args[0] {
-        Value::Str(text) => strict_float(&text.get()).map(Value::Float).ok_or_else(|| {
-            argument_error(format!("invalid value for Float(): {}", inspect(&args[0])))
-        }),
-        Value::Time(time) => Ok(Value::Float(time.to_f())),
-        other => crate::value::number::need_float(other).map(Value::Float),
     }
 }

@@ -1,8 +1,8 @@
 //! `format`: C's conversions as Ruby has them, with `%<name>d`, `%{name}`, `%2$s`, `%-*s`, and `..f` for negatives.
 
+use crate::class::Class;
 use crate::names::M;
 use crate::value::Value;
-use crate::value::class::Class;
 use crate::value::exception::{Eval, argument_error, error};
 use crate::value::inspect::{inspect, to_s};
 use crate::value::number::{big_of, float_of, float_to_s, need_int};
@@ -199,10 +199,11 @@ fn convert(
         'x' | 'X' | 'o' | 'b' | 'B' => radix(out, conversion, &to_integer(vm, value)?, spec),
         _ => {
             let it = match value {
-                Value::Str(text) => crate::methods::string::number::strict_float(&text.get())
-                    .ok_or_else(|| {
+                Value::Str(text) => {
+                    crate::value::numeral::strict_float(&text.get()).ok_or_else(|| {
                         argument_error(format!("invalid value for Float(): {}", inspect(value)))
-                    })?,
+                    })?
+                }
                 other => match float_of(other) {
                     Some(it) => it,
                     None => crate::value::number::need_float(other)?,
@@ -217,12 +218,7 @@ fn convert(
 fn to_integer(vm: &mut Vm, value: &Value) -> Eval<BigInt> {
     let value = match value {
         Value::Float(it) => crate::value::number::truncated(*it)?,
-        other => vm.kernel(
-            crate::tree::Function::Integer,
-            std::slice::from_ref(other),
-            false,
-            None,
-        )?,
+        other => super::convert::to_integer(vm, std::slice::from_ref(other))?,
     };
     Ok(big_of(&value).unwrap_or_default())
 }

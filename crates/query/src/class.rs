@@ -1,6 +1,5 @@
 //! The classes and modules, and who descends from whom.
 
-use super::Value;
 use crate::names;
 
 macro_rules! classes {
@@ -155,43 +154,5 @@ impl Class {
             );
         }
         self.superclass().is_some_and(|parent| parent.is(wanted))
-    }
-
-    pub(crate) fn of(value: &Value) -> Class {
-        match value {
-            Value::Nil => Class::Nil,
-            Value::Bool(true) => Class::True,
-            Value::Bool(false) => Class::False,
-            Value::Int(_) | Value::Big(_) => Class::Integer,
-            Value::Float(_) => Class::Float,
-            Value::Rational(_) => Class::Rational,
-            Value::Symbol(_) => Class::Symbol,
-            Value::Str(_) => Class::Str,
-            Value::Array(_) => Class::Array,
-            Value::Hash(_) => Class::Hash,
-            Value::Range(_) => Class::Range,
-            Value::Regexp(_) => Class::Regexp,
-            Value::Match(_) => Class::MatchData,
-            Value::Proc(_) => Class::Proc,
-            Value::Time(_) => Class::Time,
-            Value::Enumerator(it) => it.class(),
-            Value::Random(_) => Class::Random,
-            Value::Exception(it) => it.class,
-            Value::Class(it) if it.is_module() => Class::ModuleClass,
-            Value::Class(_) => Class::ClassClass,
-            Value::Main | Value::Token(_) | Value::Dropped | Value::Flat(_) => Class::Object,
-        }
-    }
-}
-
-/// `an instance of Hash`, `nil`, `class Integer`: how Ruby 3.4 words a receiver.
-pub(crate) fn described(value: &Value) -> String {
-    match value {
-        Value::Nil => "nil".to_owned(),
-        Value::Bool(it) => it.to_string(),
-        Value::Main => "main:Object".to_owned(),
-        Value::Class(it) if it.is_module() => format!("module {}", it.name()),
-        Value::Class(it) => format!("class {}", it.name()),
-        other => format!("an instance of {}", Class::of(other).name()),
     }
 }

@@ -1,0 +1,65 @@
+//! Environments of finished calls, reused for the next ones: rows call the same helpers and blocks again and again.
+
+use crate::value::Value;
+use crate::value::env::{Env, Frame};
+use std::rc::Rc;
+
+#[derive(Default)]
+pub(crate) struct Spare {
+    helpers: Vec<Rc<Env>>,
+    blocks: Vec<Rc<Env>>,
+}
+
+/// So many are kept of each.
+const SPARE_MAX: usize = 16;
+
+impl Spare {
+    /// For a helper's call.
+    pub(crate) fn helper(&mut self, locals: usize, frame: Frame) -> Rc<Env> {
+        if let Some(mut env) = self.helpers.pop()
+            && let Some(own) = Rc::get_mut(&mut env)
+        {
+            own.locals.get_mut().resize(locals, Value::Nil);
+            match Rc::get_mut(&mut own.frame) {
+                Some(over) => *over = frame,
+                None => own.frame = Rc::new(frame),
+            }
+            return env;
+        }
+        Env::new(locals, None, Rc::new(frame))
+    }
+
+    /// For a block's call.
+    pub(crate) fn block(&mut self, locals: usize, outer: &Rc<Env>) -> Rc<Env> {
+        let parent = Some(Rc::clone(outer));
+        let frame = Rc::clone(&outer.frame);
+        if let Some(mut env) = self.blocks.pop()
+            && let Some(own) = Rc::get_mut(&mut env)
+        {
+            own.locals.get_mut().resize(locals, Value::Nil);
+            own.parent = parent;
+            own.frame = frame;
+            return env;
+        }
+        Env::new(locals, parent, frame)
+    }
+
+    pub(crate) fn helper_over(&mut self, env: Rc<Env>) {
+        keep(&mut self.helpers, env);
+    }
+
+    pub(crate) fn block_over(&mut self, env: Rc<Env>) {
+        keep(&mut self.blocks, env);
+    }
+}
+
+/// Keeps an environment that nothing has kept, without what it held.
+fn keep(spare: &mut Vec<Rc<Env>>, mut env: Rc<Env>) {
+    if let Some(own) = Rc::get_mut(&mut env)
+        && spare.len() < SPARE_MAX
+    {
+        own.locals.get_mut().clear();
+        own.parent = None;
+        spare.push(env);
+    }
+}
