@@ -141,7 +141,8 @@ impl Watch {
         }
         self.note_rate(recovery);
         let pacing = recovery.pacing();
-        // The pacer's bucket takes the size that its burst has when it is next looked at.
+        // The pacer fills its bucket only when it is used, up to the burst of that time: credit is capped when data leaves, so
+        // that a burst that has grown while the connection waited counts as the pacer counts it.
         let burst = 2.0 * pacing.burst.max(pacing.quantum) as f64;
         let elapsed = now.since(self.updated_at).as_secs_f64();
         self.updated_at = now;
@@ -153,6 +154,10 @@ impl Watch {
             return Ok(());
         }
         let credit = self.credit.map_or(burst, |credit| credit + rate * elapsed);
+        if sent == 0.0 {
+            self.credit = Some(credit);
+            return Ok(());
+        }
         let missing = sent - credit.min(burst) - DATAGRAM;
         if missing > 0.0 {
             self.beyond_pacer -= missing;
