@@ -1,8 +1,8 @@
-//! Frames as qlog has them.
+//! Frames in qlog.
 
 use lastbyte_wire::{
     Direction, StreamId,
-    frame::{CloseCause, Frame},
+    frame::{Ack, AckFrequency, CloseCause, ConnectionClose, Frame, NewConnectionId, Padding},
 };
 
 use super::Dialect;
@@ -29,42 +29,13 @@ fn streams<'a, 'b>(
 }
 
 /// Writes the members of a frame.
-#[expect(clippy::too_many_lines, reason = "a table with an arm for each frame")]
 pub(super) fn write(frame: &Frame<'_>, dialect: Dialect, object: &mut Object<'_>) {
     match frame {
-        Frame::Padding(padding) => {
-            object.text("frame_type", "padding");
-            let len = padding.len.get() as u64;
-            if dialect == Dialect::V03 {
-                object.integer("length", len);
-            } else {
-                object.object("raw").integer("length", len);
-            }
-        }
+        Frame::Padding(frame) => padding(*frame, dialect, object),
         Frame::Ping(_) => {
             object.text("frame_type", "ping");
         }
-        Frame::Ack(ack) => {
-            object.text("frame_type", "ack").number(
-                "ack_delay",
-                ack.delay().get() as f64 * ACK_DELAY_UNIT_MS,
-                3,
-            );
-            {
-                let mut ranges = object.array("acked_ranges");
-                for range in ack.ranges() {
-                    let (first, last) = (range.start().get(), range.end().get());
-                    let mut pair = ranges.array();
-                    pair.integer(first).integer(last);
-                }
-            }
-            if let Some(ecn) = ack.ecn() {
-                object
-                    .integer("ect0", ecn.ect0.get())
-                    .integer("ect1", ecn.ect1.get())
-                    .integer("ce", ecn.ce.get());
-            }
-        }
+        Frame::Ack(frame) => ack(frame, object),
         Frame::ResetStream(frame) => {
             stream(object, "reset_stream", frame.stream_id)
                 .integer("error_code", frame.error_code.get())
@@ -115,13 +86,7 @@ pub(super) fn write(frame: &Frame<'_>, dialect: Dialect, object: &mut Object<'_>
         Frame::StreamsBlocked(frame) => {
             streams(object, "streams_blocked", frame.direction).integer("limit", frame.limit.get());
         }
-        Frame::NewConnectionId(frame) => {
-            object
-                .text("frame_type", "new_connection_id")
-                .integer("sequence_number", frame.sequence().get())
-                .integer("retire_prior_to", frame.retire_prior_to().get())
-                .integer("connection_id_length", frame.connection_id().len() as u64);
-        }
+        Frame::NewConnectionId(frame) => new_connection_id(frame, object),
         Frame::RetireConnectionId(frame) => {
             object
                 .text("frame_type", "retire_connection_id")
@@ -133,17 +98,7 @@ pub(super) fn write(frame: &Frame<'_>, dialect: Dialect, object: &mut Object<'_>
         Frame::PathResponse(_) => {
             object.text("frame_type", "path_response");
         }
-        Frame::ConnectionClose(frame) => {
-            object.text("frame_type", "connection_close");
-            match frame.cause {
-                CloseCause::Transport { error, .. } => object
-                    .text("error_space", "transport")
-                    .integer("error_code", error.code().get()),
-                CloseCause::Application { error_code } => object
-                    .text("error_space", "application")
-                    .integer("error_code", error_code.get()),
-            };
-        }
+        Frame::ConnectionClose(frame) => connection_close(frame, object),
         Frame::HandshakeDone(_) => {
             object.text("frame_type", "handshake_done");
         }
@@ -155,19 +110,71 @@ pub(super) fn write(frame: &Frame<'_>, dialect: Dialect, object: &mut Object<'_>
                 .text("frame_type", "datagram")
                 .integer("length", frame.data.len() as u64);
         }
-        Frame::AckFrequency(frame) => {
-            object
-                .text("frame_type", "ack_frequency")
-                .integer("sequence_number", frame.sequence.get())
-                .integer(
-                    "ack_eliciting_threshold",
-                    frame.ack_eliciting_threshold.get(),
-                )
-                .integer("requested_max_ack_delay", frame.max_ack_delay_us.get())
-                .integer("reordering_threshold", frame.reordering_threshold.get());
-        }
+        Frame::AckFrequency(frame) => ack_frequency(frame, object),
     }
 }
 
-/// An exponent of 3, which both our ends use: units of 8 µs (RFC 9000 §19.3).
+fn padding(frame: Padding, dialect: Dialect, object: &mut Object<'_>) {
+    object.text("frame_type", "padding");
+    let len = frame.len.get() as u64;
+    if dialect == Dialect::V03 {
+        object.integer("length", len);
+    } else {
+        object.object("raw").integer("length", len);
+    }
+}
+
+fn ack(frame: &Ack<'_>, object: &mut Object<'_>) {
+    let delay = frame.delay().get() as f64 * ACK_DELAY_UNIT_MS;
+    object
+        .text("frame_type", "ack")
+        .number("ack_delay", delay, 3);
+    {
+        let mut ranges = object.array("acked_ranges");
+        for range in frame.ranges() {
+            let (first, last) = (range.start().get(), range.end().get());
+            ranges.array().integer(first).integer(last);
+        }
+    }
+    if let Some(ecn) = frame.ecn() {
+        object
+            .integer("ect0", ecn.ect0.get())
+            .integer("ect1", ecn.ect1.get())
+            .integer("ce", ecn.ce.get());
+    }
+}
+
+fn new_connection_id(frame: &NewConnectionId, object: &mut Object<'_>) {
+    object
+        .text("frame_type", "new_connection_id")
+        .integer("sequence_number", frame.sequence().get())
+        .integer("retire_prior_to", frame.retire_prior_to().get())
+        .integer("connection_id_length", frame.connection_id().len() as u64);
+}
+
+fn connection_close(frame: &ConnectionClose<'_>, object: &mut Object<'_>) {
+    object.text("frame_type", "connection_close");
+    match frame.cause {
+        CloseCause::Transport { error, .. } => object
+            .text("error_space", "transport")
+            .integer("error_code", error.code().get()),
+        CloseCause::Application { error_code } => object
+            .text("error_space", "application")
+            .integer("error_code", error_code.get()),
+    };
+}
+
+fn ack_frequency(frame: &AckFrequency, object: &mut Object<'_>) {
+    object
+        .text("frame_type", "ack_frequency")
+        .integer("sequence_number", frame.sequence.get())
+        .integer(
+            "ack_eliciting_threshold",
+            frame.ack_eliciting_threshold.get(),
+        )
+        .integer("requested_max_ack_delay", frame.max_ack_delay_us.get())
+        .integer("reordering_threshold", frame.reordering_threshold.get());
+}
+
+/// The unit of ACK delays, in milliseconds: both of our endpoints use an exponent of 3 (RFC 9000 §19.3).
 const ACK_DELAY_UNIT_MS: f64 = 0.008;

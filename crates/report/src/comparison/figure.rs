@@ -245,47 +245,9 @@ pub(super) fn chart(
     let x = Linear::new(domain, (f64::from(plot.left), f64::from(plot.right)));
     let y = Linear::new((0.0, 100.0), (f64::from(plot.bottom), f64::from(plot.top)));
     axes(&mut drawing, analysis, &plot, &x, &y, size, font);
-    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
-        band(
-            &mut drawing,
-            curve,
-            |cell| cell.alone,
-            &plot,
-            &x,
-            &y,
-            color(arm).with_opacity(0.16),
-        );
-    }
-    // The joint band is the test of the whole experiment; subgroups have another.
-    let joint = group.curves.iter().enumerate().skip(1);
-    for (arm, curve) in joint.filter(|_| group.subgroup == Subgroup::All) {
-        let stroke = Stroke {
-            color: color(arm).with_opacity(0.6),
-            width: 1.0,
-            dashed: true,
-        };
-        for side in [
-            |cell: &Interval| cell.together.map(|(low, _)| low),
-            |cell: &Interval| cell.together.map(|(_, high)| high),
-        ] {
-            drawing.shapes.push(Shape::Lines {
-                lines: pieces(curve, side, &plot, &x, &y),
-                stroke,
-            });
-        }
-    }
+    bands(&mut drawing, group, &plot, &x, &y);
     zero_line(&mut drawing, analysis, &plot, &x, size, font);
-    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
-        let stroke = Stroke {
-            color: color(arm),
-            width: if size == Size::Small { 2.0 } else { 2.4 },
-            dashed: false,
-        };
-        drawing.shapes.push(Shape::Lines {
-            lines: pieces(curve, |cell| cell.estimate, &plot, &x, &y),
-            stroke,
-        });
-    }
+    estimates(&mut drawing, group, &plot, &x, &y, size);
     if size != Size::Small {
         names(&mut drawing, analysis, group, &plot, &x, &y, font);
     }
@@ -314,6 +276,50 @@ pub(super) fn chart(
         shapes: drawing.shapes,
     };
     Chart { scene, plot }
+}
+
+/// The confidence bands: filled for each percentile alone, dashed for the joint band.
+fn bands(drawing: &mut Drawing, group: &Group, plot: &Plot, x: &Linear, y: &Linear) {
+    let arms = || group.curves.iter().enumerate().skip(1);
+    for (arm, curve) in arms() {
+        let fill = color(arm).with_opacity(0.16);
+        band(drawing, curve, |cell| cell.alone, plot, x, y, fill);
+    }
+    // The joint band is the test of the whole experiment; subgroups have another.
+    for (arm, curve) in arms().filter(|_| group.subgroup == Subgroup::All) {
+        let stroke = Stroke {
+            color: color(arm).with_opacity(0.6),
+            width: 1.0,
+            dashed: true,
+        };
+        for side in [
+            |cell: &Interval| cell.together.map(|(low, _)| low),
+            |cell: &Interval| cell.together.map(|(_, high)| high),
+        ] {
+            let lines = pieces(curve, side, plot, x, y);
+            drawing.shapes.push(Shape::Lines { lines, stroke });
+        }
+    }
+}
+
+/// The lines of the estimates.
+fn estimates(
+    drawing: &mut Drawing,
+    group: &Group,
+    plot: &Plot,
+    x: &Linear,
+    y: &Linear,
+    size: Size,
+) {
+    for (arm, curve) in group.curves.iter().enumerate().skip(1) {
+        let stroke = Stroke {
+            color: color(arm),
+            width: if size == Size::Small { 2.0 } else { 2.4 },
+            dashed: false,
+        };
+        let lines = pieces(curve, |cell| cell.estimate, plot, x, y);
+        drawing.shapes.push(Shape::Lines { lines, stroke });
+    }
 }
 
 /// A description of the chart for screen readers.

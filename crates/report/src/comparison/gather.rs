@@ -1,7 +1,7 @@
-//! From a log to counts, in one pass: how often each time to last byte occurred by arm, site and size, and the rest.
+//! From a log to counts, in one pass: histograms of the time to last byte by arm, site and size, and of other measures.
 //!
-//! What is kept grows with the number of different values, not with the number of lines; of paired connections, each
-//! pair's values are kept as well (some 370 bytes a pair of four).
+//! Memory grows with the number of distinct values, not with the number of lines. The values of paired connections are kept
+//! as well (about 370 bytes per pair of four).
 
 use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,15 +15,15 @@ use super::{
 };
 use crate::statistics::bootstrap::Member;
 
-/// More arms than this are a mistake in the expression for the arm.
+/// More arms than this indicate a mistake in the expression for the arm.
 const ARMS_MAX: usize = 16;
-/// More sites than this are put together as [`OTHER_SITES`].
+/// Further sites are counted together as [`OTHER_SITES`].
 const SITES_MAX: usize = 64;
 const OTHER_SITES: &str = "(other sites)";
-/// After so many connections it is known whether they come in pairs.
+/// The number of groups after which it is decided whether connections are paired.
 const PAIRS_PROBED: usize = 4096;
 
-/// How often each value occurred.
+/// The number of occurrences of each value.
 pub(super) type Histogram = BTreeMap<u64, u64>;
 
 /// Times to last byte of one arm, site and size.
@@ -34,7 +34,7 @@ pub(super) struct Cell {
     pub(super) unfinished: u64,
 }
 
-/// What else is known of an arm.
+/// Other measures of an arm.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measures {
     pub(super) handshake: Histogram,
@@ -55,27 +55,27 @@ pub(super) struct Block {
     pub(super) losses: Vec<Member>,
 }
 
-/// What a log said.
+/// The counts of a log.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
     pub(super) arms: Vec<String>,
     pub(super) sites: Vec<String>,
     pub(super) dialect: Dialect,
     pub(super) experiment: Option<String>,
-    /// By arm, site and bin; no bin is a size outside of all.
+    /// By arm, site and bin; `None` is a size outside of all bins.
     pub(super) cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
     /// Hundredths of a percent of packets lost, by arm and site.
     pub(super) loss: BTreeMap<(usize, usize), Histogram>,
     pub(super) measures: Vec<Measures>,
-    /// If the connections are paired: the pairs.
+    /// The pairs, if the connections are paired.
     pub(super) blocks: Option<Vec<Block>>,
-    /// Lines of H2O's that take no part in the experiment.
+    /// Lines of H2O's of connections outside the experiment.
     pub(super) not_eligible: u64,
     /// Lines of a production server of ours whose object is too small to count.
     pub(super) too_small: u64,
-    /// Lines whose arm is not known.
+    /// Lines without an arm.
     pub(super) without_arm: u64,
-    /// Why not all of the log could be read.
+    /// Why the log could not be read to its end.
     pub(super) trouble: Option<String>,
 }
 
@@ -115,9 +115,9 @@ struct Counter {
     not_eligible: u64,
     too_small: u64,
     without_arm: u64,
-    /// Lines whose `ttlb` is something else than a time.
+    /// Lines with an invalid `ttlb`.
     not_times: u64,
-    /// The first such `ttlb`.
+    /// The first invalid `ttlb`.
     not_time: Option<String>,
     cells: BTreeMap<(usize, usize, Option<usize>), Cell>,
     loss: BTreeMap<(usize, usize), Histogram>,
@@ -144,7 +144,7 @@ impl Names {
     }
 }
 
-/// Whether neighbouring lines are of one seed, in different arms.
+/// Detects whether consecutive lines have the same seed and different arms.
 struct Pairing {
     blocks: Vec<Block>,
     seed: Option<u64>,
@@ -170,8 +170,8 @@ impl Pairing {
             return;
         };
         if let Some(block) = self.blocks.last_mut().filter(|_| self.seed == Some(seed)) {
-            let company = block.members.iter().filter(|one| **one != Member::Absent);
-            self.shared += usize::from(company.count() == 1);
+            let present = block.members.iter().filter(|one| **one != Member::Absent);
+            self.shared += usize::from(present.count() == 1);
             if block.members.len() <= arm {
                 block.members.resize(arm + 1, Member::Absent);
                 block.losses.resize(arm + 1, Member::Absent);
@@ -200,7 +200,7 @@ impl Pairing {
         }
     }
 
-    /// Nearly all have company. The last may have lost its own.
+    /// Whether nearly all groups have more than one member. The log may end within the last group.
     fn is_paired(&self) -> bool {
         self.is_possible
             && self.shared > 0
@@ -262,8 +262,8 @@ impl Counter {
 
     /// Counts a row. Returns an error if the log cannot be used.
     fn add(&mut self, row: &[Value]) -> Result<(), Error> {
-        let of = |column: Column| row.get(column as usize).unwrap_or(&Value::Null);
-        let whole = |column: Column| whole(of(column));
+        let of = |column| value(row, column);
+        let whole = |column| whole(of(column));
         self.lines += 1;
         let Some(arm) = self.arm(of(Column::Named), of(Column::H2oArm), of(Column::Eligible))
         else {
@@ -288,17 +288,7 @@ impl Counter {
         if self.measures.len() <= arm {
             self.measures.resize_with(arm + 1, Measures::default);
         }
-        let site = match of(Column::Site) {
-            Value::Null => String::new(),
-            site => name(site),
-        };
-        let is_new = !self.sites.places.contains_key(&site);
-        let site = if is_new && self.sites.names.len() >= SITES_MAX {
-            OTHER_SITES
-        } else {
-            &site
-        };
-        let site = self.sites.place(site);
+        let site = self.site(of(Column::Site));
         let length = whole(Column::Size).unwrap_or(0);
         let bin = BINS
             .iter()
@@ -318,23 +308,7 @@ impl Counter {
                 .entry(hundredths)
                 .or_insert(0) += 1;
         }
-        let measures = &mut self.measures[arm];
-        let handshake = if of(Column::Named).is_null() {
-            whole(Column::Confirmed)
-        } else {
-            whole(Column::Handshake)
-        };
-        for (histogram, value) in [
-            (&mut measures.handshake, handshake),
-            (&mut measures.ttfb, whole(Column::Ttfb)),
-            (&mut measures.episodes, whole(Column::Episodes)),
-            (&mut measures.exits_kb, whole(Column::ExitKb)),
-            (&mut measures.probe_timeouts, whole(Column::ProbeTimeouts)),
-        ] {
-            if let Some(value) = value {
-                *histogram.entry(value).or_insert(0) += 1;
-            }
-        }
+        self.measure(arm, row);
         if let Some(experiment) = of(Column::Experiment).as_str()
             && !self.experiments.contains(experiment)
         {
@@ -346,11 +320,47 @@ impl Counter {
             }
         }
         let member = ttlb.map_or(Member::Unfinished, Member::Value);
-        // One that was never sent to lost nothing, and is no pair's.
+        // A connection without packets has no loss, and its pair none either.
         let loss = loss.map_or(Member::Absent, Member::Value);
         self.pairing
             .add(whole(Column::Seed), arm, site, bin, member, loss);
         Ok(())
+    }
+
+    /// The index of a site.
+    fn site(&mut self, value: &Value) -> usize {
+        let site = match value {
+            Value::Null => String::new(),
+            site => name(site),
+        };
+        let is_new = !self.sites.places.contains_key(&site);
+        if is_new && self.sites.names.len() >= SITES_MAX {
+            self.sites.place(OTHER_SITES)
+        } else {
+            self.sites.place(&site)
+        }
+    }
+
+    /// Counts the measures beside TTLB and loss.
+    fn measure(&mut self, arm: usize, row: &[Value]) {
+        let whole = |column| whole(value(row, column));
+        let handshake = if value(row, Column::Named).is_null() {
+            whole(Column::Confirmed)
+        } else {
+            whole(Column::Handshake)
+        };
+        let measures = &mut self.measures[arm];
+        for (histogram, value) in [
+            (&mut measures.handshake, handshake),
+            (&mut measures.ttfb, whole(Column::Ttfb)),
+            (&mut measures.episodes, whole(Column::Episodes)),
+            (&mut measures.exits_kb, whole(Column::ExitKb)),
+            (&mut measures.probe_timeouts, whole(Column::ProbeTimeouts)),
+        ] {
+            if let Some(value) = value {
+                *histogram.entry(value).or_insert(0) += 1;
+            }
+        }
     }
 
     fn finish(self, trouble: Option<String>) -> Result<Tally, Error> {
@@ -401,10 +411,10 @@ impl Counter {
     }
 }
 
-/// A `ttlb`, as a log has it: a number of milliseconds.
+/// A `ttlb` of a log, in milliseconds there.
 enum Ttlb {
     Micros(u64),
-    /// There is none, or it is one of the marks for "unknown".
+    /// Absent, or one of the marks for "unknown".
     Never,
     NotATime,
 }
@@ -424,11 +434,16 @@ impl Ttlb {
     }
 }
 
-/// From here on a number of milliseconds is a mark for "unknown" (2^63 - 1 and the like), and no time. The queries on the
-/// page put the same in its place.
+/// A number of milliseconds of this size or more is a mark for "unknown" (such as 2^63 - 1). The queries on the page use the
+/// same number for an absent `ttlb`.
 const NEVER_MS: f64 = 1e12;
 
-/// A number that is not one of the log's marks for "unknown", as a whole one: other programs write `2.0` as well as `2`.
+/// The value of a column.
+fn value(row: &[Value], column: Column) -> &Value {
+    row.get(column as usize).unwrap_or(&Value::Null)
+}
+
+/// A number, rounded, unless it is a mark for "unknown". Other programs may write `2.0` instead of `2`.
 fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::Integer(value) => u64::try_from(*value).ok(),
@@ -440,7 +455,7 @@ fn whole(value: &Value) -> Option<u64> {
     }
 }
 
-/// What a value is called.
+/// The name that a value stands for.
 fn name(value: &Value) -> String {
     match value {
         Value::String(name) => name.clone(),
