@@ -1,41 +1,71 @@
-// The page of a comparison: a read-out that follows pointer, finger and slider through all charts at once, and buttons that
-// copy. The page says all it has to say without it. No library.
+// The script of a comparison page: a read-out that follows pointer, finger and slider in all charts, and copy buttons. All
+// results are in the page without it. No library.
 "use strict";
 (() => {
+  /**
+   * The curve of an arm: a value for each percentile from P1 to P99, `null` where it is not known.
+   * @typedef {object} Curve
+   * @property {(number | null)[]} e Estimated change, in percent.
+   * @property {(number | null)[]} l Lower end of the 95 % interval, in percent.
+   * @property {(number | null)[]} h Upper end of the 95 % interval, in percent.
+   * @property {(number | null)[]} m TTLB, in milliseconds.
+   */
+
+  /**
+   * A chart. A plot is its left, top, right and bottom edge in the SVG, and the changes at its left and right edge.
+   * @typedef {object} Chart
+   * @property {[number, number, number, number, number, number][]} plots The plots, one per size of the chart.
+   * @property {(number | null)[]} base TTLB of the baseline at P1 to P99, in milliseconds.
+   * @property {Curve[]} arms The other arms.
+   */
+
+  /** @type {{ arms: string[], charts: Chart[] }} */
   const data = JSON.parse(document.getElementById("data").textContent);
-  const slider = document.getElementById("percentile");
+  const slider = /** @type {HTMLInputElement} */ (document.getElementById("percentile"));
   const shown = document.getElementById("shown");
   const SPACE = "\u00a0";
 
-  // ---- Numbers, written as the page writes them --------------------------------------------------------------------
+  // ---- Numbers, in the format of the page --------------------------------------------------------------------
 
+  /** @type {(value: number | string) => string} */
   const count = (value) => String(value).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+  /** @type {(value: number) => string} */
   const bareMs = (value) => {
     const step = value >= 100 ? 100 : value >= 10 ? 10 : 1;
     const micros = Math.round(Math.round(value * 1000) / step) * step;
-    const [whole, decimals] = (micros / 1000).toFixed(3).replace(/\.?0+$/, "").split(".");
+    const [whole, decimals] = (micros / 1000)
+      .toFixed(3)
+      .replace(/\.?0+$/, "")
+      .split(".");
     return count(whole) + (decimals ? "." + decimals : "");
   };
+  /** @type {(value: number | null) => string} */
   const ms = (value) => (value === null ? "never" : bareMs(value) + SPACE + "ms");
+  /** @type {(value: number) => string} */
   const bare = (value) => {
     const text = Math.abs(value).toFixed(Math.abs(value) < 99.95 ? 1 : 0);
     return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;
   };
+  /** @type {(value: number | null) => string} */
   const percent = (value) => (value === null ? "–" : bare(value) + SPACE + "%");
-  const range = (low, high) => (low === null || high === null ? "too few" : `${bare(low)} to${SPACE}${bare(high)}${SPACE}%`);
+  /** @type {(low: number | null, high: number | null) => string} */
+  const range = (low, high) =>
+    low === null || high === null ? "too few" : `${bare(low)} to${SPACE}${bare(high)}${SPACE}%`;
 
   // ---- The read-out ------------------------------------------------------------------------------------------------
 
   const NS = "http://www.w3.org/2000/svg";
+  /** @type {(tag: string, parent: Element, attributes: Record<string, string | number>) => SVGElement} */
   const make = (tag, parent, attributes) => {
     const element = document.createElementNS(NS, tag);
-    for (const name in attributes) element.setAttribute(name, attributes[name]);
+    for (const name in attributes) element.setAttribute(name, String(attributes[name]));
     parent.append(element);
     return element;
   };
-  const figures = [...document.querySelectorAll("figure[data-chart]")].map((figure) => {
+  /** The charts of the page, each with its plots and the cells of its read-out. */
+  const figures = [...document.querySelectorAll("figure")].map((figure) => {
     const chart = data.charts[Number(figure.dataset.chart)];
-    const plots = [...figure.querySelectorAll(".plot svg")].map((svg, i) => {
+    const plots = [...figure.querySelectorAll("svg")].map((svg, i) => {
       const [left, top, right, bottom, low, high] = chart.plots[i];
       const cursor = make("g", svg, { class: "cursor" });
       const line = make("line", cursor, { x1: left, x2: right });
@@ -45,6 +75,7 @@
         return dot;
       });
       const plot = { svg, left, top, right, bottom, low, high, line, dots };
+      /** @param {PointerEvent} event */
       const follow = (event) => {
         const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
         show(Math.round(((bottom - at.y) / (bottom - top)) * 100));
@@ -57,7 +88,10 @@
     return { chart, plots, rows };
   });
 
+  /** The percentile shown. */
   let here = 0;
+
+  /** @param {number} wanted The percentile to show. */
   const show = (wanted) => {
     const percentile = Math.max(1, Math.min(99, wanted));
     if (percentile === here) return;
@@ -66,15 +100,16 @@
     for (const { chart, plots, rows } of figures) {
       for (const { line, dots, left, top, right, bottom, low, high } of plots) {
         const y = bottom - ((bottom - top) * percentile) / 100;
-        line.setAttribute("y1", y);
-        line.setAttribute("y2", y);
+        line.setAttribute("y1", String(y));
+        line.setAttribute("y2", String(y));
         dots.forEach((dot, arm) => {
           const change = chart.arms[arm].e[place];
           const inside = change !== null && change >= low && change <= high;
           dot.style.display = inside ? "" : "none";
           if (!inside) return;
-          dot.setAttribute("cx", left + ((change - low) / (high - low)) * (right - left));
-          dot.setAttribute("cy", y);
+          const x = left + ((change - low) / (high - low)) * (right - left);
+          dot.setAttribute("cx", String(x));
+          dot.setAttribute("cy", String(y));
         });
       }
       rows[0][0].textContent = ms(chart.base[place]);
@@ -87,7 +122,7 @@
         cells[1].append(small);
       });
     }
-    slider.value = percentile;
+    slider.value = String(percentile);
     shown.textContent = `P${percentile}`;
     const first = data.charts[0].arms.map((arm, i) => `${data.arms[i + 1]} ${percent(arm.e[place])}`);
     slider.setAttribute("aria-valuetext", `P${percentile}: ${first.join(", ")}`);
@@ -96,14 +131,15 @@
   slider.addEventListener("input", () => show(Number(slider.value)));
   show(50);
 
-  // ---- Copies ------------------------------------------------------------------------------------------------------
+  // ---- Copy buttons ------------------------------------------------------------------------------------------------------
 
+  /** @param {Node} element */
   const select = (element) => {
     const selection = getSelection();
     selection.selectAllChildren(element);
     return selection;
   };
-  for (const button of document.querySelectorAll(".query button")) {
+  for (const button of document.querySelectorAll("button")) {
     button.hidden = false;
     button.setAttribute("aria-label", "Copy the text below");
     button.addEventListener("click", async () => {
@@ -112,7 +148,7 @@
         await navigator.clipboard.writeText(code.textContent);
         button.textContent = "Copied";
       } catch {
-        // Where pages may not write to the clipboard, the text is selected at least.
+        // Without access to the clipboard, the text is selected.
         select(code);
         button.textContent = "Selected";
       }

@@ -440,7 +440,7 @@ impl Page<'_> {
         };
         let base = ms(group.times[0].percentile(share));
         let mut rows = format!(
-            "<table><thead><tr><th></th><th scope=\"col\">TTLB</th><th scope=\"col\">change (95\u{a0}% interval at this percentile)</th></tr></thead>\
+            "<table><thead><tr><th></th><th scope=\"col\">TTLB</th><th scope=\"col\">change (95\u{a0}% interval)</th></tr></thead>\
              <tbody><tr><th scope=\"row\">{}</th><td>{base}</td><td></td></tr>",
             tables::named(&self.analysis.arms[0].name, Some(0))
         );
