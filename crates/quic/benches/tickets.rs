@@ -16,7 +16,7 @@ use lastbyte_quic::{
             client::{ClientSessions, MemorySessions, SavedSession, SessionStore},
             clock::WallClock,
             keys::TicketKeys,
-            register::StrikeRegister,
+            replay_filter::ReplayFilter,
         },
         tls::{TlsClient, TlsServer},
     },
@@ -97,10 +97,10 @@ fn ends() -> Ends {
         .expect("an identity");
     config.alpn_protocols = vec![b"h3".to_vec()];
     config.max_early_data_size = u32::MAX;
-    let register = StrikeRegister::new(1 << 22, None);
+    let replay_filter = ReplayFilter::new(1 << 22, None);
     let keys = TicketKeys::new(&[[7; 32]]).expect("a key");
-    let tickets =
-        Tickets::new(keys, Arc::new(Noon)).with_zero_rtt(ZeroRtt::AnyServer(Arc::new(register)));
+    let tickets = Tickets::new(keys, Arc::new(Noon))
+        .with_zero_rtt(ZeroRtt::AnyServer(Arc::new(replay_filter)));
     Ends {
         store,
         keeping: TlsClient::with_sessions(
@@ -178,7 +178,7 @@ fn handshakes(criterion: &mut Criterion) {
 }
 
 fn strikes(criterion: &mut Criterion) {
-    let register = StrikeRegister::new(1 << 22, None);
+    let replay_filter = ReplayFilter::new(1 << 22, None);
     let mut number = 0u64;
     let now = Noon.now();
     criterion.bench_function("strike", |bencher| {
@@ -191,7 +191,7 @@ fn strikes(criterion: &mut Criterion) {
                 let word = word.rotate_left(17 * index as u32) ^ word;
                 part.copy_from_slice(&word.to_be_bytes());
             }
-            register.strike(&hash, now)
+            replay_filter.strike(&hash, now)
         });
     });
 }

@@ -44,7 +44,7 @@ impl FloodGuard {
     }
 
     /// So many things were new: frames with data that was not here, packets of ours newly acknowledged.
-    pub fn on_news(&mut self, count: u64) {
+    pub fn on_useful(&mut self, count: u64) {
         let earned = count.saturating_mul(Self::PER_NEWS * Self::COST);
         self.earn(earned);
     }

@@ -1,7 +1,7 @@
 //! Flow control, of one stream or of the whole connection: how much we may send, how much the peer may (RFC 9000 §4).
 //!
 //! Owns two counters: [`SendCredit`], which the peer raises, and [`ReceiveWindow`], which we raise as the application
-//! consumes. Neither knows frames; the stream room writes `MAX_DATA`, `DATA_BLOCKED` and their like from what they say.
+//! consumes. Neither knows frames; the stream module writes `MAX_DATA`, `DATA_BLOCKED` and their like from what they say.
 //!
 //! It must never let the peer send more than `consumed + window`, nor take a limit back (§4.1).
 //!

@@ -1,7 +1,7 @@
-//! What a room wants to know again about a packet when it is acknowledged or lost.
+//! What the source of a frame has to know again when its packet is acknowledged or lost.
 //!
-//! Each frame that a room writes leaves a receipt with the packet it went into. When the packet's fate is known the
-//! receipt goes back to the room: acknowledged, the room forgets; lost, it decides what of it is still worth sending.
+//! Each frame leaves a receipt with its packet. When the packet's fate is known, the receipt goes back to the source of the
+//! frame: if acknowledged, the source forgets; if lost, it decides what of it is still worth sending.
 //! Frames are never sent again as they were.
 
 use lastbyte_wire::{Direction, StreamId};

@@ -11,7 +11,7 @@ use lastbyte_wire::{
 
 use super::{
     Connection, Event, Fatal, Stage, Transmit,
-    transmit::{DATAGRAM_MIN, Manner},
+    transmit::{DATAGRAM_MIN, PacketFlags},
 };
 use crate::{
     close::{CloseReason, CloseState},
@@ -152,6 +152,14 @@ impl Connection {
             writer.zeros(writer.remaining()).ok()?;
         }
         let payload = start..writer.position();
-        self.finish_packet(now, space, number, packet, payload, Manner::default(), room)
+        self.finish_packet(
+            now,
+            space,
+            number,
+            packet,
+            payload,
+            PacketFlags::default(),
+            room,
+        )
     }
 }

@@ -9,7 +9,7 @@ use lastbyte_wire::{
 };
 
 use super::{
-    Connection, Event, Fatal, handshake::Opened, packet_fates::PacketFates, receive::Arrival,
+    Connection, Event, Fatal, handshake::Opened, packet_fates::PacketFates, receive::Datagram,
     start::MIN_ACK_DELAY,
 };
 use crate::{
@@ -44,7 +44,7 @@ impl Connection {
         now: Time,
         space: Space,
         opened: &Opened<'_>,
-        arrival: &Arrival,
+        arrived: &Datagram,
         frame: &Frame<'_>,
         sink: &mut dyn StreamSink,
     ) -> Result<u64, Fatal> {
@@ -83,7 +83,7 @@ impl Connection {
                 }
             }
             Frame::PathChallenge(challenge) => {
-                if let Some(path) = self.locate(&arrival.network)
+                if let Some(path) = self.locate(&arrived.network)
                     && let Some(path) = self.paths.get_mut(path)
                 {
                     path.validation.on_challenge(challenge.data);

@@ -22,7 +22,7 @@ use crate::{
 
 /// The datagram that a packet came in.
 #[derive(Clone, Copy)]
-pub(super) struct Arrival {
+pub(super) struct Datagram {
     pub(super) network: NetworkPath,
     pub(super) ecn: EcnCodepoint,
     /// Whether it came by another path than the one in use, for all that was known then.
@@ -35,7 +35,7 @@ pub(super) struct Arrival {
 
 /// What the frames of a packet were like.
 #[derive(Clone, Copy, Default)]
-struct Nature {
+struct ReceivedFlags {
     is_ack_eliciting: bool,
     /// It does nothing but probe its path, so the connection stays where it is (RFC 9000 §9.1).
     is_probing: bool,
@@ -65,14 +65,14 @@ impl Connection {
         if self.close.state() != CloseState::Open {
             self.close.on_received();
         }
-        let mut arrival = Arrival {
+        let mut arrived = Datagram {
             network: *path,
             ecn,
             is_elsewhere: place != PathRef::Current,
             bytes,
             is_delayed: false,
         };
-        self.handle_packets(now, &mut arrival, datagram, sink);
+        self.handle_packets(now, &mut arrived, datagram, sink);
         self.handle_early(now, sink);
         if let Some(keys) = self.handshake.one_rtt_mut() {
             keys.prepare();
@@ -84,7 +84,7 @@ impl Connection {
     fn handle_packets(
         &mut self,
         now: Time,
-        arrival: &mut Arrival,
+        arrived: &mut Datagram,
         datagram: &mut [u8],
         sink: &mut dyn StreamSink,
     ) {
@@ -96,7 +96,7 @@ impl Connection {
         for packet in Packets::new(datagram, config) {
             match packet {
                 Ok(Packet::Protected(packet)) => {
-                    if let Err(fatal) = self.handle_packet(now, packet, arrival, sink) {
+                    if let Err(fatal) = self.handle_packet(now, packet, arrived, sink) {
                         self.fail(now, fatal);
                     }
                 }
@@ -124,14 +124,14 @@ impl Connection {
     fn handle_early(&mut self, now: Time, sink: &mut dyn StreamSink) {
         while let Some(packets) = self.handshake.take_early() {
             for mut packet in packets {
-                let mut arrival = Arrival {
+                let mut arrived = Datagram {
                     network: self.network(),
                     ecn: packet.ecn,
                     is_elsewhere: false,
                     bytes: 0,
                     is_delayed: true,
                 };
-                self.handle_packets(now, &mut arrival, &mut packet.bytes, sink);
+                self.handle_packets(now, &mut arrived, &mut packet.bytes, sink);
             }
             self.handshake.free_if_confirmed();
         }
@@ -141,10 +141,10 @@ impl Connection {
         &mut self,
         now: Time,
         packet: Protected<'_>,
-        arrival: &mut Arrival,
+        arrived: &mut Datagram,
         sink: &mut dyn StreamSink,
     ) -> Result<(), Fatal> {
-        let Some(opened) = self.open(now, packet, arrival)? else {
+        let Some(opened) = self.open(now, packet, arrived)? else {
             return Ok(());
         };
         let space = Space::of(opened.packet_type);
@@ -155,26 +155,26 @@ impl Connection {
                 .packet_dropped(now, packet_type, opened.len, DropReason::Duplicate);
             return Ok(());
         }
-        self.count_received(&opened, arrival);
+        self.count_received(&opened, arrived);
         if self.tracer.is_on() {
             let packet = trace::Packet {
                 packet_type: opened.packet_type,
                 number: opened.number.get(),
                 len: opened.len,
                 payload: opened.payload,
-                ecn: arrival.ecn,
+                ecn: arrived.ecn,
                 is_mtu_probe: false,
             };
             self.tracer.event(now, &Event::PacketReceived(packet));
         }
         self.on_first_packets(now, &opened);
-        if arrival.is_elsewhere {
+        if arrived.is_elsewhere {
             // Before its frames, which may be about its path.
-            let _ = self.register_arrival(now, arrival, &opened.destination);
+            let _ = self.register_origin(now, arrived, &opened.destination);
         }
-        let nature = self.handle_frames(now, space, &opened, arrival, sink)?;
-        if arrival.is_elsewhere
-            && self.register_arrival(now, arrival, &opened.destination)
+        let flags = self.handle_frames(now, space, &opened, arrived, sink)?;
+        if arrived.is_elsewhere
+            && self.register_origin(now, arrived, &opened.destination)
                 == Err(UnknownPath::NoConnectionId)
         {
             // Nor have they brought the connection ID that was missing.
@@ -185,8 +185,8 @@ impl Connection {
         self.received.get_mut(space).on_received(&Received {
             now,
             number: opened.number,
-            is_ack_eliciting: nature.is_ack_eliciting,
-            ecn: arrival.ecn,
+            is_ack_eliciting: flags.is_ack_eliciting,
+            ecn: arrived.ecn,
         });
         self.idle.on_received(now);
         // ACK frames speak of their packet's own space.
@@ -194,27 +194,27 @@ impl Connection {
             self.received.get_mut(space).on_ack_acknowledged(largest);
         }
         if is_newest && self.side() == Side::Server && opened.packet_type == PacketType::OneRtt {
-            self.follow_peer(now, &opened, arrival, nature);
+            self.follow_peer(now, &opened, arrived, flags);
         }
-        if nature.has_crypto && self.side() == Side::Client {
+        if flags.has_crypto && self.side() == Side::Client {
             self.handshake.settle_version();
         }
-        if nature.has_crypto || self.handshake.may_advance() {
+        if flags.has_crypto || self.handshake.may_advance() {
             self.drive_handshake(now);
         }
         Ok(())
     }
 
     /// A packet of elsewhere was opened: its path is known from now on, if it can be.
-    fn register_arrival(
+    fn register_origin(
         &mut self,
         now: Time,
-        arrival: &mut Arrival,
+        arrived: &mut Datagram,
         destination: &ConnectionId,
     ) -> Result<(), UnknownPath> {
-        if self.locate(&arrival.network) == Some(PathRef::New) {
-            self.register_path(now, arrival.network, arrival.bytes, destination)?;
-            arrival.bytes = 0;
+        if self.locate(&arrived.network) == Some(PathRef::New) {
+            self.register_path(now, arrived.network, arrived.bytes, destination)?;
+            arrived.bytes = 0;
         }
         Ok(())
     }
@@ -224,35 +224,35 @@ impl Connection {
         now: Time,
         space: Space,
         opened: &Opened<'_>,
-        arrival: &Arrival,
+        arrived: &Datagram,
         sink: &mut dyn StreamSink,
-    ) -> Result<Nature, Fatal> {
+    ) -> Result<ReceivedFlags, Fatal> {
         let sender = self.side().peer();
         let invalid = |error: lastbyte_wire::frame::FrameError| {
             Fatal::new(error.transport_error(), error.kind.reason())
         };
-        let mut nature = Nature {
+        let mut flags = ReceivedFlags {
             is_probing: true,
-            ..Nature::default()
+            ..ReceivedFlags::default()
         };
         let mut has_ack = false;
         let frames = Frames::new(opened.payload, opened.packet_type, sender).map_err(invalid)?;
         for frame in frames {
             let frame = frame.map_err(invalid)?;
             self.statistics.frames_received.count(&frame);
-            nature.is_ack_eliciting |= frame.is_ack_eliciting();
-            nature.is_probing &= is_probing(&frame);
-            nature.has_crypto |= matches!(frame, Frame::Crypto(_));
+            flags.is_ack_eliciting |= frame.is_ack_eliciting();
+            flags.is_probing &= is_probing(&frame);
+            flags.has_crypto |= matches!(frame, Frame::Crypto(_));
             if self.close.state() != CloseState::Open && !matches!(frame, Frame::ConnectionClose(_))
             {
                 continue;
             }
-            let news = self.handle_frame(now, space, opened, arrival, &frame, sink)?;
-            // One ACK frame a packet is expected, news or not.
+            let effect = self.handle_frame(now, space, opened, arrived, &frame, sink)?;
+            // One ACK frame a packet is expected, effect or not.
             let is_ack = matches!(frame, Frame::Ack(_));
             let is_second_ack = is_ack && std::mem::replace(&mut has_ack, true);
-            if news > 0 {
-                self.flood.on_news(news);
+            if effect > 0 {
+                self.flood.on_useful(effect);
             } else if frame.is_ack_eliciting() || is_second_ack {
                 self.flood.on_useless_frame(now).map_err(|_| {
                     Fatal::new(
@@ -262,19 +262,25 @@ impl Connection {
                 })?;
             }
         }
-        Ok(nature)
+        Ok(flags)
     }
 
     /// The newest packet tells a server where its client is (RFC 9000 §9.3).
-    fn follow_peer(&mut self, now: Time, opened: &Opened<'_>, arrival: &Arrival, nature: Nature) {
-        if arrival.is_elsewhere {
-            if let Some(PathRef::Other(index)) = self.locate(&arrival.network)
-                && !nature.is_probing
+    fn follow_peer(
+        &mut self,
+        now: Time,
+        opened: &Opened<'_>,
+        arrived: &Datagram,
+        flags: ReceivedFlags,
+    ) {
+        if arrived.is_elsewhere {
+            if let Some(PathRef::Other(index)) = self.locate(&arrived.network)
+                && !flags.is_probing
                 && self.close.state() == CloseState::Open
             {
                 self.on_peer_moved(now, index);
             }
-            if self.locate(&arrival.network) != Some(PathRef::Current) {
+            if self.locate(&arrived.network) != Some(PathRef::Current) {
                 return;
             }
         }
@@ -286,7 +292,7 @@ impl Connection {
         &mut self,
         now: Time,
         packet: Protected<'a>,
-        arrival: &Arrival,
+        arrived: &Datagram,
     ) -> Result<Option<Opened<'a>>, Fatal> {
         let packet_type = packet.packet_type();
         let len = packet.bytes().len();
@@ -295,7 +301,7 @@ impl Connection {
         let probe_timeout = || rtt.probe_timeout(peer.max_ack_delay());
         let opened = self
             .handshake
-            .open(now, packet, arrival.ecn, largest, probe_timeout);
+            .open(now, packet, arrived.ecn, largest, probe_timeout);
         let opened = match opened {
             Ok(opened) => opened,
             Err(unopened) => {
@@ -307,10 +313,12 @@ impl Connection {
             let event = Event::KeysUpdated(opened.generation);
             self.tracer.event(now, &event);
         }
-        let reason = "reserved bits of a header are not zero";
-        opened
-            .reserved_bits
-            .map_err(|code| Fatal::new(code, reason))?;
+        if opened.has_reserved_bits {
+            return Err(Fatal::new(
+                TransportError::PROTOCOL_VIOLATION,
+                "reserved bits of a header are not zero",
+            ));
+        }
         Ok(Some(opened))
     }
 
@@ -342,12 +350,12 @@ impl Connection {
             .packet_dropped(now, Some(packet_type), len, reason);
     }
 
-    fn count_received(&mut self, opened: &Opened<'_>, arrival: &Arrival) {
+    fn count_received(&mut self, opened: &Opened<'_>, arrived: &Datagram) {
         let space = Space::of(opened.packet_type);
         let largest = self.received.get(space).largest();
         let packets = &mut self.statistics.packets;
         packets.received += 1;
-        packets.delayed_used += u64::from(arrival.is_delayed);
+        packets.delayed_used += u64::from(arrived.is_delayed);
         packets.received_out_of_order +=
             u64::from(largest.is_some_and(|largest| opened.number < largest));
         match opened.packet_type {
@@ -356,7 +364,7 @@ impl Connection {
             PacketType::Handshake => packets.handshake_received += 1,
             PacketType::OneRtt => {}
         }
-        match arrival.ecn {
+        match arrived.ecn {
             EcnCodepoint::NotEct => {}
             EcnCodepoint::Ect0 => packets.received_ect0 += 1,
             EcnCodepoint::Ect1 => packets.received_ect1 += 1,

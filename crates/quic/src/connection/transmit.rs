@@ -1,4 +1,4 @@
-//! Datagrams out: which packets, and in which order rooms write into them (RFC 9000 §12.2, §13, §14).
+//! Datagrams out: which packets, and in which order frames are written into them (RFC 9000 §12.2, §13, §14).
 //!
 //! What may be sent is decided first, as a [`Permit`]; then each space that wants to send gets a packet in the datagram. A
 //! buffer is filled with datagrams of one size, one behind the other, as long as there is more to say. Challenges and their
@@ -42,7 +42,7 @@ struct Built {
 
 /// What kind of packet carries what was written.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Manner {
+pub(super) struct PacketFlags {
     pub(super) is_ack_eliciting: bool,
     pub(super) is_in_flight: bool,
     pub(super) is_mtu_probe: bool,
@@ -203,13 +203,13 @@ impl Connection {
             self.pad(&mut writer)?;
         }
         let end = writer.position();
-        let manner = Manner {
+        let flags = PacketFlags {
             is_ack_eliciting,
             is_in_flight: is_ack_eliciting || pads,
-            ..Manner::default()
+            ..PacketFlags::default()
         };
         let len =
-            self.finish_packet(now, space, number, packet, payload_start..end, manner, room)?;
+            self.finish_packet(now, space, number, packet, payload_start..end, flags, room)?;
         if is_ack_eliciting {
             self.sender.take_probe(space);
         }
@@ -379,7 +379,7 @@ impl Connection {
         number: PacketNumber,
         packet: PacketBuilder,
         payload: core::ops::Range<usize>,
-        manner: Manner,
+        flags: PacketFlags,
         room: &mut [u8],
     ) -> Option<usize> {
         let packet_type = self.handshake.packet_type(space);
@@ -390,7 +390,7 @@ impl Connection {
                 len: payload.end + TAG_LEN,
                 payload: room.get(payload.clone()).unwrap_or_default(),
                 ecn: self.recovery.ecn().codepoint(),
-                is_mtu_probe: manner.is_mtu_probe,
+                is_mtu_probe: flags.is_mtu_probe,
             });
             self.tracer.event(now, &event);
         }
@@ -425,15 +425,15 @@ impl Connection {
         let outgoing = Outgoing {
             space,
             bytes: u16::try_from(len).unwrap_or(u16::MAX),
-            is_ack_eliciting: manner.is_ack_eliciting,
-            is_in_flight: manner.is_in_flight,
-            is_mtu_probe: manner.is_mtu_probe,
-            is_off_path: manner.is_off_path,
+            is_ack_eliciting: flags.is_ack_eliciting,
+            is_in_flight: flags.is_in_flight,
+            is_mtu_probe: flags.is_mtu_probe,
+            is_off_path: flags.is_off_path,
         };
         self.recovery
             .on_sent(now, &outgoing, self.sender.receipts.drain(..));
-        self.sender.on_packet_sent(space, manner.is_ack_eliciting);
-        if manner.is_ack_eliciting {
+        self.sender.on_packet_sent(space, flags.is_ack_eliciting);
+        if flags.is_ack_eliciting {
             self.idle.on_ack_eliciting_sent(now);
         }
         Some(len)
@@ -467,7 +467,7 @@ impl Connection {
         self.write_immediate_ack(&mut writer);
         self.pad(&mut writer)?;
         let payload = start..writer.position();
-        let manner = Manner {
+        let flags = PacketFlags {
             is_ack_eliciting: true,
             is_in_flight: true,
             is_mtu_probe: true,
@@ -480,7 +480,7 @@ impl Connection {
             number,
             packet,
             payload,
-            manner,
+            flags,
             room,
         )?;
         self.paths.mtu_mut().on_probe_sent();
@@ -573,7 +573,7 @@ impl Connection {
             self.pad(&mut writer)?;
         }
         let payload = start..writer.position();
-        let manner = Manner {
+        let flags = PacketFlags {
             is_ack_eliciting: true,
             is_in_flight: is_current,
             is_mtu_probe: false,
@@ -590,7 +590,7 @@ impl Connection {
             number,
             packet,
             payload,
-            manner,
+            flags,
             room,
         )?;
         Some(Transmit {

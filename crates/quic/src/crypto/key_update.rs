@@ -32,12 +32,12 @@ use lastbyte_wire::packet::{FinishedPacket, PacketNumber, Protected};
 
 use super::{HeaderKey, Keys, OpenError, Opened, PacketKey, SealError};
 
-mod fault;
+mod error_kind;
 mod next;
 #[cfg(test)]
 mod tests;
 
-pub use fault::{KeyUpdateFault, NoUpdate};
+pub use error_kind::{KeyUpdateErrorKind, NoUpdate};
 pub use next::{KeyUpdates, NextKeys};
 
 /// So many packets are kept for `CONNECTION_CLOSE` and its repetition.
@@ -226,18 +226,18 @@ impl OneRttKeys {
         number: PacketNumber,
         now: Time,
         probe_timeout: impl FnOnce() -> Duration,
-    ) -> Result<u64, KeyUpdateFault> {
+    ) -> Result<u64, KeyUpdateErrorKind> {
         match candidate {
             Candidate::Old => {
                 if self.numbers.smallest_opened.is_some_and(|s| number > s) {
-                    return Err(KeyUpdateFault::OldKeys);
+                    return Err(KeyUpdateErrorKind::OldKeys);
                 }
                 return Ok(self.generation.saturating_sub(1));
             }
             Candidate::Next => {
                 // The first update needs a confirmed handshake only (§6), which is for the peer to know.
                 if self.generation > 0 && !self.numbers.acknowledged_peer {
-                    return Err(KeyUpdateFault::Consecutive);
+                    return Err(KeyUpdateErrorKind::Consecutive);
                 }
                 self.advance();
             }
@@ -278,12 +278,12 @@ impl OneRttKeys {
         generation: u64,
         now: Time,
         probe_timeout: Duration,
-    ) -> Result<(), KeyUpdateFault> {
+    ) -> Result<(), KeyUpdateErrorKind> {
         if self.numbers.first_sealed.is_none_or(|f| largest < f) {
             return Ok(());
         }
         if generation < self.generation {
-            return Err(KeyUpdateFault::AcknowledgedWithOldKeys);
+            return Err(KeyUpdateErrorKind::AcknowledgedWithOldKeys);
         }
         if self.may_update_from.is_none() {
             let pause = if self.generation == 0 {

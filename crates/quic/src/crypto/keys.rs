@@ -14,7 +14,7 @@ use lastbyte_wire::{
 };
 use rustls::quic;
 
-use super::{KeyUpdateFault, plain};
+use super::{KeyUpdateErrorKind, plain};
 
 #[cfg(test)]
 mod tests;
@@ -132,7 +132,7 @@ pub enum OpenError {
     /// It is not, and was one too many (RFC 9001 §6.6).
     IntegrityLimitReached,
     /// It is, and proves that the peer broke the rules of key updates (RFC 9001 §6).
-    KeyUpdate(KeyUpdateFault),
+    KeyUpdate(KeyUpdateErrorKind),
 }
 
 impl OpenError {

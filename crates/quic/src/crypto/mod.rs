@@ -14,7 +14,7 @@
 //! | [`key_update`] | the 1-RTT keys over their generations, and the limits of their use (RFC 9001 §6) |
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
 //! | [`tickets`] | stateless tickets with 0-RTT, and client sessions that are kept (RFC 9001 §4.5, §4.6) |
-//! | [`tap`] | what of key derivation is ours to see and to change |
+//! | [`kdf_hook`] | what of key derivation is ours to see and to change |
 //! | [`plain`] | the same shape without cryptography, for simulators: one seed, the same bytes |
 //! | [`retry`], [`token`], [`reset`] | RFC 9001 §5.8, RFC 9000 §8.1, §10.3.2 |
 //!
@@ -44,13 +44,13 @@ pub(crate) use crate::space::PerSpace;
 pub use crate::space::Space;
 
 pub mod initial;
+mod kdf_hook;
 pub mod key_log;
 pub mod key_update;
 pub mod keys;
 pub mod plain;
 pub mod reset;
 pub mod retry;
-mod tap;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tickets;
@@ -59,11 +59,11 @@ pub mod token;
 #[cfg(test)]
 pub(crate) mod vectors;
 
-pub use key_update::{KeyUpdateFault, OneRttKeys, OneRttOpened};
+pub use kdf_hook::provider;
+pub use key_update::{KeyUpdateErrorKind, OneRttKeys, OneRttOpened};
 pub use keys::{
     DirectionalKeys, HeaderKey, Keys, OpenError, Opened, PacketKey, SealError, TAG_LEN,
 };
-pub use tap::provider;
 
 /// The most handshake bytes a session holds for one space until they are taken: a certificate chain of 60 kB and what
 /// goes with it. A session that would hold more fails, since only our own configuration can make it so.

@@ -1,4 +1,4 @@
-//! What tests of this room share: a handshake of two sessions in memory, and packets between keys.
+//! Shared by the tests of this module: a handshake of two sessions in memory, and packets between keys.
 
 #![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
 

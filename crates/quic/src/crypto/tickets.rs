@@ -10,7 +10,7 @@
 //! rustls takes 0-RTT only of sessions that it finds in a store of the server, and not of tickets that carry the session.
 //! So it is given a store, and gets no tickets to make. QUIC hands handshake messages to us in the clear, and
 //! `NewSessionTicket` is part of no transcript. What rustls wants to be stored is kept until the message with its name
-//! comes by, sealed, and put into the message instead of the name ([`vault`]). When a client offers it, the store "finds"
+//! comes by, sealed, and put into the message instead of the name ([`ticket_store`]). When a client offers it, the store "finds"
 //! the session in the ticket itself.
 //!
 //! | module | holds |
@@ -18,8 +18,8 @@
 //! | [`keys`] | keys, sealing and opening, the text of the shared file |
 //! | [`contents`] | what we write into a ticket |
 //! | [`message`] | `NewSessionTicket`, read and written |
-//! | [`vault`] | the store of one connection, and the rewriting |
-//! | [`register`] | which `ClientHello`s came with 0-RTT already |
+//! | [`ticket_store`] | the store of one connection, and the rewriting |
+//! | [`replay_filter`] | which `ClientHello`s came with 0-RTT already |
 //! | [`clock`] | the time of day, as an argument |
 //! | [`client`] | a client's sessions: saved, kept, restored |
 //!
@@ -30,7 +30,7 @@
 //!   ticket that is anything else leads to a full handshake, never to an error. The one exception is RFC 8446's: a good
 //!   ticket with a wrong binder ends the handshake (§4.2.11).
 //! - *0-RTT is a favour*: whenever it is refused the session is resumed all the same, at the cost of a round trip.
-//! - *No `ClientHello` is taken with 0-RTT twice by one register*, and so not by one process, whose connections share it.
+//! - *No `ClientHello` is taken with 0-RTT twice by one replay filter*, and so not by one process, whose connections share it.
 //! - *Not promised: that other servers do not take it too.* Each server of a fleet accepts the same `ClientHello` once
 //!   ([`ZeroRtt::AnyServer`]). What comes in 0-RTT must therefore be safe to be repeated: in HTTP, safe methods only (RFC
 //!   8470 §4), which the layer above has to see to. With [`ZeroRtt::ThisServer`] only the issuer takes it.
@@ -59,13 +59,13 @@ pub mod clock;
 mod contents;
 pub mod keys;
 mod message;
-pub mod register;
-mod vault;
+pub mod replay_filter;
+mod ticket_store;
 
 use clock::WallClock;
 use keys::TicketKeys;
-use register::{Strike, StrikeRegister};
-pub(super) use vault::ServerTickets;
+use replay_filter::{ReplayFilter, Strike};
+pub(super) use ticket_store::ServerTickets;
 
 use crate::WallTime;
 
@@ -101,9 +101,9 @@ pub enum ZeroRtt {
     /// None: tickets say so, and clients do not try.
     Off,
     /// With a ticket of any server that shares the keys. Each of them takes the same `ClientHello` once.
-    AnyServer(Arc<StrikeRegister>),
+    AnyServer(Arc<ReplayFilter>),
     /// Only with a ticket of this server, by [`Tickets::with_server_id`].
-    ThisServer(Arc<StrikeRegister>),
+    ThisServer(Arc<ReplayFilter>),
 }
 
 /// Why a server refused the 0-RTT of a session that it resumed.
@@ -118,9 +118,9 @@ pub enum Refusal {
     Reduced,
     /// The `ClientHello` was here before.
     Replayed,
-    /// The strike register has no room.
+    /// The replay filter has no room.
     RegisterFull,
-    /// The strike register cannot know what came before.
+    /// The replay filter cannot know what came before.
     RegisterBlind,
     /// The ticket was not the first that the client offered (RFC 8446 §4.2.10), or the `ClientHello` not its first.
     NotFirst,
@@ -206,14 +206,15 @@ impl Tickets {
     }
 
     /// From now on seals and opens with these keys, in all connections. If there is one among them that was not held till
-    /// now, 0-RTT is refused for [`register::DEPTH`], as after a start: another process may have held it, such as the one
+    /// now, 0-RTT is refused for [`replay_filter::DEPTH`], as after a start: another process may have held it, such as the one
     /// before this, and what that accepted is not known here (RFC 8446 §8.2).
     pub fn set_keys(&self, keys: TicketKeys) {
         let mut held = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        if let ZeroRtt::AnyServer(register) | ZeroRtt::ThisServer(register) = &self.zero_rtt
+        if let ZeroRtt::AnyServer(replay_filter) | ZeroRtt::ThisServer(replay_filter) =
+            &self.zero_rtt
             && !held.hold_all_of(&keys)
         {
-            register.on_foreign_keys(self.clock.now());
+            replay_filter.on_foreign_keys(self.clock.now());
         }
         *held = keys;
     }

@@ -12,7 +12,7 @@
 //! - *rustls knows no encryption levels when it reads*, so this file does (RFC 9001 §4.1.3).
 //! - *The version can change in the handshake* (RFC 9368 §2.3), though rustls derives all keys for the one that it began
 //!   with. A server looks into the `ClientHello` before rustls begins ([`hello`]). A client derives keys with the labels of
-//!   the other version ([`super::tap`]), and so does a server those of 0-RTT, which stays in the first. Without a provider
+//!   the other version ([`super::kdf_hook`]), and so does a server those of 0-RTT, which stays in the first. Without a provider
 //!   that allows it no client lists other versions, and no server changes them under 0-RTT.
 
 use std::{collections::VecDeque, fmt};
@@ -25,9 +25,8 @@ use rustls::{
 
 use super::{
     CRYPTO_OUT_MAX, EarlyData, ExportError, NewKeys, OneRttKeys, PerSpace, Session, SessionError,
-    Space, VersionOffer, best_offer,
+    Space, VersionOffer, best_offer, kdf_hook,
     key_update::KeyUpdates,
-    tap,
     tickets::{ApplicationDataTooLong, ResumedTicket, ServerTickets, client::SessionWatch},
 };
 
@@ -205,7 +204,7 @@ impl TlsSession {
         }
         if !self.is_client()
             && space == Space::Initial
-            && let Some(keys) = tap::with_labels(first, || self.connection.zero_rtt_keys())
+            && let Some(keys) = kdf_hook::with_labels(first, || self.connection.zero_rtt_keys())
         {
             self.offered = true;
             self.keys.push_back(NewKeys::ZeroRtt(keys.into()));
@@ -224,7 +223,7 @@ impl TlsSession {
             let out = self.outgoing.get_mut(self.writing);
             let before = out.len();
             let connection = &mut self.connection;
-            let change = tap::with_labels(self.labels, || connection.write_hs(out));
+            let change = kdf_hook::with_labels(self.labels, || connection.write_hs(out));
             if let Resumption::Server(tickets) = &mut self.resumption
                 && self.writing == Space::Application
             {

@@ -14,7 +14,7 @@ use lastbyte_wire::{
 use super::{
     Answer, DropReason, Endpoint, EndpointConfigError, Handshake, RetryPolicy, Route, ServerConfig,
     address::{Proof, TokenStore, Tokens},
-    demux::{Opening, address_bytes},
+    demux::{InitialRoute, address_bytes},
     prefix::Prefix,
     refusal::Refusal,
     retry::RetryPacket,
@@ -181,11 +181,11 @@ impl Endpoint {
             .server
             .as_ref()
             .is_some_and(|server| server.is_accepting);
-        let opening = Opening {
+        let route = InitialRoute {
             remote: address_bytes(path.remote),
             destination,
         };
-        if accepts && destination.len() >= DESTINATION_MIN && self.early.keep(opening, datagram) {
+        if accepts && destination.len() >= DESTINATION_MIN && self.early.keep(route, datagram) {
             Route::Kept
         } else {
             DropReason::NotInitial.into()
@@ -316,16 +316,16 @@ impl Endpoint {
             deadline: now + self.limits.handshake_timeout,
             validated: is_validated.then(|| Prefix::of(path.remote)),
         };
-        let opening = Opening {
+        let route = InitialRoute {
             remote: address_bytes(path.remote),
             destination: initial.destination,
         };
-        let reordered = self.early.take(&opening);
+        let reordered = self.early.take(&route);
         self.statistics.early_used += reordered.len() as u64;
         connection.set_reordered_0rtt(reordered);
         let handle = self.add(connection, Side::Server, handshake);
         if let Some(slot) = self.slots.get_mut(handle) {
-            self.demux.open(handle, &mut slot.routes, opening);
+            self.demux.open(handle, &mut slot.routes, route);
             slot.token_extra = token_extra;
         }
         Route::Accepted(handle)

@@ -49,7 +49,7 @@ pub(super) fn address_bytes(address: SocketAddr) -> AddressBytes {
 
 /// What a client's first packets name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Opening {
+pub(super) struct InitialRoute {
     pub(super) remote: AddressBytes,
     pub(super) destination: ConnectionId,
 }
@@ -83,7 +83,7 @@ impl Key for ConnectionId {
     }
 }
 
-impl Key for Opening {
+impl Key for InitialRoute {
     fn hash(&self, hash: &SipHash) -> u64 {
         hash_of_two(hash, &self.remote, self.destination.as_slice())
     }
@@ -114,7 +114,7 @@ fn hash_of_two(hash: &SipHash, remote: &AddressBytes, other: &[u8]) -> u64 {
 /// All that leads to connections.
 pub(super) struct Demux {
     ids: Table<ConnectionId, Handle>,
-    openings: Table<Opening, Handle>,
+    initials: Table<InitialRoute, Handle>,
     paths: Table<PathKey, Handle>,
     resets: Table<ResetKey, Handle>,
     /// To build the next state of a connection's routes in.
@@ -125,7 +125,7 @@ pub(super) struct Demux {
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     ids: Vec<ConnectionId>,
-    opening: Option<Opening>,
+    initial: Option<InitialRoute>,
     paths: Vec<PathKey>,
     resets: Vec<ResetKey>,
     /// What the connection's IDs and path were when this was written.
@@ -134,17 +134,17 @@ pub(super) struct Routes {
 
 #[cfg(test)]
 impl Routes {
-    pub(super) const fn opening(&self) -> Option<Opening> {
-        self.opening
+    pub(super) const fn initial(&self) -> Option<InitialRoute> {
+        self.initial
     }
 }
 
 impl Demux {
     pub(super) fn new(keys: [[u64; 2]; 4]) -> Self {
-        let [ids, openings, paths, resets] = keys.map(SipHash::new);
+        let [ids, initials, paths, resets] = keys.map(SipHash::new);
         Self {
             ids: Table::new(ids),
-            openings: Table::new(openings),
+            initials: Table::new(initials),
             paths: Table::new(paths),
             resets: Table::new(resets),
             scratch: Vec::new(),
@@ -160,8 +160,8 @@ impl Demux {
     }
 
     /// By what a client's first packets name.
-    pub(super) fn by_opening(&self, opening: &Opening) -> Option<Handle> {
-        self.openings.get(opening)
+    pub(super) fn by_initial(&self, route: &InitialRoute) -> Option<Handle> {
+        self.initials.get(route)
     }
 
     /// By addresses alone.
@@ -186,9 +186,9 @@ impl Demux {
     }
 
     /// A client's first packets lead here.
-    pub(super) fn open(&mut self, handle: Handle, routes: &mut Routes, opening: Opening) {
-        if self.openings.insert(opening, handle) {
-            routes.opening = Some(opening);
+    pub(super) fn open(&mut self, handle: Handle, routes: &mut Routes, route: InitialRoute) {
+        if self.initials.insert(route, handle) {
+            routes.initial = Some(route);
         }
     }
 
@@ -273,8 +273,8 @@ impl Demux {
         for key in routes.resets {
             self.resets.remove_if(&key, |other| *other == handle);
         }
-        if let Some(opening) = routes.opening {
-            self.openings.remove_if(&opening, |other| *other == handle);
+        if let Some(route) = routes.initial {
+            self.initials.remove_if(&route, |other| *other == handle);
         }
     }
 
@@ -282,7 +282,7 @@ impl Demux {
     pub(super) const fn sizes(&self) -> [usize; 4] {
         [
             self.ids.len(),
-            self.openings.len(),
+            self.initials.len(),
             self.paths.len(),
             self.resets.len(),
         ]

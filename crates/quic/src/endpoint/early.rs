@@ -10,12 +10,12 @@
 
 use std::collections::VecDeque;
 
-use super::demux::Opening;
+use super::demux::InitialRoute;
 
 /// Datagrams that wait for their connection, in order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct EarlyDatagrams {
-    waiting: VecDeque<(Opening, Vec<u8>)>,
+    waiting: VecDeque<(InitialRoute, Vec<u8>)>,
 }
 
 impl EarlyDatagrams {
@@ -27,23 +27,23 @@ impl EarlyDatagrams {
     pub(super) const LEN_MAX: usize = 1500;
 
     /// Keeps a datagram. False if it is too long, or the client has enough here.
-    pub(super) fn keep(&mut self, opening: Opening, datagram: &[u8]) -> bool {
-        let of_client = self.waiting.iter().filter(|(other, _)| *other == opening);
+    pub(super) fn keep(&mut self, route: InitialRoute, datagram: &[u8]) -> bool {
+        let of_client = self.waiting.iter().filter(|(other, _)| *other == route);
         if datagram.len() > Self::LEN_MAX || of_client.count() >= Self::COUNT_MAX_EACH {
             return false;
         }
         if self.waiting.len() >= Self::COUNT_MAX {
             self.waiting.pop_front();
         }
-        self.waiting.push_back((opening, datagram.to_vec()));
+        self.waiting.push_back((route, datagram.to_vec()));
         true
     }
 
     /// Takes those of a client, in order of arrival.
-    pub(super) fn take(&mut self, opening: &Opening) -> Vec<Vec<u8>> {
+    pub(super) fn take(&mut self, route: &InitialRoute) -> Vec<Vec<u8>> {
         let mut taken = Vec::new();
         self.waiting.retain_mut(|(other, datagram)| {
-            let is_of_client = other == opening;
+            let is_of_client = other == route;
             if is_of_client {
                 taken.push(std::mem::take(datagram));
             }

@@ -12,7 +12,7 @@ use lastbyte_wire::{
 
 use super::{
     DropReason, Endpoint, Handle,
-    demux::{Opening, address_bytes},
+    demux::{InitialRoute, address_bytes},
     reset, version,
 };
 use crate::connection::NetworkPath;
@@ -152,11 +152,11 @@ impl Endpoint {
         if long.destination.is_empty() {
             return self.demux.by_path(path);
         }
-        let opening = Opening {
+        let route = InitialRoute {
             remote: address_bytes(path.remote),
             destination: ConnectionId::new(long.destination)?,
         };
-        self.demux.by_opening(&opening)
+        self.demux.by_initial(&route)
     }
 
     /// Ends the connection that the datagram's last bytes belong to (RFC 9000 §10.3.1).

@@ -28,20 +28,20 @@ fn one_in_ten_milliseconds_goes_on_for_ever() {
 fn what_gets_something_done_pays_for_two_frames() {
     let mut guard = FloodGuard::new(Time::ZERO);
     for _ in 0..10_000 {
-        guard.on_news(1);
+        guard.on_useful(1);
         assert_eq!(guard.on_useless_frame(Time::ZERO), Ok(()));
         assert_eq!(guard.on_useless_frame(Time::ZERO), Ok(()));
     }
     // With three for each it ends.
     let passed = (0..10_000)
         .take_while(|_| {
-            guard.on_news(1);
+            guard.on_useful(1);
             (0..3).all(|_| guard.on_useless_frame(Time::ZERO).is_ok())
         })
         .count();
     assert!(passed <= 1000, "{passed}");
     // Nothing is saved up beyond the burst.
-    guard.on_news(u64::MAX);
+    guard.on_useful(u64::MAX);
     let burst = (0..10_000).take_while(|_| guard.on_useless_frame(Time::ZERO).is_ok());
     assert_eq!(burst.count() as u64, FloodGuard::BURST);
 }

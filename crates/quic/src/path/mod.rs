@@ -1,4 +1,4 @@
-//! What belongs to one path, a pair of addresses (RFC 9000 §8, §9, §14). Each room is complete in itself; the connection
+//! The parts of one path, a pair of addresses (RFC 9000 §8, §9, §14). Each is complete in itself; the connection
 //! has one set of them for each path it knows.
 //!
 //! | file | owns |

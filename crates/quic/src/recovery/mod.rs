@@ -486,7 +486,7 @@ impl Recovery {
         self.statistics.packets_forgotten += self.spaces.get_mut(space).expire(before);
     }
 
-    /// Takes what the frame acknowledges out of flight, and tells rooms and controller packet by packet.
+    /// Takes what the frame acknowledges out of flight, and informs frame sources and controller packet by packet.
     fn take_acknowledged(
         &mut self,
         ack: &IncomingAck<'_>,
@@ -544,7 +544,7 @@ impl Recovery {
 
     // ---- losses ---------------------------------------------------------------------------------------------------
 
-    /// Declares packets of a space lost, tells rooms and controller of each, and arms the timer for those that may yet
+    /// Declares packets of a space lost, informs frame sources and controller of each, and arms the timer for those that may yet
     /// come. Returns how many there were, and the number of the newest.
     fn detect_losses(
         &mut self,

@@ -9,7 +9,7 @@ use super::{ControlSet, Streams, event::EventSet, ids::LocalStreams};
 use crate::receipt::Receipt;
 
 impl Streams {
-    /// The frame of this receipt was acknowledged. Receipts of other rooms are ignored.
+    /// The frame of this receipt was acknowledged. Receipts of other sources are ignored.
     pub fn acked(&mut self, receipt: &Receipt) {
         match *receipt {
             Receipt::Stream {
@@ -60,7 +60,7 @@ impl Streams {
     }
 
     /// The frame of this receipt was lost, or may have been: for a probe, a packet's receipts can be handed in though it
-    /// is not lost (RFC 9002 §6.2.4). What is still of use will be sent again. Receipts of other rooms are ignored.
+    /// is not lost (RFC 9002 §6.2.4). What is still of use will be sent again. Receipts of other sources are ignored.
     pub fn lost(&mut self, receipt: &Receipt) {
         match *receipt {
             Receipt::Stream {

@@ -1,6 +1,6 @@
 //! The streams of a connection (RFC 9000 §2, §3, §4).
 //!
-//! [`Streams`] is the set of all of them. Start here: the fields say which rooms there are, `settle` what keeps them in
+//! [`Streams`] is the set of all of them. Start here: the fields are its parts, `settle` what keeps them in
 //! step.
 //!
 //! | file | owns |

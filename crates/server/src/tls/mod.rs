@@ -21,7 +21,7 @@ use lastbyte_quic::{
             Tickets, ZeroRtt,
             clock::WallClock,
             keys::{SECRET_LEN, TicketKeys},
-            register::StrikeRegister,
+            replay_filter::ReplayFilter,
         },
         tls::TlsServer,
         token::TokenKeys,
@@ -88,8 +88,8 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
         // Tickets under keys of this process alone do not open in another, so there is nothing that an earlier one saw
         // and this one has forgotten. Those under shared keys do. Keys that are shared later are `Tickets::set_keys`' affair.
         let started = wanted.ticket_keys.map(|_| Clock::wall_time());
-        let register = StrikeRegister::new(STRIKES, started);
-        quic_tickets = quic_tickets.with_zero_rtt(ZeroRtt::AnyServer(Arc::new(register)));
+        let replay_filter = ReplayFilter::new(STRIKES, started);
+        quic_tickets = quic_tickets.with_zero_rtt(ZeroRtt::AnyServer(Arc::new(replay_filter)));
     }
     let tcp_tickets = keys.tcp;
     let tokens = TokenStore::new(keys.tokens, wanted.random);

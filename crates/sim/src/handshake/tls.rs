@@ -16,7 +16,7 @@ use lastbyte_quic::{
             client::{ClientSessions, MemorySessions},
             clock::WallClock,
             keys::TicketKeys,
-            register::StrikeRegister,
+            replay_filter::ReplayFilter,
         },
         tls::{TlsClient, TlsServer},
     },
@@ -60,9 +60,9 @@ pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> 
         .map_err(failed)?;
     server.alpn_protocols.clone_from(&alpn);
     let keys = TicketKeys::new(&[[1; 32]]).map_err(|_| failed("the keys of tickets"))?;
-    let register = Arc::new(StrikeRegister::new(64, None));
+    let replay_filter = Arc::new(ReplayFilter::new(64, None));
     let tickets =
-        Tickets::new(keys, Arc::clone(&clock)).with_zero_rtt(ZeroRtt::AnyServer(register));
+        Tickets::new(keys, Arc::clone(&clock)).with_zero_rtt(ZeroRtt::AnyServer(replay_filter));
 
     let mut client = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])

@@ -59,6 +59,7 @@ impl StreamHeader {
     /// The maximum length of data in a frame of `space` bytes, or `None` if not even the header fits. A frame without
     /// data is useful only with `fin`.
     #[must_use]
+    #[inline]
     pub fn data_len_max(&self, space: usize, length: LengthField) -> Option<usize> {
         let room = length.data_len_max(space.checked_sub(self.fields_len())?)?;
         let stream_room = VarInt::MAX.get() - self.offset.get();

@@ -14,7 +14,7 @@ use crate::{
     Stage,
     ack::EcnCodepoint,
     connection::{Fatal, early::EarlyPacket},
-    crypto::{OpenError, Opened as OpenedPacket},
+    crypto::OpenError,
     space::Space,
 };
 
@@ -31,8 +31,8 @@ pub(in crate::connection) struct Opened<'a> {
     pub(in crate::connection) generation: u64,
     /// Whether it is the first that shows a key update by the peer.
     pub(in crate::connection) is_key_update: bool,
-    /// What to close the connection with: reserved bits of the header are not zero (RFC 9000 §17.2).
-    pub(in crate::connection) reserved_bits: Result<(), TransportError>,
+    /// Whether reserved bits of the header are not zero (RFC 9000 §17.2): the connection is to be closed.
+    pub(in crate::connection) has_reserved_bits: bool,
 }
 
 /// Why a packet is not processed.
@@ -52,6 +52,7 @@ pub(in crate::connection) enum Unopened {
 
 impl Handshake {
     /// Opens a packet. `largest` is the largest number received in its space.
+    #[inline]
     pub(in crate::connection) fn open<'a>(
         &mut self,
         now: Time,
@@ -96,8 +97,8 @@ impl Handshake {
             },
         };
         let opened = opened.map_err(|error| self.on_forged(packet_type, error))?;
-        let reserved_bits = check_reserved_bits(&opened);
-        if packet_type == PacketType::Initial && reserved_bits.is_ok() {
+        let has_reserved_bits = opened.packet.check_reserved_bits().is_err();
+        if packet_type == PacketType::Initial && !has_reserved_bits {
             self.on_initial_opened(version);
         }
         Ok(Opened {
@@ -109,7 +110,7 @@ impl Handshake {
             len,
             generation,
             is_key_update,
-            reserved_bits,
+            has_reserved_bits,
         })
     }
 
@@ -194,14 +195,6 @@ impl Handshake {
         }
         true
     }
-}
-
-fn check_reserved_bits(opened: &OpenedPacket<'_>) -> Result<(), TransportError> {
-    opened.packet.check_reserved_bits().map_err(|error| {
-        error
-            .transport_error()
-            .unwrap_or(TransportError::PROTOCOL_VIOLATION)
-    })
 }
 
 impl From<Unopened> for Option<Fatal> {

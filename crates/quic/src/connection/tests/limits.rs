@@ -20,10 +20,10 @@ fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
     // A packet has to have 4 bytes at least behind its number, for the mask.
     writer.zeros(4).expect("room");
     let payload = start..writer.position();
-    let manner = transmit::Manner {
+    let flags = transmit::PacketFlags {
         is_ack_eliciting: true,
         is_in_flight: true,
-        ..transmit::Manner::default()
+        ..transmit::PacketFlags::default()
     };
     client.sender.receipts.clear();
     let now = pair.now;
@@ -34,7 +34,7 @@ fn inject(pair: &mut Pair, frames: &[&dyn Fn(&mut Writer<'_>)]) {
             number,
             packet,
             payload,
-            manner,
+            flags,
             &mut buffer,
         )
         .expect("sealed");

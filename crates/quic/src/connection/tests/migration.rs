@@ -481,7 +481,7 @@ fn rfc9000_19_15_a_path_whose_id_is_taken_back_is_told_to_have_failed() {
     );
     let ids = &mut pair.client.sources.peer_ids;
     ids.on_new(&frame.expect("a frame")).expect("taken");
-    // As the frame's arrival does. A path that stayed would want to send its next challenge at once, for ever.
+    // As the frame's arrived does. A path that stayed would want to send its next challenge at once, for ever.
     pair.client.forget_paths_without_id();
     assert!(pair.client.paths.others_len() == 0);
     assert!(events(&mut pair.client).contains(&Event::PathFailed(there)));

@@ -71,7 +71,7 @@ pub(in crate::connection) enum Marks {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::connection) struct Flying {
     arrives: Time,
-    order: u64,
+    send_index: u64,
     pub(in crate::connection) to_server: bool,
     /// As its sender sees it.
     pub(in crate::connection) path: NetworkPath,
@@ -314,7 +314,7 @@ impl Pair {
             };
             self.flying.push(Reverse(Flying {
                 arrives: self.now + DELAY + late,
-                order: self.sent,
+                send_index: self.sent,
                 to_server,
                 path: transmit.path,
                 ecn: ecn as u8,
@@ -347,12 +347,12 @@ impl Pair {
     pub(in crate::connection) fn step(&mut self) -> bool {
         self.transmit();
         let timers = [self.client.deadline(), self.server.deadline()];
-        let arrival = self.flying.peek().map(|Reverse(flying)| flying.arrives);
-        let Some(next) = timers.into_iter().flatten().chain(arrival).min() else {
+        let arrived = self.flying.peek().map(|Reverse(flying)| flying.arrives);
+        let Some(next) = timers.into_iter().flatten().chain(arrived).min() else {
             return false;
         };
         self.now = self.now.max(next);
-        if arrival == Some(next)
+        if arrived == Some(next)
             && let Some(Reverse(mut flying)) = self.flying.pop()
         {
             if let Some(path) = self.arrival_path(&flying) {

@@ -5,7 +5,7 @@ use std::fmt;
 use lastbyte_wire::packet::Version;
 use rustls::quic;
 
-use crate::crypto::{PacketKey, plain, tap};
+use crate::crypto::{PacketKey, kdf_hook, plain};
 
 /// The keys of the generation to come.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl KeyUpdates {
     pub(super) fn next(&mut self) -> NextKeys {
         match &mut self.0 {
             Source::Tls(secrets, labels) => {
-                let keys = tap::with_labels(*labels, || secrets.next_packet_keys());
+                let keys = kdf_hook::with_labels(*labels, || secrets.next_packet_keys());
                 NextKeys {
                     seal: keys.local.into(),
                     open: keys.remote.into(),

@@ -49,7 +49,7 @@ enum Event {
     /// We have acknowledged up to this number.
     AckSent(u32),
     /// An ACK of our packets up to this number, in a packet of this generation.
-    Acked(u32, u64, Result<(), KeyUpdateFault>),
+    Acked(u32, u64, Result<(), KeyUpdateErrorKind>),
     Confirmed,
     /// We update.
     Update(Result<(), NoUpdate>),
@@ -103,7 +103,7 @@ fn run(name: &str, events: &[Event]) {
 
 const FORGED: Result<u64, OpenError> = Err(OpenError::NotAuthentic);
 
-const fn fault(fault: KeyUpdateFault) -> Result<u64, OpenError> {
+const fn fault(fault: KeyUpdateErrorKind) -> Result<u64, OpenError> {
     Err(OpenError::KeyUpdate(fault))
 }
 
@@ -252,7 +252,7 @@ fn broken_rules_are_key_update_errors() {
         &[
             Open(0, 1, Ok(1)),
             Prepare,
-            Open(1, 2, fault(KeyUpdateFault::Consecutive)),
+            Open(1, 2, fault(KeyUpdateErrorKind::Consecutive)),
         ],
     );
     run(
@@ -264,7 +264,7 @@ fn broken_rules_are_key_update_errors() {
             Update(Ok(())),
             Prepare,
             Open(0, 1, Ok(1)),
-            Open(1, 2, fault(KeyUpdateFault::Consecutive)),
+            Open(1, 2, fault(KeyUpdateErrorKind::Consecutive)),
         ],
     );
     run(
@@ -272,7 +272,7 @@ fn broken_rules_are_key_update_errors() {
         &[
             Open(10, 1, Ok(1)),
             Open(12, 1, Ok(1)),
-            Open(11, 0, fault(KeyUpdateFault::OldKeys)),
+            Open(11, 0, fault(KeyUpdateErrorKind::OldKeys)),
         ],
     );
     run(
@@ -288,10 +288,10 @@ fn broken_rules_are_key_update_errors() {
             Update(Ok(())),
             Seal(1),
             Acked(0, 0, Ok(())), // of the packet before the update: fine
-            Acked(1, 0, Err(KeyUpdateFault::AcknowledgedWithOldKeys)),
+            Acked(1, 0, Err(KeyUpdateErrorKind::AcknowledgedWithOldKeys)),
         ],
     );
-    let error = OpenError::KeyUpdate(KeyUpdateFault::Consecutive);
+    let error = OpenError::KeyUpdate(KeyUpdateErrorKind::Consecutive);
     assert_eq!(
         error.transport_error(),
         Some(lastbyte_wire::TransportError::KEY_UPDATE_ERROR)

@@ -29,7 +29,7 @@
 //!   exchange, so that the next `ClientHello` brings a share that the server takes.
 //! - *All through one store*: sessions of this process go the same way as those of another, so that there is one way.
 //! - *Tied to the version of rustls*, and nothing lost by it: another version makes full handshakes, and new sessions.
-//! - *If the tap sees nothing*, because rustls derives keys in another way one day, nothing is saved.
+//! - *If the hook sees nothing*, because rustls derives keys in another way one day, nothing is saved.
 
 use std::{fmt, sync::Arc};
 

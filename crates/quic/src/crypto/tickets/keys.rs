@@ -36,7 +36,7 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-pub use file::{KeyFileError, KeyFileFault};
+pub use file::{KeyFileError, KeyFileErrorKind};
 
 /// The length of a secret, in bytes.
 pub const SECRET_LEN: usize = 32;

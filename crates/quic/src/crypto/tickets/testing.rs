@@ -12,7 +12,7 @@ use std::{
 use lastbyte_wire::{VarInt, packet::Version, transport_parameters::TransportParameters};
 use rustls::crypto::CryptoProvider;
 
-use super::{Tickets, ZeroRtt, clock::WallClock, keys::TicketKeys, register::StrikeRegister};
+use super::{Tickets, ZeroRtt, clock::WallClock, keys::TicketKeys, replay_filter::ReplayFilter};
 use crate::WallTime;
 use crate::crypto::{
     ClientCrypto as _, EarlyData, ServerCrypto as _, Session, Space,
@@ -77,9 +77,9 @@ pub(in crate::crypto) fn keys(seeds: &[u8]) -> TicketKeys {
     TicketKeys::new(&secrets).unwrap()
 }
 
-/// A register of a server that has been there for long.
-pub(in crate::crypto) fn register() -> Arc<StrikeRegister> {
-    Arc::new(StrikeRegister::new(1000, None))
+/// A replay filter of a server that has been there for long.
+pub(in crate::crypto) fn replay_filter() -> Arc<ReplayFilter> {
+    Arc::new(ReplayFilter::new(1000, None))
 }
 
 /// What clients and servers of a test share.
@@ -102,10 +102,10 @@ impl Fleet {
         }
     }
 
-    /// Tickets under these keys, with 0-RTT and a register of their own.
+    /// Tickets under these keys, with 0-RTT and a replay filter of their own.
     pub(in crate::crypto) fn tickets(&self, seeds: &[u8]) -> Tickets {
         let clock = Arc::clone(&self.clock);
-        Tickets::new(keys(seeds), clock).with_zero_rtt(ZeroRtt::AnyServer(register()))
+        Tickets::new(keys(seeds), clock).with_zero_rtt(ZeroRtt::AnyServer(replay_filter()))
     }
 
     pub(in crate::crypto) fn server(&self, tickets: Tickets) -> TlsServer {

@@ -7,8 +7,8 @@ use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs::kx_group};
 use super::{
     message::NewSessionTicket,
     testing::{
-        Clock, DAY, Fleet, Kind, LIMIT, connect, early_flows, keys, kind, parameters, register,
-        replay, start_client, start_server, tickets_said,
+        Clock, DAY, Fleet, Kind, LIMIT, connect, early_flows, keys, kind, parameters, replay,
+        replay_filter, start_client, start_server, tickets_said,
     },
     *,
 };
@@ -111,10 +111,10 @@ fn keys_are_changed_while_the_server_runs() {
     let client = fleet.client();
     assert_eq!(connect(&client, &server), Kind::Full);
     tickets.set_keys(keys(&[2, 1]));
-    fleet.clock.pass(register::DEPTH);
+    fleet.clock.pass(replay_filter::DEPTH);
     assert_eq!(connect(&client, &server), Kind::Early);
     tickets.set_keys(keys(&[3]));
-    fleet.clock.pass(register::DEPTH);
+    fleet.clock.pass(replay_filter::DEPTH);
     assert_eq!(connect(&client, &server), Kind::Full);
     assert_eq!(connect(&client, &server), Kind::Early);
 }
@@ -134,7 +134,7 @@ fn rfc8446_8_2_keys_from_elsewhere_bring_no_0rtt_for_the_replay_window() {
     tickets.set_keys(keys(&[2, 1]));
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterBlind));
     // What it holds already is no news, in whatever order.
-    let almost = register::DEPTH.saturating_sub(seconds(1));
+    let almost = replay_filter::DEPTH.saturating_sub(seconds(1));
     fleet.clock.pass(almost);
     tickets.set_keys(keys(&[1, 2]));
     tickets.set_keys(keys(&[2]));
@@ -289,11 +289,11 @@ fn the_register_knows_client_hellos_and_not_tickets() {
 #[test]
 fn a_full_or_blind_register_refuses_0rtt_and_resumes() {
     let fleet = Fleet::new();
-    let with = |register| {
+    let with = |replay_filter| {
         let tickets = fleet.tickets(&[1]);
-        fleet.server(tickets.with_zero_rtt(ZeroRtt::AnyServer(Arc::new(register))))
+        fleet.server(tickets.with_zero_rtt(ZeroRtt::AnyServer(Arc::new(replay_filter))))
     };
-    let server = with(StrikeRegister::new(1, None));
+    let server = with(ReplayFilter::new(1, None));
     let client = fleet.client();
     assert_eq!(connect(&client, &server), Kind::Full);
     for _ in 0..8 {
@@ -303,11 +303,11 @@ fn a_full_or_blind_register_refuses_0rtt_and_resumes() {
     let hello = start_client(&client).speak();
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterFull));
 
-    let server = with(StrikeRegister::new(1, Some(fleet.clock.now())));
+    let server = with(ReplayFilter::new(1, Some(fleet.clock.now())));
     assert_eq!(connect(&client, &server), Kind::Resumed);
     let hello = start_client(&client).speak();
     assert_eq!(replay(&hello, &server).1, Some(Refusal::RegisterBlind));
-    fleet.clock.pass(register::DEPTH);
+    fleet.clock.pass(replay_filter::DEPTH);
     assert_eq!(connect(&client, &server), Kind::Early);
 }
 
@@ -397,7 +397,7 @@ fn a_ticket_from_the_future_is_taken_up_to_a_minute() {
         let client = fleet.client_with(&Clock::new());
         assert_eq!(connect(&client, &fleet.plain_server(&[1])), Kind::Full);
         fleet.clock.set_back(seconds(ahead));
-        // A server of its own, whose register has not seen the later time.
+        // A server of its own, whose replay filter has not seen the later time.
         let kind = connect(&client, &fleet.plain_server(&[1]));
         assert_eq!(kind, expected, "{ahead} s");
         fleet.clock.pass(seconds(ahead));
@@ -443,7 +443,7 @@ fn a_server_that_takes_its_own_0rtt_only_resumes_for_others() {
     let fleet = Fleet::new();
     let server = |id| {
         let tickets = fleet.tickets(&[1]).with_server_id(id);
-        fleet.server(tickets.with_zero_rtt(ZeroRtt::ThisServer(register())))
+        fleet.server(tickets.with_zero_rtt(ZeroRtt::ThisServer(replay_filter())))
     };
     let (one, another) = (server(1), server(2));
     let client = fleet.client();

@@ -8,7 +8,7 @@ use rustls::quic;
 use super::{Choice, Resumption, TlsSession};
 use crate::crypto::{
     ClientCrypto, Keys, ServerCrypto, Session, StartError, VersionOffer, initial,
-    tap::is_tapped,
+    kdf_hook::is_hooked,
     tickets::{
         ServerTickets, Tickets,
         client::{ClientSessions, SessionWatch},
@@ -88,7 +88,7 @@ impl TlsClient {
         mut config: rustls::ClientConfig,
         sessions: ClientSessions,
     ) -> Result<Self, ConfigError> {
-        if !is_tapped(config.crypto_provider()) {
+        if !is_hooked(config.crypto_provider()) {
             return Err(ConfigError::ClosedProvider);
         }
         let verifier = Arc::clone(&sessions.verifier);
@@ -148,7 +148,7 @@ impl TlsServer {
 impl TlsServer {
     /// Whether keys can be derived with the labels of another version.
     pub(super) fn can_relabel(&self) -> bool {
-        is_tapped(self.config.crypto_provider())
+        is_hooked(self.config.crypto_provider())
     }
 
     /// A connection that the client began in the `first` version, and that goes on in another, or the same.
@@ -191,7 +191,7 @@ fn check(
 
 impl ClientCrypto for TlsClient {
     fn can_follow(&self) -> bool {
-        is_tapped(self.config.crypto_provider())
+        is_hooked(self.config.crypto_provider())
     }
 
     fn initial_keys(&self, version: Version, destination: &ConnectionId) -> Keys {

@@ -184,7 +184,7 @@ fn rfc9000_5_2_all_ids_of_a_connection_lead_to_it() {
         .server
         .slots
         .get(handle)
-        .and_then(|slot| slot.routes.opening());
+        .and_then(|slot| slot.routes.initial());
     let late = Probe {
         destination: opening.expect("of a server").destination,
         ..Probe::new()

@@ -226,7 +226,7 @@ pub(super) fn assert_empty(endpoint: &Endpoint) {
     assert_eq!(endpoint.deadline(), None);
 }
 
-/// On its way: when it arrives, its order, to which client or from it, and its bytes.
+/// On its way: when it arrives, the index of its sending, to which client or from it, and its bytes.
 type Flying = Reverse<(Time, u64, usize, bool, Vec<u8>)>;
 
 /// A server, and clients that each send some bytes, get some, and close.
@@ -236,7 +236,7 @@ pub(super) struct World {
     pub(super) handles: Vec<Option<Handle>>,
     pub(super) now: Time,
     flying: BinaryHeap<Flying>,
-    order: u64,
+    send_index: u64,
     /// What arrived: at the server by handle, at the clients by number.
     pub(super) up: BTreeMap<Handle, Vec<u8>>,
     pub(super) down: BTreeMap<usize, Vec<u8>>,
@@ -270,7 +270,7 @@ impl World {
             handles: vec![None; count],
             now: START,
             flying: BinaryHeap::new(),
-            order: 0,
+            send_index: 0,
             up: BTreeMap::new(),
             down: BTreeMap::new(),
             accepted: Vec::new(),
@@ -311,18 +311,23 @@ impl World {
     }
 
     fn launch(&mut self, index: usize, is_to_server: bool, datagram: Vec<u8>) {
-        self.order += 1;
+        self.send_index += 1;
         for byte in &datagram {
             self.trace = self.trace.wrapping_mul(0x0100_0000_01b3) ^ u64::from(*byte);
         }
         if self.lose > 0
-            && (self.order.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33).is_multiple_of(self.lose)
+            && (self.send_index.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33).is_multiple_of(self.lose)
         {
             return;
         }
         let at = self.now + DELAY;
-        self.flying
-            .push(Reverse((at, self.order, index, is_to_server, datagram)));
+        self.flying.push(Reverse((
+            at,
+            self.send_index,
+            index,
+            is_to_server,
+            datagram,
+        )));
     }
 
     fn transmit(&mut self) {

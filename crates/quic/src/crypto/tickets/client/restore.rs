@@ -31,7 +31,7 @@ use super::{
 };
 use crate::{
     WallTime,
-    crypto::{tap, tls},
+    crypto::{kdf_hook, tls},
 };
 
 /// How many turns the handshake in memory may take at the server.
@@ -125,7 +125,7 @@ fn handshake(
     if client.is_handshaking() {
         return None;
     }
-    let (result, was_asked) = tap::answer(&saved.psk, || client.read_hs(message));
+    let (result, was_asked) = kdf_hook::answer(&saved.psk, || client.read_hs(message));
     result.ok().filter(|()| was_asked)
 }
 

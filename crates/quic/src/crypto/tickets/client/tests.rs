@@ -27,9 +27,9 @@ use super::{
 };
 use crate::crypto::{
     ClientCrypto as _, EarlyData, ServerCrypto as _, Space,
+    kdf_hook::is_hooked,
     key_log::KeyLogLines,
     provider,
-    tap::is_tapped,
     testing::{End, drive},
     tls::{
         ConfigError, TlsClient,
@@ -465,7 +465,7 @@ fn a_provider_that_shows_no_keys_is_refused() {
     assert_eq!(error, ConfigError::ClosedProvider);
     // Once more than once is as good as once.
     let twice = tapped(&tapped(&all_suites()));
-    assert!(is_tapped(&twice) && !is_tapped(&all_suites()));
+    assert!(is_hooked(&twice) && !is_hooked(&all_suites()));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     WallTime,
-    crypto::tap::{self, Derived},
+    crypto::kdf_hook::{self, Derived},
 };
 
 /// Watches one connection.
@@ -53,7 +53,7 @@ impl SessionWatch {
         connection: &mut Connection,
         data: &[u8],
     ) -> Result<(), Error> {
-        let (result, derived) = tap::record(|| connection.read_hs(data));
+        let (result, derived) = kdf_hook::record(|| connection.read_hs(data));
         result?;
         if self.has_given_up {
             return Ok(());

@@ -15,12 +15,12 @@ pub struct KeyFileError {
     /// In which line, counted from 1; the last if the text as a whole is meant.
     pub line: usize,
     /// What is wrong there.
-    pub fault: KeyFileFault,
+    pub fault: KeyFileErrorKind,
 }
 
 /// What is wrong with a text of ticket keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyFileFault {
+pub enum KeyFileErrorKind {
     /// A line has this many characters, where a secret has 64.
     Length(usize),
     /// The character in this column, counted from 1 at the first of the secret, is no hexadecimal digit.
@@ -40,9 +40,9 @@ impl KeyFileError {
         Self {
             line: count,
             fault: if count == 0 {
-                KeyFileFault::Empty
+                KeyFileErrorKind::Empty
             } else {
-                KeyFileFault::TooMany
+                KeyFileErrorKind::TooMany
             },
         }
     }
@@ -52,7 +52,7 @@ impl fmt::Display for KeyFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = 2 * SECRET_LEN;
         match self.fault {
-            KeyFileFault::Empty => {
+            KeyFileErrorKind::Empty => {
                 return write!(
                     f,
                     "there is no ticket key: add a line of {digits} random hexadecimal digits"
@@ -61,16 +61,16 @@ impl fmt::Display for KeyFileError {
             _ => write!(f, "line {} of the ticket keys: ", self.line)?,
         }
         match self.fault {
-            KeyFileFault::Length(len) => {
+            KeyFileErrorKind::Length(len) => {
                 write!(f, "a key has {digits} hexadecimal digits, not {len}")
             }
-            KeyFileFault::Digit(column) => {
+            KeyFileErrorKind::Digit(column) => {
                 write!(f, "character {column} is not a hexadecimal digit")
             }
-            KeyFileFault::Duplicate(line) => write!(f, "the key is that of line {line}"),
-            KeyFileFault::NotRandom => f.write_str("the key is not random"),
-            KeyFileFault::Empty => Ok(()),
-            KeyFileFault::TooMany => write!(f, "there are more than {KEYS_MAX} keys"),
+            KeyFileErrorKind::Duplicate(line) => write!(f, "the key is that of line {line}"),
+            KeyFileErrorKind::NotRandom => f.write_str("the key is not random"),
+            KeyFileErrorKind::Empty => Ok(()),
+            KeyFileErrorKind::TooMany => write!(f, "there are more than {KEYS_MAX} keys"),
         }
     }
 }
@@ -94,10 +94,10 @@ pub(super) fn secrets(text: &[u8]) -> Result<Vec<[u8; SECRET_LEN]>, KeyFileError
         let secret = secret(digits).map_err(at_line)?;
         if let Some(same) = secrets.iter().position(|known| *known == secret) {
             let line = lines.get(same).copied().unwrap_or_default();
-            return Err(at_line(KeyFileFault::Duplicate(line)));
+            return Err(at_line(KeyFileErrorKind::Duplicate(line)));
         }
         if secrets.len() == KEYS_MAX {
-            return Err(at_line(KeyFileFault::TooMany));
+            return Err(at_line(KeyFileErrorKind::TooMany));
         }
         secrets.push(secret);
         lines.push(index + 1);
@@ -105,19 +105,19 @@ pub(super) fn secrets(text: &[u8]) -> Result<Vec<[u8; SECRET_LEN]>, KeyFileError
     if secrets.is_empty() {
         return Err(KeyFileError {
             line: text.split(|byte| *byte == b'\n').count(),
-            fault: KeyFileFault::Empty,
+            fault: KeyFileErrorKind::Empty,
         });
     }
     Ok(secrets)
 }
 
-fn secret(digits: &[u8]) -> Result<[u8; SECRET_LEN], KeyFileFault> {
+fn secret(digits: &[u8]) -> Result<[u8; SECRET_LEN], KeyFileErrorKind> {
     let wrong = |digit: &u8| !digit.is_ascii_hexdigit();
     if let Some(index) = digits.iter().position(wrong) {
-        return Err(KeyFileFault::Digit(index + 1));
+        return Err(KeyFileErrorKind::Digit(index + 1));
     }
     if digits.len() != 2 * SECRET_LEN {
-        return Err(KeyFileFault::Length(digits.len()));
+        return Err(KeyFileErrorKind::Length(digits.len()));
     }
     let mut secret = [0; SECRET_LEN];
     for (byte, pair) in secret.iter_mut().zip(digits.chunks_exact(2)) {
@@ -127,7 +127,7 @@ fn secret(digits: &[u8]) -> Result<[u8; SECRET_LEN], KeyFileFault> {
             .fold(0, |value, digit| value << 4 | digit as u8);
     }
     if secret.iter().all(|byte| *byte == secret[0]) {
-        return Err(KeyFileFault::NotRandom);
+        return Err(KeyFileErrorKind::NotRandom);
     }
     Ok(secret)
 }

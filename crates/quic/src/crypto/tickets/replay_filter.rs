@@ -1,4 +1,4 @@
-//! The strike register: which `ClientHello`s came with 0-RTT already (RFC 8446 §8.2).
+//! The replay filter: which `ClientHello`s came with 0-RTT already (RFC 8446 §8.2).
 //!
 //! Owns: a memory of fixed size of the last [`DEPTH`] at least. Never: forgets one before; reads a clock; knows tickets.
 //!
@@ -45,12 +45,12 @@ const BUCKET: usize = 8;
 const FREE: u64 = 0;
 
 /// Remembers `ClientHello`s.
-pub struct StrikeRegister {
+pub struct ReplayFilter {
     state: Mutex<State>,
 }
 
 struct State {
-    /// Until when something may come that came before, unseen by this register.
+    /// Until when something may come that came before, unseen by this replay filter.
     blind_until: WallTime,
     /// The latest time it was told.
     latest: WallTime,
@@ -58,7 +58,7 @@ struct State {
     generations: [Vec<[u64; BUCKET]>; GENERATIONS],
 }
 
-/// What a register says of a `ClientHello`.
+/// What a replay filter says of a `ClientHello`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strike {
     /// It is the first of its kind, and is remembered now.
@@ -67,12 +67,12 @@ pub enum Strike {
     Seen,
     /// There is no room to remember it.
     Full,
-    /// It may have come before, and this register would not know: it was started a moment ago, or the clock was set back.
+    /// It may have come before, and this replay filter would not know: it was started a moment ago, or the clock was set back.
     Blind,
 }
 
-impl StrikeRegister {
-    /// A register with room for about nine tenths of `count` strikes in each 66 s, at 24 bytes for each of `count`.
+impl ReplayFilter {
+    /// A replay filter with room for about nine tenths of `count` strikes in each 66 s, at 24 bytes for each of `count`.
     /// `started` is when the process began, if its ticket keys are older than it: until [`DEPTH`] later nothing is taken.
     /// `None`: no `ClientHello` from before can have a ticket that opens.
     #[must_use]
@@ -168,10 +168,10 @@ fn words(hash: &[u8; 32]) -> [u64; 3] {
     [word(0), word(1), word(2)]
 }
 
-impl fmt::Debug for StrikeRegister {
+impl fmt::Debug for ReplayFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.lock();
-        f.debug_struct("StrikeRegister")
+        f.debug_struct("ReplayFilter")
             .field("blind_until", &state.blind_until)
             .field("latest", &state.latest)
             .field("places", &(state.generations[0].len() * BUCKET))

@@ -6,7 +6,7 @@ use lastbyte_congestion::Time;
 
 /// How the peer broke the rules of key updates (RFC 9001 §6): a `KEY_UPDATE_ERROR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyUpdateFault {
+pub enum KeyUpdateErrorKind {
     /// It updated again before it could know that we followed (§6.2).
     Consecutive,
     /// It used old keys in a packet after one with newer keys (§6.4).
@@ -15,7 +15,7 @@ pub enum KeyUpdateFault {
     AcknowledgedWithOldKeys,
 }
 
-impl fmt::Display for KeyUpdateFault {
+impl fmt::Display for KeyUpdateErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Consecutive => "the peer updated keys twice without awaiting confirmation",
@@ -27,7 +27,7 @@ impl fmt::Display for KeyUpdateFault {
     }
 }
 
-impl std::error::Error for KeyUpdateFault {}
+impl std::error::Error for KeyUpdateErrorKind {}
 
 /// Why keys cannot be updated now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -61,7 +61,7 @@ fn each_ticket_gets_its_own_session_in_whatever_order() {
         assert_eq!(session, [&name[..], SESSION].concat());
     }
     assert_eq!(messages.next(), None);
-    assert!(tickets.vault.state().stored.is_empty());
+    assert!(tickets.store.state().stored.is_empty());
 }
 
 #[test]

@@ -49,7 +49,7 @@ thread_local! {
     static MODE: RefCell<Mode> = const { RefCell::new(Mode::Closed) };
 }
 
-/// Closes the tap, however its use ends.
+/// Removes the hook, however its use ends.
 struct Closing;
 
 impl Drop for Closing {
@@ -140,17 +140,17 @@ fn relabelled(info: &[&[u8]]) -> Option<Vec<u8>> {
     Some(changed)
 }
 
-struct Tap(&'static dyn Hkdf);
+struct HookedHkdf(&'static dyn Hkdf);
 
-struct TappedExpander(Box<dyn HkdfExpander>);
+struct HookedExpander(Box<dyn HkdfExpander>);
 
-impl Tap {
+impl HookedHkdf {
     fn expander(expander: Box<dyn HkdfExpander>) -> Box<dyn HkdfExpander> {
-        Box::new(TappedExpander(expander))
+        Box::new(HookedExpander(expander))
     }
 }
 
-impl Hkdf for Tap {
+impl Hkdf for HookedHkdf {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
         Self::expander(self.0.extract_from_zero_ikm(salt))
     }
@@ -183,7 +183,7 @@ impl Hkdf for Tap {
     }
 }
 
-impl HkdfExpander for TappedExpander {
+impl HkdfExpander for HookedExpander {
     fn expand_slice(&self, info: &[&[u8]], output: &mut [u8]) -> Result<(), OutputLengthError> {
         match relabelled(info) {
             Some(info) => self.0.expand_slice(&[&info], output),
@@ -224,12 +224,12 @@ impl HkdfExpander for TappedExpander {
 }
 
 /// Each suite that was asked for, and what was made of it.
-struct Tapped {
+struct Hooked {
     base: &'static Tls13CipherSuite,
     tapped: &'static Tls13CipherSuite,
 }
 
-static ALL: Mutex<Vec<Tapped>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<Hooked>> = Mutex::new(Vec::new());
 
 fn tapped(base: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
     let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -239,7 +239,7 @@ fn tapped(base: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
     if let Some(known) = known {
         return known.tapped;
     }
-    let hkdf: &'static Tap = Box::leak(Box::new(Tap(base.hkdf_provider)));
+    let hkdf: &'static HookedHkdf = Box::leak(Box::new(HookedHkdf(base.hkdf_provider)));
     let tapped: &'static Tls13CipherSuite = Box::leak(Box::new(Tls13CipherSuite {
         common: CipherSuiteCommon {
             suite: base.common.suite,
@@ -250,7 +250,7 @@ fn tapped(base: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
         aead_alg: base.aead_alg,
         quic: base.quic,
     }));
-    all.push(Tapped { base, tapped });
+    all.push(Hooked { base, tapped });
     tapped
 }
 
@@ -275,7 +275,7 @@ pub fn provider(base: CryptoProvider) -> CryptoProvider {
 }
 
 /// Whether it is one of [`provider`]'s: for all suites of TLS 1.3.
-pub(super) fn is_tapped(provider: &CryptoProvider) -> bool {
+pub(super) fn is_hooked(provider: &CryptoProvider) -> bool {
     let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
     let mut suites = provider.cipher_suites.iter();
     suites.all(|suite| {

@@ -26,53 +26,59 @@ fn rfc8446_8_2_a_client_hello_strikes_once_within_its_depth() {
     for offset in 0..198 {
         let start = NOW + seconds(offset);
         for later in [0, 1, 65, 66, 67, 121, 122, 132] {
-            let register = StrikeRegister::new(100, None);
-            assert_eq!(register.strike(&hash(1), start), Strike::New);
-            let again = register.strike(&hash(1), start + seconds(later));
+            let replay_filter = ReplayFilter::new(100, None);
+            assert_eq!(replay_filter.strike(&hash(1), start), Strike::New);
+            let again = replay_filter.strike(&hash(1), start + seconds(later));
             assert_eq!(again, Strike::Seen, "{later} s");
-            let other = register.strike(&hash(2), start + seconds(later));
+            let other = replay_filter.strike(&hash(2), start + seconds(later));
             assert_eq!(other, Strike::New);
         }
-        let register = StrikeRegister::new(100, None);
-        assert_eq!(register.strike(&hash(1), start), Strike::New);
-        let after = register.strike(&hash(1), start + seconds(198));
+        let replay_filter = ReplayFilter::new(100, None);
+        assert_eq!(replay_filter.strike(&hash(1), start), Strike::New);
+        let after = replay_filter.strike(&hash(1), start + seconds(198));
         assert_eq!(after, Strike::New, "its memory has an end");
     }
 }
 
 #[test]
 fn rfc8446_8_2_a_register_takes_nothing_right_after_a_start() {
-    let register = StrikeRegister::new(100, Some(NOW));
-    assert_eq!(register.strike(&hash(1), NOW), Strike::Blind);
+    let replay_filter = ReplayFilter::new(100, Some(NOW));
+    assert_eq!(replay_filter.strike(&hash(1), NOW), Strike::Blind);
     let almost = before(NOW + DEPTH, Duration::from_nanos(1));
-    assert_eq!(register.strike(&hash(1), almost), Strike::Blind);
-    assert_eq!(register.strike(&hash(1), NOW + DEPTH), Strike::New);
-    assert_eq!(register.strike(&hash(1), NOW + DEPTH), Strike::Seen);
+    assert_eq!(replay_filter.strike(&hash(1), almost), Strike::Blind);
+    assert_eq!(replay_filter.strike(&hash(1), NOW + DEPTH), Strike::New);
+    assert_eq!(replay_filter.strike(&hash(1), NOW + DEPTH), Strike::Seen);
 }
 
 #[test]
 fn a_register_is_blind_while_the_clock_is_behind() {
-    let register = StrikeRegister::new(100, None);
-    assert_eq!(register.strike(&hash(1), NOW), Strike::New);
+    let replay_filter = ReplayFilter::new(100, None);
+    assert_eq!(replay_filter.strike(&hash(1), NOW), Strike::New);
     let back = before(NOW, CLOCK_BACK_MAX);
-    assert_eq!(register.strike(&hash(1), back), Strike::Seen);
-    assert_eq!(register.strike(&hash(2), back), Strike::New);
+    assert_eq!(replay_filter.strike(&hash(1), back), Strike::Seen);
+    assert_eq!(replay_filter.strike(&hash(2), back), Strike::New);
     assert_eq!(
-        register.strike(&hash(3), before(back, seconds(1))),
+        replay_filter.strike(&hash(3), before(back, seconds(1))),
         Strike::Blind
     );
     // Forth and back: what the jump made it forget is not taken again.
     let ahead = NOW + seconds(3600);
-    assert_eq!(register.strike(&hash(4), ahead), Strike::New);
-    assert_eq!(register.strike(&hash(1), NOW + seconds(1)), Strike::Blind);
-    assert_eq!(register.strike(&hash(4), ahead + seconds(1)), Strike::Seen);
+    assert_eq!(replay_filter.strike(&hash(4), ahead), Strike::New);
+    assert_eq!(
+        replay_filter.strike(&hash(1), NOW + seconds(1)),
+        Strike::Blind
+    );
+    assert_eq!(
+        replay_filter.strike(&hash(4), ahead + seconds(1)),
+        Strike::Seen
+    );
 }
 
 #[test]
 fn a_full_register_refuses_and_forgets_nothing() {
-    let register = StrikeRegister::new(800, None);
+    let replay_filter = ReplayFilter::new(800, None);
     let struck: Vec<u64> = (0..2000)
-        .filter(|number| register.strike(&hash(*number), NOW) == Strike::New)
+        .filter(|number| replay_filter.strike(&hash(*number), NOW) == Strike::New)
         .collect();
     assert!(
         struck.len() > 720,
@@ -80,23 +86,23 @@ fn a_full_register_refuses_and_forgets_nothing() {
         struck.len()
     );
     assert!(struck.len() <= 800);
-    assert_eq!(register.strike(&hash(1_000_000), NOW), Strike::Full);
+    assert_eq!(replay_filter.strike(&hash(1_000_000), NOW), Strike::Full);
     for number in &struck {
-        let again = register.strike(&hash(*number), NOW + seconds(66));
+        let again = replay_filter.strike(&hash(*number), NOW + seconds(66));
         assert_eq!(again, Strike::Seen);
     }
     // The next generation has places of its own.
     assert_eq!(
-        register.strike(&hash(1_000_000), NOW + seconds(66)),
+        replay_filter.strike(&hash(1_000_000), NOW + seconds(66)),
         Strike::New
     );
 }
 
 #[test]
 fn a_fingerprint_of_zeros_is_remembered_too() {
-    let register = StrikeRegister::new(1, None);
-    assert_eq!(register.strike(&[0; 32], NOW), Strike::New);
-    assert_eq!(register.strike(&[0; 32], NOW), Strike::Seen);
+    let replay_filter = ReplayFilter::new(1, None);
+    assert_eq!(replay_filter.strike(&[0; 32], NOW), Strike::New);
+    assert_eq!(replay_filter.strike(&[0; 32], NOW), Strike::Seen);
 }
 
 proptest! {
@@ -107,7 +113,7 @@ proptest! {
         count in prop_oneof![Just(1usize), Just(20), Just(4000)],
         strikes in vec((0..40u64, -60..120i64), 1..300),
     ) {
-        let register = StrikeRegister::new(count, None);
+        let replay_filter = ReplayFilter::new(count, None);
         let mut naive = BTreeMap::<u64, WallTime>::new();
         let (mut now, mut latest) = (NOW, NOW);
         for (number, step) in strikes {
@@ -115,7 +121,7 @@ proptest! {
             now = if step < 0 { before(now, size) } else { now + size };
             latest = latest.max(now);
             let age = naive.get(&number).map(|at| now.since(*at).max(at.since(now)));
-            match register.strike(&hash(number), now) {
+            match replay_filter.strike(&hash(number), now) {
                 Strike::New => {
                     prop_assert!(age.is_none_or(|age| age > DEPTH), "{age:?}");
                     naive.insert(number, now);

@@ -9,7 +9,7 @@
 //!    completes it.
 //! 2. rustls reads it, and asks the store for each ticket offered, in their order, until it takes one
 //!    ([`StoresServerSessions::take`]). Here a ticket is opened, and 0-RTT allowed or not. *After* that it checks the
-//!    binder, so a forger that copies a ticket can fill the register, but strikes nothing of the true client's, whose
+//!    binder, so a forger that copies a ticket can fill the replay filter, but strikes nothing of the true client's, whose
 //!    `ClientHello` is another.
 //! 3. After the client's Finished rustls stores a session for each ticket it sends ([`StoresServerSessions::put`]), under
 //!    a random name, and [`ServerTickets::rewrite`] puts the sealed session where the name was.
@@ -48,14 +48,14 @@ const AGE_OFFSET_LEN: usize = 4;
 
 /// The tickets of one connection.
 pub(in crate::crypto) struct ServerTickets {
-    vault: Arc<Vault>,
+    store: Arc<TicketStore>,
     /// What rustls writes and what was not yet a whole message.
     outgoing: Messages,
     resumed: Option<ResumedTicket>,
 }
 
 /// What rustls knows as its store.
-pub(in crate::crypto) struct Vault {
+pub(in crate::crypto) struct TicketStore {
     tickets: Arc<Tickets>,
     random: &'static dyn SecureRandom,
     first: Version,
@@ -130,7 +130,7 @@ impl ServerTickets {
     ) -> Self {
         let parameters = TransportParameters::decode(parameters, Side::Server);
         Self {
-            vault: Arc::new(Vault {
+            store: Arc::new(TicketStore {
                 tickets: Arc::clone(tickets),
                 random,
                 first,
@@ -144,8 +144,8 @@ impl ServerTickets {
     }
 
     /// The store for rustls.
-    pub(in crate::crypto) fn store(&self) -> Arc<Vault> {
-        Arc::clone(&self.vault)
+    pub(in crate::crypto) fn store(&self) -> Arc<TicketStore> {
+        Arc::clone(&self.store)
     }
 
     /// What the connection wants to know again, in tickets that are yet to be written.
@@ -156,13 +156,13 @@ impl ServerTickets {
         if application.len() > APPLICATION_MAX {
             return Err(ApplicationDataTooLong);
         }
-        self.vault.state().application = Some(application.to_vec());
+        self.store.state().application = Some(application.to_vec());
         Ok(())
     }
 
     /// Sees CRYPTO data of Initial packets before rustls does.
     pub(in crate::crypto) fn on_initial(&mut self, data: &[u8]) {
-        let mut state = self.vault.state();
+        let mut state = self.store.state();
         state.hello.read(data);
         state.offers = 0;
     }
@@ -170,7 +170,7 @@ impl ServerTickets {
     /// The `ClientHello` was answered, and the session in the ticket that was opened last was resumed or not. Says nothing
     /// once it was told.
     pub(in crate::crypto) fn on_answered(&mut self, is_resumed: bool) {
-        let opened = self.vault.state().opened.take();
+        let opened = self.store.state().opened.take();
         if let Some(opened) = opened.filter(|_| is_resumed) {
             self.resumed = Some(opened);
         }
@@ -189,7 +189,7 @@ impl ServerTickets {
         while let Some(message) = self.outgoing.next() {
             if message.first() == Some(&NEW_SESSION_TICKET) {
                 // Without its session it would be good for nothing, so it is not sent.
-                let sealed = self.vault.sealed(&message).unwrap_or_default();
+                let sealed = self.store.sealed(&message).unwrap_or_default();
                 if written.len() + sealed.len() <= CRYPTO_OUT_MAX {
                     written.extend(sealed);
                 }
@@ -203,7 +203,7 @@ impl ServerTickets {
     }
 }
 
-impl Vault {
+impl TicketStore {
     /// A thread that panicked left nothing half done that matters: the worst is a ticket less.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -245,10 +245,10 @@ impl Vault {
 
     /// Why 0-RTT is not taken with this ticket.
     fn refusal(&self, state: &State, contents: &Contents<'_>, now: WallTime) -> Option<Refusal> {
-        let (register, any_server) = match &self.tickets.zero_rtt {
+        let (replay_filter, any_server) = match &self.tickets.zero_rtt {
             ZeroRtt::Off => return Some(Refusal::Off),
-            ZeroRtt::AnyServer(register) => (register, true),
-            ZeroRtt::ThisServer(register) => (register, false),
+            ZeroRtt::AnyServer(replay_filter) => (replay_filter, true),
+            ZeroRtt::ThisServer(replay_filter) => (replay_filter, false),
         };
         if !any_server && contents.server_id != self.tickets.server_id {
             return Some(Refusal::OtherServer);
@@ -260,7 +260,11 @@ impl Vault {
             return Some(Refusal::Reduced);
         }
         // Last, so that only what would be taken uses up its room.
-        match state.hello.hash.map(|hash| register.strike(&hash, now)) {
+        match state
+            .hello
+            .hash
+            .map(|hash| replay_filter.strike(&hash, now))
+        {
             Some(Strike::New) => None,
             Some(Strike::Full) => Some(Refusal::RegisterFull),
             Some(Strike::Blind) => Some(Refusal::RegisterBlind),
@@ -278,7 +282,7 @@ impl Vault {
     }
 }
 
-impl StoresServerSessions for Vault {
+impl StoresServerSessions for TicketStore {
     fn put(&self, name: Vec<u8>, session: Vec<u8>) -> bool {
         let mut state = self.state();
         let has_room = state.stored.len() < STORED_MAX;
@@ -343,9 +347,9 @@ impl fmt::Debug for ServerTickets {
 }
 
 /// Sessions are secret.
-impl fmt::Debug for Vault {
+impl fmt::Debug for TicketStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Vault")
+        f.debug_struct("TicketStore")
             .field("tickets", &self.tickets)
             .field("version", &self.version)
             .finish_non_exhaustive()
