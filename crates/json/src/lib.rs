@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`parse`] | the parser, into values of any type ([`Build`]) |
 //! | [`scan`] | the fields of rows, found without parsing what is not read |
-//! | [`print`] | numbers and strings as JSON text |
+//! | [`mod@print`] | numbers and strings as JSON text |
 //! | [`Value`] | plain data |
 //! | [`fast_hash`] | a hasher with a fixed seed |
 //!

@@ -103,6 +103,10 @@ fn need_block<'a, 'b>(block: Option<&'a Block<'b>>, name: &str) -> Eval<&'a Bloc
     block.ok_or_else(|| argument_error(format!("{name} requires a block")))
 }
 
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "`Eval` takes its error boxed"
+)]
 fn expects(builtin: &str, wanted: &str, got: &Value) -> Box<crate::value::exception::Flow> {
     type_error(format!(
         "{builtin} expects {wanted}, got {}",
@@ -412,8 +416,8 @@ impl Vm {
     ) -> Eval {
         let at = self.scope.cursor;
         if at == self.scope.reducers.len() {
-            let made = make(self)?;
-            self.scope.reducers.push(Some(made));
+            let reducer = make(self)?;
+            self.scope.reducers.push(Some(reducer));
         }
         self.scope.cursor = at + 1;
         if let Some(mut reducer) = self.scope.reducers[at].take() {

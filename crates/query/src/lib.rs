@@ -39,30 +39,6 @@
     clippy::too_many_lines,
     reason = "a class's methods are one flat table, an arm each; so are the evaluator and the walks over the tree"
 )]
-#![expect(
-    clippy::match_same_arms,
-    reason = "arms stand by topic, and methods that happen to do the same stay apart"
-)]
-#![expect(
-    clippy::unnecessary_box_returns,
-    reason = "the errors are boxed where they arise, so that a value's `Result` stays as small as the value"
-)]
-#![expect(
-    clippy::cast_possible_wrap,
-    reason = "counts, sizes and hashes become Integers of the language; none reaches 2^63"
-)]
-#![expect(
-    clippy::similar_names,
-    reason = "`list` and `it`, `digit` and `digits` are what they are"
-)]
-#![expect(
-    clippy::single_match_else,
-    reason = "found or not found reads best as two arms"
-)]
-#![expect(
-    clippy::option_option,
-    reason = "an optional thing whose name is optional"
-)]
 
 mod builtins;
 mod class;

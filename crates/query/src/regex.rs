@@ -180,6 +180,8 @@ impl Match {
             .map(|(name, _)| name.as_str())
     }
 
+    /// The text of a group; `None` if there is no such group, `Some(None)` if it took no part in the match.
+    #[expect(clippy::option_option, reason = "a known group may not take part")]
     pub(crate) fn named(&self, name: &str) -> Option<Option<&str>> {
         self.pattern.names.get(name).map(|at| self.group(*at))
     }

@@ -321,6 +321,7 @@ pub(crate) struct Parameters {
     pub(crate) rest: Option<Target>,
     pub(crate) posts: Vec<Target>,
     pub(crate) keywords: Vec<(Symbol, usize, Option<Node>)>,
+    #[expect(clippy::option_option, reason = "`**` may come without a name")]
     pub(crate) keyword_rest: Option<Option<usize>>,
     pub(crate) block: Option<usize>,
     /// `|a,|` takes the first of an Array, as if there were more.
@@ -364,7 +365,7 @@ impl Parameters {
     }
 
     pub(crate) fn arity(&self) -> i64 {
-        let least = self.least() as i64;
+        let least = self.least().cast_signed() as i64;
         if self.rest.is_some() || !self.optional.is_empty() {
             -least - 1
         } else {

@@ -22,7 +22,7 @@ pub(crate) fn pretty(out: &mut String, value: &Value) -> Eval<()> {
 
 fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) -> Eval<()> {
     match value {
-        Value::Nil => out.push_str("null"),
+        Value::Nil | Value::Dropped => out.push_str("null"),
         Value::Bool(it) => out.push_str(if *it { "true" } else { "false" }),
         Value::Int(it) => write_integer(out, *it),
         Value::Big(it) => {
@@ -57,13 +57,16 @@ fn write(out: &mut String, value: &Value, indent: Option<&str>, depth: usize) ->
             close(out, '}', table.len() == 0, indent, depth);
         }
         Value::Token(_) => return Err(reducer_in_template()),
-        Value::Dropped => out.push_str("null"),
         other => write_string(out, &to_s(other)),
     }
     Ok(())
 }
 
 /// The error for NaN and infinities.
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "`Eval` takes its error boxed"
+)]
 pub(super) fn not_in_json(it: f64) -> Box<Flow> {
     error(
         Class::JsonGeneratorError,
@@ -71,6 +74,10 @@ pub(super) fn not_in_json(it: f64) -> Box<Flow> {
     )
 }
 
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "`Eval` takes its error boxed"
+)]
 pub(super) fn reducer_in_template() -> Box<Flow> {
     error(
         Class::TypeError,

@@ -101,17 +101,15 @@ impl Reader {
             if let Some(span) = found[at] {
                 return put(place, bytes, span, &Projection::Whole, keys);
             }
-            match &model[at].1 {
-                value @ (Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
-                    *place = value.clone();
-                    true
-                }
-                // What may be changed in place is made anew.
-                _ => {
-                    let (model, span) = plan.constant(at);
-                    put(place, model, span, &Projection::Whole, keys)
-                }
+            if let value @ (Value::Nil | Value::Bool(_) | Value::Int(_) | Value::Float(_)) =
+                &model[at].1
+            {
+                *place = value.clone();
+                return true;
             }
+            // Values that can be changed in place are made again.
+            let (model, span) = plan.constant(at);
+            put(place, model, span, &Projection::Whole, keys)
         };
         if let Some(row) = Rc::get_mut(&mut self.row) {
             let expected = model.iter().map(|(key, _)| &key.text).enumerate();

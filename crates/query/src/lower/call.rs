@@ -104,17 +104,17 @@ impl Lower {
     }
 
     fn method_name(&self, at: &prism::Location<'_>, name: &str) -> Lowered<M> {
-        match M::find(name) {
-            Some(method) => Ok(method),
-            None => {
+        M::find(name).map_or_else(
+            || {
                 let hint = M::nearest(name)
                     .map_or_else(String::new, |near| format!("; the nearest one is `{near}`"));
                 self.fail(
                     at,
                     format!("undefined method '{name}' (NoMethodError): it is not supported{hint}"),
                 )
-            }
-        }
+            },
+            Ok,
+        )
     }
 
     pub(super) fn call(&mut self, node: &prism::CallNode<'_>) -> Lowered {

@@ -127,7 +127,7 @@ impl Lower {
     }
 
     fn error(&self, byte: usize, message: impl Into<String>) -> CompileError {
-        let byte = usize::try_from(byte as isize + self.shift).unwrap_or(0);
+        let byte = usize::try_from(byte.cast_signed() + self.shift).unwrap_or(0);
         CompileError::at(&self.source, &self.text, byte, message)
     }
 
@@ -137,7 +137,7 @@ impl Lower {
         refuse_errors(&parsed, "query", query, BEFORE.len(), piece.start)?;
         "query".clone_into(&mut self.source);
         query.clone_into(&mut self.text);
-        self.shift = piece.start as isize - BEFORE.len() as isize;
+        self.shift = piece.start.cast_signed() - BEFORE.len().cast_signed();
         let node = parsed.node();
         let block = node
             .as_program_node()

@@ -74,11 +74,13 @@ pub(super) fn call(
                 | M::Each
                 | M::Select
                 | M::Upto
-                | M::Downto,
-                _,
-            ) => return enumerable::call(vm, receiver, M::Count, &[], None),
-            (
-                M::EachSlice | M::EachCons | M::Combination | M::Permutation | M::Step | M::OpMod,
+                | M::Downto
+                | M::EachSlice
+                | M::EachCons
+                | M::Combination
+                | M::Permutation
+                | M::Step
+                | M::OpMod,
                 _,
             ) => return enumerable::call(vm, receiver, M::Count, &[], None),
             _ => Value::Nil,

@@ -120,7 +120,7 @@ fn exponent(it: f64) -> i64 {
     if it == 0.0 || !it.is_finite() {
         return 0;
     }
-    let bits = (it.to_bits() >> 52 & 0x7ff) as i64;
+    let bits = (it.to_bits() >> 52 & 0x7ff).cast_signed();
     if bits == 0 {
         return exponent(it * 2f64.powi(64)) - 64;
     }
@@ -162,7 +162,7 @@ fn to_places(it: f64, method: M, places: i64, half: Half) -> f64 {
 
 fn decimal(it: f64, method: M, places: usize) -> f64 {
     let rounded: f64 = format!("{it:.places$}").parse().unwrap_or(it);
-    let unit = 10f64.powi(-(places as i32));
+    let unit = 10f64.powi(-(places.cast_signed() as i32));
     match method {
         M::Floor if rounded > it => rounded - unit,
         M::Ceil if rounded < it => rounded + unit,

@@ -407,12 +407,12 @@ fn general(magnitude: f64, precision: usize, keep_zeros: bool) -> String {
         }
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
-    if exponent < -4 || i64::from(exponent) >= precision as i64 {
+    if exponent < -4 || i64::from(exponent) >= precision.cast_signed() as i64 {
         let text = scientific(magnitude, precision - 1);
         let (mantissa, power) = text.split_once('e').unwrap_or((&text, "+00"));
         return format!("{}e{power}", trim(mantissa.to_owned()));
     }
-    let places = (precision as i64 - 1 - i64::from(exponent)).max(0) as usize;
+    let places = (precision.cast_signed() as i64 - 1 - i64::from(exponent)).max(0) as usize;
     trim(fixed(magnitude, places))
 }
 
@@ -426,9 +426,9 @@ fn check(what: &str, count: usize) -> Eval<()> {
 }
 
 /// With this character before it, up to a width.
-fn filled(text: &str, with: char, width: usize) -> String {
+fn filled(text: &str, padding: char, width: usize) -> String {
     let missing = width.saturating_sub(text.chars().count());
-    let mut out: String = std::iter::repeat_n(with, missing).collect();
+    let mut out: String = std::iter::repeat_n(padding, missing).collect();
     out.push_str(text);
     out
 }

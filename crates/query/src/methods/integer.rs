@@ -39,7 +39,7 @@ pub(super) fn call(
         M::OddQ => Value::Bool(!is_even(receiver)),
         M::Succ | M::Next => arithmetic(Op::Add, receiver, &Value::Int(1))?,
         M::Pred => arithmetic(Op::Sub, receiver, &Value::Int(1))?,
-        M::Ord => receiver.clone(),
+        M::Ord | M::Numerator => receiver.clone(),
         M::NanQ => return Ok(None),
         M::Chr => {
             let code = need_int(receiver)?;
@@ -52,7 +52,7 @@ pub(super) fn call(
         M::BitLength => {
             let it = big_of(receiver).unwrap_or_default();
             let magnitude = if it.is_negative() { -it - 1 } else { it };
-            Value::Int(magnitude.bits() as i64)
+            Value::Int(magnitude.bits().cast_signed())
         }
         M::Digits => digits(receiver, args)?,
         M::Gcd | M::Lcm => {
@@ -117,7 +117,6 @@ pub(super) fn call(
             receiver.clone()
         }
         M::Round | M::Floor | M::Ceil | M::Truncate => rounded(receiver, method, args)?,
-        M::Numerator => receiver.clone(),
         M::AllbitsQ | M::AnybitsQ | M::NobitsQ => {
             arity(args, 1, 1)?;
             let masked = bitwise(receiver, M::OpBitAnd, &args[0])?;

@@ -44,12 +44,12 @@ pub(super) fn call(
         M::OpCmp => {
             compare(receiver, &one(args)?).map_or(Value::Nil, |order| Value::Int(order as i64))
         }
-        M::OpMatch => Value::Nil,
+        M::OpMatch | M::InstanceVariableGet => Value::Nil,
         M::OpNotMatch => {
             let found = super::call(vm, receiver, M::OpMatch, args, None)?;
             Value::Bool(!found.truthy())
         }
-        M::Hash => Value::Int((hash_of(receiver) >> 2) as i64),
+        M::Hash => Value::Int((hash_of(receiver) >> 2).cast_signed()),
         M::ObjectId => match receiver {
             Value::Int(it) => Value::Int(it * 2 + 1),
             Value::Nil => Value::Int(8),
@@ -115,7 +115,6 @@ pub(super) fn call(
             super::call(vm, receiver, method, args, block)?
         }
         M::Method => vm.method_value(receiver, &one(args)?)?,
-        M::InstanceVariableGet => Value::Nil,
         M::Call if matches!(receiver, Value::Main) => Value::Nil,
         _ => return Ok(None),
     }))

@@ -63,7 +63,12 @@ fn group_of(found: &Match, value: &Value) -> Eval<Option<usize>> {
         }
         other => {
             let at = need_int(other)?;
-            Ok(usize::try_from(if at < 0 { at + found.len() as i64 } else { at }).ok())
+            Ok(usize::try_from(if at < 0 {
+                at + found.len().cast_signed() as i64
+            } else {
+                at
+            })
+            .ok())
         }
     }
 }

@@ -210,9 +210,11 @@ impl Walk<'_> {
     fn target(&mut self, target: &Target) -> bool {
         match target {
             Target::Local(_) | Target::Outer(..) | Target::Nowhere => true,
-            Target::Global(_) | Target::Instance(_) | Target::Constant(_) => false,
+            Target::Global(_)
+            | Target::Instance(_)
+            | Target::Constant(_)
+            | Target::Attribute(_) => false,
             Target::Index(parts) => self.pure(&parts.0) && self.arguments(&parts.1),
-            Target::Attribute(_) => false,
             Target::Multi(multi) => self.multi(multi),
         }
     }

@@ -182,7 +182,7 @@ impl Accumulator {
 
     pub(crate) fn finish(self, vm: &mut dyn Evaluator) -> Eval {
         Ok(match self {
-            Accumulator::Count(count) => Value::Int(count as i64),
+            Accumulator::Count(count) => Value::Int(count.cast_signed()),
             Accumulator::Sum { total, initial } => match initial {
                 Value::Nil => total,
                 initial if compare::equal(&initial, &Value::Int(0)) => total,
@@ -191,7 +191,7 @@ impl Accumulator {
             Accumulator::Min(value) | Accumulator::Max(value) => value,
             Accumulator::Average { count: 0, .. } => Value::Nil,
             Accumulator::Average { sum, count } => {
-                binary(vm, Op::Div, &sum, &Value::Int(count as i64))?
+                binary(vm, Op::Div, &sum, &Value::Int(count.cast_signed()))?
             }
             Accumulator::Deviation {
                 count,
@@ -232,7 +232,7 @@ fn nearest_rank(sorted: &Column, p: f64) -> Value {
     }
     let rank = (p * count as f64).ceil() as i64 - 1;
     sorted
-        .get(rank.clamp(0, count as i64 - 1) as usize)
+        .get(rank.clamp(0, count.cast_signed() as i64 - 1) as usize)
         .unwrap_or_default()
 }
 

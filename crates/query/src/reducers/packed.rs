@@ -193,7 +193,6 @@ impl Slot {
     fn fits(&self, heap: &mut Heap, scope: &Scope) -> bool {
         let reducers = self.reducers.iter().enumerate();
         let mut fits = reducers.map(|(at, part)| match (scope.reducers.get(at), part) {
-            (Some(None), _) => false,
             (Some(Some(Reducer::Plain(known))), PackedReducer::Plain(_, part)) => part.fits(known),
             (None, PackedReducer::Plain(begin, part)) => part.fits(&begin.make(heap)),
             (
@@ -311,7 +310,8 @@ impl PackedReducer {
                 let mut slots = Vec::with_capacity(keys.len());
                 for (at, (key, scope)) in keys.iter().zip(scopes).enumerate() {
                     // A key that was changed in place is found by what it was.
-                    if !matches!(index.get(key), Some(Value::Int(found)) if found == at as i64) {
+                    if !matches!(index.get(key), Some(Value::Int(found)) if found == at.cast_signed() as i64)
+                    {
                         return None;
                     }
                     slots.push((packer.pack(key)?, Slot::pack(packer, scope)?));
@@ -381,8 +381,10 @@ impl Part {
             | (Part::Group(_), Accumulator::Group(_)) => true,
             (Part::Least(more), Accumulator::Min(known))
             | (Part::Most(more), Accumulator::Max(known)) => match (more, known) {
-                (Portable::Nil, _) | (_, Value::Nil) | (Portable::Str(_), Value::Str(_)) => true,
-                (Portable::Int(_), Value::Int(_)) => true,
+                (Portable::Nil, _)
+                | (_, Value::Nil)
+                | (Portable::Str(_), Value::Str(_))
+                | (Portable::Int(_), Value::Int(_)) => true,
                 (Portable::Int(_), Value::Float(known)) => !known.is_nan(),
                 (Portable::Float(more), Value::Int(_)) => !more.is_nan(),
                 (Portable::Float(more), Value::Float(known)) => !more.is_nan() && !known.is_nan(),

@@ -92,14 +92,13 @@ impl Reducer {
         else {
             return None;
         };
-        let at = match index.get(key) {
-            Some(Value::Int(at)) => at as usize,
-            _ => {
-                index.insert(key.clone(), Value::size(scopes.len()));
-                keys.push(key.clone());
-                scopes.push(Scope::default());
-                scopes.len() - 1
-            }
+        let at = if let Some(Value::Int(at)) = index.get(key) {
+            at as usize
+        } else {
+            index.insert(key.clone(), Value::size(scopes.len()));
+            keys.push(key.clone());
+            scopes.push(Scope::default());
+            scopes.len() - 1
         };
         scopes.get_mut(at)
     }

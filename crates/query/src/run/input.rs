@@ -261,14 +261,14 @@ impl Zstd {
     /// Decodes a block. The decoder asserts what a corrupt block may break.
     fn block(&mut self) -> State {
         let (decoder, source) = (&mut self.decoder, &mut self.source);
-        let decoded = catch_unwind(AssertUnwindSafe(|| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
             decoder.decode_blocks(source, BlockDecodingStrategy::UptoBlocks(1))
         }));
-        if let Ok(Ok(_)) = decoded {
+        if let Ok(Ok(_)) = outcome {
             return State::In;
         }
         let fault = self.fault().unwrap_or_else(|reason| reason);
-        if decoded.is_ok() && !self.decoder.is_finished() {
+        if outcome.is_ok() && !self.decoder.is_finished() {
             // What remains of the blocks before is given all the same.
             let _ = self
                 .decoder

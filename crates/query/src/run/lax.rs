@@ -98,7 +98,7 @@ impl Window {
 impl Pipeline<'_> {
     /// Runs a file whose values may span lines.
     pub(super) fn lax(&mut self, input: Input, query: &Query) -> Result<(), Stop> {
-        let (name, live) = (input.name.clone(), input.live);
+        let (name, is_live) = (input.name.clone(), input.live);
         let mut reader = match input.open() {
             Ok(reader) => reader,
             Err(reason) => {
@@ -123,7 +123,7 @@ impl Pipeline<'_> {
                 break Ok(());
             }
             let mut parser = Parser::new(window.rest(), &mut keys);
-            let (mut seen, mut line) = (0, window.line);
+            let (mut parsed, mut line) = (0, window.line);
             let stop = loop {
                 match parser.next_of_stream(&projection) {
                     // What ends with what was read may go on.
@@ -131,12 +131,12 @@ impl Pipeline<'_> {
                         break None;
                     }
                     Ok(None) => {
-                        seen = parser.position();
+                        parsed = parser.position();
                         break None;
                     }
                     Ok(Some(row)) => {
-                        let before = seen..parser.position();
-                        seen = before.end;
+                        let before = parsed..parser.position();
+                        parsed = before.end;
                         line += memchr::memchr_iter(b'\n', &window.rest()[before]).count();
                         if let Err(stop) = self.row(&name, line, row) {
                             break Some(stop);
@@ -144,8 +144,8 @@ impl Pipeline<'_> {
                     }
                     Err(wrong) if failure.is_some() || window.incomplete(&wrong) => break None,
                     Err(wrong) => {
-                        let (line, column) = window.place(wrong.at);
-                        self.fail(not_json(&name, line, column, &wrong));
+                        let place = window.place(wrong.at);
+                        self.fail(not_json(&name, place.0, place.1, &wrong));
                         break Some(Stop::File);
                     }
                 }
@@ -153,11 +153,11 @@ impl Pipeline<'_> {
             if let Some(stop) = stop {
                 break Err(stop);
             }
-            if live {
+            if is_live {
                 self.show()?;
             }
-            whole = seen > 0;
-            window.advance(seen);
+            whole = parsed > 0;
+            window.advance(parsed);
             if let Some(failure) = failure {
                 break Err(self.given_up(&name, window.line - 1, failure));
             }

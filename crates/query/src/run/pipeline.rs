@@ -172,21 +172,18 @@ impl<'a> Pipeline<'a> {
                 }
                 Line::Odd => None,
             };
-            at = match found {
-                Some((row, end)) => {
-                    if self.passes_on {
-                        self.pass_on(name, *number, &row, &bytes[at..end])?;
-                    } else {
-                        self.row(name, *number, row)?;
-                    }
-                    end
+            at = if let Some((row, end)) = found {
+                if self.passes_on {
+                    self.pass_on(name, *number, &row, &bytes[at..end])?;
+                } else {
+                    self.row(name, *number, row)?;
                 }
-                None => {
-                    let rest = &bytes[at..];
-                    let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-                    self.line(name, *number, &rest[..length])?;
-                    at + length + 1
-                }
+                end
+            } else {
+                let rest = &bytes[at..];
+                let length = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+                self.line(name, *number, &rest[..length])?;
+                at + length + 1
             };
         }
         Ok(())

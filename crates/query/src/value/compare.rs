@@ -24,9 +24,10 @@ pub(crate) fn eql(a: &Value, b: &Value) -> bool {
 fn eql_number(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a == b,
-        (Value::Float(_), _) | (_, Value::Float(_)) => false,
         (Value::Rational(_), Value::Rational(_)) => number::equal(a, b),
-        (Value::Rational(_), _) | (_, Value::Rational(_)) => false,
+        (Value::Float(_) | Value::Rational(_), _) | (_, Value::Float(_) | Value::Rational(_)) => {
+            false
+        }
         _ => number::equal(a, b),
     }
 }

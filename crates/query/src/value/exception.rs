@@ -1,5 +1,10 @@
 //! Exceptions, the other ways out of an expression, and Ruby's wording of the common errors.
 
+#![expect(
+    clippy::unnecessary_box_returns,
+    reason = "a boxed error keeps the `Result` of a value as small as the value"
+)]
+
 use super::Value;
 use super::inspect::inspect;
 use crate::class::Class;

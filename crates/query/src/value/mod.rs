@@ -113,7 +113,7 @@ impl Value {
     }
 
     pub(crate) fn size(count: usize) -> Value {
-        Value::Int(count as i64)
+        Value::Int(count.cast_signed() as i64)
     }
 
     /// `None` becomes nil.

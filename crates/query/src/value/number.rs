@@ -252,9 +252,8 @@ fn ratio(op: Op, (a, b): (BigInt, BigInt), (c, d): (BigInt, BigInt)) -> Eval {
         Op::Add => rational(a * &d + c * &b, b * d),
         Op::Sub => rational(a * &d - c * &b, b * d),
         Op::Mul => rational(a * c, b * d),
-        Op::Div if c.is_zero() => return Err(divided_by_zero()),
+        Op::Div | Op::Mod if c.is_zero() => return Err(divided_by_zero()),
         Op::Div => rational(a * d, b * c),
-        Op::Mod if c.is_zero() => return Err(divided_by_zero()),
         Op::Mod => {
             let (left, right) = (a * &d, c * &b);
             rational(left.mod_floor(&right), b * d)
@@ -360,6 +359,10 @@ pub(crate) fn power(a: &Value, b: &Value) -> Eval {
     }
 }
 
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "`Eval` takes its error boxed"
+)]
 fn argument_too_big() -> Box<super::exception::Flow> {
     super::exception::argument_error("exponent is too large")
 }

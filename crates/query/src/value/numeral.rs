@@ -41,8 +41,8 @@ pub(crate) fn leading_radix(s: &str, base: u32) -> Value {
 
 /// `oct`: base 8, unless a prefix says otherwise.
 pub(crate) fn leading_octal(s: &str) -> Value {
-    let bare = s.trim_start().trim_start_matches(['-', '+']);
-    let base = match bare.get(..2).map(str::to_ascii_lowercase).as_deref() {
+    let unsigned = s.trim_start().trim_start_matches(['-', '+']);
+    let base = match unsigned.get(..2).map(str::to_ascii_lowercase).as_deref() {
         Some("0x") => 16,
         Some("0b") => 2,
         _ => 8,
@@ -115,8 +115,8 @@ pub(crate) fn strict_float(s: &str) -> Option<f64> {
 /// `Integer(text)`, with its prefixes.
 pub(crate) fn strict_integer(s: &str) -> Option<Value> {
     let s = s.trim();
-    let bare = s.trim_start_matches(['-', '+']).to_ascii_lowercase();
-    let base = match bare.get(..2) {
+    let unsigned = s.trim_start_matches(['-', '+']).to_ascii_lowercase();
+    let base = match unsigned.get(..2) {
         Some("0x") => 16,
         Some("0b") => 2,
         Some("0o") => 8,

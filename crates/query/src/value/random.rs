@@ -130,7 +130,7 @@ pub(crate) fn rand(random: &mut Random, limit: Option<&Value>) -> Eval {
                 return Ok(Value::Nil);
             }
             Ok(Value::Int(from.wrapping_add(
-                random.limited(to.wrapping_sub(from) as u64) as i64,
+                random.limited(to.wrapping_sub(from) as u64).cast_signed(),
             )))
         }
         Some(limit) => {
@@ -138,7 +138,7 @@ pub(crate) fn rand(random: &mut Random, limit: Option<&Value>) -> Eval {
             if limit == 0 {
                 return Ok(Value::Float(random.float()));
             }
-            Ok(Value::Int(random.limited(limit - 1) as i64))
+            Ok(Value::Int(random.limited(limit - 1).cast_signed()))
         }
     }
 }

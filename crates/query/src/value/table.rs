@@ -183,23 +183,22 @@ impl Table {
     pub(crate) fn insert(&self, key: Value, value: Value) {
         let hash = hash_of(&key);
         let mut entries = self.entries.borrow_mut();
-        match entries.find(hash, |known| eql(known, &key)) {
-            Some(at) => entries.list[at].value = value,
-            None => {
-                let key = match key {
-                    Value::Str(text) if !text.is_frozen() => {
-                        if Rc::strong_count(&text) == 1 {
-                            text.freeze();
-                            Value::Str(text)
-                        } else {
-                            Value::Str(Rc::new(Text::frozen(text.string())))
-                        }
-                    }
-                    key => key,
-                };
-                entries.push(hash, key, value);
-            }
+        if let Some(at) = entries.find(hash, |known| eql(known, &key)) {
+            entries.list[at].value = value;
+            return;
         }
+        let key = match key {
+            Value::Str(text) if !text.is_frozen() => {
+                if Rc::strong_count(&text) == 1 {
+                    text.freeze();
+                    Value::Str(text)
+                } else {
+                    Value::Str(Rc::new(Text::frozen(text.string())))
+                }
+            }
+            key => key,
+        };
+        entries.push(hash, key, value);
     }
 
     /// For the JSON parser: a frozen key with its hash.

@@ -491,7 +491,6 @@ impl Vm {
         }
         match parameters.keyword_rest {
             Some(Some(slot)) => env.set(slot, Value::hash(given)),
-            Some(None) => {}
             None if given.len() > 0 => {
                 let names: Vec<String> = given.keys().iter().map(inspect).collect();
                 return Err(argument_error(format!(
@@ -500,7 +499,7 @@ impl Vm {
                     names.join(", ")
                 )));
             }
-            None => {}
+            Some(None) | None => {}
         }
         Ok(())
     }

@@ -45,6 +45,10 @@ impl Vm {
     }
 
     #[cold]
+    #[expect(
+        clippy::unnecessary_box_returns,
+        reason = "`Eval` takes its error boxed"
+    )]
     fn uninitialized(&self, constant: usize) -> Box<Flow> {
         let name = &self.program.constants[constant];
         error(Class::NameError, format!("uninitialized constant {name}"))
@@ -582,7 +586,11 @@ fn element(receiver: &Value, at: i64) -> Option<Value> {
         return None;
     };
     let list = list.borrow();
-    let at = if at < 0 { at + list.len() as i64 } else { at };
+    let at = if at < 0 {
+        at + list.len().cast_signed() as i64
+    } else {
+        at
+    };
     let found = usize::try_from(at)
         .ok()
         .and_then(|at| list.get(at).cloned());

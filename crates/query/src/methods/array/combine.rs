@@ -161,7 +161,7 @@ pub(super) fn call(
             let elements = elements();
             let size = match args.first() {
                 Some(size) => need_int(size)?,
-                None => elements.len() as i64,
+                None => elements.len().cast_signed() as i64,
             };
             if let Ok(size) = usize::try_from(size) {
                 let repeated = matches!(method, M::RepeatedCombination | M::RepeatedPermutation);
@@ -299,7 +299,7 @@ fn choose(
     }
     let (repeated, ordered) = rules;
     let from = match chosen.last() {
-        Some(last) if ordered => last + usize::from(!repeated),
+        Some(latest) if ordered => latest + usize::from(!repeated),
         _ => 0,
     };
     for at in from..list.len() {

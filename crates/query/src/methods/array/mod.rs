@@ -200,7 +200,7 @@ pub(crate) fn call(
             let by = args.first().map_or(Ok(1), need_int)?;
             let mut out = list.borrow().clone();
             if !out.is_empty() {
-                let by = by.rem_euclid(out.len() as i64) as usize;
+                let by = by.rem_euclid(out.len().cast_signed() as i64) as usize;
                 out.rotate_left(by);
             }
             Value::array(out)
@@ -262,7 +262,12 @@ const FILLED_MAX: usize = 1 << 28;
 
 /// A position counted from either end; `None` is before the beginning.
 fn place(at: i64, count: usize) -> Option<usize> {
-    usize::try_from(if at < 0 { at + count as i64 } else { at }).ok()
+    usize::try_from(if at < 0 {
+        at + count.cast_signed() as i64
+    } else {
+        at
+    })
+    .ok()
 }
 
 fn slice(list: &List, args: &[Value]) -> Eval {
@@ -314,7 +319,7 @@ fn fetch(vm: &mut Vm, list: &List, args: &[Value], block: Option<&Block<'_>>) ->
             Class::IndexError,
             format!(
                 "index {at} outside of array bounds: {}...{count}",
-                -(count as i64)
+                -(count.cast_signed() as i64)
             ),
         )),
     }
@@ -326,7 +331,11 @@ fn insert(receiver: &Value, list: &List, args: &[Value]) -> Eval {
     };
     let at = need_int(at)?;
     let count = list.borrow().len();
-    let place = if at < 0 { at + count as i64 + 1 } else { at };
+    let place = if at < 0 {
+        at + count.cast_signed() as i64 + 1
+    } else {
+        at
+    };
     let Ok(place) = usize::try_from(place) else {
         return Err(error(
             Class::IndexError,
@@ -355,7 +364,11 @@ fn store(list: &List, args: &[Value]) -> Eval {
             } else {
                 need_int(&range.from)?
             };
-            let from = if from < 0 { from + count as i64 } else { from };
+            let from = if from < 0 {
+                from + count.cast_signed() as i64
+            } else {
+                from
+            };
             let Ok(from) = usize::try_from(from) else {
                 return Err(error(
                     Class::RangeError,
@@ -372,7 +385,7 @@ fn store(list: &List, args: &[Value]) -> Eval {
             let start = need_int(start)?;
             let size = need_int(size)?;
             let from = if start < 0 {
-                start + count as i64
+                start + count.cast_signed() as i64
             } else {
                 start
             };
@@ -417,6 +430,10 @@ fn store(list: &List, args: &[Value]) -> Eval {
     Ok(value.clone())
 }
 
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "`Eval` takes its error boxed"
+)]
 fn too_small(at: i64, count: usize) -> Box<crate::value::exception::Flow> {
     error(
         Class::IndexError,
@@ -431,14 +448,13 @@ fn fill(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Eval {
-    let (value, place) = match block {
-        Some(_) => (Value::Nil, args),
-        None => {
-            let (value, place) = args
-                .split_first()
-                .ok_or_else(|| wrong_arguments(0, 1, Some(3)))?;
-            (value.clone(), place)
-        }
+    let (value, place) = if block.is_some() {
+        (Value::Nil, args)
+    } else {
+        let (value, place) = args
+            .split_first()
+            .ok_or_else(|| wrong_arguments(0, 1, Some(3)))?;
+        (value.clone(), place)
     };
     let count = list.borrow().len();
     let (from, to) = match place {
@@ -450,7 +466,7 @@ fn fill(
                 need_int(&range.from)?
             };
             let to = if range.to.is_nil() {
-                count as i64
+                count.cast_signed() as i64
             } else {
                 need_int(&range.to)? + i64::from(!range.exclusive)
             };

@@ -185,7 +185,7 @@ pub(crate) fn sum(vm: &mut Vm, initial: Value, list: &[Value]) -> Eval {
     let next_is_float = list.get(at).is_some_and(Value::is_float);
     if numeric(&total) && (total.is_float() || next_is_float) && at < list.len() {
         let mut sum = float_of(&total).unwrap_or(0.0);
-        let mut lost = 0.0;
+        let mut compensation = 0.0;
         while let Some(x) = list.get(at).filter(|it| numeric(it)).and_then(float_of) {
             at += 1;
             if x.is_nan() || x.is_infinite() || sum.is_infinite() {
@@ -193,14 +193,18 @@ pub(crate) fn sum(vm: &mut Vm, initial: Value, list: &[Value]) -> Eval {
                 continue;
             }
             let next = sum + x;
-            lost += if sum.abs() >= x.abs() {
+            compensation += if sum.abs() >= x.abs() {
                 (sum - next) + x
             } else {
                 (x - next) + sum
             };
             sum = next;
         }
-        total = Value::Float(if sum.is_finite() { sum + lost } else { sum });
+        total = Value::Float(if sum.is_finite() {
+            sum + compensation
+        } else {
+            sum
+        });
     }
     for it in &list[at..] {
         total = vm.binary(Op::Add, &total, it)?;

@@ -388,7 +388,7 @@ fn with_block(
             each(vm, list, &mut |vm, _, it| {
                 let key = vm.call1(block, it.clone())?;
                 match &mut part {
-                    Some((last, elements)) if equal(last, &key) => elements.push(it),
+                    Some((known, elements)) if equal(known, &key) => elements.push(it),
                     _ => {
                         if let Some((key, elements)) = part.take() {
                             out.push(Value::pair(key, Value::array(elements)));

@@ -161,9 +161,8 @@ pub(crate) fn fold(s: &str) -> String {
 fn folded(out: &mut String, c: char) {
     match c {
         _ if c.is_ascii() => out.push(c.to_ascii_lowercase()),
-        'ı' => out.push(c),
         // Cherokee folds to its large letters.
-        'Ꭰ'..='Ᏽ' => out.push(c),
+        'ı' | 'Ꭰ'..='Ᏽ' => out.push(c),
         'ᏸ'..='ᏽ' => out.push(char::from_u32(c as u32 - 8).unwrap_or(c)),
         'ꭰ'..='ꮿ' => out.push(char::from_u32(c as u32 - 0xab70 + 0x13a0).unwrap_or(c)),
         // All characters of one case class have the same large letters, but for large ones that are large themselves.

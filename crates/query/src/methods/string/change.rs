@@ -178,7 +178,7 @@ pub(super) fn in_place(
             arity(args, 2, 2)?;
             let (at, more) = (need_int(&args[0])?, need_str(&args[1])?);
             let mut whole = text.string();
-            let length = char_count(&whole) as i64;
+            let length = char_count(&whole).cast_signed() as i64;
             let place = if at < 0 { at + length + 1 } else { at };
             let byte = usize::try_from(place)
                 .ok()

@@ -55,7 +55,7 @@ pub(super) fn call(
             arity(args, 0, 0)?;
             receiver.clone()
         }
-        M::OpMinus | M::OpPlus => receiver.clone(),
+        M::OpMinus | M::OpPlus | M::Scrub => receiver.clone(),
         M::ToSym | M::Intern => Value::Symbol(Symbol::new(s)),
         M::OpEq | M::OpCaseEq | M::EqlQ => {
             arity(args, 1, 1)?;
@@ -93,8 +93,7 @@ pub(super) fn call(
             return crate::methods::format::format(vm, &pattern, &values)
                 .map(|text| Some(Value::str(text)));
         }
-        M::Chars => Value::array(s.chars().map(char_value).collect()),
-        M::GraphemeClusters => Value::array(s.chars().map(char_value).collect()),
+        M::Chars | M::GraphemeClusters => Value::array(s.chars().map(char_value).collect()),
         M::Bytes => Value::array(s.bytes().map(|byte| Value::Int(i64::from(byte))).collect()),
         M::Codepoints => Value::array(s.chars().map(|c| Value::Int(i64::from(c as u32))).collect()),
         M::Lines => Value::array(lines(s, args)?),
@@ -131,7 +130,11 @@ pub(super) fn call(
         M::Getbyte => {
             arity(args, 1, 1)?;
             let at = need_int(&args[0])?;
-            let at = if at < 0 { at + s.len() as i64 } else { at };
+            let at = if at < 0 {
+                at + s.len().cast_signed() as i64
+            } else {
+                at
+            };
             Value::option(
                 usize::try_from(at)
                     .ok()
@@ -197,7 +200,6 @@ pub(super) fn call(
         M::AsciiOnlyQ => Value::Bool(s.is_ascii()),
         M::ValidEncodingQ => Value::Bool(true),
         M::Encoding => Value::str("UTF-8"),
-        M::Scrub => receiver.clone(),
         M::ForceEncoding | M::Encode | M::UnicodeNormalize | M::B => {
             if !stays(s, method, args.first()) {
                 let what = format!("`{}` of this text is not supported", method.name());
@@ -323,7 +325,7 @@ pub(crate) fn byte_of(s: &str, character: usize) -> Option<usize> {
 
 /// Start and length of a range over something of a length; `None` when it begins outside.
 pub(crate) fn range_of(range: &Range, length: usize) -> Eval<Option<(usize, usize)>> {
-    let length = length as i64;
+    let length = length.cast_signed() as i64;
     let from = if range.from.is_nil() {
         0
     } else {
@@ -346,7 +348,7 @@ pub(crate) fn range_of(range: &Range, length: usize) -> Eval<Option<(usize, usiz
 
 /// Start and length, given as two numbers.
 pub(crate) fn span_of(start: i64, count: i64, length: usize) -> Option<(usize, usize)> {
-    let length = length as i64;
+    let length = length.cast_signed() as i64;
     let start = if start < 0 { start + length } else { start };
     if start < 0 || start > length || count < 0 {
         return None;
@@ -383,7 +385,7 @@ fn index(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
             Some(group) => {
                 let group = need_int(group)?;
                 let group = if group < 0 {
-                    group + found.len() as i64
+                    group + found.len().cast_signed() as i64
                 } else {
                     group
                 };
@@ -442,7 +444,7 @@ fn unpack1(s: &str, args: &[Value]) -> Eval {
     let bytes = s.as_bytes();
     Ok(match directive.as_str() {
         "C" => Value::option(bytes.first().map(|byte| i64::from(*byte))),
-        "c" => Value::option(bytes.first().map(|byte| i64::from(*byte as i8))),
+        "c" => Value::option(bytes.first().map(|byte| i64::from(byte.cast_signed()))),
         "U" => Value::option(s.chars().next().map(|c| i64::from(c as u32))),
         "a*" | "A*" => Value::str(s),
         other => {

@@ -116,7 +116,7 @@ fn start_byte(s: &str, start: Option<&Value>) -> Eval<Option<usize>> {
     };
     let start = need_int(start)?;
     let start = if start < 0 {
-        start + char_count(s) as i64
+        start + char_count(s).cast_signed() as i64
     } else {
         start
     };
@@ -272,7 +272,7 @@ fn expand(out: &mut String, template: &str, found: &Match) -> Eval<()> {
             Some('&') => out.push_str(found.group(0).unwrap_or_default()),
             Some('`') => out.push_str(found.pre()),
             Some('\'') => out.push_str(found.post()),
-            Some('\\') => out.push('\\'),
+            Some('\\') | None => out.push('\\'),
             Some('k') if chars.peek() == Some(&'<') => {
                 chars.next();
                 let name: String = chars.by_ref().take_while(|c| *c != '>').collect();
@@ -290,7 +290,6 @@ fn expand(out: &mut String, template: &str, found: &Match) -> Eval<()> {
                 out.push('\\');
                 out.push(other);
             }
-            None => out.push('\\'),
         }
     }
     Ok(())
@@ -325,18 +324,15 @@ fn split(vm: &mut Vm, s: &str, args: &[Value]) -> Eval<Vec<Value>> {
                 rest = "";
                 break;
             }
-            match rest.find(blank) {
-                Some(end) => {
-                    list.push(rest[..end].to_owned());
-                    rest = rest[end..].trim_start_matches(blank);
-                    if rest.is_empty() && limit != 0 {
-                        list.push(String::new());
-                    }
+            if let Some(end) = rest.find(blank) {
+                list.push(rest[..end].to_owned());
+                rest = rest[end..].trim_start_matches(blank);
+                if rest.is_empty() && limit != 0 {
+                    list.push(String::new());
                 }
-                None => {
-                    list.push(rest.to_owned());
-                    rest = "";
-                }
+            } else {
+                list.push(rest.to_owned());
+                rest = "";
             }
         }
         let _ = rest;
@@ -404,7 +400,7 @@ fn rindex(vm: &mut Vm, s: &str, args: &[Value]) -> Eval {
         None => s.len(),
         Some(from) => {
             let from = need_int(from)?;
-            let length = char_count(s) as i64;
+            let length = char_count(s).cast_signed() as i64;
             let from = if from < 0 { from + length } else { from };
             if from < 0 {
                 return Ok(Value::Nil);

@@ -170,7 +170,7 @@ fn from_fields(args: &[Value]) -> Eval<Time> {
         _ => None,
     };
     let month = match named {
-        Some(at) => at as i64 + 1,
+        Some(at) => at.cast_signed() as i64 + 1,
         None => field(1, 1, 4)?,
     };
     let day = field(2, 1, 5)?;
@@ -283,6 +283,10 @@ fn fixed(seconds: i64) -> Eval<Zone> {
     }
 }
 
+#[expect(
+    clippy::unnecessary_box_returns,
+    reason = "`Eval` takes its error boxed"
+)]
 fn now_is_not_known() -> Box<crate::value::exception::Flow> {
     error(
         Class::NotImplementedError,
