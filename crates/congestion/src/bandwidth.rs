@@ -2,7 +2,7 @@
 
 use core::{fmt, time::Duration};
 
-use crate::time::nanos;
+use lastbyte_units::nanos;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 

@@ -30,7 +30,9 @@
 use alloc::boxed::Box;
 use core::{fmt, time::Duration};
 
-use crate::{bandwidth::Bandwidth, rtt::Rtt, sampler::DeliverySnapshot, state::State, time::Time};
+use lastbyte_units::Time;
+
+use crate::{bandwidth::Bandwidth, rtt::Rtt, sampler::DeliverySnapshot, state::State};
 
 /// What a controller needs to know about its path.
 #[derive(Clone, Copy, Debug)]

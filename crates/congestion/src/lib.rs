@@ -67,7 +67,6 @@ pub mod sampler;
 mod spec;
 pub mod startup;
 pub mod state;
-mod time;
 mod window;
 
 pub use bandwidth::Bandwidth;
@@ -77,10 +76,10 @@ pub use controller::{
     Ack, Controller, ControllerFactory, EcnCe, Environment, IdleRestart, Loss, Pacing, Packet,
     Receipt, Sent,
 };
+pub use lastbyte_units::Time;
 pub use pacer::Pacer;
 pub use rtt::{GRANULARITY, INITIAL_RTT, Rtt};
 pub use sampler::{DeliveryRateSampler, DeliverySnapshot, RateSample};
 pub use spec::{Key, Registry, Settings, Spec, SpecError, Value};
 pub use state::{Phase, State, Statistics};
-pub use time::Time;
 pub use window::WindowController;

@@ -9,7 +9,9 @@
 
 use core::time::Duration;
 
-use crate::{controller::Pacing, time::Time};
+use lastbyte_units::Time;
+
+use crate::controller::Pacing;
 
 /// Tokens are kept in billionths of a byte, so that a rate in bytes per second times nanoseconds is exact.
 const SCALE: i128 = 1_000_000_000;

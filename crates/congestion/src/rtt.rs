@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::time::{Time, nanos};
+use lastbyte_units::{Time, nanos};
 
 /// The timer granularity of RFC 9002 §6.1.2 (`kGranularity`): 1 ms.
 pub const GRANULARITY: Duration = Duration::from_millis(1);

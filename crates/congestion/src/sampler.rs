@@ -20,10 +20,11 @@
 
 use core::time::Duration;
 
+use lastbyte_units::Time;
+
 use crate::{
     bandwidth::Bandwidth,
     controller::{Packet, Sent},
-    time::Time,
 };
 
 /// What the sampler notes of a packet when it is sent.

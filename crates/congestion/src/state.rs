@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use crate::{bandwidth::Bandwidth, time::Time};
+use lastbyte_units::Time;
+
+use crate::bandwidth::Bandwidth;
 
 /// A controller's state at one moment.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,6 +12,8 @@ use std::{
 
 use lastbyte_link::{Config, ConfigError, Count, DropReason, Ecn, Link, Packet, Statistics, Time};
 
+use lastbyte_units::SplitMix64;
+
 use crate::lateness::Lateness;
 
 #[cfg(test)]
@@ -230,10 +232,13 @@ impl<A: Copy + Ord> Paths<A> {
             Sharing::Shared => 0,
         };
         if !self.by_number.contains_key(&path) {
-            let seed = mix(self.plan.seed, 2 * path);
+            let seed = SplitMix64::new(self.plan.seed).at(2 * path);
             let (Ok(up), Ok(down)) = (
                 Link::new(&self.plan.up, seed),
-                Link::new(&self.plan.down, mix(self.plan.seed, 2 * path + 1)),
+                Link::new(
+                    &self.plan.down,
+                    SplitMix64::new(self.plan.seed).at(2 * path + 1),
+                ),
             ) else {
                 unreachable!("`Paths::new` checked both configurations");
             };
@@ -468,12 +473,4 @@ impl DirectionReport {
 const fn plus(sum: &mut Count, more: Count) {
     sum.packets += more.packets;
     sum.bytes += more.bytes;
-}
-
-/// Derives the seed of a link (`SplitMix64`).
-const fn mix(seed: u64, stream: u64) -> u64 {
-    let state = seed.wrapping_add(stream.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ (state >> 31)
 }

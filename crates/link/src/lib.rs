@@ -65,11 +65,11 @@ mod schedule;
 mod statistics;
 #[cfg(test)]
 mod testing;
-mod time;
 mod trace;
 
 pub use bottleneck::{Capacity, Departure};
 pub use config::{Config, ConfigError};
+pub use lastbyte_units::{Rate, Time};
 pub use link::{BlackHole, Link};
 pub use loss::{BurstLength, Bursts, GilbertElliott, Loss, Spacing};
 pub use observer::{Count, DropReason, Event, Observation, Observer};
@@ -77,8 +77,6 @@ pub use packet::{Delivery, Ecn, Packet};
 pub use policer::Policer;
 pub use propagation::{Jitter, PathChange, Reordering, Spread};
 pub use queue::{CoDel, DropTail, FqCoDel, Limit, Queue};
-pub use rate::Rate;
 pub use schedule::{Schedule, ScheduleError};
 pub use statistics::Statistics;
-pub use time::Time;
 pub use trace::{OPPORTUNITY_BYTES, Trace, TraceError};

@@ -6,10 +6,11 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
+use lastbyte_units::nanos;
+
 use crate::{
     Time,
     random::{Component, Random},
-    time::nanos,
 };
 
 /// A loss model. A link may have several; a packet is lost if any of them drops it.

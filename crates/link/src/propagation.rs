@@ -5,11 +5,12 @@
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::{cmp::Ordering, time::Duration};
 
+use lastbyte_units::nanos;
+
 use crate::{
     Config, Count, Spacing, Time,
     packet::Item,
     random::{Component, Random},
-    time::nanos,
 };
 
 /// Random delay per packet, in addition to the propagation delay.

@@ -1,9 +1,10 @@
 //! Random numbers addressed by index.
 //!
-//! The generator is `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014).
-//! Its state is a counter, so each number can be computed without its predecessors. Each component of a link has its
-//! own stream, indexed by packet number. The decision of a component about the *n*-th packet therefore depends only on
+//! Each number of a [`SplitMix64`] can be computed without its predecessors. Each component of a link has its own stream,
+//! indexed by packet number. The decision of a component about the *n*-th packet therefore depends only on
 //! the seed, the component's settings and *n*, not on other components.
+
+use lastbyte_units::SplitMix64;
 
 /// The component of a link that uses a stream. The discriminants must not change, because they determine the result of
 /// a seed.
@@ -18,28 +19,19 @@ pub(crate) enum Component {
     Loss = 0x1000,
 }
 
-/// The golden ratio times 2⁶⁴, rounded to an odd number.
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// A stream of random numbers addressed by index.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     /// The stream of the `index`-th component of this kind in a link with this seed.
     pub(crate) const fn new(seed: u64, piece: Component, index: u64) -> Self {
-        let stream = (piece as u64).wrapping_add(index);
-        // Mixed twice, so that adjacent seeds and components have unrelated streams.
-        Self(mix(
-            mix(seed.wrapping_add(GAMMA)) ^ mix(stream.wrapping_mul(GAMMA).wrapping_add(1))
-        ))
+        Self(SplitMix64::stream(seed, (piece as u64).wrapping_add(index)))
     }
 
     /// The number at `index`.
     pub(crate) const fn at(self, index: u64) -> u64 {
-        mix(self
-            .0
-            .wrapping_add(index.wrapping_add(1).wrapping_mul(GAMMA)))
+        self.0.at(index)
     }
 
     /// Uniformly distributed in [0, 1), in steps of 2⁻⁵³.
@@ -64,22 +56,9 @@ impl Random {
     }
 }
 
-/// The finalizer of `SplitMix64`.
-pub(crate) const fn mix(value: u64) -> u64 {
-    let mixed = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn first_numbers_of_state_zero_match_the_paper() {
-        assert_eq!(Random(0).at(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(Random(0).at(1), 0x6e78_9e6a_a1b9_65f4);
-    }
 
     #[test]
     fn components_and_seeds_have_distinct_streams() {

@@ -5,10 +5,11 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::{fmt, time::Duration};
 
+use lastbyte_units::nanos;
+
 use crate::{
     Rate, Time,
     rate::{nanos_for, saturate},
-    time::nanos,
 };
 
 /// A stepwise rate. Times count from the epoch of [`Time`].

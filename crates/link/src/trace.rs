@@ -15,10 +15,11 @@
 use alloc::{sync::Arc, vec::Vec};
 use core::{fmt, str::FromStr, time::Duration};
 
+use lastbyte_units::nanos;
+
 use crate::{
     Rate, Time,
     rate::{NANOS_PER_SECOND, saturate},
-    time::nanos,
 };
 
 /// The size of a delivery opportunity in bytes.

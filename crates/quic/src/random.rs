@@ -6,6 +6,7 @@
 use std::fmt;
 
 use aws_lc_rs::hmac;
+use lastbyte_units::SplitMix64;
 
 /// How many bytes a seed has.
 pub const SEED_LEN: usize = 32;
@@ -18,7 +19,7 @@ pub type Seed = [u8; SEED_LEN];
 pub(crate) struct Random {
     seed: Seed,
     drawn: u64,
-    cheap: u64,
+    cheap: SplitMix64,
 }
 
 impl Random {
@@ -26,9 +27,9 @@ impl Random {
         let mut random = Self {
             seed,
             drawn: 0,
-            cheap: 0,
+            cheap: SplitMix64::new(0),
         };
-        random.cheap = random.number();
+        random.cheap = SplitMix64::new(random.number());
         random
     }
 
@@ -46,12 +47,9 @@ impl Random {
         u64::from_be_bytes(self.bytes())
     }
 
-    /// Heads or tails, cheaply (`SplitMix64`).
+    /// Heads or tails, cheaply: not for what must not be guessed.
     pub(crate) const fn bit(&mut self) -> bool {
-        self.cheap = self.cheap.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.cheap ^ (self.cheap >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed >> 63 == 1
+        self.cheap.number() >> 63 == 1
     }
 }
 

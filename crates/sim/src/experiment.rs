@@ -8,16 +8,17 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use lastbyte_congestion::{Registry, Spec};
+use lastbyte_units as units;
 use serde::Deserialize;
 
 use crate::{
     population::{
-        Draw, Population, SettingError, Sweep, factor,
+        Draw, Population, Sweep, factor,
         random::{Field, Stream},
         seed_of,
     },
     scenario::{FlowPlan, Protocol, Request, Scenario, Transport},
-    units,
+    setting::SettingError,
 };
 
 #[cfg(test)]
@@ -44,7 +45,7 @@ pub struct Experiment {
     pub population: Population,
     /// How many connections are made, if nobody says otherwise.
     pub connections: u64,
-    /// Random seed, below [`units::SEED_END`].
+    /// Random seed, below [`lastbyte_units::SEED_END`].
     pub seed: u64,
     /// When a connection is given up, counted from when its transfer begins.
     pub time_limit: Duration,

@@ -17,7 +17,6 @@
 //! | [`network`] | named networks, and paths as TOML |
 //! | [`population`] | paths to draw from: sites, classes of access, sizes |
 //! | [`experiment`] | arms, and which connection comes into which |
-//! | [`units`] | figures with units, as people write them |
 
 #![forbid(unsafe_code)]
 
@@ -35,17 +34,18 @@ pub mod recorder;
 pub mod row;
 pub mod scenario;
 mod server;
-pub mod units;
+mod setting;
 mod world;
 
 pub use experiment::{Arm, Experiment, Plan};
 pub use listener::{LinkEvent, Listener, Way};
 pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};
-pub use population::{CrossFact, Draw, DrawFacts, Population, SettingError, Sweep};
+pub use population::{CrossFact, Draw, DrawFacts, Population, Sweep};
 pub use scenario::{
     CrossKind, CrossTraffic, FlowPlan, Handshake, Path, Protocol, Request, Scenario, Security,
     Transport,
 };
+pub use setting::SettingError;
 pub use world::{SimError, simulate};
 
 /// Who the server is, to the client.

@@ -1,21 +1,19 @@
 //! Paths as people write them: named networks, TOML files, and single settings.
 //!
 //! Owns: the keys of a network file ([`PathText`], [`LinkText`]), what they come to, and the networks that have a name
-//! ([`NAMED`], the files in `networks/`). All figures are text with units (see [`crate::units`]). Never: opens a
+//! ([`NAMED`], the files in `networks/`). All figures are text with units (see [`lastbyte_units`]). Never: opens a
 //! file; a trace of a link comes as text, by whatever the caller has to read it.
 
-use core::{fmt, time::Duration};
+use core::time::Duration;
 
 use lastbyte_link::{
     self as link, BlackHole, Capacity, CoDel, Departure, DropTail, FqCoDel, GilbertElliott, Jitter,
     Limit, Loss, Policer, Queue, Reordering, Schedule, Spacing, Spread, Trace,
 };
+use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
 
-use crate::{
-    scenario::Path,
-    units::{self, UnitError},
-};
+use crate::{scenario::Path, setting::SettingError};
 
 #[cfg(test)]
 mod tests;
@@ -115,27 +113,6 @@ pub struct LinkText {
     pub release: Option<String>,
 }
 
-/// What is wrong with a description.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NetworkError {
-    /// Which setting; empty if it is the text as a whole.
-    pub key: String,
-    /// What is wrong.
-    pub reason: String,
-}
-
-impl fmt::Display for NetworkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.key.is_empty() {
-            f.write_str(&self.reason)
-        } else {
-            write!(f, "`{}`: {}", self.key, self.reason)
-        }
-    }
-}
-
-impl std::error::Error for NetworkError {}
-
 /// Reads the file of a trace.
 pub type ReadTrace<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
 
@@ -145,11 +122,8 @@ impl PathText {
     /// # Errors
     ///
     /// It is no TOML, or has a key that there is not.
-    pub fn parse(text: &str) -> Result<Self, NetworkError> {
-        toml::from_str(text).map_err(|error| NetworkError {
-            key: String::new(),
-            reason: error.to_string().trim_end().to_owned(),
-        })
+    pub fn parse(text: &str) -> Result<Self, SettingError> {
+        toml::from_str(text).map_err(|error| SettingError::new("", error))
     }
 
     /// The network of this name.
@@ -157,17 +131,17 @@ impl PathText {
     /// # Errors
     ///
     /// There is none; the error has those that there are.
-    pub fn named(name: &str) -> Result<Self, NetworkError> {
+    pub fn named(name: &str) -> Result<Self, SettingError> {
         let found = NAMED.iter().find(|(known, _)| *known == name);
         let Some((_, text)) = found else {
             let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
-            return Err(NetworkError {
-                key: String::new(),
-                reason: format!(
+            return Err(SettingError::new(
+                "",
+                format!(
                     "there is no network `{name}`; there are {}, and files that end in .toml",
                     names.join(", ")
                 ),
-            });
+            ));
         };
         Self::parse(text)
     }
@@ -190,14 +164,14 @@ impl PathText {
     /// # Errors
     ///
     /// The first setting that cannot be.
-    pub fn path(&self, read_trace: ReadTrace<'_>) -> Result<Path, NetworkError> {
+    pub fn path(&self, read_trace: ReadTrace<'_>) -> Result<Path, SettingError> {
         let rtt = match &self.rtt {
             Some(text) => Some(units::span(text).map_err(|error| misread("rtt", &error))?),
             None => None,
         };
         let overhead = self.overhead.unwrap_or(0);
         if overhead > OVERHEAD_MAX {
-            return Err(fault(
+            return Err(SettingError::new(
                 "overhead",
                 format!("{overhead} (expected at most {OVERHEAD_MAX} bytes)"),
             ));
@@ -210,16 +184,9 @@ impl PathText {
     }
 }
 
-fn fault(key: &str, error: impl fmt::Display) -> NetworkError {
-    NetworkError {
-        key: key.to_owned(),
-        reason: error.to_string(),
-    }
-}
-
 /// A figure is not understood.
-fn misread(key: &str, error: &UnitError) -> NetworkError {
-    fault(key, error.with_value())
+fn misread(key: &str, error: &UnitError) -> SettingError {
+    SettingError::new(key, error.with_value())
 }
 
 impl LinkText {
@@ -265,7 +232,7 @@ impl LinkText {
         rtt: Option<Duration>,
         overhead: u32,
         read_trace: ReadTrace<'_>,
-    ) -> Result<link::Config, NetworkError> {
+    ) -> Result<link::Config, SettingError> {
         let key = |name: &str| format!("{way}.{name}");
         let named = |name: &str| {
             let key = key(name);
@@ -292,8 +259,8 @@ impl LinkText {
                 None | Some("last-bit") => Departure::LastBit,
                 Some("first-bit") => Departure::FirstBit,
                 Some(other) => {
-                    return Err(fault(
-                        &key("departure"),
+                    return Err(SettingError::new(
+                        key("departure"),
                         format!("`{other}` (expected `last-bit` or `first-bit`)"),
                     ));
                 }
@@ -304,11 +271,13 @@ impl LinkText {
             reordering: self.reordering(&key("reorder"))?,
             release: self.release(&key("release"))?,
         };
-        config.check().map_err(|error| fault(way, error))?;
+        config
+            .check()
+            .map_err(|error| SettingError::new(way, error))?;
         Ok(config)
     }
 
-    fn capacity(&self, way: &str, read_trace: ReadTrace<'_>) -> Result<Capacity, NetworkError> {
+    fn capacity(&self, way: &str, read_trace: ReadTrace<'_>) -> Result<Capacity, SettingError> {
         let key = |name: &str| format!("{way}.{name}");
         let kinds = [
             self.rate.is_some(),
@@ -316,14 +285,14 @@ impl LinkText {
             self.trace.is_some(),
         ];
         if kinds.iter().filter(|is_there| **is_there).count() > 1 {
-            return Err(fault(
+            return Err(SettingError::new(
                 way,
                 "one of `rate`, `steps` and `trace`, not several",
             ));
         }
         if self.period.is_some() && self.steps.is_none() {
-            return Err(fault(
-                &key("period"),
+            return Err(SettingError::new(
+                key("period"),
                 "it is of `steps`, and there are none",
             ));
         }
@@ -333,7 +302,7 @@ impl LinkText {
         }
         if let Some(steps) = &self.steps {
             let key = key("steps");
-            let steps: Result<Vec<_>, NetworkError> = steps
+            let steps: Result<Vec<_>, SettingError> = steps
                 .iter()
                 .map(|step| {
                     let [at, rate] = words(&key, step, "a time and a rate, such as `5s 10mbit`")?;
@@ -351,21 +320,22 @@ impl LinkText {
                 ),
                 None => None,
             };
-            let schedule = Schedule::new(&steps?, period).map_err(|error| fault(&key, error))?;
+            let schedule =
+                Schedule::new(&steps?, period).map_err(|error| SettingError::new(&key, error))?;
             return Ok(Capacity::Schedule(schedule));
         }
         if let Some(name) = &self.trace {
             let key = key("trace");
-            let text = read_trace(name).map_err(|error| fault(&key, error))?;
+            let text = read_trace(name).map_err(|error| SettingError::new(&key, error))?;
             let trace: Trace = text
                 .parse()
-                .map_err(|error| fault(&key, format!("{name}: {error}")))?;
+                .map_err(|error| SettingError::new(&key, format!("{name}: {error}")))?;
             return Ok(Capacity::Trace(trace));
         }
         Ok(Capacity::Unlimited)
     }
 
-    fn queue(&self, way: &str) -> Result<Queue, NetworkError> {
+    fn queue(&self, way: &str) -> Result<Queue, SettingError> {
         let limit_of = |name: &str, text: &Option<String>| match text {
             Some(text) => limit(&format!("{way}.{name}"), text).map(Some),
             None => Ok(None),
@@ -376,8 +346,8 @@ impl LinkText {
                 None => false,
                 Some("on") => true,
                 Some(other) => {
-                    return Err(fault(
-                        &format!("{way}.mark"),
+                    return Err(SettingError::new(
+                        format!("{way}.mark"),
                         format!("`{other}` (expected `on`: CoDel finds the depth itself)"),
                     ));
                 }
@@ -402,15 +372,15 @@ impl LinkText {
                 })
             }
             Some(other) => {
-                return Err(fault(
-                    &format!("{way}.discipline"),
+                return Err(SettingError::new(
+                    format!("{way}.discipline"),
                     format!("`{other}` (expected `drop-tail`, `codel` or `fq-codel`)"),
                 ));
             }
         })
     }
 
-    fn losses(&self, way: &str) -> Result<Vec<Loss>, NetworkError> {
+    fn losses(&self, way: &str) -> Result<Vec<Loss>, SettingError> {
         let mut losses = Vec::new();
         if let Some(text) = &self.loss {
             let probability = units::probability(text)
@@ -426,7 +396,7 @@ impl LinkText {
             let packets = length.strip_suffix('p').and_then(|text| text.parse().ok());
             let packets = packets.filter(|packets: &f64| packets.is_finite() && *packets >= 1.0);
             let length = packets.ok_or_else(|| {
-                fault(
+                SettingError::new(
                     &key,
                     format!(
                         "`{length}` (expected a mean length of one packet or more, such as `3p`)"
@@ -441,7 +411,7 @@ impl LinkText {
         Ok(losses)
     }
 
-    fn policer(&self, key: &str) -> Result<Option<Policer>, NetworkError> {
+    fn policer(&self, key: &str) -> Result<Option<Policer>, SettingError> {
         let Some(text) = &self.policer else {
             return Ok(None);
         };
@@ -452,7 +422,7 @@ impl LinkText {
         }))
     }
 
-    fn jitter(&self, key: &str) -> Result<Option<Jitter>, NetworkError> {
+    fn jitter(&self, key: &str) -> Result<Option<Jitter>, SettingError> {
         let Some(text) = &self.jitter else {
             return Ok(None);
         };
@@ -467,7 +437,7 @@ impl LinkText {
         }))
     }
 
-    fn reordering(&self, key: &str) -> Result<Option<Reordering>, NetworkError> {
+    fn reordering(&self, key: &str) -> Result<Option<Reordering>, SettingError> {
         let Some(text) = &self.reorder else {
             return Ok(None);
         };
@@ -478,7 +448,7 @@ impl LinkText {
         }))
     }
 
-    fn release(&self, key: &str) -> Result<Option<Spacing>, NetworkError> {
+    fn release(&self, key: &str) -> Result<Option<Spacing>, SettingError> {
         let Some(text) = &self.release else {
             return Ok(None);
         };
@@ -491,12 +461,13 @@ impl LinkText {
 }
 
 /// Two words.
-fn words<'a>(key: &str, text: &'a str, wants: &str) -> Result<[&'a str; 2], NetworkError> {
+fn words<'a>(key: &str, text: &'a str, wants: &str) -> Result<[&'a str; 2], SettingError> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    <[&str; 2]>::try_from(words).map_err(|_| fault(key, format!("`{text}` (expected {wants})")))
+    <[&str; 2]>::try_from(words)
+        .map_err(|_| SettingError::new(key, format!("`{text}` (expected {wants})")))
 }
 
-fn limit(key: &str, text: &str) -> Result<Limit, NetworkError> {
+fn limit(key: &str, text: &str) -> Result<Limit, SettingError> {
     let text = text.trim();
     if text == "unlimited" {
         return Ok(Limit::Unlimited);
@@ -515,13 +486,13 @@ fn limit(key: &str, text: &str) -> Result<Limit, NetworkError> {
         .all(|byte| byte.is_ascii_digit() || byte == b'_');
     match units::bytes(text).ok().filter(|_| !is_bare) {
         Some(bytes) => Ok(Limit::Bytes(bytes)),
-        None if is_bare && !text.is_empty() => Err(fault(
+        None if is_bare && !text.is_empty() => Err(SettingError::new(
             key,
             format!(
                 "`{text}` (expected a depth with its unit: `{text}ms`, `{text}kB` or `{text}p` for packets)"
             ),
         )),
-        None => Err(fault(
+        None => Err(SettingError::new(
             key,
             format!("`{text}` (expected a depth, such as `50ms`, `64kB`, `100p` or `unlimited`)"),
         )),

@@ -18,7 +18,10 @@ use core::time::Duration;
 use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link::{Policer, Rate, Spacing};
 
-use crate::scenario::{CrossTraffic, Path, Transport};
+use crate::{
+    scenario::{CrossTraffic, Path, Transport},
+    setting::SettingError,
+};
 
 pub mod distribution;
 mod path;
@@ -29,12 +32,12 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use self::sweep::Sweep;
 use self::{
     distribution::Distribution,
     random::{Field, Stream},
 };
 pub(crate) use self::{random::seed_of, text::factor};
-pub use self::{sweep::Sweep, text::SettingError};
 
 /// The file of the default population.
 pub const DEFAULT: &str = include_str!("../../../experiments/population.toml");

@@ -17,6 +17,8 @@ use lastbyte_quic::{
 };
 use lastbyte_wire::Side;
 
+use lastbyte_units::SplitMix64;
+
 use crate::{
     client::Client,
     handshake::credentials,
@@ -238,12 +240,7 @@ impl<'a, L: Listener> World<'a, L> {
         while self.unfinished > 0 {
             let alarm = self.alarms.peek().map(|Reverse((at, _))| *at);
             let constant = self.constants.iter().map(|one| one.next_at).min();
-            let next = [
-                from_link(self.down.deadline()),
-                from_link(self.up.deadline()),
-                alarm,
-                constant,
-            ];
+            let next = [self.down.deadline(), self.up.deadline(), alarm, constant];
             let Some(next) = next.into_iter().flatten().min() else {
                 break;
             };
@@ -263,7 +260,7 @@ impl<'a, L: Listener> World<'a, L> {
     }
 
     fn deliver(&mut self, way: Way) {
-        let now = to_link(self.now);
+        let now = self.now;
         loop {
             let (link, mut observer) = self.link(way);
             let Some(delivery) = link.poll(now, &mut observer) else {
@@ -315,7 +312,7 @@ impl<'a, L: Listener> World<'a, L> {
     }
 
     fn send_constants(&mut self) {
-        let now = to_link(self.now);
+        let now = self.now;
         for index in 0..self.constants.len() {
             while let Some(constant) = self.constants.get_mut(index)
                 && constant.next_at <= self.now
@@ -360,7 +357,7 @@ impl<'a, L: Listener> World<'a, L> {
         } else {
             (Way::Down, index - 1)
         };
-        let now = to_link(self.now);
+        let now = self.now;
         loop {
             let mut buffer = self.spare.pop().unwrap_or_default();
             buffer.resize(self.buffer_len, 0);
@@ -390,7 +387,7 @@ impl<'a, L: Listener> World<'a, L> {
     fn launch(
         &mut self,
         way: Way,
-        now: link::Time,
+        now: Time,
         buffer: Vec<u8>,
         len: usize,
         to: usize,
@@ -555,13 +552,11 @@ struct Ears<'a, L> {
 
 impl<L: Listener> link::Observer<Datagram> for Ears<'_, L> {
     fn on_event(&mut self, observation: &Observation<'_, Datagram>) {
-        let at = Time::from_nanos(observation.at.as_nanos());
+        let at = observation.at;
         match (observation.event, &mut self.watch) {
-            (Event::ServiceEnded { started }, Some((watch, _))) => watch.on_served(
-                Time::from_nanos(started.as_nanos()),
-                at,
-                observation.packet.bytes,
-            ),
+            (Event::ServiceEnded { started }, Some((watch, _))) => {
+                watch.on_served(started, at, observation.packet.bytes);
+            }
             (Event::Dropped(reason), Some((_, drops))) => {
                 let flow = observation.packet.payload.to.map(|node| node / 2);
                 // Other traffic has no place there.
@@ -594,14 +589,6 @@ fn nominal(capacity: &Capacity) -> Option<Rate> {
     }
 }
 
-fn to_link(time: Time) -> link::Time {
-    link::Time::from_nanos(time.as_nanos())
-}
-
-fn from_link(time: Option<link::Time>) -> Option<Time> {
-    time.map(|time| Time::from_nanos(time.as_nanos()))
-}
-
 const fn to_ecn(ecn: EcnCodepoint) -> Ecn {
     match ecn {
         EcnCodepoint::NotEct => Ecn::NotEct,
@@ -620,14 +607,9 @@ const fn from_ecn(ecn: Ecn) -> EcnCodepoint {
     }
 }
 
-/// A seed of its own for each part (`SplitMix64`).
+/// The seed of each part.
 const fn mix(seed: u64, stream: u64) -> u64 {
-    let state = seed
-        .wrapping_add(stream.wrapping_mul(0xa076_1d64_78bd_642f))
-        .wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    SplitMix64::new(seed.wrapping_add(stream.wrapping_mul(0xa076_1d64_78bd_642f))).at(0)
 }
 
 fn expand(seed: u64) -> Seed {

@@ -4,19 +4,28 @@ use crate::tree::{File, count_files, crates, files, read};
 
 /// The workspace crates on which each crate may depend, as drawn in ARCHITECTURE.md.
 const MAY_USE: &[(&str, &[&str])] = &[
-    ("congestion", &[]),
+    ("units", &[]),
+    ("congestion", &["units"]),
     ("wire", &[]),
-    ("link", &[]),
+    ("link", &["units"]),
     ("json", &[]),
     ("query", &["json"]),
     ("udp", &[]),
     ("tidy", &[]),
-    ("quic", &["wire", "congestion"]),
+    ("quic", &["wire", "congestion", "units"]),
     ("http3", &["quic", "wire"]),
     ("record", &["quic", "congestion", "wire"]),
     (
         "sim",
-        &["quic", "http3", "link", "record", "congestion", "wire"],
+        &[
+            "quic",
+            "http3",
+            "link",
+            "record",
+            "congestion",
+            "wire",
+            "units",
+        ],
     ),
     ("driver", &["quic", "http3", "udp", "congestion", "wire"]),
     (
@@ -43,13 +52,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
-    ("emulate", &["link", "udp"]),
-    ("report", &["query", "record"]),
+    ("emulate", &["link", "udp", "units"]),
+    ("report", &["query", "record", "units"]),
     ("testkit", &[]),
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 15] = [
+const ANY: [&str; 16] = [
+    "units",
     "congestion",
     "wire",
     "link",

@@ -25,8 +25,10 @@
 
 use core::time::Duration;
 
+use lastbyte_units::Time;
+
 use super::{Avoidance, AvoidanceAck, Cause, Reduction};
-use crate::{config::Config, history::History, time::Time};
+use crate::{config::Config, history::History};
 
 /// CUBIC's window growth.
 #[derive(Clone, Debug)]

@@ -14,7 +14,9 @@ pub use cubic::Cubic;
 pub use new_reno::NewReno;
 pub use pico::Pico;
 
-use crate::{rtt::Rtt, time::Time};
+use lastbyte_units::Time;
+
+use crate::rtt::Rtt;
 
 /// A rule for the window in congestion avoidance.
 pub trait Avoidance: fmt::Debug + Send {

@@ -1,7 +1,9 @@
 //! NewReno (RFC 9002 §7.3.3): one datagram a window acknowledged, half the window at congestion.
 
+use lastbyte_units::Time;
+
 use super::{Avoidance, AvoidanceAck, Cause, Reduction};
-use crate::{config::Config, time::Time};
+use crate::config::Config;
 
 /// NewReno's additive increase.
 #[derive(Clone, Debug)]

@@ -13,8 +13,10 @@
 //! c = (1 + 2 × cbrt(0.85)) / 2 ≈ 1.447, the mean over a normal epoch and one of fast convergence. That is quicly of
 //! April 2026; autumn's has 1.2937. Source: quicly `cc-pico.c`.
 
+use lastbyte_units::Time;
+
 use super::{Avoidance, AvoidanceAck, Cause, Reduction};
-use crate::{config::Config, history::History, time::Time};
+use crate::{config::Config, history::History};
 
 /// quicly's avoidance.
 #[derive(Clone, Debug)]

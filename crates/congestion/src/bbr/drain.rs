@@ -1,7 +1,8 @@
 //! Drain: giving the queue that Startup built time to empty (draft-ietf-ccwg-bbr-06 §5.3.2).
 
+use lastbyte_units::Time;
+
 use super::{Bbr, constants::DRAIN_ROUNDS, mode::Mode};
-use crate::time::Time;
 
 impl Bbr {
     /// `EnterDrain()`.

@@ -9,6 +9,8 @@
 //! where the latest are the largest rate and volume delivered in that round. Startup has its own rule, in
 //! [`startup`](super::startup).
 
+use lastbyte_units::Time;
+
 use super::{
     Bbr,
     constants::{BETA, LOSS_THRESHOLD_INVERSE},
@@ -16,7 +18,7 @@ use super::{
     model::{UNBOUNDED, scale},
     recovery::Undo,
 };
-use crate::{bandwidth::Bandwidth, controller::Packet, sampler::RateSample, time::Time};
+use crate::{bandwidth::Bandwidth, controller::Packet, sampler::RateSample};
 
 /// The round over which losses are looked at, and what was delivered in it.
 #[derive(Clone, Debug, Default)]

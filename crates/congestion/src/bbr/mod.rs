@@ -82,6 +82,8 @@ mod startup;
 
 use core::time::Duration;
 
+use lastbyte_units::Time;
+
 use self::{
     constants::NOMINAL_RTT,
     control::initial_pacing_rate,
@@ -103,7 +105,6 @@ use crate::{
     rtt::Rtt,
     sampler::{DeliveryRateSampler, RateSample},
     state::{State, Statistics},
-    time::Time,
 };
 
 /// What a [`Bbr`] starts with.

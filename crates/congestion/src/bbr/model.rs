@@ -10,8 +10,10 @@
 
 use core::time::Duration;
 
+use lastbyte_units::Time;
+
 use super::constants::{EXTRA_ACKED_ROUNDS, MIN_RTT_FILTER, PROBE_RTT_INTERVAL};
-use crate::{bandwidth::Bandwidth, sampler::RateSample, time::Time};
+use crate::{bandwidth::Bandwidth, sampler::RateSample};
 
 /// An in-flight bound that does not bind.
 pub(super) const UNBOUNDED: u64 = u64::MAX;

@@ -12,6 +12,8 @@
 
 use core::time::Duration;
 
+use lastbyte_units::Time;
+
 use super::{
     Bbr,
     constants::{HEADROOM, MIN_PIPE_DATAGRAMS, PROBE_WAIT_BASE, RENO_ROUNDS_MAX, UP_ROUNDS_MAX},
@@ -19,7 +21,7 @@ use super::{
     mode::Mode,
     model::{UNBOUNDED, scale},
 };
-use crate::{sampler::RateSample, time::Time};
+use crate::sampler::RateSample;
 
 /// `BBR.ack_phase`: which packets of a probe the ACKs are of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,10 @@
 //! Entered from any state when the smallest RTT of the latest five seconds was not refreshed, unless the flow just
 //! comes from idle. Held for 200 ms and one round, counted from when what is in flight has come down.
 
+use lastbyte_units::Time;
+
 use super::{Bbr, constants::PROBE_RTT_DURATION, mode::Mode};
-use crate::{sampler::RateSample, time::Time};
+use crate::sampler::RateSample;
 
 /// What is left to wait for in `ProbeRTT`, once in flight has come down.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,10 @@
 //! round of recovery more than 2 % were lost, in at least six discontiguous ranges. The draft has words but no
 //! pseudocode for the second: it is judged on the ACK that ends a round which began with the first loss.
 
+use lastbyte_units::Time;
+
 use super::{Bbr, constants::STARTUP_LOST_RANGES, loss::is_too_high, mode::Mode, recovery::Undo};
-use crate::{sampler::RateSample, time::Time};
+use crate::sampler::RateSample;
 
 impl Bbr {
     /// `CheckStartupDone()`.

@@ -1,5 +1,7 @@
 use alloc::boxed::Box;
 
+use lastbyte_units::Time;
+
 use super::{
     Ack, Controller, ControllerFactory, EcnCe, Environment, IdleRestart, Loss, Pacing, Packet,
     Receipt, Sent,
@@ -7,7 +9,6 @@ use super::{
 use crate::{
     rtt::Rtt,
     state::{Phase, State, Statistics},
-    time::Time,
 };
 
 /// A controller with the required methods only: its window is halved by each loss.

@@ -1,12 +1,13 @@
 use alloc::boxed::Box;
 
+use lastbyte_units::Time;
+
 use super::*;
 use crate::{
     config::{FirstFlight, FirstRecovery, IdlePolicy, Variant, WindowSize},
     controller::Ack,
     rtt::Rtt,
     startup::{Growth, StartupAck},
-    time::Time,
     window::WindowController,
 };
 

@@ -64,7 +64,9 @@ pub use hystart::HyStart;
 pub use rapid_start::{QueueThreshold, RapidStart};
 pub use slow_start::SlowStart;
 
-use crate::{rtt::Rtt, time::Time};
+use lastbyte_units::Time;
+
+use crate::rtt::Rtt;
 
 /// A growth rule for the first slow start. See the [module](self) for an example.
 pub trait Startup: fmt::Debug + Send {

@@ -17,8 +17,10 @@
 
 use core::time::Duration;
 
+use lastbyte_units::Time;
+
 use super::{Growth, Startup, StartupAck};
-use crate::{rtt::Rtt, spec::Settings, time::Time};
+use crate::{rtt::Rtt, spec::Settings};
 
 /// Rapid Start's growth.
 #[derive(Clone, Debug)]

@@ -38,6 +38,8 @@ mod proportional;
 
 use alloc::boxed::Box;
 
+use lastbyte_units::Time;
+
 use self::{
     episode::Recovery,
     idle::{Windows, after_idle},
@@ -55,7 +57,6 @@ use crate::{
     rtt::Rtt,
     startup::{Startup, StartupAck},
     state::{Phase, State, Statistics},
-    time::Time,
 };
 
 /// A startup and an avoidance, composed.

@@ -15,7 +15,8 @@ use clap::Args;
 use lastbyte_congestion::Registry;
 use lastbyte_record::packed::Packing;
 use lastbyte_report::comparison::Settings;
-use lastbyte_sim::{Protocol, experiment::Experiment, units};
+use lastbyte_sim::{Protocol, experiment::Experiment};
+use lastbyte_units as units;
 
 use self::{
     connections::simulate_all,

@@ -15,7 +15,7 @@ use lastbyte_emulate::{
     TunnelError, packet::NetworkError, running::Running, tunnel,
 };
 use lastbyte_link::DropReason;
-use lastbyte_sim::units;
+use lastbyte_units as units;
 use serde_json::json;
 
 use super::{

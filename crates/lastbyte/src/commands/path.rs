@@ -7,8 +7,8 @@ use lastbyte_link::{self as link, Capacity, CoDel, FqCoDel, Limit, Loss, Queue};
 use lastbyte_sim::{
     self as sim,
     network::{LinkText, PathText},
-    units,
 };
+use lastbyte_units as units;
 
 use super::values;
 use crate::{failure::Failure, files};

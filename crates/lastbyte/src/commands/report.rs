@@ -12,7 +12,7 @@ use std::{
 use clap::Args;
 use lastbyte_query::Input;
 use lastbyte_report::comparison::{Comparison, Error, Settings};
-use lastbyte_sim::units;
+use lastbyte_units as units;
 
 use super::{summary::table, values};
 use crate::{failure::Failure, files};

@@ -1,9 +1,9 @@
 //! Parsers of option values that all commands share. Errors name the expected form. The grammar is that of
-//! [`lastbyte_sim::units`].
+//! [`lastbyte_units`].
 
 use core::{num::NonZeroUsize, ops::RangeInclusive};
 
-use lastbyte_sim::units;
+use lastbyte_units as units;
 
 /// Parses a size in bytes within these bounds.
 pub(crate) fn size<T: TryFrom<u64>>(

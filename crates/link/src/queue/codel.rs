@@ -11,7 +11,9 @@ use alloc::collections::VecDeque;
 use core::mem;
 
 use super::{CoDel, ResolvedLimit, Sink};
-use crate::{Count, DropReason, Event, Observer, Rate, Time, packet::Item, time::nanos};
+use lastbyte_units::nanos;
+
+use crate::{Count, DropReason, Event, Observer, Rate, Time, packet::Item};
 
 /// The queue operations that `CoDel` needs.
 pub(super) trait Source<T> {

@@ -13,10 +13,12 @@ use super::{
     FqCoDel, ResolvedLimit, Sink,
     codel::{Control, Source},
 };
+use lastbyte_units::mix;
+
 use crate::{
     Count, DropReason, Event, Observer, Rate, Time,
     packet::Item,
-    random::{Component, Random, mix},
+    random::{Component, Random},
 };
 
 /// The maximum number of packets dropped from a queue at once.

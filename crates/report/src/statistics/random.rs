@@ -1,12 +1,11 @@
-//! Chance for resampling: `SplitMix64`, normal variates by Marsaglia's polar method, gamma variates by Marsaglia and Tsang.
+//! Random numbers for resampling: `SplitMix64`, normal variates by Marsaglia's polar method, gamma variates by Marsaglia and Tsang.
 
-/// Golden ratio times 2⁶⁴, made odd.
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+use lastbyte_units::SplitMix64;
 
 /// A generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Random {
-    state: u64,
+    numbers: SplitMix64,
     spare: Option<f64>,
 }
 
@@ -14,16 +13,13 @@ impl Random {
     /// The generator number `stream` of a seed; each is as good as independent of the others.
     pub(crate) const fn new(seed: u64, stream: u64) -> Self {
         Self {
-            state: mix(
-                mix(seed.wrapping_add(GAMMA)) ^ mix(stream.wrapping_mul(GAMMA).wrapping_add(1))
-            ),
+            numbers: SplitMix64::stream(seed, stream),
             spare: None,
         }
     }
 
     pub(crate) const fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(GAMMA);
-        mix(self.state)
+        self.numbers.number()
     }
 
     /// More than zero and less than one.
@@ -73,11 +69,4 @@ impl Random {
             }
         }
     }
-}
-
-/// The finalizer of `SplitMix64`.
-const fn mix(value: u64) -> u64 {
-    let mixed = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -4,7 +4,7 @@ fn no_trace(name: &str) -> Result<String, String> {
     Err(format!("{name} is not asked for"))
 }
 
-fn path(text: &str) -> Result<Path, NetworkError> {
+fn path(text: &str) -> Result<Path, SettingError> {
     PathText::parse(text)?.path(&mut no_trace)
 }
 

@@ -9,8 +9,9 @@
 //! | `log-uniform 32kB 4MB` | each in between as likely by its logarithm |
 //! | `15% of 1mbit \| 85% of uniform 2mbit 5mbit` | a mixture of these |
 
+use lastbyte_units as units;
+
 use super::random::Stream;
-use crate::units;
 
 /// What a figure is of, and so which units it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

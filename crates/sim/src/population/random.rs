@@ -1,7 +1,9 @@
-//! Chance for a draw: a stream of numbers for each field, which can be asked for by number.
+//! Random numbers for a draw: a stream for each field, addressed by index.
 //!
-//! The generator is `SplitMix64` with a counter as its state, as in `lastbyte_link`. A field asks its own stream, so that
-//! what is drawn for one depends on the seed and on nothing that is drawn for another.
+//! A field uses its own stream of [`SplitMix64`], so that what is drawn for one depends on the seed and on nothing that is
+//! drawn for another.
+
+use lastbyte_units::SplitMix64;
 
 /// What a stream is for. The numbers are part of what a seed means: a field keeps its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +37,18 @@ pub(crate) enum Field {
     UpRate = 25,
 }
 
-/// Golden ratio times 2⁶⁴, made odd.
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// The numbers of one field.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stream(u64);
+pub(crate) struct Stream(SplitMix64);
 
 impl Stream {
     pub(crate) const fn new(seed: u64, field: Field) -> Self {
-        Self(seed_of(seed, field as u64))
+        Self(SplitMix64::stream(seed, field as u64))
     }
 
     /// The number at `index`.
     pub(crate) const fn at(self, index: u64) -> u64 {
-        mix(self
-            .0
-            .wrapping_add(index.wrapping_add(1).wrapping_mul(GAMMA)))
+        self.0.at(index)
     }
 
     /// More than zero and less than one.
@@ -89,16 +86,9 @@ impl Stream {
     }
 }
 
-/// A seed that belongs to another and a number, and lies far from those of its neighbours.
+/// The seed of this number, derived from another.
 pub(crate) const fn seed_of(seed: u64, number: u64) -> u64 {
-    mix(mix(seed.wrapping_add(GAMMA)) ^ mix(number.wrapping_mul(GAMMA).wrapping_add(1)))
-}
-
-/// The finalizer of `SplitMix64`.
-const fn mix(value: u64) -> u64 {
-    let mixed = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    SplitMix64::stream(seed, number).state()
 }
 
 /// The inverse of the normal distribution, by Acklam's rational functions: its relative error is below 1.15e-9. Rises with

@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::text::{SettingError, factor};
+use super::text::factor;
+use crate::setting::SettingError;
 
 /// Factors on figures of a population. The default changes nothing. What is multiplied changes; every other field of a
 /// draw stays what it is under the same seed.

@@ -3,11 +3,12 @@
 //! Owns: reading. What is drawn by them is in [`population`](super). A fault names the key, in which class or site it is,
 //! and what would do instead.
 
-use core::{fmt, time::Duration};
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use lastbyte_congestion::Registry;
 use lastbyte_link::Spacing;
+use lastbyte_units as units;
 use serde::Deserialize;
 
 use super::{
@@ -16,46 +17,7 @@ use super::{
     distribution::{Distribution, Quantity},
     sweep::Sweep,
 };
-use crate::{network::OVERHEAD_MAX, units};
-
-/// What is wrong with a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingError {
-    /// Which setting; empty if it is the text as a whole.
-    pub key: String,
-    /// What is wrong, and what would do.
-    pub reason: String,
-}
-
-impl SettingError {
-    pub(crate) fn new(key: impl Into<String>, reason: impl fmt::Display) -> Self {
-        Self {
-            key: key.into(),
-            reason: reason.to_string().trim_end().to_owned(),
-        }
-    }
-
-    /// The same in a part of something larger.
-    pub(crate) fn within(self, what: &str) -> Self {
-        let dot = if self.key.is_empty() { "" } else { "." };
-        Self {
-            key: format!("{what}{dot}{}", self.key),
-            ..self
-        }
-    }
-}
-
-impl fmt::Display for SettingError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.key.is_empty() {
-            f.write_str(&self.reason)
-        } else {
-            write!(f, "`{}`: {}", self.key, self.reason)
-        }
-    }
-}
-
-impl std::error::Error for SettingError {}
+use crate::{network::OVERHEAD_MAX, setting::SettingError};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

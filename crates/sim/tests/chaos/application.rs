@@ -7,12 +7,10 @@ use lastbyte_quic::{
     connection::Connection,
     stream::{ReadError, StreamEvent},
 };
+use lastbyte_units::mix;
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
-use super::{
-    mix,
-    plan::{Cut, Plan, StreamPlan},
-};
+use super::plan::{Cut, Plan, StreamPlan};
 
 const CODE: VarInt = VarInt::from_u32(7);
 

@@ -14,20 +14,20 @@ mod path;
 mod plan;
 mod world;
 
+use lastbyte_units::SplitMix64;
 pub(crate) use world::run;
 
-/// Pseudo-random numbers (`SplitMix64`).
+/// Pseudo-random numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     pub(crate) const fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mix(self.0)
+        self.0.number()
     }
 
     /// Below `bound`.
@@ -53,10 +53,4 @@ impl Random {
     pub(crate) const fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len() as u64) as usize]
     }
-}
-
-pub(crate) const fn mix(state: u64) -> u64 {
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -19,12 +19,12 @@ use lastbyte_quic::{
     stream::KeepAll,
     trace::{self, Trace},
 };
+use lastbyte_units::mix;
 use lastbyte_wire::{Side, TransportError};
 
 use super::{
     application::Application,
     check::Watch,
-    mix,
     path::{Arrival, CLIENT, ELSEWHERE, Path, SERVER},
     plan::{Cut, Ending, Plan},
 };

@@ -10,12 +10,9 @@ use lastbyte_congestion::Registry;
 use lastbyte_link::{Capacity, Trace};
 use lastbyte_sim::{
     Experiment, FlowPlan, Path, Population, Protocol, Request, Scenario, Transport,
-    experiment::FOUR_ARMS,
-    network::PathText,
-    population::DEFAULT,
-    simulate,
-    units::{self, UnitError},
+    experiment::FOUR_ARMS, network::PathText, population::DEFAULT, simulate,
 };
+use lastbyte_units::{self as units, UnitError};
 
 /// A network with every key.
 const NETWORK: &str = r#"

@@ -1,5 +1,7 @@
+use lastbyte_units::Time;
+
 use super::*;
-use crate::{rtt::Rtt, spec::Value, time::Time};
+use crate::{rtt::Rtt, spec::Value};
 
 /// The datagram size of these tests: windows read in thousands.
 const M: u64 = 1000;

@@ -1,5 +1,7 @@
+use lastbyte_units::Time;
+
 use super::*;
-use crate::{rtt::Rtt, time::Time};
+use crate::rtt::Rtt;
 
 /// Drives HyStart++ a round at a time: each round's packets come back with the same RTT.
 struct Flow {

@@ -1,5 +1,7 @@
+use lastbyte_units::Time;
+
 use super::*;
-use crate::{rtt::Rtt, time::Time};
+use crate::rtt::Rtt;
 
 const INITIAL: u64 = 30_000;
 

@@ -18,7 +18,7 @@ use lastbyte_server::{
     proxy::{self, Upstream},
     tcp,
 };
-use lastbyte_sim::units;
+use lastbyte_units as units;
 use lastbyte_wire::packet::Version;
 
 use super::descriptors;

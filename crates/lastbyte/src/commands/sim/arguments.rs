@@ -5,7 +5,8 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use lastbyte_congestion::Spec;
 use lastbyte_link::Rate;
-use lastbyte_sim::{CrossKind, Handshake, Protocol, units};
+use lastbyte_sim::{CrossKind, Handshake, Protocol};
+use lastbyte_units as units;
 
 use crate::commands::{path::PathArguments, values};
 

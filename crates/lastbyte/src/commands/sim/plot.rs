@@ -10,8 +10,9 @@ use lastbyte_sim::{
     self as sim, Handshake,
     recorder::{Recorder, Recording, Sample},
     row::Row,
-    simulate, units,
+    simulate,
 };
+use lastbyte_units as units;
 
 use super::Job;
 use crate::{commands::path::describe, failure::Failure, files};

@@ -6,7 +6,7 @@ use core::{
 };
 
 use lastbyte_client::{ConnectTo, Override, Url};
-use lastbyte_sim::units;
+use lastbyte_units as units;
 
 use super::Pins;
 

@@ -1,15 +1,14 @@
-//! Points in time, as the caller's clock counts them.
+//! Points in time on the caller's clock.
 //!
-//! This crate never reads a clock. Whoever drives it (an event loop, a simulator, a test) hands in `now`, counted in
-//! nanoseconds from an epoch of its own choosing. Spans of time are [`core::time::Duration`].
+//! No crate of the core reads a clock. The caller passes `now` in nanoseconds since an epoch of its choice. Durations are [`core::time::Duration`].
 
 use core::{fmt, ops::Add, time::Duration};
 
-/// A point in time: nanoseconds since an epoch that the caller chose. Arithmetic saturates.
+/// A point in time: nanoseconds since the caller's epoch. Arithmetic saturates.
 ///
 /// ```
 /// use core::time::Duration;
-/// use lastbyte_congestion::Time;
+/// use lastbyte_units::Time;
 ///
 /// let start = Time::from_nanos(5_000_000);
 /// let later = start + Duration::from_millis(39);
@@ -22,10 +21,10 @@ pub struct Time(u64);
 impl Time {
     /// The epoch.
     pub const ZERO: Self = Self(0);
-    /// The far end of the clock, 584 years after the epoch: "never".
+    /// The latest time, 584 years after the epoch. Stands for "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the epoch.
+    /// Creates a time `nanos` nanoseconds after the epoch.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
@@ -37,10 +36,22 @@ impl Time {
         self.0
     }
 
-    /// The span from `earlier` to `self`; zero if `earlier` is in fact later.
+    /// The duration from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// `nanos` nanoseconds later. Saturates.
+    #[must_use]
+    pub const fn plus(self, nanos: u64) -> Self {
+        Self(self.0.saturating_add(nanos))
+    }
+
+    /// Nanoseconds from `earlier` to `self`, or zero if `earlier` is later.
+    #[must_use]
+    pub const fn nanos_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
     }
 }
 
@@ -48,7 +59,7 @@ impl Add<Duration> for Time {
     type Output = Self;
 
     fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(nanos(span)))
+        self.plus(nanos(span))
     }
 }
 
@@ -58,8 +69,9 @@ impl fmt::Debug for Time {
     }
 }
 
-/// A span as nanoseconds in 64 bits, saturating: a [`Duration`] can hold more.
-pub(crate) const fn nanos(span: Duration) -> u64 {
+/// A duration in nanoseconds. Saturates, because a [`Duration`] can exceed 64 bits.
+#[must_use]
+pub const fn nanos(span: Duration) -> u64 {
     span.as_secs()
         .saturating_mul(1_000_000_000)
         .saturating_add(span.subsec_nanos() as u64)

@@ -12,9 +12,10 @@
 //!
 //! Zero needs no unit. An error says what is expected; [`UnitError::with_value`] has the refused value too.
 
+use alloc::{borrow::ToOwned, format, string::String};
 use core::{fmt, time::Duration};
 
-use lastbyte_link::Rate;
+use crate::Rate;
 
 #[cfg(test)]
 mod tests;
@@ -47,7 +48,7 @@ impl fmt::Display for UnitError {
     }
 }
 
-impl std::error::Error for UnitError {}
+impl core::error::Error for UnitError {}
 
 /// The number before the unit: a whole one exactly.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +70,7 @@ impl Number {
         let scaled = match self {
             Self::Whole(whole) => whole.checked_mul(scale)?,
             Self::Fraction(fraction) => {
-                let scaled = (fraction * scale as f64).round();
+                let scaled = libm::round(fraction * scale as f64);
                 if scaled > max as f64 {
                     return None;
                 }
@@ -288,7 +289,7 @@ pub fn probability(text: &str) -> Result<f64, UnitError> {
         (share, "") if share <= 0.5 => Ok(share),
         (share, "") if share <= 1.0 => error(format!(
             "a percent sign: `{digits}%`, or `{}%` if {digits} is meant as a share of one",
-            (share * 1e9).round() / 1e7
+            libm::round(share * 1e9) / 1e7
         )),
         (share, "") if share <= 100.0 => error(format!("a percent sign: `{digits}%`")),
         (percent, "%") if percent <= 100.0 => Ok(percent / 100.0),
@@ -351,7 +352,7 @@ pub fn seed(text: &str) -> Result<u64, UnitError> {
 pub fn show_bytes(bytes: u64) -> String {
     for (unit, size) in [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)] {
         if bytes >= size {
-            let hundredths = (bytes as f64 / size as f64 * 100.0).round() / 100.0;
+            let hundredths = libm::round(bytes as f64 / size as f64 * 100.0) / 100.0;
             return format!("{hundredths}{unit}");
         }
     }
@@ -361,7 +362,7 @@ pub fn show_bytes(bytes: u64) -> String {
 /// A span as [`span`] reads it, in milliseconds: `39ms`, `0.25ms`.
 #[must_use]
 pub fn show_span(span: Duration) -> String {
-    format!("{}ms", (span.as_secs_f64() * 1e6).round() / 1e3)
+    format!("{}ms", libm::round(span.as_secs_f64() * 1e6) / 1e3)
 }
 
 /// A rate as [`rate`] reads it: `55mbit`.
@@ -370,7 +371,7 @@ pub fn show_rate(rate: Rate) -> String {
     let bits = rate.bits_per_second();
     for (unit, size) in [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000)] {
         if bits >= size {
-            let thousandths = (bits as f64 / size as f64 * 1000.0).round() / 1000.0;
+            let thousandths = libm::round(bits as f64 / size as f64 * 1000.0) / 1000.0;
             return format!("{thousandths}{unit}");
         }
     }
@@ -380,5 +381,5 @@ pub fn show_rate(rate: Rate) -> String {
 /// A share as [`probability`] reads it: `2%`.
 #[must_use]
 pub fn show_share(share: f64) -> String {
-    format!("{}%", (share * 1e8).round() / 1e6)
+    format!("{}%", libm::round(share * 1e8) / 1e6)
 }

@@ -1,0 +1,42 @@
+//! What is wrong with a network, population or experiment file.
+
+use core::fmt;
+
+/// An invalid setting in a network, population or experiment file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingError {
+    /// The key of the setting; empty if the error is in the text as a whole.
+    pub key: String,
+    /// What is wrong, and what is expected.
+    pub reason: String,
+}
+
+impl SettingError {
+    pub(crate) fn new(key: impl Into<String>, reason: impl fmt::Display) -> Self {
+        Self {
+            key: key.into(),
+            reason: reason.to_string().trim_end().to_owned(),
+        }
+    }
+
+    /// The same error in a part of something larger.
+    pub(crate) fn within(self, what: &str) -> Self {
+        let dot = if self.key.is_empty() { "" } else { "." };
+        Self {
+            key: format!("{what}{dot}{}", self.key),
+            ..self
+        }
+    }
+}
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.key.is_empty() {
+            f.write_str(&self.reason)
+        } else {
+            write!(f, "`{}`: {}", self.key, self.reason)
+        }
+    }
+}
+
+impl std::error::Error for SettingError {}

@@ -1,0 +1,38 @@
+//! What all crates count in, and how people write it.
+//!
+//! | what | see |
+//! |---|---|
+//! | a point in time on the caller's clock | [`Time`] |
+//! | a data rate | [`Rate`] |
+//! | random numbers from a seed | [`SplitMix64`] |
+//! | sizes, rates, spans of time, shares, counts and seeds as text | [`bytes`], [`rate`], [`span`], [`probability`], [`count`], [`seed`] |
+//!
+//! # Example
+//!
+//! ```
+//! use lastbyte_units as units;
+//!
+//! let rate = units::rate("55Mb/s")?;
+//! assert_eq!(rate.bytes_in(units::span("39ms")?), 268_125);
+//! let error = units::bytes("64k").unwrap_err();
+//! assert_eq!(error.to_string(), "expected a size with its unit: `64kB` (decimal) or `64KiB` (binary)");
+//! # Ok::<(), units::UnitError>(())
+//! ```
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod random;
+mod rate;
+mod text;
+mod time;
+
+pub use random::{SplitMix64, mix};
+pub use rate::Rate;
+pub use text::{
+    SEED_END, UnitError, bytes, count, probability, rate, seed, show_bytes, show_rate, show_share,
+    show_span, span,
+};
+pub use time::{Time, nanos};
