@@ -117,7 +117,7 @@ pub(super) fn resume(text: &str) -> Result<Resume, String> {
 }
 
 /// Parses a size in bytes as curl does: `k`, `M` and `G` are powers of 1024. With a `B`, they are those of
-/// [`lastbyte_sim::units`].
+/// [`lastbyte_units`].
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let scale = match text.bytes().last() {
         Some(b'k' | b'K') => 1 << 10,
