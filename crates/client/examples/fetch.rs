@@ -1,4 +1,4 @@
-//! Fetches addresses one beside the other, and says what came of each.
+//! Fetches several URLs concurrently and prints the result of each.
 //!
 //!     cargo run -p lastbyte-client --example fetch -- https://example.com/ https://example.com/robots.txt
 
@@ -10,7 +10,7 @@ use lastbyte_client::{Fetch, Follow, Head, Listener, Memory, Settings, Url, run}
 use lastbyte_driver::Clock;
 use lastbyte_quic::connection::Config;
 
-/// Counts what arrives; a program would keep it.
+/// Counts the bytes received. A real program would store them.
 #[derive(Default)]
 struct Counter {
     bytes: u64,
@@ -38,17 +38,17 @@ fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     let settings = Settings::new(Config::new("cubic".parse()?));
     let mut counter = Counter::default();
-    // What is learned of servers is in the memory: the next run with it is faster.
+    // A later run with the same memory is faster: it resumes sessions and knows alternative services.
     let memory = Memory::default();
     let report = run(&settings, &memory, Clock::new(), fetches, &mut counter)?;
     let mut failed = false;
     for (number, outcome) in report.outcomes.iter().enumerate() {
-        let said = match &outcome.failure {
+        let line = match &outcome.failure {
             None => format!("{number}: {} bytes\n", outcome.received),
             Some(failure) => format!("{number}: {failure}\n"),
         };
         failed |= outcome.failure.is_some();
-        io::Write::write_all(&mut io::stdout(), said.as_bytes())?;
+        io::Write::write_all(&mut io::stdout(), line.as_bytes())?;
     }
     Ok(if failed {
         ExitCode::FAILURE

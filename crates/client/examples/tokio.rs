@@ -1,4 +1,4 @@
-//! The client in a program of tokio's: a run is a task that blocks, and bodies come by a channel.
+//! The client in a tokio program: the run is a blocking task, which sends the bodies through a channel.
 //!
 //!     cargo run -p lastbyte-client --example tokio -- https://example.com/
 
@@ -11,12 +11,12 @@ use lastbyte_driver::Clock;
 use lastbyte_quic::connection::Config;
 use tokio::{runtime, sync::mpsc, task};
 
-/// Hands bodies on. Where the channel is full, flow control holds the server back.
+/// Sends bodies to the channel. While the channel is full, flow control holds the server back.
 struct Sender(mpsc::Sender<Vec<u8>>);
 
 impl Listener for Sender {
     fn on_body(&mut self, _: usize, bytes: &[u8]) -> io::Result<()> {
-        // Who does not listen any more wants no more of it: the fetch ends.
+        // If the receiver has been dropped, the fetch ends.
         let sent = self.0.blocking_send(bytes.to_vec());
         sent.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
@@ -27,7 +27,7 @@ type AnyError = Box<dyn std::error::Error + Send + Sync>;
 async fn fetch(url: &str) -> Result<(u64, Report), AnyError> {
     let fetch = Fetch::get(url.parse()?);
     let settings = Settings::new(Config::new(
-        "cubic".parse().map_err(|_| "no such controller")?,
+        "cubic".parse().map_err(|_| "unknown controller")?,
     ));
     let (sender, mut bodies) = mpsc::channel(64);
     let work = task::spawn_blocking(move || {
@@ -43,15 +43,15 @@ async fn fetch(url: &str) -> Result<(u64, Report), AnyError> {
 }
 
 fn main() -> Result<ExitCode, AnyError> {
-    let url = env::args().nth(1).ok_or("name an address")?;
+    let url = env::args().nth(1).ok_or("usage: tokio URL")?;
     let runtime = runtime::Builder::new_current_thread().build()?;
     let (bytes, report) = runtime.block_on(fetch(&url))?;
     let failure = report.outcomes.iter().find_map(|it| it.failure.as_ref());
-    let said = match failure {
+    let line = match failure {
         None => format!("{bytes} bytes\n"),
         Some(failure) => format!("{failure}\n"),
     };
-    io::Write::write_all(&mut io::stdout(), said.as_bytes())?;
+    io::Write::write_all(&mut io::stdout(), line.as_bytes())?;
     Ok(if failure.is_some() {
         ExitCode::FAILURE
     } else {

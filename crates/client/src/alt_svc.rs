@@ -1,7 +1,6 @@
-//! Alternative services (RFC 7838): where else an origin is served, as it says itself.
+//! Alternative services (RFC 7838): the `Alt-Svc` field, a cache of its values, and curl's file format for this cache.
 //!
-//! Owns the `Alt-Svc` field, what is remembered of it, and curl's file format for that. Never: opens a file, or reads a
-//! clock. Times are seconds since the Unix epoch.
+//! Opens no files and reads no clock. Times are seconds since the Unix epoch.
 
 use core::{fmt::Write as _, time::Duration};
 use std::collections::BTreeMap;
@@ -11,39 +10,39 @@ use crate::{calendar::days, url::Origin};
 #[cfg(test)]
 mod tests;
 
-/// How long a service is believed in if it does not say (RFC 7838 §3.1): a day.
+/// The default lifetime of a service (RFC 7838 §3.1): one day.
 const MAX_AGE_DEFAULT_S: u64 = 24 * 60 * 60;
-/// How long a service is believed in at most: ten years. curl's file has no room for dates beyond the year 9999.
+/// The longest lifetime of a service: ten years. Dates in curl's file format end with the year 9999.
 const MAX_AGE_MAX_S: u64 = 10 * 365 * 24 * 60 * 60;
-/// How many are remembered of one origin.
+/// The most services kept for one origin.
 const SERVICES_MAX: usize = 8;
-/// How many origins are remembered.
+/// The most origins kept.
 const ORIGINS_MAX: usize = 10_000;
 
-/// Where an origin is served, too.
+/// An alternative service of an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alternative {
-    /// The protocol, as TLS names it: `h3`, `h2`, …
+    /// The protocol, as an ALPN name: `h3`, `h2`, …
     pub protocol: String,
     /// The host.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Until when, in seconds since the Unix epoch.
+    /// When it expires, in seconds since the Unix epoch.
     pub expires_s: u64,
-    /// Whether it outlives a change of the network.
+    /// Whether it stays valid after a change of the network.
     pub persists: bool,
 }
 
-/// What origins said.
+/// A cache of alternative services.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AltSvc {
     services: BTreeMap<(String, u16), Vec<Alternative>>,
 }
 
 impl AltSvc {
-    /// Takes a field's value in. It takes the place of what was said before (RFC 7838 §3.1); what is no such value is as if it
-    /// was not there.
+    /// Adds the value of an `Alt-Svc` field, which replaces the origin's earlier services (RFC 7838 §3.1). An invalid value
+    /// is ignored.
     pub fn put(&mut self, origin: &Origin, value: &str, now: Duration) {
         let key = (origin.host.clone(), origin.port);
         if value.trim().eq_ignore_ascii_case("clear") {
@@ -59,7 +58,7 @@ impl AltSvc {
         self.services.insert(key, services);
     }
 
-    /// Where an origin is served with this protocol, as far as that is still so.
+    /// The services of an origin with this protocol that have not expired.
     pub fn of<'a>(
         &'a self,
         origin: &Origin,
@@ -73,18 +72,18 @@ impl AltSvc {
             .filter(move |it| it.protocol == protocol && it.expires_s > now.as_secs())
     }
 
-    /// A service that did not answer is not tried again.
+    /// Removes the services of an origin.
     pub fn forget(&mut self, origin: &Origin) {
         self.services.remove(&(origin.host.clone(), origin.port));
     }
 
-    /// Whether nothing is remembered.
+    /// Whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.services.is_empty()
     }
 
-    /// As curl's `--alt-svc` writes it: what has expired is left out.
+    /// The cache in the format of curl's `--alt-svc`, without expired services.
     #[must_use]
     pub fn to_text(&self, now: Duration) -> String {
         let mut text = "# Your alt-svc cache. https://curl.se/docs/alt-svc.html\n\
@@ -110,11 +109,11 @@ impl AltSvc {
         text
     }
 
-    /// From what curl wrote. Lines that are not understood are left out, as curl does, and counted.
+    /// Parses the format of curl's `--alt-svc`. Invalid lines are ignored, as by curl; the second value is their number.
     #[must_use]
     pub fn from_text(text: &str) -> (Self, usize) {
         let mut this = Self::default();
-        let mut wrong = 0;
+        let mut invalid = 0;
         for line in text.lines() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -127,14 +126,14 @@ impl AltSvc {
                         services.push(service);
                     }
                 }
-                None => wrong += 1,
+                None => invalid += 1,
             }
         }
-        (this, wrong)
+        (this, invalid)
     }
 }
 
-/// `alt-svc: h3=":443"; ma=3600, h2="other.example:443"` (RFC 7838 §3).
+/// Parses a field value such as `h3=":443"; ma=3600, h2="other.example:443"` (RFC 7838 §3).
 fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
     let mut services = Vec::new();
     for member in split(value, ',') {
@@ -154,7 +153,7 @@ fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
             expires_s: now_s + MAX_AGE_DEFAULT_S,
             persists: false,
         };
-        // Anything else would break the file that it is kept in.
+        // Other characters would corrupt the file format.
         let is_word = |text: &str| {
             let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
             !text.is_empty() && text.bytes().all(is_plain)
@@ -180,13 +179,13 @@ fn parse(value: &str, origin: &Origin, now_s: u64) -> Option<Vec<Alternative>> {
     Some(services)
 }
 
-/// A number of seconds (RFC 9111 §1.2.2): more than can be counted, or than is believed, is the most that is.
+/// Parses a number of seconds (RFC 9111 §1.2.2), which is limited to [`MAX_AGE_MAX_S`].
 fn age(value: &str) -> Option<u64> {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| value.parse().unwrap_or(u64::MAX).min(MAX_AGE_MAX_S))
 }
 
-/// At each `mark` that is not between quotes.
+/// Splits at each `mark` that is not quoted.
 fn split(text: &str, mark: char) -> Vec<&str> {
     let mut is_quoted = false;
     text.split(move |c| {
@@ -198,7 +197,7 @@ fn split(text: &str, mark: char) -> Vec<&str> {
     .collect()
 }
 
-/// `h2 example.org 443 h3 shiny.example.com 8443 "20190808 06:18:37" 0 0`.
+/// Parses a line such as `h2 example.org 443 h3 shiny.example.com 8443 "20190808 06:18:37" 0 0`.
 fn parse_line(line: &str) -> Option<((String, u16), Alternative)> {
     let (before, rest) = line.split_once('"')?;
     let (expires, after) = rest.split_once('"')?;
@@ -222,7 +221,7 @@ fn parse_line(line: &str) -> Option<((String, u16), Alternative)> {
     Some((key, service))
 }
 
-/// `20190808 06:18:37`, UTC.
+/// Parses a date such as `20190808 06:18:37`, in UTC, to seconds since the Unix epoch.
 fn seconds(text: &str) -> Option<u64> {
     let is_formed = text.len() == 17 && text.is_ascii();
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
@@ -238,7 +237,7 @@ fn seconds(text: &str) -> Option<u64> {
 
 fn date(seconds: u64) -> String {
     let day_count = seconds / 86_400;
-    // The last year whose first day is not after it.
+    // Find the last year whose first day is not after the date.
     let mut year = 1970 + day_count / 366;
     while days(year + 1, 1, 1) <= day_count {
         year += 1;

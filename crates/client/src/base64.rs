@@ -1,8 +1,8 @@
-//! Base64 (RFC 4648 §4), one way: for credentials (RFC 7617) and pins (RFC 7469 §2.4).
+//! Base64 encoding (RFC 4648 §4), for credentials (RFC 7617) and pinned keys (RFC 7469 §2.4).
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Bytes as text.
+/// Encodes bytes in Base64.
 #[must_use]
 pub fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -22,7 +22,7 @@ pub fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Credentials, `name:password`, as the value of an `authorization` (RFC 7617 §2).
+/// The value of an `authorization` field for credentials `user:password` (RFC 7617 §2).
 pub(crate) fn basic(credentials: &str) -> String {
     format!("Basic {}", base64(credentials.as_bytes()))
 }

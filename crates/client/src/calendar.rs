@@ -1,7 +1,7 @@
-//! Days of the Gregorian calendar, and dates as cookies have them (RFC 6265 §5.1.1). Never: asks what time it is.
+//! Days of the Gregorian calendar, and dates in the formats of cookies (RFC 6265 §5.1.1). Pure functions.
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar, by years that begin in March, so that the day that leap years
-/// have more is their last.
+/// The number of days from 1970-01-01 to a date of the Gregorian calendar. Years are counted from March, so that the leap
+/// day is the last day of a year.
 pub(crate) fn days(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = if month > 2 {
         (year, month - 3)
@@ -9,12 +9,12 @@ pub(crate) fn days(year: u64, month: u64, day: u64) -> u64 {
         (year - 1, month + 9)
     };
     let leap_days = year / 4 - year / 100 + year / 400;
-    // 719 468 is the day of 1970-01-01 by that count.
+    // 1970-01-01 is day 719 468 in this count.
     year * 365 + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
-/// The seconds since 1970 of a cookie's date, which servers write in many ways: a time, a day, a month and a year are found in
-/// whatever order and between whatever signs they stand.
+/// Parses the date of a cookie to seconds since the Unix epoch. Servers use many formats, so time, day, month and year are
+/// accepted in any order and with any delimiters.
 pub(crate) fn cookie_date(text: &str) -> Option<u64> {
     let is_delimiter = |c: char| !(c.is_ascii_alphanumeric() || c == ':' || !c.is_ascii());
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
@@ -38,7 +38,7 @@ pub(crate) fn cookie_date(text: &str) -> Option<u64> {
     }
     let (day, month, year) = (day?, month?, year?);
     let is_date = (1..=31).contains(&day) && year >= 1601;
-    // What ended before there was anything to count from has ended.
+    // Dates before the epoch count as the epoch: the cookie has expired.
     let since = if year < 1970 {
         0
     } else {
@@ -47,7 +47,7 @@ pub(crate) fn cookie_date(text: &str) -> Option<u64> {
     (is_date && time.is_some()).then_some(since)
 }
 
-/// The digits that a word begins with: how many, and their number.
+/// The leading digits of a word: their count and their value.
 fn leading(word: &str) -> Option<(usize, u64)> {
     let len = word.bytes().take_while(u8::is_ascii_digit).count();
     let number = word.get(..len)?.parse().ok()?;
@@ -66,8 +66,8 @@ fn month_of(word: &str) -> Option<u64> {
         "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
     ];
     let name = word.get(..3)?.to_ascii_lowercase();
-    let place = NAMES.iter().position(|other| *other == name)?;
-    Some(place as u64 + 1)
+    let index = NAMES.iter().position(|other| *other == name)?;
+    Some(index as u64 + 1)
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rfc6265_5_1_1_dates_are_understood_as_servers_write_them() {
+    fn rfc6265_5_1_1_all_date_formats_of_servers_are_parsed() {
         for text in [
             "Sun, 06 Nov 1994 08:49:37 GMT",
             "Sunday, 06-Nov-94 08:49:37 GMT",

@@ -1,24 +1,24 @@
-//! By which ways an origin can be reached, and in which order: what its addresses, its HTTPS record (RFC 9460 §9) and what it
-//! said before (RFC 7838) come to. Pure.
+//! The addresses to try for an origin, and their order: derived from its resolved addresses, its HTTPS record
+//! (RFC 9460 §9) and its alternative services (RFC 7838). Pure functions.
 
 use core::net::SocketAddr;
 
 use crate::dns::Service;
 
-/// What is info of an origin.
+/// Everything that is known about how to reach an origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OriginInfo<'a> {
-    /// Where its host is, on its own port.
+    /// The addresses of its host, with the port of the origin.
     pub(crate) addresses: &'a [SocketAddr],
-    /// What its HTTPS record says, with where that is; nothing where there is none.
+    /// The services of its HTTPS record with their addresses; empty if there is no record.
     pub(crate) endpoints: &'a [(&'a Service, Vec<SocketAddr>)],
-    /// The port on which it said that it speaks HTTP/3.
+    /// The port of its alternative service for HTTP/3.
     pub(crate) alternative: Option<u16>,
-    /// Who answered last over QUIC.
+    /// The address that was last connected to over QUIC.
     pub(crate) last_remote: Option<SocketAddr>,
 }
 
-/// What is tried over each.
+/// The addresses to try over each transport.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Candidates {
     pub(crate) quic: Vec<SocketAddr>,
@@ -36,17 +36,17 @@ impl Candidates {
                 add(&mut candidates.tcp, addresses.iter().copied());
             }
         }
-        // A record that does not speak of HTTP/3 says that it is not spoken: nobody waits for it then (RFC 9460 §7.1.2). An
-        // origin that says itself that it is, is to be believed.
+        // An HTTPS record without `h3` means that HTTP/3 is not supported (RFC 9460 §7.1.2), unless the origin itself has
+        // announced it as an alternative service.
         if info.endpoints.is_empty() || info.alternative.is_some() {
             let at = |address: &SocketAddr| {
                 SocketAddr::new(address.ip(), info.alternative.unwrap_or(address.port()))
             };
             add(&mut candidates.quic, info.addresses.iter().map(at));
         }
-        // Where no endpoint answers, it is as if there was no record (RFC 9460 §3).
+        // If no endpoint of the record is reachable, the origin is used as if there were no record (RFC 9460 §3).
         add(&mut candidates.tcp, info.addresses.iter().copied());
-        // What answered last is asked first.
+        // The last successful address is tried first.
         if let Some(place) = candidates
             .quic
             .iter()
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_record_both_are_tried_on_the_port_of_the_address() {
+    fn without_a_record_both_transports_use_the_port_of_the_origin() {
         let addresses = at(&["[::1]:443", "1.0.0.1:443", "1.0.0.2:443"]);
         let mut info = OriginInfo {
             addresses: &addresses,
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc9460_3_a_record_leads_and_the_origin_is_what_is_left() {
+    fn rfc9460_3_record_endpoints_come_first_and_the_origin_last() {
         let addresses = at(&["1.0.0.1:443"]);
         let (both, quic, tcp) = (
             service(&["h3", "h2"]),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_speak_of_http3_is_not_asked_for_it() {
+    fn quic_is_not_tried_if_the_record_lacks_h3() {
         let addresses = at(&["1.0.0.1:443"]);
         let tcp = service(&["h2"]);
         let endpoints = [(&tcp, addresses.clone())];

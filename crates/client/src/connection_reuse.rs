@@ -1,28 +1,29 @@
-//! Which of several idle connections a request goes to: the one that can carry it soonest. Pure.
+//! Choice between several idle connections: the one that is expected to complete the request soonest. Pure functions.
 //!
-//! A window that has grown is rank several round trips, so what a path is known to carry decides, then its round-trip time,
-//! then which was used last. Of the sender's window a client sees only its own, which is for uploads; what comes is sent by
-//! the server, whose window has grown with what it has sent. Over TCP neither is seen from here, and systems drop the window
-//! of a connection that was idle for long (RFC 5681 §4.1): there the one that was used last is chosen.
+//! A grown congestion window saves several round trips, so the window is compared first, then the round-trip time, then the
+//! time of last use. For uploads the client knows its own window. For downloads it estimates the server's window by the
+//! number of bytes received. Over TCP neither is known, and systems reset the window of a connection after a long idle
+//! period (RFC 5681 §4.1), so the most recently used connection is chosen.
 
 use core::{cmp::Reverse, time::Duration};
 
 use lastbyte_quic::Time;
 
-/// What is known of a connection on which a request could be sent.
+/// The state of a connection on which a request could be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleConnection {
-    /// How many bytes may be sent at once: what is left of the congestion window. 0 if it is not known.
+    /// The available congestion window in bytes; 0 if unknown.
     pub window_left: u64,
-    /// How many bytes have come, which have opened the window of the other end. 0 if it is not known.
+    /// Bytes received so far, as an estimate of the peer's congestion window; 0 if unknown.
     pub received: u64,
-    /// The round-trip time, smoothed, if there is one.
+    /// The smoothed round-trip time, if there is a sample.
     pub rtt: Option<Duration>,
-    /// When it last carried anything.
+    /// When it last carried a request or the end of a response.
     pub last_used: Time,
 }
 
-/// The one of these that a request goes to; `is_upload` if it is larger than its response.
+/// The best of these connections for a request; `None` if there are none. `is_upload` means that the request is larger than
+/// its response.
 pub fn best_idle<K>(
     all: impl IntoIterator<Item = (K, IdleConnection)>,
     is_upload: bool,
@@ -33,7 +34,7 @@ pub fn best_idle<K>(
         } else {
             connection.received
         };
-        // No round-trip time is worse than any.
+        // An unknown round-trip time ranks last.
         let rtt = connection.rtt.unwrap_or(Duration::MAX);
         (amount, Reverse(rtt), connection.last_used)
     };
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_of_who_sends_decides_then_the_path_then_who_was_used_last() {
+    fn connections_rank_by_window_then_rtt_then_last_use() {
         let cold = connection(12_000, 9_000, 10, 900);
         let down = connection(12_000, 4_000_000, 80, 100);
         let up = connection(800_000, 9_000, 80, 100);

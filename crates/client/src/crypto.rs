@@ -1,4 +1,4 @@
-//! TLS configurations for QUIC and TCP, built from the settings and kept for the next run.
+//! The TLS configurations for QUIC and TCP, built from the settings and cached for the next run.
 
 use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,12 +23,12 @@ use crate::{
     trust::{Identity, Trust, Verifier},
 };
 
-/// Why the settings cannot be used.
+/// Why no TLS configuration can be built from the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CryptoError {
-    /// There is nobody to trust.
+    /// There are no usable trusted roots.
     Trust(String),
-    /// The client's own certificate is none.
+    /// The client certificate or its key is invalid.
     Identity(String),
 }
 
@@ -69,15 +69,15 @@ impl CryptoCache {
 }
 
 fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, CryptoError> {
-    let wrong = |error: &dyn fmt::Display| CryptoError::Trust(error.to_string());
-    let own = |error: &dyn fmt::Display| CryptoError::Identity(error.to_string());
+    let invalid = |error: &dyn fmt::Display| CryptoError::Trust(error.to_string());
+    let invalid_identity = |error: &dyn fmt::Display| CryptoError::Identity(error.to_string());
     let plain = rustls::crypto::aws_lc_rs::default_provider();
     let provider = lastbyte_quic::crypto::provider(plain.clone());
-    // The library gathers entropy when randomness is first wanted, which takes it a tenth of a second: not a delay of
-    // the first connection's, as its timing would say.
+    // The library gathers entropy when random bytes are first drawn, which takes about 100 ms. Draw some now, so that this
+    // delay does not appear in the timing of the first connection.
     let mut unused = [0; 1];
     let drawn = provider.secure_random.fill(&mut unused);
-    drawn.map_err(|_| wrong(&"there is no randomness"))?;
+    drawn.map_err(|_| invalid(&"cannot obtain random bytes"))?;
     let provider = Arc::new(provider);
     let verifier = settings.trust.verifier(&settings.pins, &provider);
     let verifier = Arc::new(verifier.map_err(CryptoError::Trust)?);
@@ -90,7 +90,7 @@ fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, C
                       versions: &[&'static rustls::SupportedProtocolVersion]| {
         let builder = rustls::ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(versions)
-            .map_err(|error| wrong(&error))?
+            .map_err(|error| invalid(&error))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::clone(&shared));
         let mut config = match &identity {
@@ -98,9 +98,7 @@ fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, C
             Some((chain, key)) => builder
                 .with_client_auth_cert(chain.clone(), key.clone_key())
                 .map_err(|error| {
-                    own(&format!(
-                        "the client certificate and its key do not fit: {error}"
-                    ))
+                    invalid_identity(&format!("client certificate and key do not match: {error}"))
                 })?,
         };
         if let Some(key_log) = &settings.key_log {
@@ -111,7 +109,7 @@ fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, C
     let mut config = config_for(provider, &[&rustls::version::TLS13])?;
     config.alpn_protocols = vec![http3::ALPN.to_vec()];
     config.enable_early_data = settings.early_data;
-    // Over TCP, the library resumes sessions within a process; it can neither save them nor send 0-RTT for hyper.
+    // Over TCP, rustls resumes sessions within the process only: they cannot be saved, and hyper cannot send 0-RTT.
     let versions: Vec<_> = [
         settings.tls13.then_some(&rustls::version::TLS13),
         settings.tls12.then_some(&rustls::version::TLS12),
@@ -125,7 +123,7 @@ fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, C
         verifier: Arc::clone(&shared),
         clock: Arc::new(SystemClock),
     };
-    let client = TlsClient::with_sessions(config, sessions).map_err(|error| wrong(&error))?;
+    let client = TlsClient::with_sessions(config, sessions).map_err(|error| invalid(&error))?;
     Ok(Crypto {
         client: Arc::new(client),
         verifier,
@@ -137,12 +135,12 @@ fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, C
 pub(crate) struct Crypto {
     pub(crate) client: Arc<dyn ClientCrypto>,
     pub(crate) verifier: Arc<Verifier>,
-    /// For TCP, without ALPN.
+    /// The configuration for TCP, without ALPN.
     tcp: Arc<rustls::ClientConfig>,
 }
 
 impl Crypto {
-    /// For TCP, with the ALPN of these versions.
+    /// The configuration for TCP, with the ALPN protocols of these versions.
     pub(crate) fn tcp(&self, versions: Versions) -> Arc<rustls::ClientConfig> {
         let mut config = rustls::ClientConfig::clone(&self.tcp);
         config.alpn_protocols = versions.alpn();

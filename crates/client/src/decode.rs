@@ -1,7 +1,6 @@
-//! Compressed content (RFC 9110 §8.4.1), decompressed as it arrives.
+//! Decompression of content (RFC 9110 §8.4.1) as it arrives, with a limit on its expansion.
 //!
-//! Owns the decoders, and the bound against content that grows beyond all measure. Never: holds more of a body than its
-//! decoder's window and one block.
+//! Memory is bounded: the window of the decoder and one block.
 
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use flate2::{Decompress, FlushDecompress, Status};
@@ -12,17 +11,17 @@ use crate::failure::Failure;
 #[cfg(test)]
 mod tests;
 
-/// What is said to be understood.
+/// The value of `accept-encoding`.
 pub(crate) const ACCEPTED: &str = "gzip, deflate, br, zstd";
 
-/// How much content may grow to whatever it came from.
+/// Output of this many bytes is accepted whatever the size of the input.
 const UNCHECKED_LEN: u64 = 64 << 20;
-/// How many times its size it may grow beyond that. The most that DEFLATE can is 1032.
+/// The largest ratio of output to input beyond that. DEFLATE reaches at most 1032.
 const RATIO_MAX: u64 = 2000;
-/// How much is decompressed at a time.
+/// The size of the output buffer in bytes.
 const BUFFER_LEN: usize = 64 << 10;
 
-/// The largest block of zstd, with what may stand before it (RFC 8878 §3.1.1.2).
+/// The largest zstd block with its headers, in bytes (RFC 8878 §3.1.1.2).
 const ZSTD_BLOCK_LEN: usize = (128 << 10) + 32;
 
 type Brotli = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
@@ -32,12 +31,12 @@ enum Kind {
     Brotli(Box<Brotli>),
     Zstd {
         decoder: Box<FrameDecoder>,
-        /// A block that is not there as a whole yet.
+        /// Input of an incomplete block.
         waiting: Vec<u8>,
     },
 }
 
-/// One content that is being decompressed.
+/// The decompression of one body.
 pub(crate) struct Decoder {
     kind: Kind,
     growth: Growth,
@@ -45,16 +44,16 @@ pub(crate) struct Decoder {
     buffer: Vec<u8>,
 }
 
-/// How much came in and went out.
+/// The sizes of input and output, in bytes.
 struct Growth {
     input_len: u64,
     output_len: u64,
-    /// The most that is asked for.
+    /// The limit of the output ([`Fetch::size_max`](crate::Fetch::size_max)).
     limit: Option<u64>,
 }
 
 impl Growth {
-    /// Hands on what was decompressed, unless it is too much.
+    /// Passes decompressed bytes on, unless a limit is exceeded.
     fn emit(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
         self.output_len += bytes.len() as u64;
         let Self {
@@ -69,27 +68,27 @@ impl Growth {
         }
         if output_len > UNCHECKED_LEN && output_len / RATIO_MAX > input_len {
             return Err(Failure::Encoding(format!(
-                "{input_len} bytes of compressed content became more than {output_len}; it is not input_len further"
+                "expansion limit exceeded: {input_len} bytes of compressed content became {output_len}"
             )));
         }
         sink(bytes)
     }
 }
 
-/// Takes what was decompressed.
+/// Receives decompressed bytes.
 pub(crate) type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), Failure>;
 
 impl Decoder {
-    /// For a `content-encoding`; `None` if there is nothing to be done.
+    /// A decoder for a `content-encoding`; `None` if the content is not compressed.
     ///
     /// # Errors
     ///
-    /// It is not known here, or there are several, one around the other.
+    /// Returns [`Failure::Encoding`] if the coding is not supported. Several codings of one body are not supported.
     pub(crate) fn new(coding: &str) -> Result<Option<Self>, Failure> {
         let coding = coding.trim().to_ascii_lowercase();
         let kind = match &*coding {
             "" | "identity" => return Ok(None),
-            // 15 bits of window, the most that there is.
+            // A window of 15 bits, the maximum.
             "gzip" | "x-gzip" => Kind::Flate(Decompress::new_gzip(15)),
             "deflate" => Kind::Flate(Decompress::new(true)),
             "br" => Kind::Brotli(Box::new(Brotli::new(
@@ -103,7 +102,7 @@ impl Decoder {
             },
             _ => {
                 return Err(Failure::Encoding(format!(
-                    "the content is encoded as `{}`, which was not asked for",
+                    "unsupported content coding `{}` (expected gzip, deflate, br or zstd)",
                     coding.escape_debug()
                 )));
             }
@@ -120,7 +119,7 @@ impl Decoder {
         }))
     }
 
-    /// The same, for no more than so many decompressed bytes.
+    /// Limits the output to this many bytes.
     pub(crate) const fn with_limit(mut self, limit: Option<u64>) -> Self {
         self.growth.limit = limit;
         self
@@ -130,7 +129,8 @@ impl Decoder {
     ///
     /// # Errors
     ///
-    /// They are not what they are said to be, or `sink` fails.
+    /// Returns [`Failure::Encoding`] if the bytes are invalid or expand too much, [`Failure::TooLarge`] if the limit is
+    /// exceeded, and the error of `sink`.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: Sink<'_>) -> Result<(), Failure> {
         self.growth.input_len += bytes.len() as u64;
         let Self {
@@ -150,14 +150,14 @@ impl Decoder {
         }
     }
 
-    /// There is no more to come.
+    /// Processes the end of the content.
     ///
     /// # Errors
     ///
-    /// It ends in the middle.
+    /// Returns [`Failure::Encoding`] if the content is truncated, and the same errors as [`Self::push`].
     pub(crate) fn finish(&mut self, sink: Sink<'_>) -> Result<(), Failure> {
         if self.growth.input_len == 0 {
-            // No content is not compressed content; servers answer HEAD so, and 304.
+            // Empty content is valid. Responses to HEAD and with status 304 have a coding without content.
             return Ok(());
         }
         if let Kind::Zstd { decoder, waiting } = &mut self.kind {
@@ -168,13 +168,13 @@ impl Decoder {
         if self.is_finished {
             Ok(())
         } else {
-            Err(corrupt("it ends in the middle"))
+            Err(corrupt("truncated"))
         }
     }
 }
 
 fn corrupt(why: &str) -> Failure {
-    Failure::Encoding(format!("the content is not compressed as it says: {why}"))
+    Failure::Encoding(format!("invalid compressed content: {why}"))
 }
 
 fn flate(
@@ -184,7 +184,7 @@ fn flate(
     is_finished: &mut bool,
     emit: Sink<'_>,
 ) -> Result<(), Failure> {
-    // What follows the end is padding, and of no interest.
+    // Bytes after the end are padding and ignored.
     while !*is_finished {
         let (before_in, before_out) = (decoder.total_in(), decoder.total_out());
         let status = decoder
@@ -227,7 +227,7 @@ fn brotli(
             BrotliResult::ResultSuccess => *is_finished = true,
             BrotliResult::NeedsMoreOutput => {}
             BrotliResult::NeedsMoreInput => break,
-            BrotliResult::ResultFailure => return Err(corrupt("it is broken")),
+            BrotliResult::ResultFailure => return Err(corrupt("corrupt brotli data")),
         }
     }
     Ok(())
@@ -243,7 +243,7 @@ fn zstd(
     let mut from = 0;
     loop {
         let rest = waiting.get(from..).unwrap_or_default();
-        // Blocks are decoded as a whole, so that they are waited for.
+        // The decoder needs whole blocks, so wait for one.
         if rest.len() < ZSTD_BLOCK_LEN && !is_last {
             break;
         }
@@ -254,7 +254,7 @@ fn zstd(
         emit(buffer.get(..written).unwrap_or_default())?;
         if read == 0 && written == 0 {
             if decoder.is_finished() && !rest.is_empty() {
-                // Another frame (RFC 8878 §3).
+                // A further frame follows (RFC 8878 §3).
                 *decoder = FrameDecoder::new();
                 continue;
             }

@@ -1,70 +1,70 @@
-//! Why a fetch did not come to its end.
+//! The failure of a fetch.
 
 use core::{fmt, time::Duration};
 use std::io;
 
-/// Why a fetch did not come to its end.
+/// The reason why a fetch failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// A scheme that is not spoken, or not with the version of HTTP that is asked for.
+    /// The URL scheme is not supported, or not with the requested version of HTTP.
     Scheme(String),
-    /// A redirect leads to what is no address.
+    /// A redirect contains an invalid URL.
     Url(String),
-    /// The name has no address.
+    /// The host name cannot be resolved.
     Resolve(String),
-    /// The name of the proxy has no address.
+    /// The host name of the proxy cannot be resolved.
     ResolveProxy(String),
-    /// The socket cannot be used, or no address of the host answered.
+    /// No connection can be established to any address of the host.
     Connect(String),
-    /// The connection took too long to be made.
+    /// Connecting took longer than this limit.
     ConnectTimeout(Duration),
-    /// All of it took too long.
+    /// The fetch took longer than this limit.
     TimeLimit(Duration),
-    /// In so long, less moved than so many bytes a second.
+    /// The transfer was slower than the first value, in bytes per second, for the duration of the second.
     Slow(u64, Duration),
-    /// The handshake failed.
+    /// The TLS handshake failed.
     Tls(String),
-    /// The server's certificate is not to be trusted.
+    /// The server certificate is not trusted.
     Certificate(String),
-    /// The server's key is none of those that are pinned.
+    /// The server's public key does not match a pinned key.
     Pin(String),
-    /// The request cannot be sent.
+    /// The request is invalid and cannot be sent.
     Request(String),
-    /// The server, or the way to it, failed before there was any of the body.
+    /// The server, the proxy or the connection failed before the response head was received.
     Response(String),
-    /// The server closed the connection without a word.
+    /// The server closed the connection without a response.
     Empty,
-    /// What the server answers is not HTTP.
+    /// The response is not valid HTTP.
     Protocol(String),
-    /// The connection failed with part of the body there.
+    /// The connection failed after a part of the response.
     Partial {
-        /// Why.
+        /// Why it failed.
         reason: String,
-        /// Bytes that arrived.
+        /// Bytes of the body received.
         received: u64,
     },
-    /// The status is 400 or more, and such are refused.
+    /// The status is 400 or more, and [`Fetch::fails_on_error_status`](crate::Fetch::fails_on_error_status) is set.
     Status(u16),
-    /// The server does not send the part that was asked for.
+    /// The server did not send the requested range.
     Range(String),
-    /// The server leads from one address to the next, more often than it may.
+    /// There were more redirects than this limit.
     Redirects(u32),
-    /// The body is larger than it may be.
+    /// The body is larger than this limit, in bytes.
     TooLarge(u64),
-    /// What was received is not compressed as it says, or grows beyond all measure.
+    /// The compressed content is invalid, its coding is not supported, or its expansion exceeds the limit.
     Encoding(String),
-    /// What was received cannot be kept.
+    /// The listener failed to process the response.
     Write(io::Error),
-    /// What is to be sent cannot be read.
+    /// The upload cannot be read.
     Read,
-    /// What was sent cannot be sent again, as it was read from a stream.
+    /// The upload cannot be sent again, because it was read from a stream.
     Rewind,
-    /// Somebody wants no more of it.
+    /// The run was interrupted ([`Listener::on_tick`](crate::Listener::on_tick)).
     Interrupted,
 }
 
 impl Failure {
-    /// The same, of another fetch.
+    /// The same failure for another fetch. I/O errors cannot be cloned and become text.
     pub(crate) fn duplicate(&self) -> Self {
         match self {
             Self::Scheme(what) => Self::Scheme(what.clone()),
@@ -97,31 +97,33 @@ impl fmt::Display for Failure {
             | Self::Pin(what)
             | Self::Encoding(what) => f.write_str(what),
             Self::ConnectTimeout(after) => {
-                write!(f, "no connection after {} ms", after.as_millis())
+                write!(f, "connection timed out after {} ms", after.as_millis())
             }
-            Self::TimeLimit(after) => write!(f, "not done after {} ms", after.as_millis()),
+            Self::TimeLimit(after) => {
+                write!(f, "transfer timed out after {} ms", after.as_millis())
+            }
             Self::Slow(least, span) => write!(
                 f,
-                "slower than {least} bytes a second for {} ms",
+                "transfer slower than {least} bytes/s for {} ms",
                 span.as_millis()
             ),
-            Self::Tls(what) => write!(f, "the handshake failed: {what}"),
+            Self::Tls(what) => write!(f, "TLS handshake failed: {what}"),
             Self::Certificate(what) => {
-                write!(f, "the server's certificate is not trusted: {what}")
+                write!(f, "server certificate is not trusted: {what}")
             }
-            Self::Empty => f.write_str("the server closed the connection without an answer"),
-            Self::Protocol(what) => write!(f, "the server's answer is not HTTP: {what}"),
+            Self::Empty => f.write_str("the server closed the connection without a response"),
+            Self::Protocol(what) => write!(f, "invalid HTTP response: {what}"),
             Self::Partial { reason, received } => {
-                write!(f, "{reason}, with {received} bytes received")
+                write!(f, "{reason} ({received} bytes received)")
             }
-            Self::Status(status) => write!(f, "the server answered {status}"),
-            Self::Redirects(max) => write!(f, "redirected more than {max} times"),
-            Self::TooLarge(max) => write!(f, "the body is larger than {max} bytes"),
-            Self::Write(error) => write!(f, "cannot write what was received: {error}"),
-            Self::Read => f.write_str("cannot read what was to be sent"),
-            Self::Rewind => {
-                f.write_str("what was read from a stream cannot be sent a second time; send a file")
-            }
+            Self::Status(status) => write!(f, "the server returned status {status}"),
+            Self::Redirects(max) => write!(f, "too many redirects (limit: {max})"),
+            Self::TooLarge(max) => write!(f, "response body too large (limit: {max} bytes)"),
+            Self::Write(error) => write!(f, "cannot write the response: {error}"),
+            Self::Read => f.write_str("cannot read the upload"),
+            Self::Rewind => f.write_str(
+                "cannot send the upload again: it was read from a stream (upload a file instead)",
+            ),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

@@ -15,7 +15,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The single families that this stands for.
+    /// The individual families.
     pub(crate) const fn parts(self) -> &'static [Self] {
         match self {
             Self::Any => &[Self::Ipv6, Self::Ipv4],

@@ -1,4 +1,4 @@
-//! What is to be fetched, and what came of it.
+//! A fetch (the request and how to process its response) and its outcome.
 
 use core::fmt;
 use std::{
@@ -14,12 +14,13 @@ use lastbyte_quic::{
 
 use crate::{failure::Failure, head::Version, retry::Retry, url::Url};
 
-/// What is sent with a request.
+/// The body of a request.
 #[derive(Clone)]
 pub enum Upload {
-    /// It can be read again, so that a request can be sent again. Its length becomes the `content-length`.
+    /// A source of known length that can be read repeatedly, so that the request can be sent again. Its length becomes the
+    /// `content-length`.
     Source(Arc<dyn Source + Sync>),
-    /// Of unknown length, read once, in a thread of its own.
+    /// A stream of unknown length. It is read once, in a separate thread.
     Stream(Stream),
 }
 
@@ -28,17 +29,17 @@ pub enum Upload {
 pub struct Stream(Arc<Mutex<Option<Box<dyn Read + Send>>>>);
 
 impl Upload {
-    /// Bytes, or whatever else can be read again.
+    /// An upload from bytes, or any other source that can be read repeatedly.
     pub fn source(source: impl Source + Sync + 'static) -> Self {
         Self::Source(Arc::new(source))
     }
 
-    /// Something that is read as it is sent.
+    /// An upload that is read while it is sent.
     pub fn stream(reader: impl Read + Send + 'static) -> Self {
         Self::Stream(Stream(Arc::new(Mutex::new(Some(Box::new(reader))))))
     }
 
-    /// How many bytes there are, if that is known.
+    /// The length in bytes, if known.
     #[must_use]
     pub fn len(&self) -> Option<u64> {
         match self {
@@ -47,7 +48,7 @@ impl Upload {
         }
     }
 
-    /// Whether it is known that there are none.
+    /// Whether the upload is known to be empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == Some(0)
@@ -55,43 +56,43 @@ impl Upload {
 }
 
 impl Stream {
-    /// What is to be read; `None` from the second time on.
+    /// Takes the reader; `None` if it has been taken before.
     pub(crate) fn take(&self) -> Option<Box<dyn Read + Send>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// One request, and what is to be done with its response.
+/// One request, and how its response is processed.
 #[derive(Clone)]
 pub struct Fetch {
-    /// Of what. Its credentials become an `authorization` (RFC 7617), unless there is one in the fields.
+    /// The URL. Its credentials become an `authorization` field (RFC 7617), unless `fields` contains one.
     pub url: Url,
     /// The method.
     pub method: String,
-    /// Whether it was asked for by name, and not chosen for the rest: then it stays as it is after redirects.
+    /// Whether the method was chosen explicitly, rather than derived from the upload. If so, redirects do not change it.
     pub is_method_fixed: bool,
-    /// The fields, without those that follow from the rest.
+    /// The header fields, except those derived from other settings.
     pub fields: Fields,
-    /// What is sent with it.
+    /// The request body.
     pub upload: Option<Upload>,
-    /// Whether redirects are followed, and how. Default: no.
+    /// How redirects are followed. Default: `None`, they are not.
     pub follow: Option<Follow>,
-    /// Whether the cookies of the memory are sent, if it keeps any, before those in the fields. Default: yes.
+    /// Whether cookies in the [`Memory`](crate::Memory) are sent, before those in `fields`. Default: yes.
     pub sends_cookies: bool,
-    /// Whether compressed content is asked for and decompressed (RFC 9110 §8.4). Default: no.
+    /// Whether to request compressed content and decompress it (RFC 9110 §8.4). Default: no.
     pub is_decoded: bool,
-    /// Whether a status of 400 or more is a failure at once, and its body not kept. Default: no.
+    /// Whether a status of 400 or more is a failure, and its body is discarded. Default: no.
     pub fails_on_error_status: bool,
-    /// Whether and when it is begun again, if it came to nothing. Default: no.
+    /// When a failed fetch is retried. Default: `None`, never.
     pub retry: Option<Retry>,
-    /// From which byte on it is to come, as the rest is there already (RFC 9110 §14). Default: all.
+    /// The offset in bytes at which a partial download is resumed (RFC 9110 §14). Default: `None`, the whole representation.
     pub resume_from: Option<u64>,
-    /// How large the body may be, in bytes. Default: without end.
+    /// The largest accepted body, in bytes, also after decompression. Default: `None`, no limit.
     pub size_max: Option<u64>,
 }
 
 impl Fetch {
-    /// A GET without any fields.
+    /// A GET request without any fields.
     #[must_use]
     pub fn get(url: Url) -> Self {
         Self {
@@ -110,8 +111,8 @@ impl Fetch {
         }
     }
 
-    /// Whether the server may be asked twice, if nobody knows whether it heard (RFC 9110 §9.2.2), and whether the request
-    /// may be in 0-RTT packets (RFC 8470 §2).
+    /// Whether the request may be sent again when it is unknown whether the server processed it (RFC 9110 §9.2.2), and
+    /// whether it may be sent in 0-RTT packets (RFC 8470 §2).
     pub(crate) fn is_safe(&self) -> bool {
         matches!(&*self.method, "GET" | "HEAD" | "OPTIONS") && self.upload.is_none()
     }
@@ -141,9 +142,9 @@ impl fmt::Debug for Stream {
 /// How redirects are followed (RFC 9110 §15.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Follow {
-    /// The most redirects that are followed; `None` for no limit. Default: 50.
+    /// The largest number of redirects; `None` for no limit. Default: 50.
     pub max: Option<u32>,
-    /// Whether credentials are sent to other hosts too. Default: no.
+    /// Whether credentials are also sent to other origins. Default: no.
     pub shares_credentials: bool,
     /// Whether a POST stays a POST after 301. Default: no, as in browsers.
     pub keeps_post_301: bool,
@@ -165,7 +166,7 @@ impl Default for Follow {
     }
 }
 
-/// An upload as the transport wants it.
+/// An upload as a [`Source`] of the transport.
 pub(crate) struct SharedSource(pub(crate) Arc<dyn Source + Sync>);
 
 impl Source for SharedSource {
@@ -178,54 +179,54 @@ impl Source for SharedSource {
     }
 }
 
-/// When what happened to a fetch; of several requests, as with redirects, to the last. What did not happen is `None`.
+/// The times of a fetch. After redirects they refer to the last request. An event that did not occur is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// When its turn came.
+    /// When the fetch started.
     pub start: Option<Time>,
-    /// When the last redirect was over, and the request that counts began.
+    /// When the response to the last redirected request ended.
     pub redirected: Option<Time>,
-    /// When the name began to be resolved, if it was the first to need it.
+    /// When name resolution started, if this fetch was the first to need it.
     pub lookup: Option<Time>,
-    /// When it was resolved.
+    /// When name resolution ended.
     pub resolved: Option<Time>,
-    /// When the connection that carried it was begun, if it was the first to need it.
+    /// When the first connection attempt started, if this was the first fetch on the connection.
     pub connect: Option<Time>,
-    /// When TCP was connected, before TLS. Of QUIC there is no such moment.
+    /// When the TCP connection was established, before TLS. Always `None` for QUIC.
     pub transport: Option<Time>,
-    /// When the handshake of that connection was complete.
+    /// When the handshake was complete.
     pub connected: Option<Time>,
     /// When the request was sent.
     pub request: Option<Time>,
-    /// When the head of the response was there.
+    /// When the head of the final response was received.
     pub head: Option<Time>,
-    /// When the last byte was there, or it failed.
+    /// When the last byte was received, or the fetch failed.
     pub end: Option<Time>,
 }
 
-/// What came of a fetch.
+/// The result of a fetch.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The status of the final response, if there was one.
+    /// The status of the final response, if one was received.
     pub status: Option<u16>,
-    /// By which version of HTTP it came.
+    /// The HTTP version of the response.
     pub version: Option<Version>,
-    /// How many bytes of body arrived, as they came.
+    /// Bytes of the response body received, before decompression.
     pub received: u64,
-    /// How many bytes of body were sent.
+    /// Bytes of the request body sent.
     pub sent: u64,
-    /// Which connection carried it, counted from 0.
+    /// The number of the connection, counted from 0.
     pub connection: Option<usize>,
-    /// Whether the request went out before the handshake was complete, and the server took it so.
+    /// Whether the request was sent in 0-RTT and the server accepted it.
     pub is_early: bool,
-    /// How often it was sent again.
+    /// How often the request was sent again.
     pub retries: u32,
-    /// How many redirects were followed.
+    /// The number of redirects followed.
     pub redirects: u32,
-    /// Where they led to, if there were any.
+    /// The URL after redirects; `None` if there were none.
     pub url: Option<Url>,
-    /// When what happened.
+    /// The times of its events.
     pub timing: Timing,
-    /// Why it did not come to its end.
+    /// Why the fetch failed; `None` if it succeeded.
     pub failure: Option<Failure>,
 }

@@ -1,7 +1,7 @@
-//! A fetch under way: its present request, what has come of it, what becomes of its response.
+//! The progress of a fetch: its current request, the processing of its response, and its outcome.
 //!
-//! Owns what is the same for all versions of HTTP: redirects, resumption, decompression, refusals, and what the listener
-//! hears. Never: knows a connection.
+//! Responsible for everything that does not depend on the version of HTTP: redirects, resumption, decompression, rejected
+//! statuses, and calls to the listener. Knows nothing about connections.
 
 use core::time::Duration;
 
@@ -22,49 +22,49 @@ use crate::{
     url::{Origin, Scheme},
 };
 
-/// How much of a redirect's own body is read, so that its connection can be used again.
+/// The most bytes of an ignored body, such as that of a redirect, which are read so that the connection can be reused.
 const IGNORED_MAX: u64 = 1 << 20;
 
-/// How many cookies are taken from one response, as curl has it.
+/// The most `set-cookie` fields that are processed in one response; the same as curl.
 const SET_COOKIES_MAX: usize = 50;
-/// Interim responses that one request may receive. RFC 9110 §15.2 sets no limit; a server that never sends its final response would
-/// otherwise keep the client busy for ever.
+/// The most interim responses to one request. RFC 9110 §15.2 sets no limit, but a server that never sends a final response
+/// would otherwise keep the client busy forever.
 pub(crate) const INTERIM_MAX: u32 = 100;
 
-/// One fetch.
+/// The progress of one fetch.
 pub(crate) struct FetchState {
-    /// The request, which redirects change.
+    /// The current request: the original, as changed by redirects.
     pub(crate) current: Fetch,
-    /// The request as it was asked for, if it may be made anew.
+    /// The original request, if the fetch may be retried.
     original: Option<Box<Fetch>>,
-    /// When its first attempt began.
+    /// When the first attempt started.
     first_start: Option<Time>,
-    /// How often it was begun again.
+    /// The number of retries ([`Retry`]).
     attempts: u32,
-    /// The pause before it is begun again.
+    /// The pause before the next retry, if the response calls for one.
     pause: Option<Duration>,
-    /// How much had moved when its speed was looked at last, and when that was.
+    /// When the speed was last checked, and the bytes transferred by then.
     pub(crate) pace: Option<(Time, u64)>,
-    /// Whom the first request went to.
+    /// The origin of the first request.
     first: Origin,
-    /// Which of the client's servers the request goes to.
+    /// The index of the server to which the request is sent.
     pub(crate) server: Option<usize>,
     pub(crate) outcome: Outcome,
-    /// Where a redirect leads.
+    /// The request to which the response redirects.
     next: Option<Fetch>,
     decoder: Option<Decoder>,
-    /// What comes is of no interest.
+    /// Whether the body is discarded.
     is_ignored: bool,
-    /// Interim responses to the request that is in flight.
+    /// The number of interim responses to the current request.
     interim_count: u32,
 }
 
-/// Why no more of a response is wanted.
+/// The reason to stop reading a response.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It failed.
+    /// The fetch failed.
     Failed(Failure),
-    /// All is known that is needed.
+    /// The rest of the body is not needed.
     Complete,
 }
 
@@ -80,18 +80,18 @@ impl From<std::io::Error> for Stop {
     }
 }
 
-/// What comes after a response.
+/// The next step after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextStep {
-    /// The fetch is over.
+    /// The fetch is complete.
     Done,
-    /// It goes on with another request.
+    /// Send the request to which the response redirects.
     FollowRedirect,
-    /// It is begun again after this pause.
+    /// Retry the fetch after this pause.
     RetryAfter(Duration),
 }
 
-/// All of them, and who hears of them.
+/// All fetches, and the listener.
 pub(crate) struct FetchStates<'a> {
     pub(crate) all: Vec<FetchState>,
     pub(crate) listener: &'a mut dyn Listener,
@@ -117,20 +117,20 @@ impl FetchState {
         }
     }
 
-    /// How long to wait before it is begun again; `None` if it is not to be.
-    fn next_pause(&self, now: Time, asked: Option<Duration>) -> Option<Duration> {
+    /// The pause before the next retry; `None` if there is none.
+    fn next_pause(&self, now: Time, retry_after: Option<Duration>) -> Option<Duration> {
         let first = self.original.as_ref()?;
         if matches!(first.upload, Some(crate::fetch::Upload::Stream(_))) {
-            // It is read already.
+            // The stream has been read and cannot be sent again.
             return None;
         }
         let spent = self
             .first_start
             .map_or(Duration::ZERO, |begin| now.since(begin));
-        first.retry?.pause(self.attempts, spent, asked)
+        first.retry?.pause(self.attempts, spent, retry_after)
     }
 
-    /// How long to wait before it is begun again after a failure; `None` if it is not to be.
+    /// The pause before a retry after this failure; `None` if the fetch is not retried.
     pub(crate) fn pause_after(&self, now: Time, failure: &Failure) -> Option<Duration> {
         let retry = self.original.as_ref()?.retry?;
         retry
@@ -138,7 +138,7 @@ impl FetchState {
             .then(|| self.next_pause(now, None))?
     }
 
-    /// It is begun again, with its first request.
+    /// Starts over with the original request.
     fn reset_for_retry(&mut self) {
         if let Some(first) = &self.original {
             self.current = Fetch::clone(first);
@@ -152,7 +152,7 @@ impl FetchState {
         self.reset_attempt();
     }
 
-    /// The request is made anew.
+    /// Resets all state of the current attempt.
     pub(crate) fn reset_attempt(&mut self) {
         self.outcome.status = None;
         self.outcome.timing = Timing {
@@ -168,7 +168,7 @@ impl FetchState {
         self.pace = None;
     }
 
-    /// The request, as HTTP/2 and 3 have it.
+    /// The request in the form of HTTP/2 and HTTP/3.
     pub(crate) fn http_request(&self, memory: &Memory) -> Request {
         let fetch = &self.current;
         let authority = fetch.url.origin().authority();
@@ -183,7 +183,7 @@ impl FetchState {
     }
 }
 
-/// What was asked for, and what follows from the rest.
+/// Adds the fields of the fetch and those derived from it: credentials, cookies, `range` and others.
 fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
     let lacks = |name| fetch.fields.get(name).is_none();
     if let Some(credentials) = fetch.url.credentials()
@@ -195,10 +195,10 @@ fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
     let kept = memory.cookies_for(&fetch.url, now);
     let kept = kept.filter(|_| fetch.sends_cookies);
     if let Some(kept) = &kept {
-        // In one field: not every server takes several.
-        let said = fetch.fields.get("cookie").map(String::from_utf8_lossy);
-        let said = said.map(|said| format!("; {said}")).unwrap_or_default();
-        fields.push_sensitive("cookie", format!("{kept}{said}"));
+        // One field: some servers do not accept several.
+        let explicit = fetch.fields.get("cookie").map(String::from_utf8_lossy);
+        let explicit = explicit.map(|it| format!("; {it}")).unwrap_or_default();
+        fields.push_sensitive("cookie", format!("{kept}{explicit}"));
     }
     for line in &fetch.fields {
         if line.name == "host" || (line.name == "cookie" && kept.is_some()) {
@@ -265,7 +265,7 @@ impl<'a> FetchStates<'a> {
         if let Some(value) = head.text("alt-svc")
             && origin.scheme == Scheme::Https
         {
-            // RFC 7838 §2.1: only what is authenticated is believed.
+            // RFC 7838 §2.1: only authenticated origins are trusted.
             self.memory
                 .put_alternatives(origin, value, Clock::since_epoch());
         }
@@ -285,9 +285,9 @@ impl<'a> FetchStates<'a> {
             return Ok(());
         }
         if Retry::is_transient(status) {
-            let asked = head.text("retry-after");
-            let asked = asked.and_then(|text| text.trim().parse().ok());
-            it.pause = it.next_pause(now, asked.map(Duration::from_secs));
+            let retry_after = head.text("retry-after");
+            let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
+            it.pause = it.next_pause(now, retry_after.map(Duration::from_secs));
             if it.pause.is_some() {
                 it.is_ignored = true;
                 return Ok(());
@@ -316,7 +316,7 @@ impl<'a> FetchStates<'a> {
         Ok(())
     }
 
-    /// Part of the body.
+    /// Processes a part of the body.
     pub(crate) fn body(&mut self, fetch: usize, bytes: &[u8]) -> Result<(), Stop> {
         let Some(it) = self.all.get_mut(fetch) else {
             return Ok(());
@@ -347,7 +347,7 @@ impl<'a> FetchStates<'a> {
         Ok(self.listener.on_trailers(fetch, fields)?)
     }
 
-    /// The response is there as a whole, or as far as it matters.
+    /// Processes the end of the response, or of the part of it that is needed.
     pub(crate) fn end(&mut self, now: Time, fetch: usize) -> Result<NextStep, Failure> {
         let Some(it) = self.all.get_mut(fetch) else {
             return Ok(NextStep::Done);
@@ -375,7 +375,7 @@ impl<'a> FetchStates<'a> {
         Ok(NextStep::Done)
     }
 
-    /// It is begun again, after a pause.
+    /// Prepares a retry after a pause, and reports it to the listener.
     pub(crate) fn schedule_retry(
         &mut self,
         fetch: usize,
@@ -385,19 +385,19 @@ impl<'a> FetchStates<'a> {
         let Some(it) = self.all.get_mut(fetch) else {
             return Ok(());
         };
-        let told = self.listener.on_retry(fetch, pause, &it.outcome, failure);
+        let reported = self.listener.on_retry(fetch, pause, &it.outcome, failure);
         it.reset_for_retry();
-        told.map_err(Failure::Write)
+        reported.map_err(Failure::Write)
     }
 
-    /// Its turn has come.
+    /// Records the start of an attempt.
     pub(crate) fn start(&mut self, now: Time, fetch: usize) {
         let it = &mut self.all[fetch];
         it.first_start.get_or_insert(now);
         it.outcome.timing.start = Some(now);
     }
 
-    /// It is over, well or not.
+    /// Records the end of the fetch, and reports it to the listener.
     pub(crate) fn close(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
         if let Some(it) = self.all.get_mut(fetch) {
             it.outcome.timing.end = Some(now);
@@ -406,7 +406,7 @@ impl<'a> FetchStates<'a> {
         }
     }
 
-    /// A request is sent.
+    /// Reports to the listener that a request is sent.
     pub(crate) fn on_request(
         &mut self,
         fetch: usize,
@@ -419,7 +419,7 @@ impl<'a> FetchStates<'a> {
     }
 }
 
-/// Whether the rest that was asked for is nothing (RFC 9110 §15.5.17), so that what comes is to be ignored.
+/// Whether a resumed download is already complete (RFC 9110 §15.5.17), so that the body is to be discarded.
 fn is_complete_already(
     fetch: &Fetch,
     head: &Head<'_>,
@@ -437,12 +437,12 @@ fn is_complete_already(
         return match begin {
             Some(begin) if begin == from => Ok(false),
             _ => Err(Failure::Range(format!(
-                "asked for what comes from byte {from} on, the server sends `{}`",
-                range.unwrap_or("no content-range").escape_debug()
+                "invalid `content-range`: `{}` (expected bytes from {from})",
+                range.unwrap_or_default().escape_debug()
             ))),
         };
     }
-    // Either says how long the whole is.
+    // Both fields contain the length of the whole representation.
     let whole = match status {
         416 => range.and_then(|text| text.strip_prefix("*/")?.parse::<u64>().ok()),
         _ => length,
@@ -451,6 +451,6 @@ fn is_complete_already(
         return Ok(true);
     }
     Err(Failure::Range(format!(
-        "the server cannot go on from byte {from}: it answers {status} and not 206"
+        "cannot resume at byte {from}: the server returned status {status} (expected 206)"
     )))
 }

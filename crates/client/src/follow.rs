@@ -1,6 +1,4 @@
-//! What a redirect makes of a request (RFC 9110 §15.4), as curl's `--location` has it.
-//!
-//! Owns the rules. Never: decides whether redirects are followed at all.
+//! Redirects (RFC 9110 §15.4): the request that follows a redirect, by the same rules as curl's `--location`.
 
 use lastbyte_http3::Fields;
 
@@ -13,14 +11,16 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// Fields that are for one host and no other: what was said to one is not said to the next that it names.
+/// Fields with credentials, which are not sent to another origin.
 const SECRETS: [&str; 2] = ["authorization", "cookie"];
 
-/// The request that a response leads to; `None` if it leads nowhere, or redirects are not followed.
+/// The request that follows a redirect; `None` if the response is not a redirect, or redirects are not followed. `first` is
+/// the origin of the first request, and `redirects` the number of redirects followed so far.
 ///
 /// # Errors
 ///
-/// It leads to nothing that can be fetched, or there were too many before it.
+/// Returns [`Failure::Redirects`] if the limit is reached, [`Failure::Scheme`] or [`Failure::Url`] if `location` cannot be
+/// fetched, and [`Failure::Rewind`] if the request body cannot be sent again.
 pub(crate) fn next(
     fetch: &Fetch,
     first: &Origin,
@@ -41,7 +41,7 @@ pub(crate) fn next(
     }
     let location = String::from_utf8_lossy(location);
     let mut url = fetch.url.join(&location).map_err(|error| {
-        let what = format!("redirected to `{}`: {error}", location.escape_debug());
+        let what = format!("invalid redirect to `{}`: {error}", location.escape_debug());
         match error {
             crate::url::UrlError::Scheme(_) => Failure::Scheme(what),
             _ => Failure::Url(what),

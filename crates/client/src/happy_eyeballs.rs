@@ -1,8 +1,8 @@
-//! By which way, and to which of a host's addresses, a connection is made (RFC 8305 §5).
+//! Happy Eyeballs: parallel connection attempts to the addresses of one host, over QUIC and TCP (RFC 8305 §5).
 //!
-//! Over QUIC, one address after the other is tried, the next while the last may still answer. TCP, where it may be used too,
-//! begins a little later, or when nothing is left to be tried over QUIC. The first whose handshake is complete wins. Owns no
-//! connection: attempts are handles and numbers.
+//! QUIC attempts start one after the other, each after a delay while the earlier ones continue. TCP, if permitted, starts
+//! after a head start for QUIC, or when all QUIC attempts have failed. The first attempt that completes its handshake wins.
+//! The connections themselves belong to the client; here attempts are represented by handles and numbers.
 
 use core::{net::SocketAddr, time::Duration};
 use std::collections::VecDeque;
@@ -11,10 +11,10 @@ use lastbyte_quic::{Time, endpoint::Handle};
 
 use crate::{failure::Failure, reachability::ReachabilityProbe};
 
-/// After how long without a handshake it is asked whether anybody listens at an address.
+/// If a handshake takes longer than this, a probe checks whether the port is closed.
 const PROBE_DELAY: Duration = Duration::from_millis(200);
 
-/// A connection that is being made.
+/// A QUIC connection attempt.
 #[derive(Debug)]
 struct Attempt {
     handle: Handle,
@@ -23,14 +23,14 @@ struct Attempt {
     probe: Option<ReachabilityProbe>,
 }
 
-/// The other way.
+/// The state of the TCP attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TcpState {
-    /// It is not to be used, or has failed.
+    /// TCP is not permitted, or has failed.
     Unavailable,
-    /// It begins then.
+    /// The attempt starts at this time.
     Scheduled(Time),
-    /// It is under way, by this number.
+    /// The attempt is in progress, on the connection with this number.
     Started(usize),
 }
 
@@ -42,13 +42,13 @@ pub(crate) struct HappyEyeballs {
     next_at: Time,
     attempts: Vec<Attempt>,
     tcp: TcpState,
-    /// Requests are under way in 0-RTT: they are not sent by two ways at once.
+    /// Requests have been sent in 0-RTT. No further attempt starts, because a request must not be sent twice.
     is_early: bool,
     failure: Option<Failure>,
 }
 
 impl HappyEyeballs {
-    /// To these addresses over QUIC, and from `tcp_at` on over TCP.
+    /// Attempts over QUIC to these addresses, and over TCP from `tcp_at` on.
     pub(crate) fn new(
         now: Time,
         addresses: impl Iterator<Item = SocketAddr>,
@@ -65,7 +65,7 @@ impl HappyEyeballs {
         }
     }
 
-    /// The next address, if it is time to try it.
+    /// The next address to try over QUIC, if an attempt is due.
     pub(crate) fn next(&mut self, now: Time) -> Option<SocketAddr> {
         let is_due = self.attempts.is_empty() || (self.next_at <= now && !self.is_early);
         if is_due {
@@ -75,18 +75,18 @@ impl HappyEyeballs {
         }
     }
 
-    /// Whether it is time to try TCP.
+    /// Whether the TCP attempt is due.
     pub(crate) fn is_tcp_due(&self, now: Time) -> bool {
         let is_alone = self.attempts.is_empty() && self.addresses.is_empty();
         matches!(self.tcp, TcpState::Scheduled(at) if at <= now || is_alone)
     }
 
-    /// TCP is under way.
+    /// Records that the TCP attempt has started.
     pub(crate) const fn on_tcp_started(&mut self, connection: usize) {
         self.tcp = TcpState::Started(connection);
     }
 
-    /// The number of the connection over TCP.
+    /// The number of the TCP connection, if the attempt has started.
     pub(crate) const fn tcp(&self) -> Option<usize> {
         match self.tcp {
             TcpState::Started(connection) => Some(connection),
@@ -94,13 +94,13 @@ impl HappyEyeballs {
         }
     }
 
-    /// TCP came to nothing.
+    /// Records that the TCP attempt has failed.
     pub(crate) fn on_tcp_failed(&mut self, failure: Failure) {
         self.tcp = TcpState::Unavailable;
         self.keep_failure(failure);
     }
 
-    /// An attempt has begun.
+    /// Records that a QUIC attempt has started.
     pub(crate) fn on_started(
         &mut self,
         now: Time,
@@ -117,12 +117,12 @@ impl HappyEyeballs {
         self.is_early = is_early;
     }
 
-    /// When the next address may be tried.
+    /// Sets the time of the next QUIC attempt.
     pub(crate) const fn wait_until(&mut self, at: Time) {
         self.next_at = at;
     }
 
-    /// An attempt at whose address nobody listens.
+    /// Finds an attempt to an address whose port is closed.
     pub(crate) fn find_refused(&mut self, now: Time) -> Option<(Handle, Failure)> {
         self.attempts.iter_mut().find_map(|attempt| {
             let error = match &attempt.probe {
@@ -137,12 +137,12 @@ impl HappyEyeballs {
                 },
             };
             let remote = attempt.remote;
-            let what = format!("nobody speaks QUIC at {remote}: {error}");
+            let what = format!("no QUIC server at {remote}: {error}");
             Some((attempt.handle, Failure::Connect(what)))
         })
     }
 
-    /// An attempt came to nothing, or could not even begin.
+    /// Records that an attempt has failed; `None` for one that could not start.
     pub(crate) fn on_failed(&mut self, attempt: Option<Handle>, failure: Failure) {
         self.attempts.retain(|other| Some(other.handle) != attempt);
         if self.attempts.is_empty() {
@@ -151,8 +151,8 @@ impl HappyEyeballs {
         self.keep_failure(failure);
     }
 
-    /// The first of those that say most is kept: that nobody answered says less than that nobody is there, and that less than
-    /// what somebody said who is.
+    /// Keeps the most specific failure, and the first among equals: a response of the server is more specific than a refused
+    /// connection, and that is more specific than a timeout.
     fn keep_failure(&mut self, failure: Failure) {
         if self
             .failure
@@ -163,7 +163,7 @@ impl HappyEyeballs {
         }
     }
 
-    /// Why nothing came of it, once that is so.
+    /// The failure to report, once all attempts have failed.
     pub(crate) fn take_final_failure(&mut self) -> Option<Failure> {
         if self.addresses.is_empty()
             && self.attempts.is_empty()
@@ -175,7 +175,7 @@ impl HappyEyeballs {
         }
     }
 
-    /// The reason that is known so far, once time is up.
+    /// The failure to report at the timeout; `None` if no failure is more specific than the timeout itself.
     pub(crate) fn take_failure(&mut self) -> Option<Failure> {
         self.failure
             .take()
@@ -186,7 +186,7 @@ impl HappyEyeballs {
         self.attempts.iter().map(|attempt| attempt.handle)
     }
 
-    /// When the next way is to be tried.
+    /// When the next attempt is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let waits = !self.addresses.is_empty() && !self.is_early;
         let tcp = match self.tcp {
@@ -197,7 +197,7 @@ impl HappyEyeballs {
     }
 }
 
-/// How much a failure says.
+/// How specific a failure is.
 const fn specificity(failure: &Failure) -> u8 {
     match failure {
         Failure::ConnectTimeout(_) => 0,

@@ -1,4 +1,4 @@
-//! The head of a response, whatever version of HTTP it came by.
+//! The head of a response, for all versions of HTTP.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use lastbyte_http3::Response;
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// HTTP/1.0 (RFC 1945): only what servers answer with.
+    /// HTTP/1.0 (RFC 1945). Only in responses; requests are sent as HTTP/1.1.
     Http10,
     /// HTTP/1.1 (RFC 9112).
     Http11,
@@ -18,7 +18,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Its number, as curl's `%{http_version}` has it.
+    /// The version number in the format of curl's `%{http_version}`.
     #[must_use]
     pub const fn number(self) -> &'static str {
         match self {
@@ -39,23 +39,23 @@ impl fmt::Display for Version {
 /// The head of a response.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
-    /// The version that it came by.
+    /// The HTTP version of the response.
     pub version: Version,
-    /// Status and fields; names are in lower case.
+    /// Status and fields. Field names are in lower case.
     pub response: &'a Response,
-    /// What HTTP/1 says beside the status; else empty.
+    /// The reason phrase of HTTP/1; otherwise empty.
     pub reason: &'a str,
 }
 
 impl Head<'_> {
-    /// The first line, as HTTP/1 writes it and curl shows it for all versions (RFC 9112 §4).
+    /// The status line of HTTP/1 (RFC 9112 §4), in the format that curl prints for all versions.
     #[must_use]
     pub fn status_line(&self) -> String {
         let (version, status) = (self.version, self.response.status());
         format!("{version} {status} {}", self.reason)
     }
 
-    /// The value of a field, if it is text.
+    /// The value of a field, if it is valid UTF-8.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         core::str::from_utf8(self.response.fields().get(name)?).ok()

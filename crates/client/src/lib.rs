@@ -1,37 +1,63 @@
-//! An HTTP client: many fetches over few connections, by HTTP/3, 2 and 1.1.
+//! HTTP client for HTTP/3, HTTP/2 and HTTP/1.1: many fetches over few connections.
 //!
-//! [`run`] does a list of fetches and returns what came of each. Bodies go to a [`Listener`] slice by slice, over HTTP/3 out
-//! of the packets that they came in. What one run learns of servers is kept in a [`Memory`] for the next: sessions for
-//! resumption and 0-RTT, address tokens, settings, alternative services.
+//! [`run`] performs a list of [`Fetch`]es and returns the [`Outcome`] of each. Response bodies are passed to a [`Listener`]
+//! slice by slice; over HTTP/3 these slices point into the received packets. What a run learns about servers is kept in a
+//! [`Memory`] for the next run: TLS sessions for resumption and 0-RTT, address tokens, HTTP/3 settings, alternative services.
 //!
-//! | module | owns |
+//! ```no_run
+//! use std::io::{self, Write};
+//!
+//! use lastbyte_client::{Fetch, Listener, Memory, Settings, run};
+//! use lastbyte_driver::Clock;
+//! use lastbyte_quic::connection::Config;
+//!
+//! struct Stdout;
+//!
+//! impl Listener for Stdout {
+//!     fn on_body(&mut self, _fetch: usize, bytes: &[u8]) -> io::Result<()> {
+//!         io::stdout().write_all(bytes)
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let settings = Settings::new(Config::new("cubic".parse()?));
+//! let fetches = vec![Fetch::get("https://example.com/".parse()?)];
+//! let report = run(&settings, &Memory::default(), Clock::new(), fetches, &mut Stdout)?;
+//! for outcome in report.outcomes {
+//!     println!("{:?}: {} bytes", outcome.status, outcome.received);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | responsibility |
 //! |---|---|
-//! | [`Url`], [`Fetch`], [`Upload`], [`Outcome`], [`Failure`] | what is to be fetched, and what came of it |
-//! | [`Listener`], [`Head`] | who hears of it |
-//! | [`Settings`], [`Memory`], [`SessionFile`] | what can be set, what is remembered, and how it outlives the process |
-//! | [`Trust`], [`Identity`] | whose certificates are believed, and our own |
-//! | [`AltSvc`] | where else origins are served |
-//! | [`CookieJar`] | cookies |
-//! | [`Proxies`] | who is asked in place of servers |
-//! | `resolve`, `dns` | names to addresses, and to how they are served (HTTPS records) |
-//! | `job`, `follow`, `decode`, `retry` | one fetch under way: redirects, resumption, decompression, new attempts |
-//! | [`Client`] | the application on a worker: who is fetched when, over which connection |
-//! | `link`, `tcp` | one connection, and its requests: over QUIC, and over TCP |
-//! | [`best_idle`] | which of several idle connections a request is sent on |
-//! | `candidates`, `happy_eyeballs`, `reachability` | addresses to try, in which order, and which of them refuse |
+//! | [`Url`], [`Fetch`], [`Upload`], [`Outcome`], [`Failure`] | a fetch and its result |
+//! | [`Listener`], [`Head`] | callbacks for events and response bodies |
+//! | [`Settings`], [`Memory`], [`SessionFile`] | configuration; state kept between runs, in memory or in a file |
+//! | [`Trust`], [`Identity`] | verification of server certificates; the client certificate |
+//! | [`AltSvc`] | alternative services (RFC 7838) |
+//! | [`CookieJar`] | cookies (RFC 6265) |
+//! | [`Proxies`] | HTTP proxies |
+//! | `resolve`, `dns` | addresses and HTTPS records of hosts |
+//! | `fetch_state`, `follow`, `decode`, `retry` | progress of a fetch: redirects, resumption, decompression, retries |
+//! | [`Client`] | the application that runs on a worker: schedules fetches on connections |
+//! | `link`, `tcp` | connections and their requests: HTTP/3 over QUIC, HTTP/1.1 and HTTP/2 over TCP |
+//! | [`best_idle`] | choice between several idle connections |
+//! | `candidates`, `happy_eyeballs`, `reachability` | addresses to try, their order, and detection of closed ports |
 //!
-//! # How it is run
+//! # Threads
 //!
-//! [`run`] returns when all is done, and calls the listener from the thread that it was called in. A program of tokio's gives
-//! it to `spawn_blocking` and takes the bodies by a channel: `examples/tokio.rs`. Connections over QUIC live in that thread,
-//! those over TCP in one more, which is there only if one is needed.
+//! [`run`] blocks until all fetches are complete, and calls the listener from the calling thread. A tokio program calls it in
+//! `spawn_blocking` and receives the bodies through a channel; see `examples/tokio.rs`. QUIC connections run in the calling
+//! thread. TCP connections run in one additional thread, which is started when the first one is needed.
 //!
-//! # What is bounded
+//! # Bounds
 //!
-//! As many fetches are under way as [`Settings::parallel`] says; the others wait. A body that the listener is slow to take
-//! is held back by flow control, over TCP when a megabyte of it is there. A request is sent again at most
-//! [`Settings::retries`] times, redirects are followed as often as [`Follow::max`] says, and what is decompressed may not grow
-//! beyond all measure.
+//! At most [`Settings::parallel`] fetches are in progress; the others wait. If the listener is slow, flow control holds the
+//! server back; over TCP, at most 1 MiB of each body is buffered. A request is sent again at most [`Settings::retries`] times,
+//! and at most [`Follow::max`] redirects are followed. Decompression fails if the output is more than 64 MiB and more than
+//! 2000 times the size of the input.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! One HTTP/3 connection, and the requests on it.
+//! An HTTP/3 connection and its requests.
 
 use core::{net::SocketAddr, time::Duration};
 use std::{
@@ -23,41 +23,41 @@ use crate::{
     trust::Verifier,
 };
 
-/// One connection.
+/// An HTTP/3 connection and its requests.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) number: usize,
-    /// Which of the client's servers it leads to.
+    /// The index of its server.
     pub(crate) server: usize,
     pub(crate) http3: http3::Connection,
-    /// The fetches that wait for their turn on it.
+    /// Fetches that wait to be sent on this connection.
     pub(crate) queue: VecDeque<usize>,
-    /// Those under way.
+    /// The fetches in progress.
     pub(crate) streams: BTreeMap<StreamId, usize>,
-    /// What is sent as it is read.
+    /// Uploads of unknown length.
     pub(crate) uploads: BTreeMap<StreamId, StreamUpload>,
-    /// Those of which no more is wanted.
+    /// Streams to be cancelled, because the rest of their responses is not needed.
     pub(crate) stopped: Vec<(StreamId, Stop)>,
     /// Whether its handshake is complete.
     pub(crate) is_open: bool,
-    /// Whether it takes no more requests.
+    /// Whether no more requests may be sent on it.
     pub(crate) is_retired: bool,
-    /// When it was begun, until a fetch has been charged for it.
+    /// When it was started; taken by the first fetch for its timing.
     pub(crate) begin: Option<Time>,
     pub(crate) opened: Option<Time>,
     /// When it last carried a request or the end of a response.
     pub(crate) last_used: Time,
-    /// Who answers.
+    /// The address of the server.
     pub(crate) remote: Option<SocketAddr>,
-    /// The server's own certificate, in DER, if it was shown.
+    /// The server's end-entity certificate in DER, if known.
     pub(crate) certificate: Option<Vec<u8>>,
 }
 
-/// An upload of unknown length, on its way from a thread that reads it.
+/// An upload of unknown length, which is read by another thread.
 #[derive(Debug)]
 pub(crate) struct StreamUpload {
     pub(crate) source: mpsc::Receiver<io::Result<Bytes>>,
-    /// What there was no room for yet.
+    /// Data that could not be written yet.
     pub(crate) rest: Bytes,
 }
 
@@ -83,13 +83,13 @@ impl Link {
 }
 
 impl Link {
-    /// Whether what is asked of `host` at one of these addresses can be asked here (RFC 9114 §3.3): the connection leads
-    /// there, and the server's certificate is for that name, too. Who verified the certificate for one name has verified it.
+    /// Whether requests for `host`, with these addresses, may be sent on this connection (RFC 9114 §3.3): its server has one
+    /// of the addresses, and its certificate, which has been verified, covers the name.
     pub(crate) fn is_for(&self, host: &str, addresses: &[SocketAddr]) -> bool {
         let is_ready = self.is_open && !self.is_retired;
-        let leads_there = self.remote.is_some_and(|at| addresses.contains(&at));
+        let has_address = self.remote.is_some_and(|at| addresses.contains(&at));
         is_ready
-            && leads_there
+            && has_address
             && self.certificate.as_ref().is_some_and(|certificate| {
                 let certificate = CertificateDer::from(certificate.as_slice());
                 let name = ServerName::try_from(host);
@@ -102,7 +102,7 @@ impl Link {
     }
 }
 
-/// Hands body on while its packet is at hand.
+/// Passes body data from received packets to the listener.
 pub(crate) struct Bodies<'a, 'b> {
     pub(crate) streams: &'a BTreeMap<StreamId, usize>,
     pub(crate) stopped: &'a mut Vec<(StreamId, Stop)>,
@@ -123,39 +123,41 @@ impl BodySink for Bodies<'_, '_> {
         bytes.len()
     }
 }
-/// Why a connection ended, for people.
+/// Describes why a connection ended.
 pub(crate) fn reason(close: Option<CloseReason>, phrase: &str) -> String {
-    let said = if phrase.is_empty() {
+    let phrase = if phrase.is_empty() {
         String::new()
     } else {
         format!(" (`{}`)", phrase.escape_debug())
     };
     match close {
         Some(CloseReason::Local { code, reason }) => {
-            format!("the server broke a rule of QUIC: {reason} ({code})")
+            format!("the server violated QUIC: {reason} ({code})")
         }
         Some(CloseReason::LocalApplication { code }) => {
-            format!("the connection was closed from here, with code {code:#x}")
+            format!("the connection was closed locally with code {code:#x}")
         }
         Some(CloseReason::Peer { code }) => {
-            format!("the server closed the connection: {code}{said}")
+            format!("the server closed the connection: {code}{phrase}")
         }
         Some(CloseReason::PeerApplication { code }) => {
             let code = http3::Code::new(lastbyte_wire::VarInt::saturating(code));
-            format!("the server closed the connection: {code}{said}")
+            format!("the server closed the connection: {code}{phrase}")
         }
         Some(CloseReason::StatelessReset) => {
-            "the server does not know the connection any more (stateless reset)".to_owned()
+            "the server no longer knows the connection (stateless reset)".to_owned()
         }
-        Some(CloseReason::IdleTimeout) => "the server has fallen silent".to_owned(),
+        Some(CloseReason::IdleTimeout) => {
+            "no more packets from the server (idle timeout)".to_owned()
+        }
         Some(CloseReason::NoCommonVersion) => {
-            "the server speaks neither version 1 nor 2 of QUIC".to_owned()
+            "the server supports neither QUIC version 1 nor version 2".to_owned()
         }
-        None => "the connection ended".to_owned(),
+        None => "the connection was closed".to_owned(),
     }
 }
 
-/// Why a handshake came to nothing.
+/// The failure of a fetch whose connection closed during the handshake.
 pub(crate) fn handshake_failure(
     close: Option<CloseReason>,
     phrase: &str,

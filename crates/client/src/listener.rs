@@ -1,4 +1,4 @@
-//! Who hears of what happens, and takes the bodies.
+//! Callbacks for the events of a run and the bodies of responses.
 
 use core::{net::SocketAddr, time::Duration};
 use std::io;
@@ -24,46 +24,47 @@ pub enum Transport {
     Tcp,
 }
 
-/// What a handshake came to.
+/// The result of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handshake {
-    /// Who is at the other end.
+    /// The address of the peer.
     pub remote: SocketAddr,
-    /// The version of HTTP that is spoken.
+    /// The HTTP version of the connection.
     pub version: Version,
-    /// What carries it.
+    /// The transport protocol.
     pub transport: Transport,
-    /// What a proxy answered that was asked to connect to the server (RFC 9110 §9.3.6), if one was.
+    /// The status of the proxy's response to CONNECT (RFC 9110 §9.3.6), if a tunnel was used.
     pub tunnel_status: Option<u16>,
-    /// The version of TLS, as `TLS 1.3`; `None` in clear text.
+    /// The TLS version, such as `TLS 1.3`; `None` without TLS.
     pub tls: Option<&'static str>,
     /// The cipher suite.
     pub cipher_suite: Option<&'static str>,
     /// Whether an earlier session was resumed.
     pub is_resumed: bool,
-    /// Whether requests were sent early, and whether the server took them.
+    /// Whether the server accepted early data; `None` if none was sent.
     pub early_data: Option<bool>,
-    /// The server's own certificate, in DER; servers do not show it again when a session is resumed.
+    /// The server's end-entity certificate in DER. Servers do not send it when a session is resumed.
     pub certificate: Option<Vec<u8>>,
 }
 
-/// Hears of what happens. Fetches are named by their place in the list that was given, connections by a number that
-/// counts from 0. All methods but [`Listener::on_body`] do nothing by themselves.
+/// Receives the events of a run. A fetch is identified by its index in the list, a connection by a number that counts
+/// from 0. All methods except [`Listener::on_body`] have an empty default.
 ///
-/// An error of one that takes content ends the fetch with [`Failure::Write`](crate::failure::Failure::Write); others go on.
+/// If a method returns an error, its fetch fails with [`Failure::Write`](crate::failure::Failure::Write); other fetches
+/// continue.
 pub trait Listener {
-    /// Body, in order, each byte once. It is at hand only now, in the packet that it came in.
+    /// A part of the body, in order and without repetition. The slice points into the received packet.
     ///
     /// # Errors
     ///
-    /// It cannot be kept.
+    /// Any error that prevents the listener from processing the bytes.
     fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> io::Result<()>;
 
-    /// The head of a final response, or of one that leads elsewhere and is followed.
+    /// The head of a final response, or of a redirect that is followed.
     ///
     /// # Errors
     ///
-    /// It cannot be kept.
+    /// Any error that prevents the listener from processing the head.
     fn on_head(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
         let _ = (fetch, head);
         Ok(())
@@ -73,38 +74,38 @@ pub trait Listener {
     ///
     /// # Errors
     ///
-    /// It cannot be kept.
+    /// Any error that prevents the listener from processing the head.
     fn on_interim(&mut self, fetch: usize, head: &Head<'_>) -> io::Result<()> {
         let _ = (fetch, head);
         Ok(())
     }
 
-    /// Trailers.
+    /// The trailer fields.
     ///
     /// # Errors
     ///
-    /// They cannot be kept.
+    /// Any error that prevents the listener from processing the fields.
     fn on_trailers(&mut self, fetch: usize, fields: &Fields) -> io::Result<()> {
         let _ = (fetch, fields);
         Ok(())
     }
 
-    /// All has arrived; what is buffered is to be written now.
+    /// The response is complete. The listener flushes its buffers.
     ///
     /// # Errors
     ///
-    /// It cannot be kept.
+    /// Any error that prevents the listener from flushing its buffers.
     fn on_end(&mut self, fetch: usize) -> io::Result<()> {
         let _ = fetch;
         Ok(())
     }
 
-    /// A fetch is begun again after this pause ([`Retry`](crate::retry::Retry)): what was taken of it is to be forgotten. `failure` is why,
-    /// if it is not the status in `outcome`.
+    /// A fetch is retried after this pause ([`Retry`](crate::retry::Retry)). The listener discards what it has received so
+    /// far. `failure` is the reason; if it is `None`, the reason is the status in `outcome`.
     ///
     /// # Errors
     ///
-    /// It cannot be forgotten.
+    /// Any error that prevents the listener from discarding the previous content.
     fn on_retry(
         &mut self,
         fetch: usize,
@@ -116,7 +117,7 @@ pub trait Listener {
         Ok(())
     }
 
-    /// A fetch is over, well or not: the last that is heard of it.
+    /// A fetch has succeeded or failed. No other method is called for it afterwards.
     fn on_done(&mut self, fetch: usize, outcome: &Outcome) {
         let _ = (fetch, outcome);
     }
@@ -126,17 +127,17 @@ pub trait Listener {
         let _ = (fetch, connection, version, request);
     }
 
-    /// It is known where an origin is.
+    /// The addresses of an origin have been resolved.
     fn on_resolved(&mut self, lookup: &Lookup) {
         let _ = lookup;
     }
 
-    /// A QUIC connection is begun.
+    /// A QUIC connection attempt starts.
     fn on_quic_connecting(&mut self, connection: usize, origin: &Origin, remote: SocketAddr) {
         let _ = (connection, origin, remote);
     }
 
-    /// A connection over TCP is begun, to the first of these addresses that answers.
+    /// A TCP connection attempt starts. The first of these addresses that accepts is used.
     fn on_tcp_connecting(&mut self, connection: usize, origin: &Origin, addresses: &[SocketAddr]) {
         let _ = (connection, origin, addresses);
     }
@@ -146,18 +147,18 @@ pub trait Listener {
         let _ = (connection, handshake);
     }
 
-    /// A connection is over, or not to be used for more.
+    /// A connection has ended, or accepts no more requests. `why` is the reason, for log output.
     fn on_disconnected(&mut self, connection: usize, why: &str) {
         let _ = (connection, why);
     }
 
-    /// Who listens to the packets of a connection.
+    /// Returns a receiver for trace events of a QUIC connection, such as a qlog writer. Default: `None`.
     fn trace(&mut self, now: Time, connection: usize) -> Option<Box<dyn Trace>> {
         let _ = (now, connection);
         None
     }
 
-    /// Ten times a second. Whether to go on.
+    /// Called ten times per second. Returns `false` to interrupt the run. Default: `true`.
     fn on_tick(&mut self) -> bool {
         true
     }

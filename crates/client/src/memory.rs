@@ -1,4 +1,4 @@
-//! What a client remembers of servers, from one connection to the next and from one run to the next.
+//! State about servers that is kept from one connection to the next, and from one run to the next.
 
 use core::{net::SocketAddr, time::Duration};
 use std::{
@@ -17,30 +17,30 @@ use crate::{
     url::{Origin, Url},
 };
 
-/// What is remembered of an origin, besides its sessions.
+/// State about one origin, besides its TLS sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remembered {
-    /// The last token, for one use (RFC 9000 §8.1.3).
+    /// The last address token, which is used once (RFC 9000 §8.1.3).
     pub(crate) token: Vec<u8>,
     pub(crate) settings: Option<http3::Settings>,
-    /// The address that answered.
+    /// The address of the last connection.
     pub(crate) remote: Option<SocketAddr>,
 }
 
-/// What is remembered of servers, from one connection to the next and from one run to the next: sessions, address tokens,
-/// settings. Cheap to clone, and then the same.
+/// State about servers that is kept between connections and runs: TLS sessions, address tokens, HTTP/3 settings, alternative
+/// services and cookies. Clones share the same state and are cheap.
 #[derive(Clone, Debug)]
 pub struct Memory {
     sessions: Arc<dyn SessionStore>,
     servers: Arc<Mutex<BTreeMap<Origin, Remembered>>>,
     alternatives: Arc<Mutex<AltSvc>>,
-    /// None while they are not kept.
+    /// `None` while cookies are not kept.
     cookies: Arc<Mutex<Option<CookieJar>>>,
     crypto: Arc<CryptoCache>,
 }
 
 impl Memory {
-    /// Sessions are kept there, all else in memory.
+    /// Keeps sessions in this store, and everything else in memory.
     #[must_use]
     pub fn new(sessions: Arc<dyn SessionStore>) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// As [`CryptoCache::get`].
+    /// Returns the same errors as [`CryptoCache::get`].
     pub(crate) fn crypto(&self, settings: &Settings) -> Result<Arc<Crypto>, CryptoError> {
         self.crypto.get(settings, &self.sessions)
     }
@@ -69,13 +69,13 @@ impl Memory {
         self.servers().clone()
     }
 
-    /// What is known of alternative services, to be saved.
+    /// The known alternative services.
     #[must_use]
     pub fn alternatives(&self) -> AltSvc {
         self.alt_svc().clone()
     }
 
-    /// What was known of alternative services.
+    /// Replaces the known alternative services.
     pub fn set_alternatives(&self, alternatives: AltSvc) {
         *self.alt_svc() = alternatives;
     }
@@ -84,21 +84,21 @@ impl Memory {
         self.alt_svc().put(origin, value, now);
     }
 
-    /// The port of the host's where HTTP/3 is spoken for an origin, as it said itself.
+    /// The port of an alternative service for HTTP/3 on the origin's own host.
     pub(crate) fn alternative_port(&self, origin: &Origin, now: Duration) -> Option<u16> {
         let alternatives = self.alt_svc();
         let mut of = alternatives.of(origin, "h3", now);
-        // Other hosts would have to be looked up, and speak for this one all the same.
+        // Services on other hosts are ignored; their names would have to be resolved first.
         of.find(|it| it.host == origin.host).map(|it| it.port)
     }
 
-    /// The cookies that are known; `None` if they are not kept.
+    /// The cookies; `None` if they are not kept.
     #[must_use]
     pub fn cookies(&self) -> Option<CookieJar> {
         self.jar().clone()
     }
 
-    /// Keeps cookies from here on, beginning with these: what servers set is sent to them again.
+    /// Keeps cookies from now on, starting with these.
     pub fn set_cookies(&self, cookies: CookieJar) {
         *self.jar() = Some(cookies);
     }

@@ -1,23 +1,22 @@
-//! Proxies (RFC 9110 §3.7): whom to ask in place of the server, and for which servers. As curl has it.
-//!
-//! Owns the choice. Never: reads the environment, or connects.
+//! HTTP proxies (RFC 9110 §3.7) and the choice of a proxy for an origin, by the same rules as curl. Does not read
+//! environment variables.
 
 use core::fmt;
 use std::net::IpAddr;
 
 use crate::url::{Origin, Scheme, Url};
 
-/// The port of a proxy where none is given, as curl has it.
+/// The default port of a proxy; the same as curl.
 const PORT: u16 = 1080;
 
-/// A proxy that speaks HTTP/1.1 in clear text.
+/// A proxy, which is reached by HTTP/1.1 without TLS.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Proxy {
-    /// A name or an address.
+    /// The host name or address.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// `name:password`, for Basic authentication (RFC 7617).
+    /// `user:password` for Basic authentication (RFC 7617).
     pub credentials: Option<String>,
 }
 
@@ -30,14 +29,14 @@ impl fmt::Debug for Proxy {
 impl core::str::FromStr for Proxy {
     type Err = String;
 
-    /// `[http://][name:password@]host[:port]`
+    /// Parses `[http://][user:password@]host[:port]`.
     fn from_str(text: &str) -> Result<Self, String> {
         let rest = match text.split_once("://") {
             None => text,
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
             Some((scheme, _)) => {
                 return Err(format!(
-                    "`{scheme}` is no way to speak to a proxy here; write http://HOST:PORT"
+                    "unsupported proxy scheme `{scheme}` (expected `http`)"
                 ));
             }
         };
@@ -48,7 +47,7 @@ impl core::str::FromStr for Proxy {
             .is_some_and(|rest| rest.contains(':'));
         let url: Url = format!("http://{authority}")
             .parse()
-            .map_err(|error| format!("`{text}` is no proxy: {error}"))?;
+            .map_err(|error| format!("invalid proxy `{text}`: {error}"))?;
         let origin = url.origin();
         Ok(Self {
             host: origin.host.clone(),
@@ -58,21 +57,21 @@ impl core::str::FromStr for Proxy {
     }
 }
 
-/// Which servers are asked through which proxy.
+/// The proxies for each scheme.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies {
-    /// For `http://`.
+    /// The proxy for `http://` URLs.
     pub http: Option<Proxy>,
-    /// For `https://`, which goes through a tunnel (RFC 9110 §9.3.6).
+    /// The proxy for `https://` URLs, used through a CONNECT tunnel (RFC 9110 §9.3.6).
     pub https: Option<Proxy>,
-    /// Who is asked directly.
+    /// Hosts that are reached directly.
     pub except: Exceptions,
-    /// Whether `http://` goes through a tunnel, too. Default: no.
+    /// Whether a tunnel is also used for `http://` URLs. Default: no.
     pub tunnels_all: bool,
 }
 
 impl Proxies {
-    /// The proxy through which a server is asked.
+    /// The proxy for an origin; `None` if it is reached directly.
     #[must_use]
     pub fn of(&self, origin: &Origin) -> Option<&Proxy> {
         let proxy = match origin.scheme {
@@ -82,28 +81,28 @@ impl Proxies {
         proxy.as_ref().filter(|_| !self.except.has(&origin.host))
     }
 
-    /// Whether a server is asked through a tunnel.
+    /// Whether an origin is reached through a CONNECT tunnel.
     pub(crate) fn tunnels(&self, origin: &Origin) -> bool {
         self.tunnels_all || origin.scheme == Scheme::Https
     }
 }
 
-/// Servers that are asked directly.
+/// Hosts that are reached without a proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exceptions(Vec<Exception>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Exception {
     All,
-    /// A domain, and all below it.
+    /// A domain and its subdomains.
     Domain(String),
-    /// The addresses that begin with so many bits of this one.
+    /// A network: an address and the length of its prefix in bits.
     Network(IpAddr, u32),
 }
 
 impl Exceptions {
-    /// Names, domains, addresses and networks (`192.0.2.0/24`) with commas or blanks between them; `*` for all. What is none of
-    /// these is for nobody.
+    /// Parses names, domains, addresses and networks (`192.0.2.0/24`), separated by commas or blanks. `*` matches all hosts.
+    /// Invalid entries match no host.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let words = text.split([',', ' ', '\t']).filter(|word| !word.is_empty());
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn proxies_are_written_as_with_curl() {
+    fn proxies_are_parsed_as_by_curl() {
         let of = |host: &str, port, credentials: Option<&str>| {
             Ok((host.to_owned(), port, credentials.map(str::to_owned)))
         };
@@ -213,10 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn each_scheme_has_its_own() {
+    fn each_scheme_has_its_own_proxy() {
         let all = Proxies {
-            http: Some("one.example:1".parse().expect("a proxy")),
-            https: Some("other.example:2".parse().expect("a proxy")),
+            http: Some("first.example:1".parse().expect("a proxy")),
+            https: Some("second.example:2".parse().expect("a proxy")),
             except: Exceptions::parse("here.example"),
             tunnels_all: false,
         };

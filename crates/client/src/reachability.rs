@@ -1,12 +1,11 @@
-//! Whether anybody listens at an address that is silent.
+//! Detection of closed UDP ports.
 //!
-//! The kernel tells of ICMP errors only to sockets that have one peer, and the connections' own has many. So an address
-//! that has not answered for a while is sent one more datagram, an empty one, which QUIC servers drop, from a socket that
-//! has no other peer.
+//! The kernel reports ICMP errors only to connected sockets, and the client's QUIC socket is not connected. If an address
+//! has not responded for a while, a connected socket sends it one empty datagram, which QUIC servers drop.
 
 #![expect(
     clippy::disallowed_types,
-    reason = "a socket that is connected, which those of `udp` are not"
+    reason = "a connected socket, which the `udp` crate does not have"
 )]
 
 use std::{
@@ -14,14 +13,16 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
 };
 
-/// A datagram on its way to an address, and what came back.
+/// A probe of one address.
 #[derive(Debug)]
 pub(crate) struct ReachabilityProbe(UdpSocket);
 
 impl ReachabilityProbe {
+    /// Sends the probe.
+    ///
     /// # Errors
     ///
-    /// There is no way to the address.
+    /// Returns the system's error if there is no route to the address.
     pub(crate) fn send(remote: SocketAddr) -> io::Result<Self> {
         let local: SocketAddr = if remote.is_ipv6() {
             (Ipv6Addr::UNSPECIFIED, 0).into()
@@ -35,7 +36,7 @@ impl ReachabilityProbe {
         Ok(Self(socket))
     }
 
-    /// What the way answered, if it is known by now that nobody is there.
+    /// The ICMP error, if one has been received.
     pub(crate) fn answer(&self) -> Option<io::Error> {
         let answer = self.0.recv(&mut [0; 1]).err()?;
         (answer.kind() != io::ErrorKind::WouldBlock).then_some(answer)

@@ -1,8 +1,8 @@
-//! Names to addresses: A, AAAA and HTTPS records (RFC 9460) at the same time, each in a thread of its own that is left behind
-//! if it takes too long.
+//! Name resolution: A, AAAA and HTTPS records (RFC 9460) of a host, queried in parallel (RFC 8305 §3).
 //!
-//! Owns the questions, and what is known so far (RFC 8305 §3). Never: waits. Addresses are the system's to know, with its
-//! `hosts` and private networks, unless a DNS server was named; HTTPS records it does not give, so DNS is asked for them.
+//! Each query runs in a separate thread, which is abandoned if it takes too long; nothing here blocks. Addresses come from
+//! the system's resolver, which knows `/etc/hosts` and private networks, unless DNS servers are configured. HTTPS records are
+//! always queried from DNS, because system resolvers do not return them.
 
 use core::{net::SocketAddr, time::Duration};
 use std::{collections::BTreeMap, net::IpAddr, thread};
@@ -18,19 +18,19 @@ use crate::{
     url::Origin,
 };
 
-/// How long the other family is waited for when one has answered (RFC 8305 §3), and then the HTTPS record.
+/// How long to wait for the second address family after the first, and then for the HTTPS record (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
-/// How many targets of an HTTPS record are resolved.
+/// The most targets of an HTTPS record that are resolved.
 const TARGETS_MAX: usize = 4;
 
-/// A host's addresses, as said beforehand.
+/// Fixed addresses of a host, which are used instead of the resolver; like curl's `--resolve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// Whose: a name in lower case, or an IP address; `*` for all.
+    /// The host: a name in lower case, or an IP address; `*` for all hosts.
     pub host: String,
-    /// On which port.
+    /// The port in the URL.
     pub port: u16,
-    /// Where it is.
+    /// The addresses of the host.
     pub addresses: Vec<IpAddr>,
 }
 
@@ -40,107 +40,108 @@ impl Override {
     }
 }
 
-/// Where to connect in place of a host; it is called by its own name there.
+/// A host and port to connect to instead of those in the URL; like curl's `--connect-to`. The request and TLS still use the
+/// name in the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
-    /// In place of whom: a name in lower case, or an IP address; `None` for all.
+    /// The host in the URL: a name in lower case, or an IP address; `None` for all hosts.
     pub host: Option<String>,
-    /// On which port; `None` for all.
+    /// The port in the URL; `None` for all ports.
     pub port: Option<u16>,
-    /// Where; `None` for where it is.
+    /// The host to connect to; `None` for the one in the URL.
     pub to_host: Option<String>,
-    /// On which port there; `None` for the same.
+    /// The port to connect to; `None` for the one in the URL.
     pub to_port: Option<u16>,
 }
 
-/// Where to connect for an origin.
+/// The host and port to connect to for an origin.
 pub(crate) fn connect_target(origin: &Origin, connect_to: &[ConnectTo]) -> Origin {
-    let mut place = origin.clone();
-    let is_of = |it: &&ConnectTo| {
+    let mut target = origin.clone();
+    let matches = |it: &&ConnectTo| {
         it.host.as_ref().is_none_or(|host| *host == origin.host)
             && it.port.is_none_or(|port| port == origin.port)
     };
-    if let Some(rule) = connect_to.iter().find(is_of) {
+    if let Some(rule) = connect_to.iter().find(matches) {
         if let Some(host) = &rule.to_host {
-            place.host.clone_from(host);
+            target.host.clone_from(host);
         }
-        place.port = rule.to_port.unwrap_or(place.port);
+        target.port = rule.to_port.unwrap_or(target.port);
     }
-    place
+    target
 }
 
-/// What a resolver said of one kind of addresses.
+/// The answer for the addresses of one family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// When.
+    /// When it was received.
     pub at: Time,
-    /// What was found, or why nothing was.
+    /// The result, or the error of the resolver.
     pub found: Result<Vec<IpAddr>, String>,
 }
 
-/// What a DNS server said of an HTTPS record.
+/// The answer for an HTTPS record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Services {
-    /// When.
+    /// When it was received.
     pub at: Time,
-    /// What was found, or why nothing was.
+    /// The result, or the error of the resolver.
     pub found: Result<Vec<Service>, String>,
 }
 
-/// How a name was resolved.
+/// The resolution of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    /// Of whom.
+    /// The origin.
     pub origin: Origin,
-    /// When it was begun.
+    /// When it started.
     pub start: Time,
-    /// When enough was known to go on; `None` if that was never so.
+    /// When it was complete enough to connect; `None` if it never was.
     pub end: Option<Time>,
-    /// IPv4 addresses; `None` if they were not asked for, or there was no answer.
+    /// IPv4 addresses; `None` if they were not queried, or there was no answer.
     pub a: Option<Answer>,
     /// IPv6 addresses.
     pub aaaa: Option<Answer>,
-    /// The HTTPS record; `None` if it was not asked for, or there was no answer.
+    /// The HTTPS record; `None` if it was not queried, or there was no answer.
     pub https: Option<Services>,
-    /// Where the host is, in the order in which it is tried.
+    /// The addresses of the host, in the order in which they are tried.
     pub addresses: Vec<SocketAddr>,
-    /// Where else it is served, by the targets of its HTTPS record, as far as they are resolved.
+    /// The addresses of the targets of its HTTPS record, as far as they are resolved.
     pub targets: BTreeMap<String, Vec<IpAddr>>,
 }
 
-/// What is known of a host's addresses.
+/// The state of a name resolution.
 #[derive(Debug)]
 pub(crate) struct Resolution {
     pub(crate) lookup: Lookup,
     family: Family,
-    /// How many answers are to come for addresses of the host.
+    /// The number of outstanding queries for addresses of the host.
     pending: u32,
-    /// When enough addresses of the host were known.
+    /// When the addresses of the host were complete, or waiting for more ended.
     settled: Option<Time>,
     https: Https,
     timeout: Duration,
 }
 
-/// How far the question for the HTTPS record is.
+/// The state of the query for the HTTPS record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Https {
-    /// It is not asked for, or all that it leads to is known.
+    /// It is not queried, or the record and its targets are resolved, since this time.
     Done(Option<Time>),
-    /// It is.
+    /// The query is outstanding.
     Pending,
-    /// Answers are to come for addresses of its targets, so many.
+    /// This number of queries for addresses of its targets is outstanding.
     Targets(u32),
 }
 
-/// What a resolution has come to.
+/// The state of a resolution.
 pub(crate) enum State {
-    /// It is to be waited for, until then at most.
+    /// Answers are outstanding. Check again at this time at the latest.
     Pending(Time),
     Found,
     Failed(Failure),
 }
 
-/// What is asked for.
+/// A query for the resolver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Query {
     Addresses(Family),
@@ -148,7 +149,7 @@ pub(crate) enum Query {
 }
 
 impl Resolution {
-    /// Begins. What is known already is known at once. The HTTPS record is asked for if `query_https`.
+    /// Starts a resolution. Fixed addresses and literals complete at once. The HTTPS record is queried if `query_https`.
     pub(crate) fn start(
         now: Time,
         origin: &Origin,
@@ -206,7 +207,7 @@ impl Resolution {
         self.lookup.addresses = interleave(all);
     }
 
-    /// A resolver has answered for a name.
+    /// Handles an answer for addresses of the host or of a target.
     pub(crate) fn on_answer(
         &mut self,
         at: Time,
@@ -221,7 +222,7 @@ impl Resolution {
         self.pending = self.pending.saturating_sub(1);
         if let Ok(found) = &found {
             if self.lookup.end.is_some() {
-                // What comes late goes behind what is being tried.
+                // Late addresses are appended to those being tried.
                 let port = self.lookup.origin.port;
                 let late = found.iter().map(|ip| SocketAddr::new(*ip, port));
                 for address in late {
@@ -243,8 +244,8 @@ impl Resolution {
         }
     }
 
-    /// The HTTPS record is known; `None` if DNS was not asked in the end. Returns whose addresses are to be asked for: what
-    /// comes too late to be heeded is kept, and leads nowhere.
+    /// Handles the answer for the HTTPS record; `None` if DNS was not queried after all. Returns the targets whose addresses
+    /// are to be queried. A late answer is kept for the report, but its targets are not queried.
     pub(crate) fn on_services(
         &mut self,
         at: Time,
@@ -285,8 +286,7 @@ impl Resolution {
         }
     }
 
-    /// Which addresses a service may be at: those of its host, or until they are known those that its record hints at (RFC
-    /// 9460 §7.3).
+    /// The addresses of a service: those of its host, or, until they are known, the hints of its record (RFC 9460 §7.3).
     fn addresses_of(&self, service: &Service) -> Vec<IpAddr> {
         let known: Vec<IpAddr> = match &service.target {
             None => self.lookup.addresses.iter().map(SocketAddr::ip).collect(),
@@ -299,11 +299,11 @@ impl Resolution {
         known
     }
 
-    /// Where the origin is served, as far as there is a record of it that leads anywhere; the first to be tried first.
+    /// The services of the HTTPS record with their addresses, in the order of priority. Services without addresses are omitted.
     pub(crate) fn endpoints(&self) -> Vec<(&Service, Vec<SocketAddr>)> {
         let end = self.lookup.end;
         let https = self.lookup.https.as_ref();
-        // What came late was gone on without.
+        // A late answer is not used.
         let https = https.filter(|https| end.is_none_or(|end| https.at <= end));
         let services = https.and_then(|https| https.found.as_ref().ok());
         let services = services.into_iter().flatten();
@@ -365,16 +365,16 @@ impl Resolution {
                 Family::Ipv4 => "IPv4 address",
                 Family::Ipv6 => "IPv6 address",
             };
-            format!("it has no {which}")
+            format!("no {which}")
         });
         Failure::Resolve(format!("could not resolve host `{host}`: {why}"))
     }
 }
 
-/// Asks the system's resolver, in a thread of its own.
+/// Queries the system's resolver, in a separate thread.
 #[expect(
     clippy::disallowed_methods,
-    reason = "the resolver blocks, and a thread that waits for it may be left behind"
+    reason = "the resolver blocks, and its thread may be abandoned"
 )]
 pub(crate) fn query_system(
     host: String,
@@ -408,7 +408,7 @@ pub(crate) fn query_system(
     });
 }
 
-/// Each address once, IPv6 and IPv4 by turns, beginning with what came first (RFC 8305 §4).
+/// Removes duplicates and interleaves the families, starting with the family of the first address (RFC 8305 §4).
 fn interleave(found: impl Iterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     let mut rest: Vec<SocketAddr> = Vec::new();
     for address in found {

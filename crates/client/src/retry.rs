@@ -1,51 +1,52 @@
-//! Whether and when a fetch that came to nothing is begun again, as curl's `--retry` has it. Pure.
+//! Retries of failed fetches, by the same rules as curl's `--retry`. Pure functions.
 //!
-//! This is about failures that may pass. That a request goes to another connection, since the server did not process it, is
-//! a matter of the protocol, and happens without being asked for.
+//! A retry repeats a fetch after a failure that may be temporary. This is independent of
+//! [`Settings::retries`](crate::Settings::retries), which limits how often a request that the server did not process moves
+//! to another connection.
 
 use core::time::Duration;
 
 use crate::failure::Failure;
 
-/// The longest pause.
+/// The longest pause between attempts.
 const DELAY_MAX: Duration = Duration::from_secs(600);
 
-/// Whether and when a fetch is begun again.
+/// When a failed fetch is retried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
-    /// How often at most.
+    /// The largest number of retries.
     pub max: u32,
-    /// The pause before each; `None` for a second, and then twice as long each time, up to ten minutes.
+    /// The pause before each retry; `None` for 1 s before the first, doubled each time up to 10 minutes.
     pub delay: Option<Duration>,
-    /// For how long since the first began; `None` for ever.
+    /// No retry starts later than this after the start of the first attempt; `None` for no limit.
     pub max_time: Option<Duration>,
-    /// Whether also where nobody listens.
+    /// Whether refused connections are retried.
     pub refused: bool,
-    /// Whether after all failures.
+    /// Whether all failures are retried.
     pub all: bool,
 }
 
 impl Retry {
-    /// How long to wait before the next attempt; `None` if there is to be none. `attempts` have been made again by now, in
-    /// `spent` since the first began; `asked` is the pause that the server asks for.
+    /// The pause before the next retry; `None` if there is none. `attempts` is the number of retries so far, `spent` the time
+    /// since the start of the first attempt, and `retry_after` the server's `retry-after`.
     pub(crate) fn pause(
         &self,
         attempts: u32,
         spent: Duration,
-        asked: Option<Duration>,
+        retry_after: Option<Duration>,
     ) -> Option<Duration> {
         let growing = Duration::from_secs(1 << attempts.min(10));
-        let pause = asked.or(self.delay).unwrap_or(growing).min(DELAY_MAX);
+        let pause = retry_after.or(self.delay).unwrap_or(growing).min(DELAY_MAX);
         let is_in_time = self.max_time.is_none_or(|max| spent + pause <= max);
         (attempts < self.max && is_in_time).then_some(pause)
     }
 
-    /// Whether a status may pass.
+    /// Whether a status may be temporary.
     pub(crate) const fn is_transient(status: u16) -> bool {
         matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
     }
 
-    /// Whether a failure may pass.
+    /// Whether a failure may be temporary, or is retried because the settings say so.
     pub(crate) fn is_retryable(&self, failure: &Failure) -> bool {
         match failure {
             Failure::Interrupted | Failure::Rewind | Failure::Scheme(_) => false,
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_and_end() {
+    fn pauses_double_up_to_the_limits() {
         let seconds = Duration::from_secs;
         let mut retry = Retry {
             max: 12,
@@ -87,21 +88,26 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_is_what_curl_takes_for_it() {
-        let some = Retry::default();
+    fn retryable_failures_are_those_of_curl() {
+        let default = Retry::default();
         let refused = Failure::Connect("refused".to_owned());
-        let broken = Failure::Empty;
+        let empty = Failure::Empty;
         let late = Failure::TimeLimit(Duration::ZERO);
         assert!(
-            some.is_retryable(&late) && !some.is_retryable(&refused) && !some.is_retryable(&broken)
+            default.is_retryable(&late)
+                && !default.is_retryable(&refused)
+                && !default.is_retryable(&empty)
         );
         let more = Retry {
             refused: true,
-            ..some
+            ..default
         };
-        assert!(more.is_retryable(&refused) && !more.is_retryable(&broken));
-        let all = Retry { all: true, ..some };
-        assert!(all.is_retryable(&refused) && all.is_retryable(&broken));
+        assert!(more.is_retryable(&refused) && !more.is_retryable(&empty));
+        let all = Retry {
+            all: true,
+            ..default
+        };
+        assert!(all.is_retryable(&refused) && all.is_retryable(&empty));
         assert!(!all.is_retryable(&Failure::Interrupted));
         let passing: Vec<u16> = (100..600)
             .filter(|status| Retry::is_transient(*status))

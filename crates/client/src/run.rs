@@ -1,4 +1,4 @@
-//! From a list of fetches to what came of them: names, a socket, a worker.
+//! Runs a list of fetches: opens the UDP socket, and drives the client on a worker until all fetches are complete.
 
 use core::fmt;
 use std::{
@@ -26,25 +26,25 @@ use crate::{
     settings::Settings,
 };
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// Of each fetch, in their order.
+    /// The outcome of each fetch, in the order of the list.
     pub outcomes: Vec<Outcome>,
-    /// Of each origin that was asked for something.
+    /// The name resolution of each origin.
     pub lookups: Vec<Lookup>,
-    /// When it began.
+    /// When the run started.
     pub start: Time,
 }
 
-/// Why nothing could be fetched at all.
+/// The reason why a run could not start, or ended early.
 #[derive(Debug)]
 pub enum RunError {
-    /// There is nobody to trust.
+    /// There are no usable trusted roots.
     Trust(String),
-    /// Our own certificate is none.
+    /// The client certificate or its key is invalid.
     Identity(String),
-    /// There is no socket, or it is broken.
+    /// The UDP socket cannot be opened, or has failed.
     Socket(io::Error),
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Trust(what) | Self::Identity(what) => f.write_str(what),
-            Self::Socket(error) => write!(f, "cannot use a UDP socket: {error}"),
+            Self::Socket(error) => write!(f, "UDP socket failed: {error}"),
         }
     }
 }
@@ -65,11 +65,12 @@ impl From<io::Error> for RunError {
     }
 }
 
-/// Fetches. Returns when all are over, well or not, and all connections closed.
+/// Performs the fetches. Returns when each has succeeded or failed and all connections are closed.
 ///
 /// # Errors
 ///
-/// Nothing can be fetched at all. What concerns single fetches is in their outcomes.
+/// Returns [`RunError::Trust`] or [`RunError::Identity`] if the TLS settings are invalid, and [`RunError::Socket`] if the UDP
+/// socket fails. The failure of a single fetch is reported in its [`Outcome::failure`].
 pub fn run(
     settings: &Settings,
     memory: &Memory,
@@ -111,7 +112,7 @@ pub fn run(
     })
 }
 
-/// A socket for all families that are wanted, or for IPv4 where there is no IPv6.
+/// Binds a socket for the address families. For both families, falls back to IPv4 if IPv6 is not available.
 fn bind(family: Family) -> io::Result<Socket> {
     let options = Options::default();
     let ipv4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);

@@ -1,12 +1,12 @@
-//! A file of what is remembered of servers for HTTP/3, from one run of the program to the next: sessions, address tokens,
-//! settings, the address that answered.
+//! The session file: state for HTTP/3 that is kept from one run of a program to the next. It contains TLS sessions, address
+//! tokens, HTTP/3 settings and the last address of each server.
 //!
-//! Owns the file, its format, and the rule that a session is used once, by whichever run takes it first (RFC 8446 §C.4). Never:
-//! fails a fetch: what cannot be read or written is told of, and leads to full handshakes.
+//! Each session is used once, by the first process that takes it (RFC 8446 §C.4). An error of the file does not fail a fetch:
+//! it is reported by [`SessionFile::save`], and connections use full handshakes.
 //!
-//! The format is lines of words: a kind, a server, and bytes in hexadecimal. Unknown kinds are left out, so that a later
-//! version can add some. The file is written beside itself and then renamed, with the rights of its owner only, while a lock
-//! on `FILE.lock` is held: whoever reads sees all or nothing of a change, and two who write do it one after the other.
+//! Each line consists of a kind, a server, and a value, mostly in hexadecimal. Unknown kinds are ignored, so that later
+//! versions can add some. Changes are written to a new file with access for its owner only, which then replaces the old one,
+//! under a lock on `FILE.lock`. Readers therefore see either all of a change or nothing, and writers do not interfere.
 
 #![expect(
     clippy::disallowed_types,
@@ -37,45 +37,45 @@ use crate::{
 #[cfg(test)]
 mod tests;
 
-/// What the file begins with.
+/// The first line of the file.
 const FIRST_LINE: &str = "lastbyte sessions 1";
-/// How large a file is read: what one with the most servers has, several times.
+/// The largest file that is read, in bytes: several times the size of a file with the most servers.
 const FILE_MAX: u64 = 16 << 20;
-/// How many servers are remembered.
+/// The most servers in the file.
 const SERVERS_MAX: usize = 256;
 
-/// All that a file has.
+/// The contents of the file.
 #[derive(Clone, Default)]
 struct Contents {
-    /// The oldest first.
+    /// The sessions, oldest first.
     sessions: Vec<SavedSession>,
     servers: BTreeMap<Origin, Remembered>,
-    /// How many lines were damaged.
+    /// The number of damaged lines.
     damaged: usize,
 }
 
-/// A file of sessions, in use.
+/// An open session file.
 pub struct SessionFile {
     store: Arc<Store>,
     memory: Memory,
 }
 
-/// Takes sessions from the file when they are asked for, and keeps new ones until they are saved.
+/// A session store that takes sessions from the file on demand, and keeps new ones until they are saved.
 struct Store {
     path: PathBuf,
     fresh: MemorySessions,
     now: fn() -> Duration,
-    /// What went wrong since nobody asked.
+    /// The first error since the last save.
     first_error: Mutex<Option<io::Error>>,
 }
 
 impl SessionFile {
-    /// Opens a file; one that is not there has nothing in it. `now` is the time since the Unix epoch. Returns also what is
-    /// wrong with the file, in words; then that part of it is left out.
+    /// Opens a session file; a missing file is empty. `now` returns the time since the Unix epoch. If the file contains
+    /// damaged lines, they are ignored and the second value is a warning.
     ///
     /// # Errors
     ///
-    /// It cannot be read, or not be locked.
+    /// Returns the system's error if the file cannot be read or locked, and an error if it is larger than 16 MiB.
     pub fn open(path: &Path, now: fn() -> Duration) -> io::Result<(Self, Option<String>)> {
         let store = Store {
             path: path.to_owned(),
@@ -88,7 +88,7 @@ impl SessionFile {
         let servers = core::mem::take(&mut contents.servers);
         let warning = (contents.damaged > 0).then(|| {
             let lines = contents.damaged;
-            format!("damaged in {lines} places, which are left out")
+            format!("ignored damaged lines: {lines}")
         });
         let store = Arc::new(store);
         let memory = Memory::new(Arc::clone(&store) as Arc<dyn SessionStore>);
@@ -96,17 +96,18 @@ impl SessionFile {
         Ok((Self { store, memory }, warning))
     }
 
-    /// What is to be remembered with: it takes sessions from the file.
+    /// The memory whose sessions are taken from the file.
     #[must_use]
     pub const fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Adds what was learned to what is in the file by now.
+    /// Merges the state of the memory into the current contents of the file.
     ///
     /// # Errors
     ///
-    /// It cannot be written. What was in it stays.
+    /// Returns the error if the file cannot be read or written; its old contents stay. Also returns the first error that
+    /// occurred when a session was taken from the file.
     pub fn save(&self) -> io::Result<()> {
         let _lock = self.store.lock()?;
         let mut contents = self.store.read()?;
@@ -158,7 +159,7 @@ impl SessionStore for Store {
 }
 
 impl Store {
-    /// What is given out is out of the file before it is used.
+    /// Takes a session out of the file, before it is used.
     fn take_from_file(&self, server: &str, version: Version) -> io::Result<Option<SavedSession>> {
         let _lock = self.lock()?;
         let mut contents = self.read()?;
@@ -174,10 +175,10 @@ impl Store {
         Ok(Some(session))
     }
 
-    /// Held as long as the file is.
+    /// Locks the session file until the returned file is dropped.
     fn lock(&self) -> io::Result<File> {
         let mut options = owner_only();
-        // In a folder of several users, nobody else's link is followed.
+        // In a shared folder, a symbolic link of another user must not be followed.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, NOFOLLOW);
         let file = options
@@ -197,7 +198,7 @@ impl Store {
             Err(error) => return Err(error),
         };
         if about.len() > FILE_MAX {
-            let what = format!("larger than {FILE_MAX} bytes, which no file of sessions is");
+            let what = format!("session file too large (limit: {FILE_MAX} bytes)");
             return Err(io::Error::other(what));
         }
         Ok(parse(&fs::read(&self.path)?, (self.now)()))
@@ -206,8 +207,8 @@ impl Store {
     fn write(&self, mut contents: Contents) -> io::Result<()> {
         contents.limit();
         let new = with_suffix(&self.path, ".new");
-        // Left behind by a process that was killed: while the lock is held, nobody writes it. Whatever else is there, such
-        // as a link, is not followed or written to.
+        // Remove a leftover of a killed process; no other process writes it while the lock is held. Anything else with this
+        // name, such as a symbolic link, is neither followed nor written to.
         let _ = fs::remove_file(&new);
         let opened = owner_only().create_new(true).open(&new);
         let written = opened.and_then(|mut file| {
@@ -215,14 +216,14 @@ impl Store {
             fs::rename(&new, &self.path)
         });
         written.inspect_err(|_| {
-            // What is half written is of no use.
+            // Remove the incomplete file.
             let _ = fs::remove_file(&new);
         })
     }
 }
 
 impl Contents {
-    /// The newest of each server, and the servers heard of last.
+    /// Keeps the newest sessions of each server, and the most recent servers.
     fn limit(&mut self) {
         let mut counts: BTreeMap<(String, u32), usize> = BTreeMap::new();
         let mut kept: Vec<SavedSession> = Vec::new();
@@ -242,7 +243,7 @@ impl Contents {
         }
         kept.reverse();
         self.sessions = kept;
-        // Without a session of theirs, the rest is of little use.
+        // Other state of a server is of little use without a session.
         let has_session = |origin: &Origin| counts.keys().any(|(host, _)| *host == origin.host);
         self.servers.retain(|origin, _| has_session(origin));
     }
@@ -254,7 +255,7 @@ fn with_suffix(path: &Path, end: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// A file that is written, and that only its owner can read.
+/// Options to write a file that only its owner can access.
 fn owner_only() -> fs::OpenOptions {
     let mut options = File::options();
     options.write(true);
@@ -263,7 +264,7 @@ fn owner_only() -> fs::OpenOptions {
     options
 }
 
-/// Links are not followed.
+/// Do not follow symbolic links.
 #[cfg(unix)]
 const NOFOLLOW: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
@@ -271,15 +272,15 @@ fn render(contents: &Contents) -> String {
     let mut text = format!("{FIRST_LINE}\n");
     // Writing to a String cannot fail.
     for (origin, it) in &contents.servers {
-        let place = format!("{} {}", origin.host, origin.port);
+        let server = format!("{} {}", origin.host, origin.port);
         if !it.token.is_empty() {
-            let _ = writeln!(text, "token {place} {}", hex(&it.token));
+            let _ = writeln!(text, "token {server} {}", hex(&it.token));
         }
         if let Some(settings) = &it.settings {
-            let _ = writeln!(text, "settings {place} 0x{}", hex(&settings.to_bytes()));
+            let _ = writeln!(text, "settings {server} 0x{}", hex(&settings.to_bytes()));
         }
         if let Some(remote) = it.remote {
-            let _ = writeln!(text, "remote {place} {remote}");
+            let _ = writeln!(text, "remote {server} {remote}");
         }
     }
     for session in &contents.sessions {
@@ -307,7 +308,7 @@ fn parse(bytes: &[u8], now: Duration) -> Contents {
 fn parse_line(line: &str, now: Duration, contents: &mut Contents) -> Option<()> {
     let (kind, rest) = line.split_once(' ')?;
     if kind == "session" {
-        // Of another version of the library it is none, and no damage.
+        // A session of another rustls version is unusable, but not damaged.
         let session = match SavedSession::from_bytes(&parse_hex(rest)?) {
             Ok(session) => session,
             Err(lastbyte_quic::crypto::tickets::client::SavedSessionError::OtherVersion(_)) => {

@@ -1,4 +1,4 @@
-//! What can be set, and what is remembered from one connection to the next.
+//! The settings of a run.
 
 use core::{fmt, time::Duration};
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::{
     trust::{Identity, Trust},
 };
 
-/// Which versions of HTTP are spoken.
+/// The versions of HTTP that may be used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Versions {
-    /// HTTP/3 first, and HTTP/2 or 1.1 a little later, whichever is there first; without TLS HTTP/1.1.
+    /// HTTP/3, with HTTP/2 or HTTP/1.1 tried in parallel after [`Settings::head_start`]. Without TLS, HTTP/1.1.
     #[default]
     Any,
-    /// Only HTTP/3.
+    /// HTTP/3 only.
     Http3,
-    /// HTTP/2, or 1.1 where the server does not speak it; without TLS HTTP/1.1.
+    /// HTTP/2, or HTTP/1.1 if the server does not support it. Without TLS, HTTP/1.1.
     Http2,
-    /// Only HTTP/2, without asking the server, without TLS too (RFC 9113 §3.3).
+    /// HTTP/2 only. Without TLS, with prior knowledge (RFC 9113 §3.3).
     Http2Only,
-    /// Only HTTP/1.1.
+    /// HTTP/1.1 only.
     Http11,
 }
 
@@ -40,7 +40,7 @@ impl Versions {
         !matches!(self, Self::Http3)
     }
 
-    /// What is offered over TCP (RFC 7301).
+    /// The protocols offered over TCP (ALPN, RFC 7301).
     pub(crate) fn alpn(self) -> Vec<Vec<u8>> {
         let names: &[&[u8]] = match self {
             Self::Any | Self::Http3 | Self::Http2 => &[b"h2", b"http/1.1"],
@@ -51,80 +51,80 @@ impl Versions {
     }
 }
 
-/// What can be set for a run.
+/// The settings of a run.
 #[derive(Clone)]
 pub struct Settings {
-    /// The transport.
+    /// QUIC.
     pub transport: connection::Config,
     /// HTTP/3.
     pub http3: http3::Config,
-    /// Which versions of HTTP are spoken. Default: all.
+    /// The versions of HTTP that may be used. Default: all.
     pub versions: Versions,
-    /// How long HTTP/3 is tried alone, if others may be tried, too. Default: 200 ms.
+    /// The time for which only HTTP/3 is tried, if other versions may be used too. Default: 200 ms.
     pub head_start: Duration,
-    /// Whom to trust.
+    /// The trusted certificate authorities. Default: those of the system.
     pub trust: Trust,
-    /// Which servers to trust, of those that are trusted: the SHA-256 of their public keys (`SubjectPublicKeyInfo`), in
-    /// Base64; one of them is to be the server's. Default: all.
+    /// Pinned keys: SHA-256 hashes of public keys (`SubjectPublicKeyInfo`) in Base64. If there are any, the key of the
+    /// server must match one of them. Default: none.
     pub pins: Vec<String>,
-    /// Who we are, to servers that ask. Default: nobody.
+    /// The client certificate for servers that request one. Default: none.
     pub identity: Option<Identity>,
-    /// Where secrets go, for debuggers. Default: nowhere.
+    /// Receives the TLS secrets, for decryption of packet captures. Default: none.
     pub key_log: Option<Arc<dyn rustls::KeyLog>>,
-    /// Whether safe requests are sent early where a session is resumed (RFC 8470). Default: no.
+    /// Whether safe requests are sent in 0-RTT when a session is resumed (RFC 8470). Default: no.
     pub early_data: bool,
-    /// Which kinds of addresses are used. Default: all.
+    /// The address families. Default: IPv6 and IPv4.
     pub family: Family,
-    /// Where hosts are that the resolver need not be asked for. Default: none.
+    /// Fixed addresses of hosts, used instead of the resolver. Default: none.
     pub overrides: Vec<Override>,
-    /// Who is asked in place of servers: over TCP alone, whatever the versions. Default: nobody.
+    /// Proxies. A proxied origin is reached over TCP only. Default: none.
     pub proxies: Proxies,
-    /// Where to connect in place of hosts. Default: nowhere.
+    /// Hosts and ports to connect to instead of those in the URL. Default: none.
     pub connect_to: Vec<ConnectTo>,
-    /// DNS servers that are asked for names. Default: none, and the system is.
+    /// DNS servers that resolve names. Default: none; the system's resolver is used.
     pub dns_servers: Vec<core::net::SocketAddr>,
-    /// Whether DNS is asked for HTTPS records (RFC 9460), where the versions are [`Versions::Any`]. Default: yes.
+    /// Whether to query HTTPS records (RFC 9460) if `versions` is [`Versions::Any`]. Default: yes.
     pub https_records: bool,
-    /// How long it may take to resolve a name and to connect, all addresses together. Default: 10 s.
+    /// The time limit for name resolution, and for connecting to any of the addresses. Default: 10 s.
     pub connect_timeout: Duration,
-    /// After how long without a handshake the next address is tried beside the last. Default: 250 ms (RFC 8305 §5).
+    /// The delay before the next address is tried while earlier attempts continue. Default: 250 ms (RFC 8305 §5).
     pub attempt_delay: Duration,
-    /// How long a fetch may take. Default: for ever.
+    /// The time limit of a fetch. Default: none.
     pub time_limit: Option<Duration>,
-    /// A fetch of which less than so many bytes a second move, for so long, is ended. Default: none is.
+    /// A fetch fails if it transfers fewer bytes per second than this for this duration. Default: no limit.
     pub speed_limit: Option<(u64, Duration)>,
-    /// Whether TLS 1.2 is spoken, over TCP. Default: yes.
+    /// Whether TLS 1.2 is offered over TCP. Default: yes.
     pub tls12: bool,
-    /// Whether TLS 1.3 is spoken, without which there is no QUIC. Default: yes.
+    /// Whether TLS 1.3 is offered. Without it, QUIC is not used. Default: yes.
     pub tls13: bool,
-    /// How many fetches are under way at a time. Default: 100; at least 1.
+    /// The largest number of concurrent fetches. Default: 100; at least 1.
     pub parallel: usize,
-    /// Whether requests to one server go over an open connection to another, where both have the address and the certificate
-    /// in common (RFC 9114 §3.3). Default: yes.
+    /// Whether an open connection is reused for another origin which has the same address and is covered by the same
+    /// certificate (RFC 9114 §3.3). Default: yes.
     pub coalesces: bool,
-    /// How many connections there are to a server that takes one request at a time (HTTP/1.1). Default: 6; at least 1.
+    /// The largest number of HTTP/1.1 connections to one server. Default: 6; at least 1.
     pub connections_per_host: usize,
-    /// How often a request is sent again that the server refused, or may not have heard (RFC 9114 §4.1.1). Default: 3.
+    /// How often a request is sent again if the server did not process it (RFC 9114 §4.1.1), or if it is safe to repeat and
+    /// the connection failed. Default: 3.
     pub retries: u32,
-    /// How long to wait at the end for a ticket, if none has come. Default: zero. For the next run's 0-RTT.
+    /// How long to wait at the end of the run for a session ticket, which the next run needs for 0-RTT. Default: zero.
     pub ticket_wait: Duration,
 }
 
-/// What a server may send ahead of what was read, on one stream to begin with and at most. What comes is handed on at once,
-/// so this is not about memory; a smaller window would hold up the very first flights of a server that starts fast. As
-/// Chromium has it.
+/// The receive window of a stream; the same as Chromium's. Received data is passed on at once, so the window does not
+/// determine memory use. A smaller window would limit the first flights of a server with a fast startup.
 const STREAM_WINDOW: WindowSize = WindowSize {
     initial: 6 << 20,
     maximum: 24 << 20,
 };
-/// The same of all streams together.
+/// The receive window of a connection.
 const CONNECTION_WINDOW: WindowSize = WindowSize {
     initial: 15 << 20,
     maximum: 48 << 20,
 };
 
 impl Settings {
-    /// The defaults, for this transport, with receive windows as browsers have them.
+    /// The defaults for this transport configuration, whose receive windows are set to those of browsers.
     #[must_use]
     pub fn new(mut transport: connection::Config) -> Self {
         transport.streams.stream_window = STREAM_WINDOW;

@@ -1,7 +1,7 @@
-//! Whom to trust: how servers' certificates are verified (RFC 9110 §4.3.4, RFC 9525).
+//! Verification of server certificates (RFC 9110 §4.3.4, RFC 9525), and client certificates.
 //!
-//! All goes through one verifier of ours, which remembers what it found wrong: the transport only keeps the alert. It is
-//! where pinned keys are looked for, too (as RFC 7469 §2.6 has it): in the server's own certificate, whoever vouches for it.
+//! The verifier keeps the reason of the last rejection, because the transport only keeps the TLS alert. It also compares the
+//! key of the server's end-entity certificate with the pinned keys (cf. RFC 7469 §2.6).
 
 use std::{
     fmt,
@@ -21,22 +21,24 @@ use rustls::{
 
 use crate::{base64::base64, failure::Failure};
 
-/// Whom to trust.
+/// The trusted certificate authorities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Whom the system trusts.
+    /// The authorities that the system trusts.
     #[default]
     System,
-    /// These authorities, and no others: certificates in PEM.
+    /// Only these authorities: certificates in PEM.
     Authorities(Vec<u8>),
     /// No verification: vulnerable to man-in-the-middle attacks.
     DangerouslyAcceptAny,
 }
 
 impl Trust {
+    /// Builds the verifier.
+    ///
     /// # Errors
     ///
-    /// There is nobody to trust. Says what to do.
+    /// Returns a message if there are no usable trusted roots.
     pub(crate) fn verifier(
         &self,
         pins: &[String],
@@ -51,8 +53,8 @@ impl Trust {
                 if added == 0 {
                     let why = found.errors.first().map(ToString::to_string);
                     return Err(format!(
-                        "the system has no certificate authorities ({}); name a file of them",
-                        why.unwrap_or_else(|| "none were found".to_owned())
+                        "no certificate authorities on this system: {} (specify a PEM file)",
+                        why.unwrap_or_else(|| "none found".to_owned())
                     ));
                 }
                 Some(roots)
@@ -79,33 +81,33 @@ impl Trust {
 fn authorities(pem: &[u8]) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| format!("not PEM: {error}"))?;
+        let certificate = certificate.map_err(|error| format!("invalid PEM: {error}"))?;
         roots
             .add(certificate)
-            .map_err(|error| format!("no certificate authority: {error}"))?;
+            .map_err(|error| format!("invalid certificate authority: {error}"))?;
     }
     if roots.is_empty() {
-        return Err("there is no certificate in it; it is to be PEM".to_owned());
+        return Err("no certificate found (expected PEM)".to_owned());
     }
     Ok(roots)
 }
 
-/// Verifies, and remembers what was wrong last.
+/// A verifier that keeps the last failure.
 pub(crate) struct Verifier {
-    /// Without one, anybody is trusted.
+    /// `None` accepts any certificate.
     inner: Option<Arc<WebPkiServerVerifier>>,
-    /// Where there are any, one of them is to be the server's.
+    /// If not empty, the server's key must match one of these hashes.
     pins: Vec<String>,
     provider: Arc<CryptoProvider>,
     failure: Mutex<Option<Failure>>,
 }
 
 impl Verifier {
-    /// What was wrong with the last certificate that was refused.
+    /// Why the last certificate was rejected.
     pub(crate) fn last_failure(&self) -> Option<Failure> {
         let last = self.failure.lock();
         let last = last.unwrap_or_else(PoisonError::into_inner);
-        // Attempts to connect to several addresses fail for the same reason.
+        // It is copied, because attempts to several addresses fail for the same reason.
         last.as_ref().map(Failure::duplicate)
     }
 
@@ -136,35 +138,39 @@ impl Verifier {
             return Ok(());
         }
         self.set_failure(Failure::Pin(format!(
-            "the server's key is `sha256//{pin}`, which is not pinned"
+            "server key `sha256//{pin}` does not match any pinned key"
         )));
         Err(CertificateError::ApplicationVerificationFailure.into())
     }
 }
 
-/// Who we are, to servers that ask: a certificate and its key.
+/// A client certificate and its private key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificate, and those that vouch for it, in PEM.
+    /// The certificate chain in PEM.
     pub certificates: Vec<u8>,
     /// The private key, in PEM.
     pub key: Vec<u8>,
 }
 
 impl Identity {
+    /// Parses the certificate chain and the key.
+    ///
     /// # Errors
     ///
-    /// Says what is missing.
+    /// Returns a message if the chain or the key is missing or not valid PEM.
     pub(crate) fn parse(
         &self,
     ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&self.certificates).collect();
-        let chain = chain.map_err(|error| format!("the client certificate is not PEM: {error}"))?;
+        let chain =
+            chain.map_err(|error| format!("invalid client certificate (expected PEM): {error}"))?;
         if chain.is_empty() {
-            return Err("there is no client certificate in the file; it is to be PEM".to_owned());
+            return Err("no client certificate found (expected PEM)".to_owned());
         }
-        let key = PrivateKeyDer::from_pem_slice(&self.key)
-            .map_err(|error| format!("there is no private key of the client: {error}"))?;
+        let key = PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| {
+            format!("invalid private key of the client certificate (expected PEM): {error}")
+        })?;
         Ok((chain, key))
     }
 }
@@ -175,30 +181,28 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// What is wrong with a certificate, and what can be done.
+/// Describes what is wrong with a certificate, with a hint at the remedy where there is one.
 pub(crate) fn describe(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => {
-            "nobody who is trusted vouches for it; name its authority, if you trust it".to_owned()
+            "unknown issuer (add its certificate authority if you trust it)".to_owned()
         }
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "it has expired".to_owned()
-        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "expired".to_owned(),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "it is not valid yet".to_owned()
+            "not valid yet".to_owned()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            format!("it is for another name: {error}")
+            format!("issued for another name: {error}")
         }
         CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
-            "it is not signed by whom it says; name its authority, if you trust it".to_owned()
+            "invalid signature (add its certificate authority if you trust it)".to_owned()
         }
         CertificateError::Other(other) => match other.to_string().as_str() {
-            // What the verifying library calls it.
+            // The name of the error in the webpki crate.
             "CaUsedAsEndEntity" => {
-                "it is an authority's (CA:TRUE), and no server's own; have it made with CA:FALSE"
+                "a CA certificate (CA:TRUE) cannot identify a server (issue it with CA:FALSE)"
                     .to_owned()
             }
             other => other.to_owned(),
@@ -210,7 +214,7 @@ pub(crate) fn describe(error: &CertificateError) -> String {
 impl fmt::Debug for Verifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Verifier")
-            .field("trusts_anybody", &self.inner.is_none())
+            .field("accepts_any", &self.inner.is_none())
             .finish_non_exhaustive()
     }
 }

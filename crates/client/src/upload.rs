@@ -1,4 +1,4 @@
-//! Uploads that are sent as they are read, such as standard input: a thread that reads a few pieces ahead.
+//! Uploads of unknown length, such as standard input: a thread reads a few pieces ahead.
 
 use std::{
     io::{self, Read},
@@ -12,14 +12,14 @@ use crate::mailbox::Sender;
 
 /// The size of a piece in bytes.
 const PIECE_LEN: usize = 64 << 10;
-/// The most pieces that wait to be sent.
+/// The most pieces that are queued.
 const PIECES_MAX: usize = 4;
 
-/// Reads in a thread of its own until the end, an error, or until the receiver is dropped. `readable` receives an event after each
-/// piece and after the last one.
+/// Starts a thread that reads until the end, an error, or until the receiver is dropped. `readable` receives an event after
+/// each piece and at the end.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a read may block for ever, and its thread may then be abandoned"
+    reason = "a read may block forever, and its thread may then be abandoned"
 )]
 pub(crate) fn read(
     mut reader: Box<dyn Read + Send>,

@@ -1,24 +1,22 @@
-//! Addresses of resources (RFC 3986, RFC 9110 §4.2), as far as they are fetched: `https` or `http`, a host, a path.
-//!
-//! Never: resolves a name, or guesses what a broken address could mean.
+//! URLs with the schemes `https` and `http` (RFC 3986, RFC 9110 §4.2). Invalid URLs are rejected, not repaired.
 
 use core::fmt::{self, Write as _};
 
 #[cfg(test)]
 mod tests;
 
-/// How a server is spoken to.
+/// A URL scheme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scheme {
-    /// Over TLS, by TCP or QUIC.
+    /// With TLS, over TCP or QUIC.
     #[default]
     Https,
-    /// In clear text, over TCP.
+    /// Without TLS, over TCP.
     Http,
 }
 
 impl Scheme {
-    /// Its name, in lower case.
+    /// The name of the scheme, in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -27,7 +25,7 @@ impl Scheme {
         }
     }
 
-    /// The port where none is given.
+    /// The default port.
     #[must_use]
     pub const fn port(self) -> u16 {
         match self {
@@ -37,19 +35,19 @@ impl Scheme {
     }
 }
 
-/// Whom requests go to: all that decides whether they can share a connection.
+/// The origin of a URL (RFC 9110 §4.3.1): scheme, host and port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
-    /// How it is spoken to.
+    /// The scheme.
     pub scheme: Scheme,
-    /// A name in lower case, or an IP address, without brackets.
+    /// A name in lower case, or an IP address without brackets.
     pub host: String,
-    /// The port; that of the scheme where none is given.
+    /// The port.
     pub port: u16,
 }
 
 impl Origin {
-    /// As `:authority` has it (RFC 9114 §4.3.1): without the port where that is the scheme's own.
+    /// The host and, unless it is the default port of the scheme, the port; as in `:authority` (RFC 9114 §4.3.1).
     #[must_use]
     pub fn authority(&self) -> String {
         if self.port == self.scheme.port() {
@@ -59,7 +57,7 @@ impl Origin {
         }
     }
 
-    /// The same with the port, whatever it is, as tunnels are asked for (RFC 9112 §3.2.3).
+    /// The host and port, as in the target of CONNECT (RFC 9112 §3.2.3).
     pub(crate) fn with_port(&self) -> String {
         format!("{}:{}", self.bracketed(), self.port)
     }
@@ -79,7 +77,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What is to be fetched.
+/// A URL that can be fetched.
 ///
 /// ```
 /// let url: lastbyte_client::Url = "https://Example.com/a/../b?c#d".parse().unwrap();
@@ -92,16 +90,16 @@ pub struct Url {
     credentials: Option<String>,
 }
 
-/// Why a text is no address of something that can be fetched.
+/// Why a text is not a URL that can be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UrlError {
-    /// A scheme that is neither `https` nor `http`.
+    /// The scheme is neither `https` nor `http`.
     Scheme(String),
-    /// There is no host, or it has a character that no host has.
+    /// The host is missing or invalid.
     Host(String),
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     Port(String),
-    /// A blank or a control character.
+    /// The URL contains a space or a control character.
     Character(char),
 }
 
@@ -110,16 +108,16 @@ impl fmt::Display for UrlError {
         match self {
             Self::Scheme(scheme) => write!(
                 f,
-                "`{scheme}` is not a scheme that is spoken here; write `https://…`"
+                "unsupported URL scheme `{scheme}` (expected `https` or `http`)"
             ),
             Self::Host(host) => write!(
                 f,
-                "`{host}` is no host; write a name in ASCII (`xn--…` for others), an IPv4 address, or an IPv6 address in brackets"
+                "invalid host `{host}` (expected an ASCII name such as `xn--…`, an IPv4 address, or an IPv6 address in brackets)"
             ),
-            Self::Port(port) => write!(f, "`{port}` is no port; write 1 to 65535"),
+            Self::Port(port) => write!(f, "invalid port `{port}` (expected 1 to 65535)"),
             Self::Character(character) => write!(
                 f,
-                "{character:?} cannot stand in an address; write it as %{:02X}",
+                "invalid character {character:?} in URL (write it as %{:02X})",
                 u32::from(*character)
             ),
         }
@@ -129,36 +127,36 @@ impl fmt::Display for UrlError {
 impl core::error::Error for UrlError {}
 
 impl Url {
-    /// Whom to ask.
+    /// The origin.
     #[must_use]
     pub const fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// Path and query, without a fragment: it begins with `/`.
+    /// Path and query, without the fragment. Starts with `/`.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// `name:password`, as it stood before the host, with what was escaped there; it is not part of what is displayed.
+    /// `user:password` from before the host, percent-decoded. [`Display`](fmt::Display) omits it.
     #[must_use]
     pub fn credentials(&self) -> Option<&str> {
         self.credentials.as_deref()
     }
 
-    /// The same with these credentials, `name:password`.
+    /// The same URL with these credentials, `user:password`.
     #[must_use]
     pub fn with_credentials(mut self, credentials: &str) -> Self {
         self.credentials = Some(credentials.to_owned());
         self
     }
 
-    /// What a reference means that stands in what came from here (RFC 3986 §5.2), such as a `location`.
+    /// Resolves a reference, such as a `location` field, relative to this URL (RFC 3986 §5.2).
     ///
     /// # Errors
     ///
-    /// It leads to nothing that can be fetched.
+    /// Returns the [`UrlError`] of the resulting URL if it cannot be fetched.
     pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
         let reference = reference.trim_matches([' ', '\t']);
         let scheme_end = reference.find([':', '/', '?', '#']);
@@ -170,7 +168,7 @@ impl Url {
             let scheme = reference.split(':').next().unwrap_or_default();
             return Err(UrlError::Scheme(scheme.to_owned()));
         }
-        // What others escape before they send it is escaped here (RFC 3986 §2.1).
+        // Some servers send unescaped spaces; escape them (RFC 3986 §2.1).
         let reference = reference.replace(' ', "%20");
         if let Some(rest) = reference.strip_prefix("//") {
             return format!("{}://{rest}", self.origin.scheme.name()).parse();
@@ -199,7 +197,7 @@ impl Url {
         })
     }
 
-    /// The same with this added to its query.
+    /// The same URL with `more` appended to its query.
     #[must_use]
     pub fn with_query(mut self, more: &str) -> Self {
         if more.is_empty() {
@@ -211,7 +209,7 @@ impl Url {
         self
     }
 
-    /// The last part of the path, for a file's name; `None` if there is none.
+    /// The last segment of the path, as a file name; `None` if it is empty.
     #[must_use]
     pub fn file_name(&self) -> Option<&str> {
         let path = self.path.split('?').next()?;
@@ -227,7 +225,7 @@ impl core::str::FromStr for Url {
         let (scheme, rest) = match text.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::Https, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::Http, rest),
-            // Behind a `?` it belongs to a query.
+            // After a `?`, the `://` is part of the query.
             Some((scheme, _)) if !scheme.contains(['/', '?', '#']) => {
                 return Err(UrlError::Scheme(scheme.to_owned()));
             }
@@ -255,7 +253,7 @@ fn check(text: &str) -> Result<(), UrlError> {
     }
 }
 
-/// With its `%41` as the bytes that they stand for (RFC 3986 §2.1); what is no text then stays as it was.
+/// Decodes percent-encoding (RFC 3986 §2.1). Returns the text unchanged if the result is not valid UTF-8.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -279,12 +277,12 @@ fn unescaped(text: &str) -> String {
 }
 
 fn origin(scheme: Scheme, authority: &str) -> Result<Origin, UrlError> {
-    let wrong = || UrlError::Host(authority.to_owned());
+    let invalid = || UrlError::Host(authority.to_owned());
     let (host, port) = if let Some(bracketed) = authority.strip_prefix('[') {
-        let (host, rest) = bracketed.split_once(']').ok_or_else(wrong)?;
-        host.parse::<core::net::Ipv6Addr>().map_err(|_| wrong())?;
+        let (host, rest) = bracketed.split_once(']').ok_or_else(invalid)?;
+        host.parse::<core::net::Ipv6Addr>().map_err(|_| invalid())?;
         let port = match rest.strip_prefix(':') {
-            None if !rest.is_empty() => return Err(wrong()),
+            None if !rest.is_empty() => return Err(invalid()),
             port => port,
         };
         (host, port)
@@ -296,12 +294,12 @@ fn origin(scheme: Scheme, authority: &str) -> Result<Origin, UrlError> {
     };
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:".contains(c);
     if host.is_empty() || !host.chars().all(is_allowed) {
-        return Err(wrong());
+        return Err(invalid());
     }
     let port = match port.filter(|port| !port.is_empty()) {
         None => scheme.port(),
         Some(port) => match port.parse() {
-            // `parse` takes a sign.
+            // `parse` also accepts a sign.
             Ok(number) if number > 0 && !port.starts_with('+') => number,
             _ => return Err(UrlError::Port(port.to_owned())),
         },
@@ -313,7 +311,7 @@ fn origin(scheme: Scheme, authority: &str) -> Result<Origin, UrlError> {
     })
 }
 
-/// Path and query as they go on the wire: no dots to go up (RFC 3986 §5.2.4), no fragment, ASCII only.
+/// Path and query as sent to the server: without dot segments (RFC 3986 §5.2.4) and fragment, ASCII only.
 fn path_of(text: &str) -> String {
     let text = text.split('#').next().unwrap_or_default();
     let (path, query) = match text.split_once('?') {

@@ -7,7 +7,7 @@ fn origin() -> Origin {
     url.origin().clone()
 }
 
-fn said(value: &str) -> Vec<(String, String, u16, u64)> {
+fn parsed(value: &str) -> Vec<(String, String, u16, u64)> {
     let mut cache = AltSvc::default();
     cache.put(&origin(), value, NOW);
     let all = cache.services.into_values().flatten();
@@ -16,21 +16,21 @@ fn said(value: &str) -> Vec<(String, String, u16, u64)> {
 }
 
 #[test]
-fn rfc7838_3_fields_are_understood() {
+fn rfc7838_3_fields_are_parsed() {
     let here = "example.org".to_owned();
     let h3 = "h3".to_owned();
     assert_eq!(
-        said("h3=\":443\""),
+        parsed("h3=\":443\""),
         [(h3.clone(), here.clone(), 443, 86_400)]
     );
     assert_eq!(
-        said("h3=\"alt.example:8443\"; ma=60; persist=1, h2=\":444\";ma=\"5\""),
+        parsed("h3=\"alt.example:8443\"; ma=60; persist=1, h2=\":444\";ma=\"5\""),
         [
             (h3, "alt.example".to_owned(), 8443, 60),
             ("h2".to_owned(), here, 444, 5)
         ]
     );
-    for wrong in [
+    for invalid in [
         "",
         "h3",
         "h3=443",
@@ -39,12 +39,12 @@ fn rfc7838_3_fields_are_understood() {
         "h3=\":1\"; ma=x",
         "\"\"\",",
     ] {
-        assert!(said(wrong).is_empty(), "{wrong}");
+        assert!(parsed(invalid).is_empty(), "{invalid}");
     }
 }
 
 #[test]
-fn rfc7838_3_1_no_age_is_too_large_for_the_file() {
+fn rfc7838_3_1_large_ages_are_limited_to_ten_years() {
     for age in [
         "315360000",
         "300000000000",
@@ -61,19 +61,19 @@ fn rfc7838_3_1_no_age_is_too_large_for_the_file() {
 }
 
 #[test]
-fn what_would_break_the_file_is_not_kept() {
+fn services_that_would_corrupt_the_file_are_ignored() {
     for value in [
         "=\":443\"",
         "h3=\"a\tb:443\"",
         "h\u{e9}3=\":443\"",
         "h3=\"a\u{b}b:443\"",
     ] {
-        assert_eq!(said(value), [], "{value}");
+        assert_eq!(parsed(value), [], "{value}");
     }
 }
 
 #[test]
-fn what_was_said_last_counts_until_it_expires() {
+fn the_last_value_is_valid_until_it_expires() {
     let mut cache = AltSvc::default();
     cache.put(&origin(), "h3=\":1\"; ma=10", NOW);
     cache.put(&origin(), "h3=\":2\"; ma=10", NOW);
@@ -90,10 +90,10 @@ fn what_was_said_last_counts_until_it_expires() {
 }
 
 #[test]
-fn files_of_curl_are_read_and_written() {
-    // The example of curl's documentation.
+fn curl_files_are_parsed_and_written() {
+    // The example in curl's documentation.
     let line = "h2 example.org 443 h3 shiny.example.com 8443 \"20190808 06:18:37\" 1 0\n";
-    let (cache, wrong) = AltSvc::from_text(&format!("# words\n\nbroken line\n{line}"));
+    let (cache, wrong) = AltSvc::from_text(&format!("# comment\n\ninvalid line\n{line}"));
     assert_eq!(wrong, 1);
     let before = Duration::from_secs(1_565_245_116);
     let found: Vec<_> = cache.of(&origin(), "h3", before).collect();
@@ -109,7 +109,7 @@ fn files_of_curl_are_read_and_written() {
 }
 
 #[test]
-fn dates_and_seconds_are_inverse() {
+fn dates_and_seconds_round_trip() {
     let mut at = 0;
     while at < 8_000_000_000 {
         assert_eq!(seconds(&date(at)), Some(at), "{}", date(at));
@@ -117,12 +117,12 @@ fn dates_and_seconds_are_inverse() {
     }
     assert_eq!(date(951_782_400), "20000229 00:00:00");
     assert_eq!(date(0), "19700101 00:00:00");
-    for wrong in [
+    for invalid in [
         "",
         "20001301 00:00:00",
         "2000010100:00:00",
         "20000101 24:00:00",
     ] {
-        assert_eq!(seconds(wrong), None, "{wrong}");
+        assert_eq!(seconds(invalid), None, "{invalid}");
     }
 }

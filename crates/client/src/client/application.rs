@@ -1,4 +1,4 @@
-//! What the worker calls: datagrams, turns, deadlines.
+//! The callbacks of the worker: datagrams, turns, deadlines.
 
 use lastbyte_driver::{Application, Datagram, Turn};
 use lastbyte_quic::{
@@ -11,7 +11,7 @@ use super::{Client, Event, TICK};
 use crate::{dns, link::Bodies};
 
 impl Application for Client<'_> {
-    /// That there is something in the mailbox.
+    /// Signals that the mailbox contains events.
     type Command = ();
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
@@ -83,7 +83,7 @@ impl Application for Client<'_> {
             .into_iter()
             .flatten()
             .min();
-        // What ends at once makes room for the next, and what is led elsewhere may be of a server that is new.
+        // A fetch that fails at once makes room for the next, and a redirect can add a server. Repeat until nothing changes.
         loop {
             let before = (self.next, self.servers.all.len(), self.active.len());
             self.start_fetches(now);
@@ -111,7 +111,7 @@ impl Application for Client<'_> {
             for handle in self.links.keys().copied().collect::<Vec<_>>() {
                 self.drop_link(now, handle, endpoint);
             }
-            self.streams.close();
+            self.tcp.close();
         }
         Turn { deadline, is_done }
     }

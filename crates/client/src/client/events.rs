@@ -1,4 +1,4 @@
-//! What connections tell, and what follows from it.
+//! Handlers for events of QUIC and HTTP/3 connections.
 
 use lastbyte_http3::Code;
 use lastbyte_http3::{self as http3, ReadError};
@@ -20,7 +20,7 @@ use crate::{
     listener::{Handshake, Transport},
 };
 
-/// What a handshake came to.
+/// The result of a handshake.
 pub(super) fn handshake(quic: &Connection) -> Handshake {
     let session = quic.session();
     Handshake {
@@ -71,7 +71,7 @@ impl Client<'_> {
         }
     }
 
-    /// A connection is over.
+    /// Handles the end of a QUIC connection.
     pub(super) fn on_quic_closed(
         &mut self,
         now: Time,
@@ -141,7 +141,7 @@ impl Client<'_> {
                     if is_refused {
                         self.retire(handle);
                     }
-                    let why = Failure::Response(format!("the transfer failed: {error}"));
+                    let why = Failure::Response(format!("transfer failed: {error}"));
                     self.retry_or_end(now, fetch, is_refused, why);
                     self.close_if_unused(handle);
                 }
@@ -164,19 +164,19 @@ impl Client<'_> {
             http3::Event::GoAway { .. } => {
                 self.fetches
                     .listener
-                    .on_disconnected(link.number, "the server takes no more requests (GOAWAY)");
+                    .on_disconnected(link.number, "the server accepts no more requests (GOAWAY)");
                 self.retire(handle);
             }
             http3::Event::Failed(error) => {
-                let why = format!("the server broke a rule of HTTP/3: {error}");
+                let why = format!("the server violated HTTP/3: {error}");
                 self.on_link_closed(now, handle, Failure::Response(why));
             }
-            // Stopped: the response says the rest. Others are of no consequence to a client that fetches.
+            // A stopped request body needs no action: the response decides. The other events do not concern a client.
             _ => {}
         }
     }
 
-    /// A server that is asked over the connection of another wants to be asked over one of its own (RFC 9110 §15.5.20).
+    /// Handles status 421: the server rejects requests for this origin on a shared connection (RFC 9110 §15.5.20).
     fn on_misdirected(
         &mut self,
         now: Time,
@@ -194,11 +194,11 @@ impl Client<'_> {
         if let Some(server) = self.fetches.all[fetch].server {
             self.servers.all[server].is_misdirected = true;
         }
-        let what = "the server answered 421 (misdirected request)".to_owned();
+        let what = "the server returned status 421 (Misdirected Request)".to_owned();
         self.retry_or_end(now, fetch, true, Failure::Response(what));
     }
 
-    /// Body that was not at hand when its packet was.
+    /// Reads body data that could not be passed on directly from its packet.
     fn read(&mut self, now: Time, handle: Handle, quic: &mut Connection, stream: StreamId) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
@@ -209,7 +209,7 @@ impl Client<'_> {
             fetches: &mut self.fetches,
         };
         let mut take = |bytes: &[u8]| http3::BodySink::body(&mut bodies, stream, bytes);
-        // What is wrong is told as an event of its own.
+        // Errors are reported as separate events.
         let _: Result<usize, ReadError> = link.http3.read(quic, now, stream, &mut take);
     }
 
@@ -228,7 +228,7 @@ impl Client<'_> {
         self.close_if_unused(handle);
     }
 
-    /// A connection that takes no more requests, and has none, is closed.
+    /// Closes a connection that accepts no more requests and has none in progress.
     fn close_if_unused(&mut self, handle: Handle) {
         if let Some(link) = self.links.get(&handle)
             && link.is_retired
@@ -246,7 +246,7 @@ impl Client<'_> {
         }
     }
 
-    /// Gives up the responses of which no more is wanted.
+    /// Cancels the streams of responses that are no longer needed.
     pub(super) fn cancel_stopped(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;

@@ -1,4 +1,4 @@
-//! The life of a fetch: its turn, its retries, its end.
+//! The life of a fetch: start, retries, end.
 
 use core::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Client<'_> {
-    /// Begins as many as may be under way.
+    /// Starts as many fetches as may be in progress, and the retries that are due.
     pub(super) fn start_fetches(&mut self, now: Time) {
         let parallel = self.settings.parallel.max(1);
         while self.active.len() < parallel && self.next < self.fetches.all.len() {
@@ -39,10 +39,10 @@ impl Client<'_> {
         self.enqueue(now, fetch);
     }
 
-    /// A fetch is begun again after a pause.
+    /// Schedules a retry after a pause.
     fn delay(&mut self, now: Time, fetch: usize, pause: Duration, failure: Option<&Failure>) {
         if let Some(server) = self.fetches.all[fetch].server {
-            // A name that was not found is looked up again.
+            // A name that could not be resolved is resolved again.
             self.servers.all[server].forget_failure();
         }
         match self.fetches.schedule_retry(fetch, pause, failure) {
@@ -53,12 +53,13 @@ impl Client<'_> {
         }
     }
 
-    /// A fetch waits for a connection to its server.
+    /// Adds a fetch to the queue of its server.
     pub(super) fn enqueue(&mut self, now: Time, fetch: usize) {
         let origin = self.fetches.all[fetch].current.url.origin();
         let versions = self.settings.versions;
         if origin.scheme == crate::url::Scheme::Http && !versions.has_tcp() {
-            let what = format!("HTTP/3 is not spoken without TLS: `{origin}` is asked for as http");
+            let what =
+                format!("HTTP/3 requires TLS: `{origin}` has the scheme `http` (expected `https`)");
             self.end(now, fetch, Some(Failure::Scheme(what)));
             return;
         }
@@ -66,7 +67,7 @@ impl Client<'_> {
             && let Some(proxy) = self.settings.proxies.of(origin)
         {
             let what = format!(
-                "HTTP/3 does not go through the proxy {proxy:?}; leave out one of them, or name `{}` as an exception",
+                "HTTP/3 cannot be used through the proxy {proxy:?} (remove one of them, or exclude `{}` from the proxy)",
                 origin.host
             );
             self.end(now, fetch, Some(Failure::Scheme(what)));
@@ -77,7 +78,7 @@ impl Client<'_> {
         self.servers.all[server].waiting.push_back(fetch);
     }
 
-    /// A fetch is over, or begun again if that may help.
+    /// Ends a fetch, or schedules a retry if its failure permits one.
     pub(super) fn end(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
         let pause = failure
             .as_ref()
@@ -96,12 +97,12 @@ impl Client<'_> {
         }
     }
 
-    /// A response is there as a whole: the fetch is over, or goes on where the response leads.
+    /// Handles a complete response: ends the fetch, follows a redirect, or schedules a retry.
     pub(super) fn on_response_end(&mut self, now: Time, fetch: usize) {
         match self.fetches.end(now, fetch) {
             Ok(NextStep::Done) => self.end(now, fetch, None),
             Ok(NextStep::FollowRedirect) if self.active.contains(&fetch) => {
-                self.enqueue(now, fetch)
+                self.enqueue(now, fetch);
             }
             Ok(NextStep::RetryAfter(pause)) if self.active.contains(&fetch) => {
                 self.delay(now, fetch, pause, None);
@@ -111,7 +112,7 @@ impl Client<'_> {
         }
     }
 
-    /// No more of a response is wanted, and none will come.
+    /// Handles a response that was abandoned.
     pub(super) fn on_stopped(&mut self, now: Time, fetch: usize, stop: Stop) {
         match stop {
             Stop::Failed(failure) => self.end(now, fetch, Some(failure)),
@@ -119,12 +120,12 @@ impl Client<'_> {
         }
     }
 
-    /// A fetch came to nothing on its connection. If it may, it goes to another.
+    /// Handles a request that failed on its connection: sends it again on another connection if permitted, or ends the fetch.
     pub(super) fn retry_or_end(&mut self, now: Time, fetch: usize, may_retry: bool, why: Failure) {
         let it = &mut self.fetches.all[fetch];
-        let has_begun = it.outcome.status.is_some();
+        let has_response = it.outcome.status.is_some();
         let is_stream = matches!(it.current.upload, Some(crate::fetch::Upload::Stream(_)));
-        let may_retry = may_retry && !has_begun && self.active.contains(&fetch);
+        let may_retry = may_retry && !has_response && self.active.contains(&fetch);
         if may_retry && it.outcome.retries < self.settings.retries && !is_stream {
             it.outcome.retries += 1;
             it.outcome.sent = 0;
@@ -134,9 +135,9 @@ impl Client<'_> {
         }
         let received = it.outcome.received;
         let failure = match why {
-            Failure::Response(reason) if has_begun => Failure::Partial { reason, received },
-            Failure::Empty if has_begun => Failure::Partial {
-                reason: "the connection ended".to_owned(),
+            Failure::Response(reason) if has_response => Failure::Partial { reason, received },
+            Failure::Empty if has_response => Failure::Partial {
+                reason: "the connection was closed".to_owned(),
                 received,
             },
             why => why,
@@ -144,7 +145,7 @@ impl Client<'_> {
         self.end(now, fetch, Some(failure));
     }
 
-    /// Nothing more is begun.
+    /// Ends all fetches that have not started.
     pub(super) fn interrupt(&mut self, now: Time) {
         while self.next < self.fetches.all.len() {
             let fetch = self.next;

@@ -1,4 +1,4 @@
-//! How long things may take.
+//! Time and speed limits.
 
 use lastbyte_http3::Code;
 use lastbyte_quic::{Time, endpoint::Endpoint};
@@ -7,22 +7,22 @@ use super::Client;
 use crate::failure::Failure;
 
 impl Client<'_> {
-    /// Ends the fetches that took too long, or all.
+    /// Ends the fetches that exceed the time limit; all fetches if interrupted.
     pub(super) fn end_overdue(&mut self, now: Time, endpoint: &mut Endpoint, is_interrupted: bool) {
         let limit = self.settings.time_limit;
-        let begin = |client: &Self, fetch: usize| client.fetches.all[fetch].outcome.timing.start;
-        let late: Vec<usize> = self
+        let start = |client: &Self, fetch: usize| client.fetches.all[fetch].outcome.timing.start;
+        let overdue: Vec<usize> = self
             .active
             .iter()
             .copied()
             .filter(|fetch| {
-                let until = begin(self, *fetch)
+                let until = start(self, *fetch)
                     .zip(limit)
-                    .map(|(begin, limit)| begin + limit);
+                    .map(|(start, limit)| start + limit);
                 is_interrupted || until.is_some_and(|until| until <= now)
             })
             .collect();
-        for fetch in late {
+        for fetch in overdue {
             let failure = match limit {
                 Some(limit) if !is_interrupted => Failure::TimeLimit(limit),
                 _ => Failure::Interrupted,
@@ -30,11 +30,11 @@ impl Client<'_> {
             self.cancel_fetch(now, fetch, endpoint);
             self.end(now, fetch, Some(failure));
         }
-        let begins = self.active.iter().filter_map(|fetch| begin(self, *fetch));
-        self.next_limit = begins.min().zip(limit).map(|(begin, limit)| begin + limit);
+        let starts = self.active.iter().filter_map(|fetch| start(self, *fetch));
+        self.next_limit = starts.min().zip(limit).map(|(start, limit)| start + limit);
     }
 
-    /// Ends the fetches of which too little moves.
+    /// Ends the fetches that are too slow.
     pub(super) fn end_slow(&mut self, now: Time, endpoint: &mut Endpoint) {
         let Some((least, span)) = self.settings.speed_limit else {
             return;
@@ -44,10 +44,10 @@ impl Client<'_> {
         for fetch in &self.active {
             let it = &mut self.fetches.all[*fetch];
             let outcome = &it.outcome;
-            // Of an upload over QUIC, how far it is, is not told before there is an answer.
+            // The progress of an upload over QUIC is unknown until the response starts.
             let is_over_tcp = outcome
                 .connection
-                .is_some_and(|it| self.streams.all.contains_key(&it));
+                .is_some_and(|it| self.tcp.all.contains_key(&it));
             let is_counted = is_over_tcp || it.current.upload.is_none() || outcome.status.is_some();
             if outcome.timing.request.is_none() || !is_counted {
                 it.pace = None;
@@ -58,9 +58,9 @@ impl Client<'_> {
             if now.since(since) < span {
                 continue;
             }
-            // What it takes in the time that it took.
-            let wanted = least as f64 * now.since(since).as_secs_f64();
-            if (moved.saturating_sub(before) as f64) < wanted {
+            // The bytes required in the time that has passed.
+            let required = least as f64 * now.since(since).as_secs_f64();
+            if (moved.saturating_sub(before) as f64) < required {
                 slow.push(*fetch);
             } else {
                 it.pace = Some((now, moved));
@@ -72,7 +72,7 @@ impl Client<'_> {
         }
     }
 
-    /// Tells the server that a fetch is of no interest any more.
+    /// Cancels the request of a fetch.
     fn cancel_fetch(&mut self, now: Time, fetch: usize, endpoint: &mut Endpoint) {
         for (handle, link) in &mut self.links {
             link.queue.retain(|other| *other != fetch);
@@ -93,7 +93,7 @@ impl Client<'_> {
         self.cancel_over_tcp(now, fetch);
     }
 
-    /// Whether to wait a little for tickets, since all is done.
+    /// Until when to wait for session tickets after all fetches are complete; `None` if there is nothing to wait for.
     pub(super) fn ticket_deadline(&mut self, now: Time, endpoint: &Endpoint) -> Option<Time> {
         let until = *self.ended.get_or_insert(now) + self.settings.ticket_wait;
         let lacks_ticket = self.links.iter().any(|(handle, link)| {

@@ -1,17 +1,17 @@
-//! The application on a worker: who is fetched when, over which connection.
+//! The client as an application that runs on a worker: schedules fetches on connections.
 //!
-//! | module | owns |
+//! | module | responsibility |
 //! |---|---|
-//! | `application` | what the worker calls: datagrams, turns, deadlines |
-//! | `fetches` | the life of a fetch: its turn, its retries, its end |
-//! | `servers` | names to addresses, addresses to connections: resolutions and races |
-//! | `quic` | connections over QUIC, and the requests on them |
-//! | `tcp` | connections over TCP, and the requests on them |
-//! | `event` | what other threads report |
-//! | `events` | what QUIC and HTTP/3 tell |
-//! | `limits` | how long things may take |
+//! | `application` | callbacks of the worker: datagrams, turns, deadlines |
+//! | `fetches` | the life of a fetch: start, retries, end |
+//! | `servers` | name resolution and connection attempts for each origin |
+//! | `quic` | QUIC connections and their requests |
+//! | `tcp` | TCP connections and their requests |
+//! | `event` | events from other threads |
+//! | `events` | events from QUIC and HTTP/3 |
+//! | `limits` | time and speed limits |
 //!
-//! Never: opens a socket of its own, or reads a clock.
+//! Opens no sockets and reads no clock; both belong to the worker.
 
 mod application;
 mod event;
@@ -32,7 +32,7 @@ use lastbyte_driver::Clock;
 use lastbyte_quic::{Time, connection, endpoint::Handle};
 
 pub(crate) use self::event::Event;
-use self::{servers::Servers, tcp::Streams};
+use self::{servers::Servers, tcp::TcpConnections};
 use crate::{
     crypto::Crypto,
     fetch::{Fetch, Outcome},
@@ -45,35 +45,35 @@ use crate::{
     settings::Settings,
 };
 
-/// How often the listener is asked whether to go on.
+/// The interval between calls of [`Listener::on_tick`].
 const TICK: Duration = Duration::from_millis(100);
 
-/// Fetches, as an application of a worker.
+/// Performs fetches, as an application that runs on a worker.
 pub struct Client<'a> {
     settings: &'a Settings,
     memory: &'a Memory,
     crypto: Arc<Crypto>,
     transport: Arc<connection::Config>,
-    /// Where we are.
+    /// The local address of the UDP socket.
     local: SocketAddr,
     mailbox: Arc<Mailbox<Event>>,
-    /// For what other threads do; nothing here reads it.
+    /// The clock for resolver and TCP threads. The client itself receives the time as an argument.
     clock: Clock,
     fetches: FetchStates<'a>,
-    /// The first whose turn has not come.
+    /// The index of the next fetch to start.
     next: usize,
-    /// Those under way.
+    /// The fetches in progress.
     active: BTreeSet<usize>,
-    /// Those that are begun again, and when.
+    /// The fetches that wait for a retry, with its time.
     delayed: BTreeSet<(Time, usize)>,
     servers: Servers,
-    /// Connections over QUIC.
+    /// QUIC connections.
     links: BTreeMap<Handle, Link>,
-    /// Connections over TCP.
-    streams: Streams,
-    /// How many there have been, of both kinds.
+    /// TCP connections.
+    tcp: TcpConnections,
+    /// The number of connections so far, over QUIC and TCP.
     connections: usize,
-    /// Connections that are not needed any more.
+    /// Connections that are no longer needed.
     to_close: Vec<Handle>,
     next_limit: Option<Time>,
     next_tick: Time,
@@ -91,7 +91,7 @@ impl core::fmt::Debug for Client<'_> {
     }
 }
 
-/// What a client is made of.
+/// The components of a client.
 pub(crate) struct Parts<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) memory: &'a Memory,
@@ -118,7 +118,7 @@ impl<'a> Client<'a> {
             delayed: BTreeSet::new(),
             servers: Servers::default(),
             links: BTreeMap::new(),
-            streams: Streams::default(),
+            tcp: TcpConnections::default(),
             connections: 0,
             to_close: Vec::new(),
             next_limit: None,
@@ -127,7 +127,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// What came of each fetch, and how names were resolved.
+    /// Takes the outcomes of all fetches, and the lookups.
     pub(crate) fn take_report(&mut self) -> (Vec<Outcome>, Vec<Lookup>) {
         let fetches = core::mem::take(&mut self.fetches.all);
         let outcomes = fetches.into_iter().map(|fetch| fetch.outcome).collect();

@@ -1,4 +1,4 @@
-//! Connections over QUIC, and the requests on them.
+//! QUIC connections and their requests.
 
 use core::net::SocketAddr;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::{
 };
 
 impl Client<'_> {
-    /// Sends the requests that wait for this connection, as many as the server permits.
+    /// Sends the requests queued for this connection, as many as the server permits.
     pub(super) fn send_queued(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         loop {
             let Some(link) = self.links.get_mut(&handle) else {
@@ -80,14 +80,14 @@ impl Client<'_> {
                 }
                 Err(error) => {
                     link.queue.pop_front();
-                    let what = format!("the request cannot be sent: {error}");
+                    let what = format!("cannot send the request: {error}");
                     self.end(now, fetch, Some(Failure::Request(what)));
                 }
             }
         }
     }
 
-    /// A fetch is told of the lookup that it waited for, if nobody was before.
+    /// Adds the times of the lookup to the first fetch that waited for it.
     pub(super) fn charge_lookup(&mut self, fetch: usize, server: usize) {
         let server = &mut self.servers.all[server];
         if server.is_lookup_charged {
@@ -101,7 +101,7 @@ impl Client<'_> {
         }
     }
 
-    // ---- what is sent as it is read ----------------------------------------------------------------------------------
+    // ---- uploads of unknown length -----------------------------------------------------------------------------------
 
     fn start_upload(
         &mut self,
@@ -130,7 +130,7 @@ impl Client<'_> {
         link.uploads.insert(stream, StreamUpload { source, rest });
     }
 
-    /// Sends what was read, as far as there is room.
+    /// Writes data of the uploads to their streams, as much as flow control permits.
     pub(super) fn write_uploads(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
@@ -148,7 +148,7 @@ impl Client<'_> {
                         }
                         Err(TryRecvError::Empty) => break,
                         Err(TryRecvError::Disconnected) => {
-                            // What is wrong with the stream is told as an event of its own.
+                            // Errors of the stream are reported as separate events.
                             let _ = link.http3.finish(quic, *stream);
                             over.push((*stream, None));
                             break;
@@ -186,7 +186,7 @@ impl Client<'_> {
 
     // ---- connections -------------------------------------------------------------------------------------------------
 
-    /// A connection takes no more requests; those that wait for it go to another.
+    /// Sends no more requests on a connection. The requests in its queue move to another.
     pub(super) fn retire(&mut self, handle: Handle) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
@@ -203,7 +203,7 @@ impl Client<'_> {
         self.requeue(queue);
     }
 
-    /// A connection is over, and all on it.
+    /// Handles the end of a connection and of all requests on it.
     pub(super) fn on_link_closed(&mut self, now: Time, handle: Handle, failure: Failure) {
         let Some(link) = self.links.remove(&handle) else {
             return;
@@ -222,14 +222,14 @@ impl Client<'_> {
             }
             return;
         }
-        // What was sent in 0-RTT is for whoever answers.
+        // Requests sent in 0-RTT move to the attempt that succeeds.
         self.requeue(link.streams.into_values());
         if let Some(attempts) = &mut self.servers.all[link.server].happy_eyeballs {
             attempts.on_failed(Some(handle), failure);
         }
     }
 
-    /// A handshake is complete.
+    /// Handles a completed handshake.
     pub(super) fn on_link_open(&mut self, now: Time, handle: Handle, quic: &mut Connection) {
         let Some(link) = self.links.get_mut(&handle) else {
             return;
@@ -252,7 +252,7 @@ impl Client<'_> {
         self.send_queued(now, handle, quic);
     }
 
-    /// Tries one address.
+    /// Starts a connection attempt to one address.
     pub(super) fn attempt(
         &mut self,
         now: Time,
@@ -312,7 +312,7 @@ impl Client<'_> {
         }
     }
 
-    /// Gives a connection up. What was on it waits for another.
+    /// Closes a connection. Its requests wait for another.
     pub(super) fn drop_link(&mut self, now: Time, handle: Handle, endpoint: &mut Endpoint) {
         let Some(mut link) = self.links.remove(&handle) else {
             return;

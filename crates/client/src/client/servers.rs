@@ -1,4 +1,4 @@
-//! Names to addresses, addresses to connections: resolutions and races.
+//! Name resolution and connection attempts for each origin.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -23,43 +23,43 @@ use crate::{
     url::{Origin, Scheme},
 };
 
-/// All that are asked for anything.
+/// The servers of all origins.
 #[derive(Default)]
 pub(super) struct Servers {
     pub(super) all: Vec<Server>,
     numbers: BTreeMap<Origin, usize>,
 }
 
-/// What is known of a server.
+/// The state of one origin.
 pub(super) struct Server {
     pub(super) origin: Origin,
     pub(super) resolution: Option<Resolution>,
-    /// The connection over QUIC that new requests go to.
+    /// The QUIC connection for new requests.
     pub(super) link: Option<Handle>,
     pub(super) happy_eyeballs: Option<HappyEyeballs>,
-    /// Fetches that have no connection yet.
+    /// Fetches that wait for a connection.
     pub(super) waiting: VecDeque<usize>,
-    /// Open connections over TCP that take requests.
-    pub(super) streams: BTreeSet<usize>,
-    /// Those that are being made beside them, for more requests at the same time.
-    pub(super) connecting: BTreeSet<usize>,
-    /// How many connections over TCP it takes at a time, as far as that was found out.
+    /// Open TCP connections that accept requests.
+    pub(super) tcp_open: BTreeSet<usize>,
+    /// Additional TCP connections that are being established.
+    pub(super) tcp_connecting: BTreeSet<usize>,
+    /// The number of TCP connections that the server accepts, once a further one has failed.
     pub(super) tcp_max: Option<usize>,
-    /// It has said that it is not to be asked over the connection of another (RFC 9110 §15.5.20).
+    /// Whether it has rejected a shared connection with status 421 (RFC 9110 §15.5.20).
     pub(super) is_misdirected: bool,
-    /// Whether a fetch was told how long the lookup took.
+    /// Whether the times of the lookup have been added to a fetch.
     pub(super) is_lookup_charged: bool,
-    /// Whether the listener was told what the lookup found.
+    /// Whether the lookup has been reported to the listener.
     is_lookup_reported: bool,
 }
 
-/// Who is asked for names.
+/// Resolves names.
 struct Resolver {
     dns: DnsClient,
 }
 
 impl Resolver {
-    /// For addresses: the DNS servers that were named, or else the system.
+    /// Queries addresses from the configured DNS servers, or else from the system.
     fn query(&self, host: &str, family: Family) {
         let dns = &self.dns;
         if dns.servers.is_empty() {
@@ -71,7 +71,7 @@ impl Resolver {
 }
 
 impl Server {
-    /// A name that was not found is looked up again, if it is wanted again.
+    /// Forgets a failed lookup, so that the name is resolved again when it is needed.
     pub(super) fn forget_failure(&mut self) {
         let found = self.resolution.as_ref();
         if found.is_some_and(|found| found.lookup.addresses.is_empty()) {
@@ -82,7 +82,7 @@ impl Server {
 }
 
 impl Servers {
-    /// The number of an origin, from now on if it had none.
+    /// The index of an origin, which is added if it is new.
     pub(super) fn number(&mut self, origin: &Origin) -> usize {
         if let Some(number) = self.numbers.get(origin) {
             return *number;
@@ -95,8 +95,8 @@ impl Servers {
             link: None,
             happy_eyeballs: None,
             waiting: VecDeque::new(),
-            streams: BTreeSet::new(),
-            connecting: BTreeSet::new(),
+            tcp_open: BTreeSet::new(),
+            tcp_connecting: BTreeSet::new(),
             tcp_max: None,
             is_misdirected: false,
             is_lookup_charged: false,
@@ -113,7 +113,7 @@ impl Servers {
 }
 
 impl Client<'_> {
-    /// Leads what waits for a server to its connection, or makes one. Returns when to come back.
+    /// Moves the waiting fetches of a server to its connection, or establishes one. Returns when to call again.
     pub(super) fn serve(
         &mut self,
         now: Time,
@@ -133,7 +133,7 @@ impl Client<'_> {
             }
             return None;
         }
-        if !server.streams.is_empty() || !server.connecting.is_empty() {
+        if !server.tcp_open.is_empty() || !server.tcp_connecting.is_empty() {
             self.send_waiting_over_tcp(now, number);
             return None;
         }
@@ -156,7 +156,7 @@ impl Client<'_> {
         attempts.deadline().into_iter().chain([timeout]).min()
     }
 
-    /// A connection to another server that can carry requests to this one; of several, the one that can carry it soonest.
+    /// The best connection to another origin that can be shared with this one.
     fn find_shared(&self, number: usize, endpoint: &Endpoint) -> Option<Handle> {
         let server = &self.servers.all[number];
         let is_wanted = self.settings.coalesces
@@ -188,7 +188,7 @@ impl Client<'_> {
         best_idle(fitting, is_upload)
     }
 
-    /// Fetches whose connection takes no more of them wait for another, to their own server.
+    /// Returns fetches to the queues of their servers.
     pub(super) fn requeue(&mut self, fetches: impl IntoIterator<Item = usize>) {
         for fetch in fetches {
             if let Some(server) = self.fetches.all[fetch].server {
@@ -197,7 +197,7 @@ impl Client<'_> {
         }
     }
 
-    /// Sends what waits over the connection of another server.
+    /// Sends the waiting requests over the connection of another origin.
     fn share(&mut self, now: Time, number: usize, handle: Handle, endpoint: &mut Endpoint) {
         let waiting = core::mem::take(&mut self.servers.all[number].waiting);
         if let Some(link) = self.links.get_mut(&handle) {
@@ -208,7 +208,7 @@ impl Client<'_> {
         }
     }
 
-    /// Returns until when the addresses are to be waited for, if they are not known.
+    /// Resolves the name of a server. Returns until when to wait for answers, if the lookup is not complete.
     fn resolve(&mut self, now: Time, number: usize) -> Option<Time> {
         let settings = self.settings;
         let resolver = self.resolver(number);
@@ -277,7 +277,7 @@ impl Client<'_> {
         }
     }
 
-    /// The HTTPS record of a server is known, or will not be. Where it leads elsewhere, it is asked where that is.
+    /// Handles the answer for the HTTPS record of a server, and resolves the targets of the record.
     pub(super) fn on_services(
         &mut self,
         at: Time,
@@ -298,7 +298,7 @@ impl Client<'_> {
         }
     }
 
-    /// By which ways a server can be reached, as far as that is known.
+    /// The addresses to try for a server.
     pub(super) fn candidates(&self, number: usize) -> Candidates {
         let server = &self.servers.all[number];
         let Some(found) = &server.resolution else {
@@ -376,7 +376,7 @@ impl Client<'_> {
         }
     }
 
-    /// Attempts are not needed any more, but for the one that won.
+    /// Closes all attempts except the winner.
     fn abandon_attempts(
         &mut self,
         now: Time,
@@ -391,22 +391,22 @@ impl Client<'_> {
             self.drop_link(now, handle, endpoint);
         }
         if let Some(connection) = attempts.tcp() {
-            self.streams.drop(connection);
+            self.tcp.drop(connection);
         }
     }
 
-    /// A connection over TCP has won.
+    /// Handles the completed handshake of a TCP connection.
     pub(super) fn on_tcp_won(&mut self, now: Time, number: usize, connection: usize) {
         let server = &mut self.servers.all[number];
         if let Some(attempts) = server.happy_eyeballs.take() {
-            // What went out in 0-RTT there comes back when they are dropped.
+            // Requests sent in 0-RTT return to the queue when these connections are closed.
             self.to_close.extend(attempts.attempts());
         }
-        server.streams.insert(connection);
+        server.tcp_open.insert(connection);
         self.send_waiting_over_tcp(now, number);
     }
 
-    /// A handshake of QUIC is complete: other attempts are not needed.
+    /// Handles the completed handshake of a QUIC connection: closes the other attempts.
     pub(super) fn on_quic_won(&mut self, number: usize, handle: Handle) {
         let server = &mut self.servers.all[number];
         server.link = Some(handle);
@@ -416,7 +416,7 @@ impl Client<'_> {
         let others = attempts.attempts().filter(|other| *other != handle);
         self.to_close.extend(others);
         if let Some(connection) = attempts.tcp() {
-            self.streams.drop(connection);
+            self.tcp.drop(connection);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Connections over TCP, and the requests on them.
+//! TCP connections and their requests.
 
 use std::{
     collections::BTreeMap,
@@ -28,23 +28,23 @@ use crate::{
     url::Scheme,
 };
 
-/// All connections over TCP, and the thread that they live in, once there is one.
+/// All TCP connections, and their thread, which is started with the first connection.
 #[derive(Default)]
-pub(super) struct Streams {
+pub(super) struct TcpConnections {
     thread: Option<TcpThread>,
-    pub(super) all: BTreeMap<usize, Stream>,
+    pub(super) all: BTreeMap<usize, TcpConnection>,
     exchanges: u64,
 }
 
-/// One connection.
-pub(super) struct Stream {
+/// A TCP connection.
+pub(super) struct TcpConnection {
     server: usize,
-    /// Known when it is open.
+    /// The HTTP version, once the connection is open.
     version: Option<Version>,
     commands: mpsc::UnboundedSender<Command>,
     task: AbortHandle,
     exchanges: BTreeMap<u64, Exchange>,
-    /// Whether it has carried a response, so that the server may have closed it since.
+    /// Whether it has carried a response, so that the server may have closed it while it was idle.
     has_served: bool,
     begin: Option<Time>,
     connected: Option<Time>,
@@ -53,27 +53,27 @@ pub(super) struct Stream {
     last_used: Time,
 }
 
-/// A request under way.
+/// A request in progress.
 struct Exchange {
     fetch: usize,
     window: Arc<Semaphore>,
     sent: Arc<AtomicU64>,
-    /// Dropped when nobody wants the response any more.
+    /// Dropping it cancels the request.
     _cancel: oneshot::Sender<()>,
 }
 
-impl Streams {
-    /// Gives a connection up.
+impl TcpConnections {
+    /// Closes a connection.
     pub(super) fn drop(&mut self, connection: usize) {
         if let Some(stream) = self.all.remove(&connection)
             && stream.version.is_none()
         {
-            // Open ones see that nobody commands them for anything any more, and say farewell.
+            // An open connection closes itself when its command channel is closed.
             stream.task.abort();
         }
     }
 
-    /// All are over.
+    /// Closes all connections and stops the thread.
     pub(super) fn close(&mut self) {
         for connection in self.all.keys().copied().collect::<Vec<_>>() {
             self.drop(connection);
@@ -83,11 +83,11 @@ impl Streams {
 }
 
 impl Client<'_> {
-    /// Begins a connection.
+    /// Opens a connection.
     fn open_tcp(&mut self, now: Time, number: usize) -> Result<usize, Failure> {
         let addresses = self.candidates(number).tcp;
         let server = &self.servers.all[number];
-        let thread = match &mut self.streams.thread {
+        let thread = match &mut self.tcp.thread {
             Some(thread) => thread,
             empty => {
                 let made = TcpThread::start(self.clock);
@@ -120,7 +120,7 @@ impl Client<'_> {
             proxy: proxy_route,
         };
         let (commands, task) = thread.connect(plan, events);
-        let stream = Stream {
+        let stream = TcpConnection {
             server: number,
             version: None,
             commands,
@@ -132,11 +132,11 @@ impl Client<'_> {
             opened: None,
             last_used: now,
         };
-        self.streams.all.insert(connection, stream);
+        self.tcp.all.insert(connection, stream);
         Ok(connection)
     }
 
-    /// TCP joins the race.
+    /// Starts the TCP attempt beside those over QUIC.
     pub(super) fn start_tcp_attempt(&mut self, now: Time, number: usize) {
         let opened = self.open_tcp(now, number);
         if let Some(attempts) = &mut self.servers.all[number].happy_eyeballs {
@@ -147,11 +147,11 @@ impl Client<'_> {
         }
     }
 
-    /// Sends the requests that wait for a server, where there is room, and makes room.
+    /// Sends the waiting requests of a server on free connections, and opens further ones if there are too few.
     pub(super) fn send_waiting_over_tcp(&mut self, now: Time, number: usize) {
-        let (servers, all) = (&mut self.servers.all, &self.streams.all);
-        // What one that is over still has to say, responses that came to their end among it, is on its way.
-        servers[number].streams.retain(|connection| {
+        let (servers, all) = (&mut self.servers.all, &self.tcp.all);
+        // Events of a closed connection, such as the ends of responses, may still be in the mailbox.
+        servers[number].tcp_open.retain(|connection| {
             let stream = all.get(connection);
             stream.is_none_or(|stream| !stream.commands.is_closed())
         });
@@ -163,18 +163,18 @@ impl Client<'_> {
                 self.send_request(now, connection, fetch);
             }
         }
-        // A connection for each that still waits, as far as that is permitted.
+        // Open one connection for each waiting request, up to the limit.
         loop {
             let server = &self.servers.all[number];
-            let all = server.streams.len() + server.connecting.len();
-            let wanted = server.waiting.len() > server.connecting.len();
+            let all = server.tcp_open.len() + server.tcp_connecting.len();
+            let wanted = server.waiting.len() > server.tcp_connecting.len();
             let max = self.settings.connections_per_host.max(1);
             if !wanted || all >= server.tcp_max.unwrap_or(max).min(max) {
                 return;
             }
             match self.open_tcp(now, number) {
                 Ok(connection) => {
-                    self.servers.all[number].connecting.insert(connection);
+                    self.servers.all[number].tcp_connecting.insert(connection);
                 }
                 Err(failure) => {
                     let waiting = core::mem::take(&mut self.servers.all[number].waiting);
@@ -187,11 +187,11 @@ impl Client<'_> {
         }
     }
 
-    /// A connection that takes a request at once; of several, the one that can carry it soonest.
+    /// The best connection that can take a request now.
     fn find_free(&self, number: usize) -> Option<usize> {
-        let open = self.servers.all[number].streams.iter();
+        let open = self.servers.all[number].tcp_open.iter();
         let free = open.filter_map(|connection| {
-            let stream = self.streams.all.get(connection)?;
+            let stream = self.tcp.all.get(connection)?;
             let is_free = stream.version == Some(Version::Http2) || stream.exchanges.is_empty();
             let idle = IdleConnection {
                 window_left: 0,
@@ -206,7 +206,7 @@ impl Client<'_> {
 
     /// Sends one request.
     fn send_request(&mut self, now: Time, connection: usize, fetch: usize) {
-        let Some(stream) = self.streams.all.get_mut(&connection) else {
+        let Some(stream) = self.tcp.all.get_mut(&connection) else {
             return;
         };
         stream.last_used = now;
@@ -229,8 +229,8 @@ impl Client<'_> {
         let (cancel, cancelled) = oneshot::channel();
         let window = Arc::new(Semaphore::new(WINDOW_LEN));
         let sent = Arc::new(AtomicU64::new(0));
-        let exchange = self.streams.exchanges;
-        self.streams.exchanges += 1;
+        let exchange = self.tcp.exchanges;
+        self.tcp.exchanges += 1;
         let outcome = &mut it.outcome;
         outcome.connection = Some(connection);
         outcome.is_early = false;
@@ -264,18 +264,18 @@ impl Client<'_> {
             .on_request(fetch, connection, version, &request);
         self.charge_lookup(fetch, server);
         if is_over {
-            // It ended this moment. What it still has to say of its other requests is on its way.
+            // The connection has just ended. Events of its other requests may still be in the mailbox.
             self.take_exchange(connection, exchange);
-            self.servers.all[server].streams.remove(&connection);
+            self.servers.all[server].tcp_open.remove(&connection);
             let why = "the server closed the connection".to_owned();
             self.retry_or_end(now, fetch, true, Failure::Response(why));
         }
     }
 
-    /// Fetches know how much of them was sent by now.
+    /// Updates the number of bytes sent in all outcomes.
     pub(super) fn update_sent_counts(&mut self) {
         for exchange in self
-            .streams
+            .tcp
             .all
             .values()
             .flat_map(|stream| stream.exchanges.values())
@@ -285,29 +285,29 @@ impl Client<'_> {
         }
     }
 
-    /// A fetch is of no interest any more.
+    /// Cancels the request of a fetch.
     pub(super) fn cancel_over_tcp(&mut self, now: Time, fetch: usize) {
         let mut over = Vec::new();
-        for (connection, stream) in &mut self.streams.all {
+        for (connection, stream) in &mut self.tcp.all {
             let before = stream.exchanges.len();
             stream
                 .exchanges
                 .retain(|_, exchange| exchange.fetch != fetch);
             if before > stream.exchanges.len() && stream.version != Some(Version::Http2) {
-                // The rest of the response would have to come before the next one.
+                // Over HTTP/1.1 the next response could only follow the rest of this one.
                 over.push(*connection);
             }
         }
         for connection in over {
-            self.on_tcp_closed(now, connection, "a response was given up");
+            self.on_tcp_closed(now, connection, "a response was cancelled");
         }
     }
 
-    // ---- what connections tell ---------------------------------------------------------------------------------------
+    // ---- events of connections ---------------------------------------------------------------------------------------
 
     pub(super) fn on_tcp_event(&mut self, now: Time, connection: usize, event: Event) {
-        let Some(stream) = self.streams.all.get_mut(&connection) else {
-            // It was given up.
+        let Some(stream) = self.tcp.all.get_mut(&connection) else {
+            // The connection has been closed.
             return;
         };
         let number = stream.server;
@@ -318,23 +318,26 @@ impl Client<'_> {
                 stream.version = Some(handshake.version);
                 self.fetches.listener.on_connected(connection, &handshake);
                 let server = &mut self.servers.all[number];
-                server.connecting.remove(&connection);
+                server.tcp_connecting.remove(&connection);
                 self.on_tcp_won(now, number, connection);
             }
             Event::Failed(failure) => {
-                self.streams.drop(connection);
+                self.tcp.drop(connection);
                 let why = failure.to_string();
                 self.fetches.listener.on_disconnected(connection, &why);
                 let server = &mut self.servers.all[number];
-                let was_beside = server.connecting.remove(&connection);
-                if was_beside && !server.streams.is_empty() {
-                    // What has no room beside the others waits for them.
-                    server.tcp_max = Some(server.streams.len());
+                let was_beside = server.tcp_connecting.remove(&connection);
+                if was_beside && !server.tcp_open.is_empty() {
+                    // The server accepts no further connection; the requests wait for the open ones.
+                    server.tcp_max = Some(server.tcp_open.len());
                 }
                 if let Some(attempts) = &mut server.happy_eyeballs {
                     attempts.on_tcp_failed(failure);
-                } else if was_beside && server.streams.is_empty() && server.connecting.is_empty() {
-                    // Those beside which it was to be have ended since.
+                } else if was_beside
+                    && server.tcp_open.is_empty()
+                    && server.tcp_connecting.is_empty()
+                {
+                    // The other connections have ended in the meantime.
                     for fetch in core::mem::take(&mut server.waiting) {
                         self.end(now, fetch, Some(failure.duplicate()));
                     }
@@ -347,15 +350,15 @@ impl Client<'_> {
                     return;
                 };
                 it.window.add_permits(bytes.len().clamp(1, WINDOW_LEN));
-                let handed = self.fetches.body(it.fetch, &bytes);
-                self.stop_exchange(now, connection, exchange, handed);
+                let processed = self.fetches.body(it.fetch, &bytes);
+                self.stop_exchange(now, connection, exchange, processed);
             }
             Event::Trailers { exchange, fields } => {
                 let Some(it) = stream.exchanges.get(&exchange) else {
                     return;
                 };
-                let handed = self.fetches.trailers(it.fetch, &fields);
-                self.stop_exchange(now, connection, exchange, handed);
+                let processed = self.fetches.trailers(it.fetch, &fields);
+                self.stop_exchange(now, connection, exchange, processed);
             }
             Event::End { exchange, at } => {
                 stream.has_served = true;
@@ -365,7 +368,7 @@ impl Client<'_> {
                 }
             }
             Event::ExchangeFailed { exchange, why } => {
-                self.on_exchange_failed(now, connection, exchange, why)
+                self.on_exchange_failed(now, connection, exchange, why);
             }
             Event::Closed { why } => self.on_tcp_closed(now, connection, &why),
         }
@@ -378,7 +381,7 @@ impl Client<'_> {
         exchange: u64,
         head: &crate::tcp::OwnedHead,
     ) {
-        let stream = self.streams.all.get(&connection);
+        let stream = self.tcp.all.get(&connection);
         let Some(fetch) = stream.and_then(|stream| Some(stream.exchanges.get(&exchange)?.fetch))
         else {
             return;
@@ -389,38 +392,38 @@ impl Client<'_> {
             response: &head.response,
             reason: &head.reason,
         };
-        let handed = if is_interim {
+        let processed = if is_interim {
             self.fetches.interim(fetch, &head)
         } else {
             self.fetches.head(now, fetch, &head)
         };
-        self.stop_exchange(now, connection, exchange, handed);
+        self.stop_exchange(now, connection, exchange, processed);
     }
 
-    /// An exchange is over, as far as its connection is concerned.
+    /// Removes an exchange from its connection.
     fn take_exchange(&mut self, connection: usize, exchange: u64) -> Option<usize> {
-        let stream = self.streams.all.get_mut(&connection)?;
+        let stream = self.tcp.all.get_mut(&connection)?;
         let exchange = stream.exchanges.remove(&exchange)?;
         let sent = exchange.sent.load(Ordering::Relaxed);
         self.fetches.all[exchange.fetch].outcome.sent = sent;
         Some(exchange.fetch)
     }
 
-    /// No more of a response is wanted, if that is so.
+    /// Cancels an exchange if the response is no longer needed.
     fn stop_exchange(
         &mut self,
         now: Time,
         connection: usize,
         exchange: u64,
-        handed: Result<(), Stop>,
+        processed: Result<(), Stop>,
     ) {
-        let Err(stop) = handed else { return };
+        let Err(stop) = processed else { return };
         let Some(fetch) = self.take_exchange(connection, exchange) else {
             return;
         };
-        let stream = self.streams.all.get(&connection);
+        let stream = self.tcp.all.get(&connection);
         if stream.is_some_and(|stream| stream.version != Some(Version::Http2)) {
-            self.on_tcp_closed(now, connection, "a response was given up");
+            self.on_tcp_closed(now, connection, "a response was cancelled");
         }
         self.on_stopped(now, fetch, stop);
     }
@@ -432,20 +435,20 @@ impl Client<'_> {
         exchange: u64,
         why: ExchangeError,
     ) {
-        let stream = self.streams.all.get(&connection);
+        let stream = self.tcp.all.get(&connection);
         let may_be_stale = stream.is_some_and(|stream| stream.has_served);
         let is_http2 = stream.is_some_and(|stream| stream.version == Some(Version::Http2));
         let Some(fetch) = self.take_exchange(connection, exchange) else {
             return;
         };
         if !is_http2 {
-            // Before another request goes there: it would not be heard.
+            // Before another request is sent on it.
             self.on_tcp_closed(now, connection, "the server closed the connection");
         }
         let is_safe = self.fetches.all[fetch].current.is_safe();
         let (may_retry, failure) = match why {
             ExchangeError::NotProcessed(why) => (true, Failure::Response(why)),
-            // Servers close what was idle for long, just when it is used again (RFC 9112 §9.3.1).
+            // A server may close an idle connection just when it is used again (RFC 9112 §9.3.1).
             ExchangeError::Empty => (is_safe && may_be_stale, Failure::Empty),
             ExchangeError::Protocol(why) => (false, Failure::Protocol(why)),
             ExchangeError::Upload => (false, Failure::Read),
@@ -455,14 +458,14 @@ impl Client<'_> {
         self.retry_or_end(now, fetch, may_retry, failure);
     }
 
-    /// A connection is over, and all on it.
+    /// Handles the end of a connection and of all requests on it.
     fn on_tcp_closed(&mut self, now: Time, connection: usize, why: &str) {
-        let Some(stream) = self.streams.all.remove(&connection) else {
+        let Some(stream) = self.tcp.all.remove(&connection) else {
             return;
         };
         let server = &mut self.servers.all[stream.server];
-        server.streams.remove(&connection);
-        server.connecting.remove(&connection);
+        server.tcp_open.remove(&connection);
+        server.tcp_connecting.remove(&connection);
         self.fetches.listener.on_disconnected(connection, why);
         for exchange in stream.exchanges.into_values() {
             let is_safe = self.fetches.all[exchange.fetch].current.is_safe();

@@ -1,4 +1,4 @@
-//! One cookie: what servers set (RFC 6265 §5.2, §5.3), and to whom it is sent (§5.1.3, §5.1.4, §5.4).
+//! One cookie: parsing (RFC 6265 §5.2, §5.3), and the requests it is sent with (§5.1.3, §5.1.4, §5.4).
 
 use std::net::IpAddr;
 
@@ -7,31 +7,31 @@ use crate::{
     url::{Scheme, Url},
 };
 
-/// How long name and value are together at most (RFC 6265bis §5.6).
+/// The largest length of name and value together, in bytes (RFC 6265bis §5.6).
 const LEN_MAX: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cookie {
     pub(super) name: String,
     pub(super) value: String,
-    /// In lower case, without a dot before it.
+    /// The domain in lower case, without a leading dot.
     pub(super) domain: String,
-    /// Whether hosts below the domain get it, too.
+    /// Whether it is also sent to subdomains.
     pub(super) is_for_subdomains: bool,
-    /// As it was said; what is behind its last `/` counts only if there is something.
+    /// The path as received. A trailing `/` has no effect.
     pub(super) path: String,
-    /// Sent where nobody reads along.
+    /// The `secure` attribute: only sent over secure connections.
     pub(super) is_secure: bool,
-    /// Not for scripts, which there are none of here.
+    /// The `httponly` attribute, which is kept for the file.
     pub(super) is_http_only: bool,
-    /// In seconds since the Unix epoch; `None` for the end of the session.
+    /// When it expires, in seconds since the Unix epoch; `None` for a session cookie.
     pub(super) expires_s: Option<u64>,
 }
 
 impl Cookie {
-    /// From the value of a `set-cookie`; `None` if it is no cookie, or one that this server may not set.
+    /// Parses the value of a `set-cookie` field; `None` if it is invalid, or if this server may not set it.
     pub(super) fn parse(url: &Url, value: &str, now_s: u64) -> Option<Self> {
-        // A tab would break the file that it is kept in.
+        // A tab would corrupt the file format.
         if value.chars().any(char::is_control) {
             return None;
         }
@@ -66,7 +66,7 @@ impl Cookie {
                 _ => {}
             }
         }
-        // It goes before `expires` (RFC 6265 §5.3, step 3).
+        // `max-age` takes precedence over `expires` (RFC 6265 §5.3, step 3).
         if let Some(age) = max_age {
             this.expires_s = Some(now_s.saturating_add(age));
             if age == 0 {
@@ -77,7 +77,7 @@ impl Cookie {
         is_allowed.then_some(this)
     }
 
-    /// `None` if the host is not in the domain (RFC 6265 §5.3, step 6).
+    /// Sets the domain; `None` if the host is not in it (RFC 6265 §5.3, step 6).
     fn set_domain(&mut self, value: &str, host: &str) -> Option<()> {
         let domain = value.strip_prefix('.').unwrap_or(value);
         let domain = domain.to_ascii_lowercase();
@@ -93,7 +93,7 @@ impl Cookie {
         Some(())
     }
 
-    /// What its name says of it is so (RFC 6265bis §4.1.3).
+    /// Whether it meets the conditions of its name prefix (RFC 6265bis §4.1.3).
     fn satisfies_prefix(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
         let is_of_host = self.path == "/" && !self.is_for_subdomains;
@@ -110,14 +110,14 @@ impl Cookie {
         self.expires_s.is_some_and(|expires_s| expires_s <= now_s)
     }
 
-    /// Whether one takes the place of the other.
+    /// Whether one replaces the other.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         self.name == other.name
             && self.domain == other.domain
             && folder(&self.path) == folder(&other.path)
     }
 
-    /// Whether a cookie from a way that is not secure would hide one that is for secure ways.
+    /// Whether this cookie, from an insecure connection, would hide a secure cookie.
     pub(super) fn shadows(&self, other: &Self) -> bool {
         other.is_secure
             && self.name == other.name
@@ -125,7 +125,7 @@ impl Cookie {
             && is_below(&self.path, &other.path)
     }
 
-    /// Whether it goes with a request for this.
+    /// Whether it is sent with a request for this URL.
     pub(super) fn is_for(&self, url: &Url, is_secure: bool) -> bool {
         let host = &url.origin().host;
         let path = url.path().split('?').next().unwrap_or_default();
@@ -136,44 +136,44 @@ impl Cookie {
     }
 }
 
-/// RFC 6265 §5.1.3; addresses have no domains in them.
+/// Whether a host is in a domain (RFC 6265 §5.1.3). An IP address only matches itself.
 fn is_in(host: &str, domain: &str) -> bool {
     let before = host.strip_suffix(domain);
     before.is_some_and(str::is_empty)
         || before.is_some_and(|before| before.ends_with('.')) && host.parse::<IpAddr>().is_err()
 }
 
-/// RFC 6265 §5.1.4.
+/// Whether a path is below another (RFC 6265 §5.1.4).
 fn is_below(path: &str, of: &str) -> bool {
     let of = folder(of);
     path.strip_prefix(of)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Without the `/` at its end.
+/// The path without a trailing `/`.
 fn folder(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// Up to the last `/`, with it, as curl writes it: the folder of what was asked for.
+/// The default path: that of the URL up to and including the last `/`, as in curl.
 fn default_path(url: &Url) -> String {
     let path = url.path().split('?').next().unwrap_or_default();
     let end = path.rfind('/').map_or(0, |at| at + 1);
     path[..end].to_owned()
 }
 
-/// Seconds; what is not above zero is none.
+/// Parses `max-age` in seconds. Negative values count as 0.
 fn age(value: &str) -> Option<u64> {
     let value = value.trim_matches('"');
     if let Some(below) = value.strip_prefix('-') {
         return below.bytes().all(|byte| byte.is_ascii_digit()).then_some(0);
     }
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    // More than can be counted lasts as long as anything does.
+    // Values that overflow become the largest value.
     is_number.then(|| value.parse().unwrap_or(i64::MAX as u64))
 }
 
-/// Whether nobody on the way reads along: over TLS, or on this machine, as curl and browsers have it.
+/// Whether a connection counts as secure: over TLS, or to this machine, as in curl and browsers.
 pub(super) fn is_secure(url: &Url) -> bool {
     let origin = url.origin();
     origin.scheme == Scheme::Https || matches!(&*origin.host, "localhost" | "127.0.0.1" | "::1")

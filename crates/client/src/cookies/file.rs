@@ -1,4 +1,4 @@
-//! Netscape's file format: a line for each cookie, its fields between tabs. As curl writes and reads it.
+//! The Netscape cookie file, as written and read by curl: one cookie per line, fields separated by tabs.
 
 use core::fmt::Write as _;
 
@@ -8,7 +8,7 @@ pub(super) const HEAD: &str = "# Netscape HTTP Cookie File\n\
                                # https://curl.se/docs/http-cookies.html\n\
                                # This file is read and written by lastbyte and curl.\n\n";
 
-/// What stands before cookies that are not for scripts.
+/// The prefix of `httponly` cookies.
 const HTTP_ONLY: &str = "#HttpOnly_";
 
 pub(super) enum Line {
@@ -30,13 +30,13 @@ pub(super) fn parse(line: &str) -> Line {
 
 fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
     let fields: Vec<&str> = line.split('\t').collect();
-    // A cookie of no value may lack its last tab.
+    // The last tab may be missing if the value is empty.
     let (fields, value) = match fields.split_first_chunk::<6>()? {
         (fields, []) => (fields, ""),
         (fields, [value]) => (fields, *value),
         _ => return None,
     };
-    // As `set-cookie` may not have them: they would go into a header.
+    // Control characters, which `set-cookie` does not permit, would be sent in a header.
     let value = value.trim_end_matches('\r');
     let is_plain = |text: &str| !text.chars().any(char::is_control);
     if !fields.iter().all(|field| is_plain(field)) || !is_plain(value) {
@@ -49,7 +49,7 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
         _ => None,
     };
     let domain = domain.strip_prefix('.').unwrap_or(domain);
-    let is_whole = !domain.is_empty() && !name.is_empty() && path.starts_with('/');
+    let is_valid = !domain.is_empty() && !name.is_empty() && path.starts_with('/');
     let expires_s: u64 = expires.parse().ok()?;
     let cookie = Cookie {
         name: name.to_owned(),
@@ -61,7 +61,7 @@ fn cookie(line: &str, is_http_only: bool) -> Option<Cookie> {
         is_http_only,
         expires_s: (expires_s > 0).then_some(expires_s),
     };
-    is_whole.then_some(cookie)
+    is_valid.then_some(cookie)
 }
 
 pub(super) fn write(cookie: &Cookie, text: &mut String) {

@@ -1,14 +1,13 @@
-//! Cookies (RFC 6265, as browsers have it: draft-ietf-httpbis-rfc6265bis), and the file that curl, wget and browsers'
-//! extensions keep them in.
+//! Cookies (RFC 6265 with the rules of browsers, draft-ietf-httpbis-rfc6265bis), and the Netscape cookie file of curl, wget
+//! and browser extensions.
 //!
-//! | module | owns |
+//! | module | responsibility |
 //! |---|---|
-//! | `cookie` | one cookie: what servers set, and to whom it is sent |
-//! | `file` | Netscape's file format |
+//! | `cookie` | one cookie: parsing, and the requests it is sent with |
+//! | `file` | the Netscape file format |
 //!
-//! Owns which cookies are kept and sent. Never: opens a file, or reads a clock; times are seconds since the Unix epoch. There
-//! is no list of public suffixes here: a server cannot set cookies for a domain of one label, but one under `co.uk` can for
-//! all of `co.uk`.
+//! Opens no files and reads no clock; times are seconds since the Unix epoch. There is no public suffix list: a server cannot
+//! set cookies for a domain of one label, but a server under `co.uk` can set cookies for all of `co.uk`.
 
 mod cookie;
 mod file;
@@ -18,27 +17,27 @@ use core::time::Duration;
 use self::cookie::{Cookie, is_secure};
 use crate::url::Url;
 
-/// How many are kept of one domain, and of all; the oldest give way.
+/// The most cookies kept for one domain, and in total; the oldest are removed first.
 const PER_DOMAIN_MAX: usize = 180;
 const COOKIES_MAX: usize = 3000;
-/// How many are sent with one request, and how many bytes, as curl has it.
+/// The most cookies sent with one request, and their total length in bytes; the same as curl.
 const SENT_MAX: usize = 150;
 const SENT_LEN_MAX: usize = 8190;
 
-/// Cookies.
+/// A set of cookies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieJar {
-    /// In the order in which they were made.
+    /// The cookies in the order of creation.
     cookies: Vec<Cookie>,
 }
 
 impl CookieJar {
-    /// Takes in the value of a `set-cookie` of a response to a request for `url`. What is no cookie, or none that this server
-    /// may set, is as if it was not there.
+    /// Adds the value of a `set-cookie` field of a response to a request for `url`. An invalid cookie, or one that this server
+    /// may not set, is ignored.
     pub fn put(&mut self, url: &Url, value: &str, now: Duration) {
         if let Some(cookie) = Cookie::parse(url, value, now.as_secs()) {
             let is_secure = is_secure(url);
-            // What was set over a secure way is not to be overlaid over another (RFC 6265bis §5.7, step 9).
+            // A secure cookie must not be shadowed over an insecure connection (RFC 6265bis §5.7, step 9).
             let is_shadowing = |other: &Cookie| !is_secure && cookie.shadows(other);
             if !self.cookies.iter().any(is_shadowing) {
                 self.insert(cookie, now.as_secs());
@@ -73,7 +72,7 @@ impl CookieJar {
         self.cookies.push(cookie);
     }
 
-    /// The value of the `cookie` field of a request for `url`; `None` if there are none for it.
+    /// The value of the `cookie` field of a request for `url`; `None` if no cookie matches.
     #[must_use]
     pub fn header(&self, url: &Url, now: Duration) -> Option<String> {
         let is_secure = is_secure(url);
@@ -81,7 +80,7 @@ impl CookieJar {
         let mut fitting: Vec<&Cookie> = fitting
             .filter(|cookie| cookie.is_for(url, is_secure) && !cookie.has_expired(now.as_secs()))
             .collect();
-        // Longer paths first, then those that were made first (RFC 6265 §5.4).
+        // Longer paths first, then older cookies (RFC 6265 §5.4).
         fitting.sort_by_key(|cookie| core::cmp::Reverse(cookie.path.len()));
         let mut text = String::new();
         for cookie in fitting.into_iter().take(SENT_MAX) {
@@ -95,37 +94,37 @@ impl CookieJar {
         (!text.is_empty()).then_some(text)
     }
 
-    /// How many there are.
+    /// The number of cookies.
     #[must_use]
     pub fn len(&self) -> usize {
         self.cookies.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no cookies.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cookies.is_empty()
     }
 
-    /// Those that end with the session end now.
+    /// Removes session cookies.
     pub fn end_session(&mut self) {
         self.cookies.retain(|cookie| cookie.expires_s.is_some());
     }
 
-    /// Takes in what is in a file of Netscape's format. Returns how many lines are none of it; they are left out.
+    /// Adds the cookies of a file in Netscape format. Invalid lines are ignored; returns their number.
     pub fn read(&mut self, text: &str, now: Duration) -> usize {
-        let mut wrong = 0;
+        let mut invalid = 0;
         for line in text.lines() {
             match file::parse(line) {
                 file::Line::Cookie(cookie) => self.insert(cookie, now.as_secs()),
                 file::Line::Comment => {}
-                file::Line::Invalid => wrong += 1,
+                file::Line::Invalid => invalid += 1,
             }
         }
-        wrong
+        invalid
     }
 
-    /// As such a file; what has ended is left out.
+    /// The cookies in Netscape format, without expired ones.
     #[must_use]
     pub fn to_text(&self, now: Duration) -> String {
         let mut text = file::HEAD.to_owned();

@@ -21,7 +21,7 @@ fn sent(jar: &CookieJar, to: &str) -> String {
 }
 
 #[test]
-fn rfc6265_5_1_3_domains_match_from_behind_and_at_dots() {
+fn rfc6265_5_1_3_domains_match_as_suffixes_at_dots() {
     let own = jar("https://a.example/", &["x=1"]);
     assert_eq!(sent(&own, "https://a.example/"), "x=1");
     assert_eq!(sent(&own, "https://b.a.example/"), "");
@@ -55,7 +55,7 @@ fn rfc6265_5_1_3_domains_match_from_behind_and_at_dots() {
 }
 
 #[test]
-fn rfc6265_5_1_4_paths_match_at_slashes_and_the_longest_goes_first() {
+fn rfc6265_5_1_4_paths_match_at_slashes_and_the_longest_is_first() {
     let jar = jar(
         "https://a.example/b/c?d=/e",
         &[
@@ -75,7 +75,7 @@ fn rfc6265_5_1_4_paths_match_at_slashes_and_the_longest_goes_first() {
 }
 
 #[test]
-fn rfc6265_5_3_they_end_and_are_replaced() {
+fn rfc6265_5_3_cookies_expire_and_are_replaced() {
     let from = "https://a.example/";
     let later = NOW + Duration::from_secs(61);
     let mut cookies = jar(
@@ -101,7 +101,7 @@ fn rfc6265_5_3_they_end_and_are_replaced() {
 }
 
 #[test]
-fn rfc6265bis_secure_cookies_keep_to_secure_ways() {
+fn rfc6265bis_secure_cookies_are_only_sent_over_secure_connections() {
     let (safe, clear) = ("https://a.example/", "http://a.example/");
     let mut both = jar(safe, &["s=1; Secure; HttpOnly", "t=1"]);
     assert_eq!(sent(&both, safe), "s=1; t=1");
@@ -109,7 +109,7 @@ fn rfc6265bis_secure_cookies_keep_to_secure_ways() {
     assert!(jar(clear, &["s=1; secure"]).is_empty());
     both.put(&url(clear), "s=forged", NOW);
     assert_eq!(sent(&both, safe), "s=1; t=1");
-    // On this machine nobody reads along.
+    // A connection to this machine counts as secure.
     let here = jar("http://localhost:8080/", &["s=1; secure"]);
     assert_eq!(sent(&here, "http://localhost:8081/"), "s=1");
     for (value, is_kept) in [
@@ -125,7 +125,7 @@ fn rfc6265bis_secure_cookies_keep_to_secure_ways() {
 }
 
 #[test]
-fn what_is_no_cookie_is_left_out() {
+fn invalid_cookies_are_ignored() {
     let long = format!("a={}", "x".repeat(4096));
     let from = "https://a.example/";
     assert!(jar(from, &["", "a", "=b", "a=\tb", "a=\u{1}", &long]).is_empty());
@@ -134,7 +134,7 @@ fn what_is_no_cookie_is_left_out() {
 }
 
 #[test]
-fn the_file_is_netscapes() {
+fn the_file_has_the_netscape_format() {
     let mut jar = jar(
         "https://a.b.example/c/d",
         &[
@@ -162,7 +162,7 @@ fn the_file_is_netscapes() {
 }
 
 #[test]
-fn what_is_kept_and_sent_is_bounded() {
+fn the_number_of_cookies_is_bounded() {
     let mut jar = CookieJar::default();
     for number in 0..4000 {
         let from = url(&format!("https://h{}.example/", number % 30));
@@ -183,9 +183,9 @@ fn what_is_kept_and_sent_is_bounded() {
 }
 
 proptest! {
-    /// Whatever servers set, the file gives back what was kept, and nothing else.
+    /// The file round-trips for arbitrary values.
     #[test]
-    fn any_cookies_survive_the_file(values in prop::collection::vec("[ -~\\t]{0,60}", 0..20)) {
+    fn arbitrary_cookies_round_trip_through_the_file(values in prop::collection::vec("[ -~\\t]{0,60}", 0..20)) {
         let mut jar = CookieJar::default();
         for value in &values {
             jar.put(&url("https://a.example/b/c"), value, NOW);

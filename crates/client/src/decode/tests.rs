@@ -2,7 +2,7 @@ use std::io::Write as _;
 
 use super::*;
 
-/// The body, by brotli 1.0.9 of node.
+/// The body, compressed by brotli 1.0.9 of Node.js.
 const BROTLI: &str = "\
     5b3f0d83fee2c08e958135a47ae0a861e3d60ec4c0b6ed4d56ebe0bc90fb4e71705ec979c441a8708c90978f32e4d1440262\
     824d1cbbf763fe070600449850c68554da58e7434cb9d4d6c75cfbdcf70110821114c30992a21996e30551921555d30dd3b2\
@@ -11,7 +11,7 @@ const BROTLI: &str = "\
     2febb61fe7753feff783723a7b9f04\
 ";
 
-/// The body, by zstd 1.5.4.
+/// The body, compressed by zstd 1.5.4.
 const ZSTD: &str = "\
     28b52ffda4400d03002c0800b40f000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f20212223\
     2425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f404142434445464748494a4b4c4d4e4f505152535455\
@@ -21,7 +21,7 @@ const ZSTD: &str = "\
     ecedeeeff0f1f2f3f4f5f6f7f8f9fa01007b817f7f6ea44d0000083201003c0d3910027fd22ed4\
 ";
 
-/// 256 MiB of zeros, by brotli 1.0.9 of node.
+/// 256 MiB of zeros, compressed by brotli 1.0.9 of Node.js.
 const BOMB: &str = "\
     cbffff3f002400e2b14072effff8ffff078004401c1680eefd1fffffff00900088c302d0bdffe3ffff1f001200715800baf7\
     7ffcffff034002200e0b40f7fe8fffff7f004800c46101e8defff1ffff0f000980382c00ddfb3ffeffff012001108705a07b\
@@ -82,7 +82,7 @@ fn decode(coding: &str, compressed: &[u8], piece_len: usize) -> Result<Vec<u8>, 
 }
 
 #[test]
-fn content_is_what_it_was_in_pieces_of_any_size() {
+fn content_is_decoded_from_pieces_of_any_size() {
     for (coding, compressed) in all() {
         for piece_len in [1, 7, 1000, 1 << 20] {
             let decoded = decode(coding, &compressed, piece_len);
@@ -93,7 +93,7 @@ fn content_is_what_it_was_in_pieces_of_any_size() {
 }
 
 #[test]
-fn content_that_breaks_off_or_is_broken_is_told_of() {
+fn truncated_and_corrupt_content_is_an_error() {
     for (coding, compressed) in all() {
         let cut = &compressed[..compressed.len() / 2];
         assert!(
@@ -119,15 +119,15 @@ fn content_that_breaks_off_or_is_broken_is_told_of() {
 }
 
 #[test]
-fn no_content_is_not_compressed_content() {
+fn empty_content_is_valid() {
     for (coding, _) in all() {
         assert_eq!(decode(coding, &[], 1).expect("nothing"), b"");
     }
 }
 
-/// `--max-filesize` is about what is written, too: 1 MB must not become 1 GB on a disk.
+/// `--max-filesize` also limits the decompressed size: 1 MB must not become 1 GB on disk.
 #[test]
-fn no_more_than_the_limit_is_given_of_any_coding() {
+fn the_size_limit_applies_to_decompressed_content() {
     for (coding, compressed) in all() {
         let whole = decode(coding, &compressed, 1000)
             .expect("it is whole")
@@ -135,9 +135,9 @@ fn no_more_than_the_limit_is_given_of_any_coding() {
         for (limit, fits) in [(whole, true), (whole - 1, false)] {
             let decoder = Decoder::new(coding).expect("known").expect("a coding");
             let mut decoder = decoder.with_limit(Some(limit));
-            let mut given = 0;
+            let mut output_len = 0;
             let mut sink = |bytes: &[u8]| {
-                given += bytes.len() as u64;
+                output_len += bytes.len() as u64;
                 Ok(())
             };
             let result = decoder
@@ -145,32 +145,32 @@ fn no_more_than_the_limit_is_given_of_any_coding() {
                 .and_then(|()| decoder.finish(&mut sink));
             match result {
                 Ok(()) => assert!(fits, "{coding}"),
-                Err(Failure::TooLarge(told)) => assert!(!fits && told == limit, "{coding}"),
+                Err(Failure::TooLarge(reported)) => assert!(!fits && reported == limit, "{coding}"),
                 Err(other) => panic!("{coding}: {other}"),
             }
-            assert!(given <= limit, "{coding}: {given} of {limit}");
+            assert!(output_len <= limit, "{coding}: {output_len} of {limit}");
         }
     }
 }
 
-/// A few hundred bytes that become 256 MiB are given up at the bound, a piece behind it at most.
+/// A few hundred bytes that expand to 256 MiB are rejected at the limit.
 #[test]
-fn what_grows_beyond_all_measure_is_given_up() {
+fn excessive_expansion_is_an_error() {
     let bomb = bytes(BOMB);
     assert!(bomb.len() < 1000);
     let mut decoder = Decoder::new("br").expect("known").expect("a coding");
-    let (mut given, mut longest) = (0, 0);
+    let (mut output_len, mut longest) = (0, 0);
     let result = decoder.push(&bomb, &mut |bytes| {
-        given += bytes.len() as u64;
+        output_len += bytes.len() as u64;
         longest = longest.max(bytes.len());
         Ok(())
     });
     assert!(matches!(result, Err(Failure::Encoding(_))), "{result:?}");
     assert!(
-        given <= UNCHECKED_LEN && longest <= BUFFER_LEN,
-        "{given} {longest}"
+        output_len <= UNCHECKED_LEN && longest <= BUFFER_LEN,
+        "{output_len} {longest}"
     );
-    // As much as DEFLATE can is not too much.
+    // The largest expansion of DEFLATE is accepted.
     let zeros = vec![0; 100 << 20];
     let out = decode("gzip", &gzip(&zeros), 4096).expect("good content");
     assert_eq!(out.len(), zeros.len());

@@ -1,11 +1,11 @@
-//! Any answers of a DNS server, most of them well-formed: what is believed has its bounds, and the same bytes mean the same.
-//! Shared by the replay of the corpus and the fuzz target.
+//! Checks for arbitrary answers of a DNS server, most of them well-formed: decoding is deterministic, and the result is
+//! bounded. Shared by the replay of the corpus and the fuzz target.
 
-use super::message::{Kind, RECORDS_MAX, answer, question};
+use super::message::{Kind, RECORDS_MAX, answer, query};
 
 const NAME: &str = "www.example.com";
 
-/// Takes so many bytes off the front, or all there are.
+/// Takes `len` bytes off the front, or all if there are fewer.
 fn take<'a>(bytes: &mut &'a [u8], len: usize) -> &'a [u8] {
     let (taken, rest) = bytes.split_at(len.min(bytes.len()));
     *bytes = rest;
@@ -16,7 +16,7 @@ fn byte(bytes: &mut &[u8]) -> u8 {
     take(bytes, 1).first().copied().unwrap_or_default()
 }
 
-/// A name: the one that was asked for, another, one that points anywhere, or any bytes.
+/// Appends a name: the queried one, another one, an arbitrary compression pointer, or arbitrary bytes.
 fn put_name(bytes: &mut &[u8], message: &mut Vec<u8>) {
     match byte(bytes) % 6 {
         0..=2 => message.extend([0xc0, 12]),
@@ -29,7 +29,7 @@ fn put_name(bytes: &mut &[u8], message: &mut Vec<u8>) {
     }
 }
 
-/// A record: an address, an alias, a service, or any.
+/// Appends a record: an address, an alias, a service, or any other.
 fn put_record(bytes: &mut &[u8], message: &mut Vec<u8>) {
     put_name(bytes, message);
     let kind = byte(bytes) % 8;
@@ -63,23 +63,23 @@ fn put_record(bytes: &mut &[u8], message: &mut Vec<u8>) {
             message.extend(take(bytes, len));
         }
     }
-    // Sometimes its length is another.
+    // In some records the length is wrong.
     let len = (message.len() - start) as u16;
     let len = if byte(bytes) == 255 { len ^ 1 } else { len };
     message[start - 2..start].copy_from_slice(&len.to_be_bytes());
 }
 
-/// Puts an answer together as the bytes say, and reads it.
+/// Builds an answer from the bytes, decodes it, and checks the result.
 pub(super) fn play(bytes: &[u8]) {
     let mut bytes = bytes;
-    let how = byte(&mut bytes);
-    let kind = [Kind::A, Kind::Aaaa, Kind::Https, Kind::Https][usize::from(how & 3)];
-    let message = if how & 0x80 == 0 {
-        let mut message = question(7, NAME, kind).expect("a name");
-        // Without the additional section, as an answer.
+    let control = byte(&mut bytes);
+    let kind = [Kind::A, Kind::Aaaa, Kind::Https, Kind::Https][usize::from(control & 3)];
+    let message = if control & 0x80 == 0 {
+        let mut message = query(7, NAME, kind).expect("a name");
+        // Remove the additional section, and mark the message as an answer.
         message.truncate(12 + NAME.len() + 2 + 4);
         message[2] |= 0x80;
-        message[3] = how >> 2 & 3;
+        message[3] = control >> 2 & 3;
         message[10..12].fill(0);
         let count = byte(&mut bytes) % 32;
         message[7] = count;
@@ -92,7 +92,7 @@ pub(super) fn play(bytes: &[u8]) {
     };
     let read = answer(&message, 7, NAME, kind);
     assert_eq!(read, answer(&message, 7, NAME, kind));
-    // An answer to another question is none.
+    // An answer to another query is not accepted.
     assert!(answer(&message, 8, NAME, kind).is_err());
     let Ok(read) = read else { return };
     assert!(read.addresses.len() <= RECORDS_MAX);

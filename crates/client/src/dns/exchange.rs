@@ -1,9 +1,9 @@
-//! A question and its answer: over UDP, and over TCP if it does not fit (RFC 1035 §4.2, RFC 7766). Waits; so it runs in a
-//! thread of its own.
+//! A DNS query and its answer: over UDP, and over TCP if the answer is truncated (RFC 1035 §4.2, RFC 7766). Blocks, so it
+//! runs in a separate thread.
 
 #![expect(
     clippy::disallowed_types,
-    reason = "sockets that wait, in a thread of their own"
+    reason = "blocking sockets, in a separate thread"
 )]
 
 use core::{net::SocketAddr, time::Duration};
@@ -17,12 +17,12 @@ use lastbyte_quic::Time;
 
 use super::message::{self, Answer, AnswerError, Kind};
 
-/// How long the first answer of a server is waited for; then twice as long each time.
+/// The timeout of the first attempt. It doubles with each further attempt.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// How often each server is asked.
+/// The number of attempts for each server.
 const ATTEMPTS: u32 = 3;
 
-/// Whom to ask, and how long.
+/// The servers to query, and the deadline.
 pub(super) struct Exchange<'a> {
     pub(super) servers: &'a [SocketAddr],
     pub(super) clock: Clock,
@@ -30,9 +30,9 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// The first answer of any of the servers, which are asked one after the other.
+    /// The first answer of any server. The servers are queried one after the other.
     pub(super) fn query(&self, name: &str, kind: Kind) -> Result<Answer, String> {
-        let mut why = "there is no DNS server to ask".to_owned();
+        let mut why = "no DNS server configured".to_owned();
         for attempt in 0..ATTEMPTS {
             for server in self.servers {
                 let timeout = ANSWER_TIMEOUT * (1 << attempt);
@@ -41,9 +41,9 @@ impl Exchange<'_> {
                     Ok(Ok(answer)) => return Ok(answer),
                     Ok(Err(what)) => why = what,
                     Err(error) if is_timeout(&error) => {
-                        why = format!("the DNS server {server} does not answer");
+                        why = format!("no response from the DNS server {server}");
                     }
-                    Err(error) => why = format!("the DNS server {server}: {error}"),
+                    Err(error) => why = format!("DNS server {server} failed: {error}"),
                 }
                 if self.clock.now() >= self.until {
                     return Err(why);
@@ -63,18 +63,18 @@ impl Exchange<'_> {
         let mut id = [0; 2];
         getrandom::fill(&mut id).map_err(|error| io::Error::other(error.to_string()))?;
         let id = u16::from_be_bytes(id);
-        let Some(question) = message::question(id, name, kind) else {
-            return Ok(Err(format!("`{name}` is no name")));
+        let Some(query) = message::query(id, name, kind) else {
+            return Ok(Err(format!("invalid DNS name `{name}`")));
         };
         let local: SocketAddr = if server.is_ipv6() {
             (Ipv6Addr::UNSPECIFIED, 0).into()
         } else {
             (Ipv4Addr::UNSPECIFIED, 0).into()
         };
-        // A port of its own for each question: one thing more to be guessed by those who would like to answer (RFC 5452).
+        // A new port for each query makes forged answers harder (RFC 5452 §9.2).
         let socket = UdpSocket::bind(local)?;
         socket.connect(server)?;
-        socket.send(&question)?;
+        socket.send(&query)?;
         let mut buffer = vec![0; usize::from(u16::MAX)];
         loop {
             socket.set_read_timeout(Some(self.remaining(until)?))?;
@@ -86,25 +86,20 @@ impl Exchange<'_> {
                 Err(AnswerError::Unrelated) => {}
             }
         }
-        let answer = self.query_over_tcp(server, &question, until)?;
+        let answer = self.query_over_tcp(server, &query, until)?;
         match message::answer(&answer, id, name, kind) {
             Ok(answer) => Ok(Ok(answer)),
             Err(AnswerError::Failed(what)) => Ok(Err(what)),
-            Err(_) => Ok(Err("the DNS server answers something else".to_owned())),
+            Err(_) => Ok(Err("unrelated answer from the DNS server".to_owned())),
         }
     }
 
-    fn query_over_tcp(
-        &self,
-        server: SocketAddr,
-        question: &[u8],
-        until: Time,
-    ) -> io::Result<Vec<u8>> {
+    fn query_over_tcp(&self, server: SocketAddr, query: &[u8], until: Time) -> io::Result<Vec<u8>> {
         let mut stream = TcpStream::connect_timeout(&server, self.remaining(until)?)?;
         stream.set_write_timeout(Some(self.remaining(until)?))?;
-        // A question is a name and a few bytes.
-        let len = (question.len() as u16).to_be_bytes();
-        stream.write_all(&[&len[..], question].concat())?;
+        // A query is short: a name and a few bytes.
+        let len = (query.len() as u16).to_be_bytes();
+        stream.write_all(&[&len[..], query].concat())?;
         let mut len = [0; 2];
         self.read_exact(&mut stream, &mut len, until)?;
         let mut answer = vec![0; usize::from(u16::from_be_bytes(len))];
@@ -112,7 +107,7 @@ impl Exchange<'_> {
         Ok(answer)
     }
 
-    /// As the standard library's, but in time as a whole.
+    /// Like [`io::Read::read_exact`], with a deadline for the whole read.
     fn read_exact(
         &self,
         stream: &mut TcpStream,
@@ -129,7 +124,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// How much time there is.
+    /// The time until the deadline.
     fn remaining(&self, until: Time) -> io::Result<Duration> {
         let now = self.clock.now();
         if now < until {
@@ -140,7 +135,7 @@ impl Exchange<'_> {
     }
 }
 
-/// What is said of a socket that waited in vain differs by system.
+/// Whether a read timed out. The error kind depends on the system.
 fn is_timeout(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -1,4 +1,4 @@
-//! Questions to DNS servers and their answers (RFC 1035 §4, RFC 6891, RFC 9460), as bytes. Never: opens a socket.
+//! Encoding of DNS queries and decoding of answers (RFC 1035 §4, RFC 6891, RFC 9460). Pure functions.
 
 use std::net::IpAddr;
 
@@ -13,14 +13,14 @@ use domain::{
 
 use super::service::Service;
 
-/// How large an answer over UDP may be: what passes everywhere without fragments.
+/// The largest answer over UDP in bytes, which avoids IP fragmentation on practically all paths.
 const UDP_LEN_MAX: u16 = 1232;
-/// How many names one leads to the next by, in an answer.
+/// The most CNAME records that are followed in an answer.
 const CNAMES_MAX: usize = 8;
-/// How many services or addresses are looked at.
+/// The most services or addresses that are used.
 pub(super) const RECORDS_MAX: usize = 16;
 
-/// What is asked for.
+/// The type of the queried record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     A,
@@ -38,29 +38,29 @@ impl Kind {
     }
 }
 
-/// What a server answered.
+/// The answer of a server.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) addresses: Vec<IpAddr>,
-    /// Where an HTTPS record in `AliasMode` leads.
+    /// The target of an HTTPS record in `AliasMode`.
     pub(super) alias: Option<String>,
-    /// Those in `ServiceMode`, the first to be tried first; without a target where it is the name that was asked for.
+    /// HTTPS records in `ServiceMode`, in the order of priority. A record without a target refers to the queried name.
     pub(super) services: Vec<Service>,
 }
 
-/// Why there is none.
+/// Why a message is not a usable answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AnswerError {
-    /// It answers something else: whoever sent it, it is as if it was not there.
+    /// It does not answer this query, and is to be ignored.
     Unrelated,
-    /// It is not all of it.
+    /// It is truncated.
     Truncated,
-    /// There is none.
+    /// The server reports an error, or the answer is invalid.
     Failed(String),
 }
 
-/// A question; `None` if that is no name.
-pub(super) fn question(id: u16, name: &str, kind: Kind) -> Option<Vec<u8>> {
+/// Encodes a query; `None` if the name is invalid.
+pub(super) fn query(id: u16, name: &str, kind: Kind) -> Option<Vec<u8>> {
     let name: Name<Vec<u8>> = name.parse().ok()?;
     let mut builder = MessageBuilder::new_vec();
     builder.header_mut().set_id(id);
@@ -76,19 +76,19 @@ pub(super) fn question(id: u16, name: &str, kind: Kind) -> Option<Vec<u8>> {
     Some(builder.finish())
 }
 
-/// What a message says to a question.
+/// Decodes the answer to a query.
 pub(super) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<Answer, AnswerError> {
     let name: Name<Vec<u8>> = name.parse().map_err(|_| AnswerError::Unrelated)?;
     let message = Message::from_slice(bytes).map_err(|_| AnswerError::Unrelated)?;
     let header = message.header();
-    let asked = message
+    let question = message
         .sole_question()
         .map_err(|_| AnswerError::Unrelated)?;
     let is_answer = header.qr()
         && header.id() == id
-        && asked.qname().name_eq(&name)
-        && asked.qtype() == kind.rtype()
-        && asked.qclass() == Class::IN;
+        && question.qname().name_eq(&name)
+        && question.qtype() == kind.rtype()
+        && question.qclass() == Class::IN;
     if !is_answer {
         return Err(AnswerError::Unrelated);
     }
@@ -99,25 +99,25 @@ pub(super) fn answer(bytes: &[u8], id: u16, name: &str, kind: Kind) -> Result<An
         Rcode::NOERROR | Rcode::NXDOMAIN => {}
         code => {
             return Err(AnswerError::Failed(format!(
-                "the DNS server answers {code}"
+                "the DNS server returned {code}"
             )));
         }
     }
     let read = read(message, &name, kind);
-    read.map_err(|what| AnswerError::Failed(format!("the DNS server's answer is none: {what}")))
+    read.map_err(|what| AnswerError::Failed(format!("invalid answer from the DNS server: {what}")))
 }
 
 type Parsed<'a> = ParsedName<&'a [u8]>;
 
 fn read(message: &Message<[u8]>, name: &Name<Vec<u8>>, kind: Kind) -> Result<Answer, String> {
-    let wrong = |error: domain::base::wire::ParseError| error.to_string();
-    let records = || message.answer().map_err(wrong);
-    // Where the name leads (RFC 1034 §3.6.2).
+    let invalid = |error: domain::base::wire::ParseError| error.to_string();
+    let records = || message.answer().map_err(invalid);
+    // The canonical name (RFC 1034 §3.6.2).
     let mut owner = name.to_name::<Vec<u8>>();
     for _ in 0..CNAMES_MAX {
         let mut next = None;
         for record in records()?.limit_to_in::<Cname<Parsed<'_>>>() {
-            let record = record.map_err(wrong)?;
+            let record = record.map_err(invalid)?;
             if record.owner().name_eq(&owner) {
                 next = Some(record.data().cname().to_name::<Vec<u8>>());
                 break;
@@ -130,7 +130,7 @@ fn read(message: &Message<[u8]>, name: &Name<Vec<u8>>, kind: Kind) -> Result<Ans
     match kind {
         Kind::A => {
             for record in records()?.limit_to_in::<A>() {
-                let record = record.map_err(wrong)?;
+                let record = record.map_err(invalid)?;
                 if record.owner().name_eq(&owner) {
                     answer.addresses.push(record.data().addr().into());
                 }
@@ -138,7 +138,7 @@ fn read(message: &Message<[u8]>, name: &Name<Vec<u8>>, kind: Kind) -> Result<Ans
         }
         Kind::Aaaa => {
             for record in records()?.limit_to_in::<Aaaa>() {
-                let record = record.map_err(wrong)?;
+                let record = record.map_err(invalid)?;
                 if record.owner().name_eq(&owner) {
                     answer.addresses.push(record.data().addr().into());
                 }
@@ -146,7 +146,7 @@ fn read(message: &Message<[u8]>, name: &Name<Vec<u8>>, kind: Kind) -> Result<Ans
         }
         Kind::Https => {
             for record in records()?.limit_to_in::<Https<&[u8], Parsed<'_>>>() {
-                let record = record.map_err(wrong)?;
+                let record = record.map_err(invalid)?;
                 if record.owner().name_eq(&owner) {
                     take(&mut answer, record.data())?;
                 }
@@ -162,7 +162,7 @@ fn read(message: &Message<[u8]>, name: &Name<Vec<u8>>, kind: Kind) -> Result<Ans
 fn take(answer: &mut Answer, record: &Https<&[u8], Parsed<'_>>) -> Result<(), String> {
     let is_root = record.target().is_root();
     if record.is_alias() {
-        // To the root: there is no such service (RFC 9460 §2.5.1).
+        // The root as the target means that there is no service (RFC 9460 §2.5.1).
         if !is_root && answer.alias.is_none() {
             answer.alias = Some(text(record.target()));
         }
@@ -176,7 +176,7 @@ fn take(answer: &mut Answer, record: &Https<&[u8], Parsed<'_>>) -> Result<(), St
     Ok(())
 }
 
-/// A name as addresses have it: in lower case, without the dot at its end.
+/// A name in the form of URLs: in lower case, without the final dot.
 fn text(name: &impl domain::base::name::ToName) -> String {
     let name = name.to_name::<Vec<u8>>();
     name.to_string().to_ascii_lowercase()

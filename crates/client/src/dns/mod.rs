@@ -1,14 +1,14 @@
-//! DNS servers, asked directly: for HTTPS records (RFC 9460), which no system's resolver gives, and for addresses where a
-//! server was named.
+//! A DNS client: for HTTPS records (RFC 9460), which system resolvers do not return, and for addresses if DNS servers are
+//! configured.
 //!
-//! | module | owns |
+//! | module | responsibility |
 //! |---|---|
-//! | `message` | questions and answers, as bytes |
-//! | `service` | an HTTPS record: where and how an origin is served |
-//! | `exchange` | the way to a server and back, in a thread that waits |
-//! | `system` | which servers the system asks, and which names it knows without them |
+//! | `message` | encoding of queries, decoding of answers |
+//! | `service` | an HTTPS record in `ServiceMode`: endpoint and protocols of an origin |
+//! | `exchange` | a query to a server and its answer, in a blocking thread |
+//! | `system` | the system's DNS servers and its `hosts` file |
 //!
-//! Never: decides how long an answer is waited for by those who asked.
+//! How long a fetch waits for an answer is decided by `resolve`.
 
 #[cfg(test)]
 mod corpus;
@@ -30,20 +30,20 @@ use self::{
 };
 use crate::{family::Family, mailbox::Sender, url::Origin};
 
-/// How many aliases are followed (RFC 9460 §2.4.2).
+/// The most aliases that are followed (RFC 9460 §2.4.2).
 const ALIASES_MAX: usize = 4;
 
-/// Whether DNS is asked for the HTTPS record of an origin. Names that never leave a machine or a network (RFC 6761, RFC 6762,
-/// RFC 7686) are not; those of one label only where a server was named, as the system looks for them in domains of its own.
-pub(crate) fn may_have_https_record(origin: &Origin, is_server_named: bool) -> bool {
+/// Whether an origin can have an HTTPS record in DNS. Special-use names (RFC 6761, RFC 6762, RFC 7686) cannot. Names of one
+/// label are only queried if DNS servers are configured, because the system resolves them in its search domains.
+pub(crate) fn may_have_https_record(origin: &Origin, has_dns_servers: bool) -> bool {
     let host = origin.host.trim_end_matches('.');
     let last = host.rsplit('.').next().unwrap_or_default();
     host.parse::<IpAddr>().is_err()
         && !matches!(last, "localhost" | "local" | "onion")
-        && (is_server_named || host.contains('.'))
+        && (has_dns_servers || host.contains('.'))
 }
 
-/// The name that an origin's HTTPS record has (RFC 9460 §9.1).
+/// The name of an origin's HTTPS record (RFC 9460 §9.1).
 fn record_name(origin: &Origin) -> String {
     if origin.port == 443 {
         origin.host.clone()
@@ -69,24 +69,24 @@ pub(crate) enum Event {
     Services {
         /// When the answer arrived.
         at: Time,
-        /// The record or the server's error; `None` if no DNS server was asked.
+        /// The record or the server's error; `None` if no DNS server was queried.
         found: Option<Result<Vec<Service>, String>>,
     },
 }
 
-/// The DNS servers to ask, and where answers go.
+/// Queries DNS servers and reports the answers.
 #[derive(Clone)]
 pub(crate) struct DnsClient {
-    /// DNS servers; if there are none, the system's.
+    /// The DNS servers; if empty, those of the system.
     pub(crate) servers: Vec<SocketAddr>,
-    /// How long it is asked.
+    /// The time limit of a query.
     pub(crate) timeout: Duration,
     pub(crate) clock: Clock,
     pub(crate) answers: Sender<Event>,
 }
 
 impl DnsClient {
-    /// Asks for addresses, in a thread of its own.
+    /// Queries addresses, in a separate thread.
     pub(crate) fn query_addresses(&self, host: &str, family: Family) {
         let (this, host) = (self.clone(), host.to_owned());
         let kind = match family {
@@ -105,18 +105,18 @@ impl DnsClient {
         });
     }
 
-    /// Asks for an HTTPS record, in a thread of its own.
+    /// Queries an HTTPS record, in a separate thread.
     pub(crate) fn query_services(&self, origin: &Origin) {
         let (mut this, origin) = (self.clone(), origin.clone());
         let until = self.clock.now() + self.timeout;
         spawn(move || {
-            let mut is_asked = true;
+            let mut is_queried = true;
             if this.servers.is_empty() {
-                // Who stands in `hosts` is where it says, and nowhere else.
-                is_asked = !system::is_in_hosts(&origin.host);
+                // An entry in `hosts` takes precedence over DNS.
+                is_queried = !system::is_in_hosts(&origin.host);
                 this.servers = system::servers();
             }
-            let found = is_asked.then(|| this.services(&origin, until));
+            let found = is_queried.then(|| this.services(&origin, until));
             this.answers.post(Event::Services {
                 at: this.clock.now(),
                 found,
@@ -132,17 +132,17 @@ impl DnsClient {
         }
     }
 
-    /// The HTTPS record of an origin, where its aliases lead to (RFC 9460 §3).
+    /// The HTTPS record of an origin, after following its aliases (RFC 9460 §3).
     fn services(&self, origin: &Origin, until: Time) -> Result<Vec<Service>, String> {
         let mut name = record_name(origin);
-        for asked in 0..=ALIASES_MAX {
+        for alias_count in 0..=ALIASES_MAX {
             let answer = self.exchange(until).query(&name, Kind::Https)?;
             let Answer {
                 alias, services, ..
             } = answer;
             let Some(alias) = alias else {
-                if services.is_empty() && asked > 0 {
-                    // Where it is, is all that is known of it.
+                if services.is_empty() && alias_count > 0 {
+                    // The alias has no record; only its host is known.
                     return Ok(with_targets(
                         vec![Service::at(name.clone())],
                         &name,
@@ -153,12 +153,12 @@ impl DnsClient {
             };
             name = alias;
         }
-        Err(format!("more than {ALIASES_MAX} aliases"))
+        Err(format!("too many aliases (limit: {ALIASES_MAX})"))
     }
 }
 
-/// With the name that was asked for as the target where none is said (RFC 9460 §2.5.2), and none where that is the origin's
-/// own host: its addresses are asked for anyway.
+/// Sets the target of services without one to the queried name (RFC 9460 §2.5.2). A target that is the origin's own host is
+/// removed, because its addresses are queried anyway.
 fn with_targets(mut services: Vec<Service>, name: &str, host: &str) -> Vec<Service> {
     for service in &mut services {
         let target = service.target.take().unwrap_or_else(|| name.to_owned());
@@ -169,7 +169,7 @@ fn with_targets(mut services: Vec<Service>, name: &str, host: &str) -> Vec<Servi
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "a server may never answer, and a thread that waits for it may be left behind"
+    reason = "a server may never answer, and the waiting thread may be abandoned"
 )]
 fn spawn(work: impl FnOnce() + Send + 'static) {
     thread::spawn(work);

@@ -1,8 +1,8 @@
-//! An HTTPS record in `ServiceMode` (RFC 9460 §2.4.3, §7): where and how an origin is served.
+//! An HTTPS record in `ServiceMode` (RFC 9460 §2.4.3, §7): an endpoint of an origin and its protocols.
 
 use std::net::IpAddr;
 
-/// Keys of parameters (RFC 9460 §14.3.2) that are understood.
+/// The supported parameter keys (RFC 9460 §14.3.2).
 const MANDATORY: u16 = 0;
 const ALPN: u16 = 1;
 const NO_DEFAULT_ALPN: u16 = 2;
@@ -10,26 +10,26 @@ const PORT: u16 = 3;
 const IPV4_HINT: u16 = 4;
 const IPV6_HINT: u16 = 6;
 
-/// What is spoken where nothing else is said (RFC 9460 §9).
+/// The default protocol (RFC 9460 §9).
 const DEFAULT_ALPN: &str = "http/1.1";
 
-/// Where and how an origin is served, as its HTTPS record says.
+/// An endpoint of an origin and its protocols, from an HTTPS record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
-    /// The lower, the sooner it is tried.
+    /// The priority. Lower values are tried first.
     pub priority: u16,
     /// The host; `None` for the origin's own.
     pub target: Option<String>,
-    /// The port, if it is not the origin's.
+    /// The port; `None` for the origin's own.
     pub port: Option<u16>,
-    /// What is spoken there, as TLS names it.
+    /// The supported protocols, as ALPN names.
     pub alpn: Vec<String>,
-    /// Where the host may be, until it is known.
+    /// Address hints, which are used until the host is resolved.
     pub hints: Vec<IpAddr>,
 }
 
 impl Service {
-    /// On this host, and else as if there was no record.
+    /// A service on this host, otherwise as if there were no record.
     pub(super) fn at(target: String) -> Self {
         Self {
             priority: 1,
@@ -39,13 +39,13 @@ impl Service {
         }
     }
 
-    /// Whether HTTP/3 is spoken there.
+    /// Whether HTTP/3 is supported.
     #[must_use]
     pub fn has_quic(&self) -> bool {
         self.alpn.iter().any(|name| name == "h3")
     }
 
-    /// Whether HTTP/2 or 1.1 is spoken there.
+    /// Whether HTTP/2 or HTTP/1.1 is supported.
     #[must_use]
     pub fn has_tcp(&self) -> bool {
         self.alpn
@@ -53,12 +53,12 @@ impl Service {
             .any(|name| name == "h2" || name == DEFAULT_ALPN)
     }
 
-    /// From the parameters of a record, with their keys. `None` if it cannot be used, as something that is not known here
-    /// would have to be (RFC 9460 §8).
+    /// Parses a record from its parameters and their keys. `None` if the record requires an unsupported parameter
+    /// (RFC 9460 §8), or supports no protocol of this client.
     ///
     /// # Errors
     ///
-    /// It is no such record; then none beside it is to be believed, either (RFC 9460 §2.2).
+    /// Returns a message if the record is malformed. Then the whole record set must be rejected (RFC 9460 §2.2).
     pub(super) fn parse<'a>(
         priority: u16,
         target: Option<String>,
@@ -74,16 +74,21 @@ impl Service {
         for (key, value) in parameters {
             keys.push(key);
             match key {
-                MANDATORY => mandatory = pairs(value).ok_or("`mandatory` is no list of keys")?,
-                ALPN => this.alpn = names(value).ok_or("`alpn` is no list of names")?,
+                MANDATORY => {
+                    mandatory =
+                        pairs(value).ok_or("invalid `mandatory` (expected a list of keys)")?;
+                }
+                ALPN => {
+                    this.alpn = names(value).ok_or("invalid `alpn` (expected a list of names)")?;
+                }
                 PORT => match pairs(value).as_deref() {
                     Some([port]) if *port > 0 => this.port = Some(*port),
-                    _ => return Err("`port` is no port"),
+                    _ => return Err("invalid `port` (expected 1 to 65535)"),
                 },
                 IPV4_HINT => {
                     let (addresses, rest) = value.as_chunks::<4>();
                     if addresses.is_empty() || !rest.is_empty() {
-                        return Err("`ipv4hint` is no list of addresses");
+                        return Err("invalid `ipv4hint` (expected a list of addresses)");
                     }
                     let addresses = addresses.iter().map(|it| IpAddr::from(*it));
                     this.hints.extend(addresses);
@@ -91,26 +96,26 @@ impl Service {
                 IPV6_HINT => {
                     let (addresses, rest) = value.as_chunks::<16>();
                     if addresses.is_empty() || !rest.is_empty() {
-                        return Err("`ipv6hint` is no list of addresses");
+                        return Err("invalid `ipv6hint` (expected a list of addresses)");
                     }
                     let addresses = addresses.iter().map(|it| IpAddr::from(*it));
                     this.hints.extend(addresses);
                 }
                 NO_DEFAULT_ALPN if !value.is_empty() => {
-                    return Err("`no-default-alpn` has a value");
+                    return Err("invalid `no-default-alpn` (expected no value)");
                 }
                 _ => {}
             }
         }
-        let is_rising = |keys: &[u16]| keys.is_sorted_by(|one, next| one < next);
-        if !is_rising(&keys) || !is_rising(&mandatory) {
-            return Err("keys are not in their order");
+        let is_ascending = |keys: &[u16]| keys.is_sorted_by(|one, next| one < next);
+        if !is_ascending(&keys) || !is_ascending(&mandatory) {
+            return Err("parameter keys are not in ascending order");
         }
         if mandatory
             .iter()
             .any(|key| *key == MANDATORY || !keys.contains(key))
         {
-            return Err("what is mandatory is missing");
+            return Err("a mandatory parameter is missing");
         }
         let has_default = !keys.contains(&NO_DEFAULT_ALPN);
         if !has_default && !keys.contains(&ALPN) {
@@ -121,19 +126,19 @@ impl Service {
         }
         let known = [ALPN, NO_DEFAULT_ALPN, PORT, IPV4_HINT, IPV6_HINT];
         let is_known = mandatory.iter().all(|key| known.contains(key));
-        let is_of_use = is_known && (this.has_quic() || this.has_tcp());
-        Ok(is_of_use.then_some(this))
+        let is_usable = is_known && (this.has_quic() || this.has_tcp());
+        Ok(is_usable.then_some(this))
     }
 }
 
-/// Numbers of two bytes; at least one.
+/// Parses a list of 16-bit numbers, at least one.
 fn pairs(value: &[u8]) -> Option<Vec<u16>> {
     let (pairs, rest) = value.as_chunks::<2>();
     let numbers = pairs.iter().map(|pair| u16::from_be_bytes(*pair));
     (!pairs.is_empty() && rest.is_empty()).then(|| numbers.collect())
 }
 
-/// Names, each behind its length; at least one. Those that are not text are names of nothing that is spoken here.
+/// Parses a list of length-prefixed names, at least one. Names that are not UTF-8 cannot match any supported protocol.
 fn names(mut value: &[u8]) -> Option<Vec<String>> {
     let mut names = Vec::new();
     while let [len, rest @ ..] = value {

@@ -1,31 +1,31 @@
-//! What the system says of names: which servers it asks (`resolv.conf`), and which names it knows itself (`hosts`).
+//! The system's configuration of name resolution: its DNS servers (`resolv.conf`) and its static names (`hosts`).
 
 use core::net::SocketAddr;
 use std::net::IpAddr;
 
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const HOSTS: &str = "/etc/hosts";
-/// As many as the system's own resolver heeds.
+/// The most DNS servers that are used; the same limit as in glibc.
 const SERVERS_MAX: usize = 3;
-/// Where DNS servers listen.
+/// The port of DNS servers.
 pub(crate) const PORT: u16 = 53;
 
-/// The system's servers; none where there is no such file.
+/// The system's DNS servers; empty if there is no such file.
 pub(super) fn servers() -> Vec<SocketAddr> {
     servers_in(&read(RESOLV_CONF))
 }
 
-/// Whether the system knows a name without asking.
+/// Whether a name is in the `hosts` file.
 pub(super) fn is_in_hosts(name: &str) -> bool {
     has_host(&read(HOSTS), name)
 }
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "what the system says of names is in files"
+    reason = "the system's configuration is in files"
 )]
 fn read(path: &str) -> String {
-    // Who has none says nothing.
+    // A missing file is the same as an empty one.
     let bytes = std::fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -35,7 +35,7 @@ pub(super) fn servers_in(text: &str) -> Vec<SocketAddr> {
         let mut words = line.split_ascii_whitespace();
         (words.next() == Some("nameserver")).then(|| words.next())?
     });
-    // Addresses of one link have its name behind them, which is not heeded.
+    // Link-local addresses with a zone are not supported and do not parse.
     lines
         .filter_map(|word| word.parse::<IpAddr>().ok())
         .map(|address| SocketAddr::new(address, PORT))

@@ -5,7 +5,7 @@ use domain::{
 use proptest::prelude::*;
 
 use super::{
-    message::{AnswerError, answer, question},
+    message::{AnswerError, answer, query},
     system::{has_host, servers_in},
     *,
 };
@@ -17,7 +17,7 @@ fn name(text: &str) -> Name<Bytes> {
     text.parse().expect(text)
 }
 
-/// A record's data, as on the wire (RFC 9460 §2.2).
+/// The data of an HTTPS record in wire format (RFC 9460 §2.2).
 fn https(priority: u16, target: &str, parameters: &[(u16, &[u8])]) -> Bytes {
     let mut data = priority.to_be_bytes().to_vec();
     data.extend_from_slice(name(target).as_slice());
@@ -29,9 +29,9 @@ fn https(priority: u16, target: &str, parameters: &[(u16, &[u8])]) -> Bytes {
     data
 }
 
-/// An answer of a server with these records, and an alias of the name before them.
+/// An answer with these records, preceded by a CNAME record if given.
 fn message(asked: &str, cname: Option<&str>, records: &[Bytes], code: Rcode) -> Bytes {
-    let question = question(7, asked, Kind::Https).expect("a name");
+    let question = query(7, asked, Kind::Https).expect("a name");
     let question = Message::from_octets(question).expect("a message");
     let mut builder = MessageBuilder::new_vec()
         .start_answer(&question, code)
@@ -60,7 +60,7 @@ fn services(records: &[Bytes]) -> Vec<Service> {
 const H3: (u16, &[u8]) = (1, b"\x02h3");
 
 #[test]
-fn rfc9460_7_parameters_are_understood() {
+fn rfc9460_7_parameters_are_parsed() {
     let all = https(
         2,
         "B.Example.",
@@ -104,22 +104,22 @@ fn rfc9460_7_parameters_are_understood() {
     assert!(!found[2].has_quic() && found[2].has_tcp());
 }
 
-/// RFC 9460 §8: a record of which something must be known that is not is left out, and others are not.
+/// RFC 9460 §8: a record with an unsupported mandatory parameter is ignored, and other records are not.
 #[test]
-fn rfc9460_8_what_is_mandatory_and_not_known_leaves_a_record_out() {
+fn rfc9460_8_records_with_unsupported_mandatory_parameters_are_ignored() {
     let unknown = https(1, ".", &[(0, &[0, 1, 0xfd, 0xe8]), H3, (65000, b"x")]);
-    let hello = https(1, ".", &[(0, &[0, 5]), (5, b"x")]);
+    let unsupported = https(1, ".", &[(0, &[0, 5]), (5, b"x")]);
     let good = https(2, ".", &[H3]);
-    assert_eq!(services(&[unknown, hello, good]).len(), 1);
-    // Nothing that is spoken here.
+    assert_eq!(services(&[unknown, unsupported, good]).len(), 1);
+    // A record without a supported protocol.
     assert_eq!(services(&[https(1, ".", &[(1, b"\x02h9"), (2, b"")])]), []);
 }
 
-/// RFC 9460 §2.2: one record that is broken spoils all.
+/// RFC 9460 §2.2: one malformed record invalidates the whole set.
 #[test]
-fn rfc9460_2_2_a_broken_record_spoils_the_set() {
+fn rfc9460_2_2_a_malformed_record_invalidates_the_set() {
     let good = https(1, ".", &[H3]);
-    for broken in [
+    for malformed in [
         https(1, ".", &[(3, &[0])]),
         https(1, ".", &[(3, &[0, 0])]),
         https(1, ".", &[(1, b"\x05h3")]),
@@ -132,17 +132,17 @@ fn rfc9460_2_2_a_broken_record_spoils_the_set() {
         https(1, ".", &[(3, &[1, 1]), H3]),
         b"\0".to_vec(),
     ] {
-        let read = read(&[good.clone(), broken.clone()]);
-        assert!(matches!(read, Err(AnswerError::Failed(_))), "{broken:?}");
+        let read = read(&[good.clone(), malformed.clone()]);
+        assert!(matches!(read, Err(AnswerError::Failed(_))), "{malformed:?}");
     }
 }
 
 #[test]
-fn aliases_go_before_services_and_names_lead_to_names() {
+fn aliases_take_precedence_and_cnames_are_followed() {
     let alias = https(0, "pool.example", &[]);
     let found = read(&[https(1, ".", &[H3]), alias]).expect("an answer");
     assert_eq!(found.alias.as_deref(), Some("pool.example"));
-    // To the root: there is none.
+    // The root as the target means that there is no service.
     assert_eq!(read(&[https(0, ".", &[])]), Ok(Answer::default()));
     let bytes = message(
         "a.example",
@@ -155,7 +155,7 @@ fn aliases_go_before_services_and_names_lead_to_names() {
 }
 
 #[test]
-fn what_does_not_answer_the_question_is_no_answer() {
+fn only_answers_to_the_query_are_accepted() {
     let good = message("a.example", None, &[https(1, ".", &[H3])], Rcode::NOERROR);
     assert!(answer(&good, 7, "a.example", Kind::Https).is_ok());
     for (id, asked, kind) in [
@@ -165,7 +165,7 @@ fn what_does_not_answer_the_question_is_no_answer() {
     ] {
         assert_eq!(answer(&good, id, asked, kind), Err(AnswerError::Unrelated));
     }
-    let question = question(7, "a.example", Kind::Https).expect("a name");
+    let question = query(7, "a.example", Kind::Https).expect("a name");
     assert_eq!(
         answer(&question, 7, "a.example", Kind::Https),
         Err(AnswerError::Unrelated)
@@ -187,8 +187,8 @@ fn what_does_not_answer_the_question_is_no_answer() {
 }
 
 #[test]
-fn addresses_are_those_of_the_name() {
-    let asked = question(9, "a.example", Kind::A).expect("a name");
+fn only_addresses_of_the_queried_name_are_used() {
+    let asked = query(9, "a.example", Kind::A).expect("a name");
     let asked = Message::from_octets(asked).expect("a message");
     let mut builder = MessageBuilder::new_vec()
         .start_answer(&asked, Rcode::NOERROR)
@@ -212,7 +212,7 @@ fn origin(host: &str, port: u16) -> Origin {
 }
 
 #[test]
-fn rfc9460_9_1_names_have_the_port_before_them() {
+fn rfc9460_9_1_record_names_contain_the_port() {
     assert_eq!(record_name(&origin("a.example", 443)), "a.example");
     assert_eq!(
         record_name(&origin("a.example", 8443)),
@@ -221,7 +221,7 @@ fn rfc9460_9_1_names_have_the_port_before_them() {
 }
 
 #[test]
-fn names_that_stay_here_are_not_asked_for() {
+fn special_use_names_are_not_queried() {
     for host in [
         "127.0.0.1",
         "::1",
@@ -238,20 +238,20 @@ fn names_that_stay_here_are_not_asked_for() {
 }
 
 #[test]
-fn targets_are_said_where_they_are_not_the_origin() {
+fn targets_are_set_unless_they_are_the_origin() {
     let of = |target: Option<&str>| Service {
         target: target.map(str::to_owned),
         ..Service::default()
     };
     let given = vec![of(None), of(Some("a.example")), of(Some("b.example"))];
-    let at_home = with_targets(given.clone(), "a.example", "a.example");
-    assert_eq!(at_home, [of(None), of(None), of(Some("b.example"))]);
+    let own = with_targets(given.clone(), "a.example", "a.example");
+    assert_eq!(own, [of(None), of(None), of(Some("b.example"))]);
     let elsewhere = with_targets(given, "_1._https.a.example", "a.example");
     assert_eq!(elsewhere[0], of(Some("_1._https.a.example")));
 }
 
 #[test]
-fn files_of_the_system_are_read() {
+fn system_files_are_parsed() {
     let text = "# nameserver 192.0.2.9\nsearch example\nnameserver 192.0.2.1\nnameserver\t::1\n\
                 nameserver fe80::1%eth0\nnameserver x\nnameserver 192.0.2.2\nnameserver 192.0.2.3\n";
     let expected = ["192.0.2.1:53", "[::1]:53", "192.0.2.2:53"];
@@ -269,9 +269,9 @@ fn files_of_the_system_are_read() {
 }
 
 proptest! {
-    /// Whatever comes is an answer, or none.
+    /// Decoding arbitrary bytes does not panic.
     #[test]
-    fn any_bytes_are_an_answer_or_none(
+    fn decoding_arbitrary_bytes_does_not_panic(
         records in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..80), 0..4),
         mutations in prop::collection::vec((any::<usize>(), any::<u8>()), 0..8),
         cut in any::<usize>(),
@@ -279,10 +279,10 @@ proptest! {
         let good = https(1, "b.example", &[(0, &[0, 1]), H3, (3, &[1, 1]), (4, &[1, 2, 3, 4])]);
         let records = [records, vec![good]].concat();
         let mut bytes = message("a.example", Some("b.example"), &records, Rcode::NOERROR);
-        // Past the question, so that it is not refused for that alone.
-        let begin = 12 + name("a.example").as_slice().len() + 4;
+        // After the question section, because a changed question is always rejected.
+        let start = 12 + name("a.example").as_slice().len() + 4;
         for (place, byte) in mutations {
-            let place = begin + place % (bytes.len() - begin);
+            let place = start + place % (bytes.len() - start);
             bytes[place] = byte;
         }
         for len in [bytes.len(), cut % bytes.len()] {

@@ -15,14 +15,14 @@ fn fetch(method: &str) -> Fetch {
     fetch
 }
 
-fn led(fetch: &Fetch, status: u16, location: &str) -> Fetch {
+fn redirected(fetch: &Fetch, status: u16, location: &str) -> Fetch {
     let first = fetch.url.origin().clone();
     let next = next(fetch, &first, status, Some(location.as_bytes()), 0);
     next.expect("a good redirect").expect("a redirect")
 }
 
 #[test]
-fn methods_change_as_with_curl() {
+fn redirects_change_the_method_as_in_curl() {
     for (method, status, expected) in [
         ("GET", 301, "GET"),
         ("HEAD", 303, "HEAD"),
@@ -36,7 +36,7 @@ fn methods_change_as_with_curl() {
         ("PUT", 303, "GET"),
         ("PUT", 308, "PUT"),
     ] {
-        let next = led(&fetch(method), status, "/z");
+        let next = redirected(&fetch(method), status, "/z");
         assert_eq!(next.method, expected, "{method} {status}");
         let keeps = expected == method && !matches!(method, "GET" | "HEAD");
         assert_eq!(next.upload.is_some(), keeps, "{method} {status}");
@@ -48,16 +48,16 @@ fn methods_change_as_with_curl() {
         keeps_post_302: true,
         ..Follow::default()
     });
-    assert_eq!(led(&kept, 302, "/z").method, "POST");
-    assert_eq!(led(&kept, 301, "/z").method, "GET");
+    assert_eq!(redirected(&kept, 302, "/z").method, "POST");
+    assert_eq!(redirected(&kept, 301, "/z").method, "GET");
     let mut fixed = fetch("DELETE");
     fixed.is_method_fixed = true;
-    let next = led(&fixed, 302, "/z");
+    let next = redirected(&fixed, 302, "/z");
     assert_eq!((&*next.method, next.upload.is_some()), ("DELETE", false));
 }
 
 #[test]
-fn secrets_are_for_the_first_host_alone() {
+fn credentials_are_not_sent_to_another_origin() {
     for (location, stays) in [
         ("/elsewhere", true),
         ("https://a.example/z", true),
@@ -66,7 +66,7 @@ fn secrets_are_for_the_first_host_alone() {
         ("http://a.example/z", false),
         ("//b.example/z", false),
     ] {
-        let next = led(&fetch("GET"), 302, location);
+        let next = redirected(&fetch("GET"), 302, location);
         assert_eq!(
             next.fields.get("authorization").is_some(),
             stays,
@@ -75,18 +75,18 @@ fn secrets_are_for_the_first_host_alone() {
         assert_eq!(next.url.credentials().is_some(), stays, "{location}");
         assert!(next.fields.get("x-mine").is_some());
     }
-    let mut trusting = fetch("GET");
-    trusting.follow = Some(Follow {
+    let mut sharing = fetch("GET");
+    sharing.follow = Some(Follow {
         shares_credentials: true,
         ..Follow::default()
     });
-    let next = led(&trusting, 302, "https://b.example/");
+    let next = redirected(&sharing, 302, "https://b.example/");
     assert!(next.fields.get("authorization").is_some());
     assert_eq!(next.url.credentials(), Some("me:secret"));
 }
 
 #[test]
-fn what_is_no_redirect_leads_nowhere() {
+fn responses_other_than_valid_redirects_are_not_followed() {
     let get = fetch("GET");
     let first = get.url.origin().clone();
     let to = |fetch: &Fetch, status, location: Option<&str>, count| {
@@ -119,7 +119,7 @@ fn what_is_no_redirect_leads_nowhere() {
         Err(Failure::Rewind)
     ));
     assert!(matches!(to(&streaming, 303, Some("/z"), 0), Ok(Some(_))));
-    let mut still = fetch("GET");
-    still.follow = None;
-    assert!(matches!(to(&still, 302, Some("/z"), 0), Ok(None)));
+    let mut unfollowed = fetch("GET");
+    unfollowed.follow = None;
+    assert!(matches!(to(&unfollowed, 302, Some("/z"), 0), Ok(None)));
 }

@@ -5,7 +5,7 @@ fn address(text: &str) -> SocketAddr {
 }
 
 #[test]
-fn families_come_by_turns_and_each_address_once() {
+fn families_are_interleaved_without_duplicates() {
     let found = [
         "[::1]:1",
         "[::2]:1",
@@ -31,49 +31,49 @@ fn at(millis: u64) -> Time {
     Time::ZERO + Duration::from_millis(millis)
 }
 
-fn start(host: &str, family: Family, said: &[Override]) -> (Resolution, Vec<Family>) {
-    let mut asked = Vec::new();
+fn start(host: &str, family: Family, overrides: &[Override]) -> (Resolution, Vec<Family>) {
+    let mut queried = Vec::new();
     let second = Duration::from_secs(1);
     let origin = origin(host);
-    let resolution = Resolution::start(at(0), &origin, family, said, second, false, |what| {
+    let resolution = Resolution::start(at(0), &origin, family, overrides, second, false, |what| {
         if let Query::Addresses(family) = what {
-            asked.push(family);
+            queried.push(family);
         }
     });
-    (resolution, asked)
+    (resolution, queried)
 }
 
 #[test]
-fn what_was_said_beforehand_goes_before_the_resolver() {
+fn fixed_addresses_take_precedence_over_the_resolver() {
     let host = "no-such-name.invalid";
-    let said = [Override {
+    let overrides = [Override {
         host: host.to_owned(),
         port: 4433,
         addresses: vec![address("127.0.0.9:0").ip(), address("[::9]:0").ip()],
     }];
-    let (mut found, asked) = start(host, Family::Ipv4, &said);
-    assert!(asked.is_empty());
+    let (mut found, queried) = start(host, Family::Ipv4, &overrides);
+    assert!(queried.is_empty());
     assert!(matches!(found.state(at(0)), State::Found));
     assert_eq!(found.lookup.addresses, [address("127.0.0.9:4433")]);
     let any = [Override {
         host: "*".to_owned(),
-        ..said[0].clone()
+        ..overrides[0].clone()
     }];
-    let (found, asked) = start("other.invalid", Family::Any, &any);
-    assert_eq!((found.lookup.addresses.len(), asked.len()), (2, 0));
-    let (_, asked) = start("other.invalid", Family::Any, &said);
-    assert_eq!(asked, [Family::Ipv6, Family::Ipv4]);
-    let (mut none, asked) = start("127.0.0.1", Family::Ipv6, &[]);
-    assert!(asked.is_empty(), "it is an address itself");
+    let (found, queried) = start("other.invalid", Family::Any, &any);
+    assert_eq!((found.lookup.addresses.len(), queried.len()), (2, 0));
+    let (_, queried) = start("other.invalid", Family::Any, &overrides);
+    assert_eq!(queried, [Family::Ipv6, Family::Ipv4]);
+    let (mut none, queried) = start("127.0.0.1", Family::Ipv6, &[]);
+    assert!(queried.is_empty(), "an address is not resolved");
     assert!(matches!(
         none.state(at(0)),
         State::Failed(Failure::Resolve(_))
     ));
 }
 
-/// RFC 8305 §3: what answers first is waited with for the other, but not for long.
+/// RFC 8305 §3: after the first answer, the other family is waited for, but only for the resolution delay.
 #[test]
-fn rfc8305_3_one_family_is_not_held_up_by_the_other() {
+fn rfc8305_3_one_family_does_not_wait_long_for_the_other() {
     let ip = |text: &str| Ok(vec![address(text).ip()]);
     let (mut one, _) = start("a", Family::Any, &[]);
     assert!(matches!(one.state(at(10)), State::Pending(until) if until == at(1000)));
@@ -104,14 +104,14 @@ fn rfc8305_3_one_family_is_not_held_up_by_the_other() {
     assert!(matches!(late, State::Failed(Failure::ConnectTimeout(_))));
 }
 
-/// A name whose HTTPS record is asked for, with addresses at 20 ms.
+/// A resolution with a query for the HTTPS record, and addresses at 20 ms.
 fn with_services() -> Resolution {
-    let mut asked = Vec::new();
+    let mut queried = Vec::new();
     let second = Duration::from_secs(1);
     let mut this = Resolution::start(at(0), &origin("a"), Family::Any, &[], second, true, |it| {
-        asked.push(it);
+        queried.push(it);
     });
-    assert_eq!(asked.last(), Some(&Query::Services));
+    assert_eq!(queried.last(), Some(&Query::Services));
     this.on_answer(at(10), "a", Family::Ipv6, Ok(Vec::new()));
     this.on_answer(
         at(20),
@@ -138,7 +138,7 @@ fn served(this: &Resolution) -> Vec<SocketAddr> {
 }
 
 #[test]
-fn an_https_record_is_waited_for_but_not_for_long() {
+fn an_https_record_is_waited_for_until_the_resolution_delay() {
     let mut late = with_services();
     assert!(matches!(late.state(at(20)), State::Pending(until) if until == at(70)));
     assert!(matches!(late.state(at(70)), State::Found));
@@ -147,7 +147,7 @@ fn an_https_record_is_waited_for_but_not_for_long() {
         [""; 0]
     );
     assert_eq!((served(&late), late.lookup.end), (Vec::new(), Some(at(70))));
-    assert!(late.lookup.https.is_some(), "that it came is told");
+    assert!(late.lookup.https.is_some(), "a late answer is reported");
 
     let mut good = with_services();
     assert_eq!(
@@ -166,9 +166,9 @@ fn an_https_record_is_waited_for_but_not_for_long() {
     }
 }
 
-/// RFC 9460 §7.3: what is known of a target's addresses goes before what is hinted at.
+/// RFC 9460 §7.3: resolved addresses of a target take precedence over hints.
 #[test]
-fn rfc9460_7_3_hints_are_for_targets_that_are_not_known() {
+fn rfc9460_7_3_hints_are_used_until_a_target_is_resolved() {
     let mut slow = with_services();
     assert_eq!(
         slow.on_services(at(30), Some(Ok(vec![service(Some("b"))]))),
@@ -192,12 +192,12 @@ fn rfc9460_7_3_hints_are_for_targets_that_are_not_known() {
     assert_eq!(
         known.lookup.addresses,
         [address("1.0.0.1:4433")],
-        "as before"
+        "unchanged"
     );
 }
 
 #[test]
-fn a_name_without_addresses_may_be_served_elsewhere() {
+fn a_host_without_addresses_can_be_reached_through_a_target() {
     let mut elsewhere = with_services();
     elsewhere.lookup.addresses.clear();
     elsewhere.on_services(at(25), Some(Ok(vec![service(Some("b"))])));
@@ -212,13 +212,13 @@ fn a_name_without_addresses_may_be_served_elsewhere() {
 }
 
 #[test]
-fn detours_lead_elsewhere_by_host_and_port() {
+fn connect_to_matches_host_and_port() {
     let text = |text: &str| Some(text.to_owned());
     let connect_to = [
         ConnectTo {
             host: text("a"),
             port: Some(1),
-            to_host: text("never"),
+            to_host: text("unused"),
             to_port: None,
         },
         ConnectTo {
@@ -235,8 +235,8 @@ fn detours_lead_elsewhere_by_host_and_port() {
         },
     ];
     let at = |host| {
-        let place = connect_target(&origin(host), &connect_to);
-        (place.host, place.port)
+        let target = connect_target(&origin(host), &connect_to);
+        (target.host, target.port)
     };
     assert_eq!(at("a"), ("b".to_owned(), 2));
     assert_eq!(at("c"), ("c".to_owned(), 3));

@@ -29,7 +29,7 @@ fn remembered() -> Remembered {
 }
 
 #[test]
-fn what_is_remembered_is_read_as_it_was_written() {
+fn contents_round_trip() {
     let contents = Contents {
         servers: [(origin(), remembered())].into(),
         ..Contents::default()
@@ -37,13 +37,13 @@ fn what_is_remembered_is_read_as_it_was_written() {
     let text = render(&contents);
     let read = parse(text.as_bytes(), NOW());
     assert_eq!((read.servers, read.damaged), (contents.servers, 0));
-    // Of a later version.
+    // A line of a later version.
     let later = format!("{text}colour a.example 443 blue\n");
     assert_eq!(parse(later.as_bytes(), NOW()).damaged, 0);
 }
 
 #[test]
-fn what_is_damaged_is_counted_and_the_rest_is_kept() {
+fn damaged_lines_are_counted_and_the_rest_is_kept() {
     let contents = Contents {
         servers: [(origin(), remembered())].into(),
         ..Contents::default()
@@ -67,7 +67,7 @@ fn what_is_damaged_is_counted_and_the_rest_is_kept() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_empty_and_one_that_cannot_be_is_an_error() {
+fn a_missing_file_is_empty_and_a_missing_folder_is_an_error() {
     let folder = folder("sessions-none");
     let path = folder.join("sessions");
     let (file, warning) = SessionFile::open(&path, NOW).expect("nothing there");
@@ -85,10 +85,10 @@ fn a_file_that_is_not_there_is_empty_and_one_that_cannot_be_is_an_error() {
     fs::remove_dir_all(&folder).expect("ours");
 }
 
-/// In a folder of several users, somebody may have made the files before us: secrets must not go where links lead.
+/// In a shared folder, another user may have created the files: secrets must not be written through a symbolic link.
 #[cfg(unix)]
 #[test]
-fn no_link_is_followed_and_no_file_of_others_is_written() {
+fn links_are_not_followed_and_existing_files_are_not_written() {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
     let folder = folder("sessions-links");
     let (path, elsewhere) = (folder.join("sessions"), folder.join("elsewhere"));
@@ -97,11 +97,11 @@ fn no_link_is_followed_and_no_file_of_others_is_written() {
     let (file, _) = SessionFile::open(&path, NOW).expect("nothing there");
     file.save().expect("a good folder");
     assert_eq!(fs::read_to_string(&elsewhere).expect("there"), "theirs");
-    // A file that is there already, open to its owner, is not the one that the secrets go to.
+    // An existing file, which others can read, is not reused for the secrets.
     fs::write(folder.join("sessions.new"), "").expect("room");
-    let everybody = fs::Permissions::from_mode(0o666);
-    fs::set_permissions(folder.join("sessions.new"), everybody).expect("ours");
-    // Held open, so that its number is not given to another.
+    let readable_by_all = fs::Permissions::from_mode(0o666);
+    fs::set_permissions(folder.join("sessions.new"), readable_by_all).expect("ours");
+    // Keep it open, so that its inode number is not reused.
     let theirs = File::open(folder.join("sessions.new")).expect("there");
     let before = theirs.metadata().expect("open").ino();
     file.save().expect("a good folder");

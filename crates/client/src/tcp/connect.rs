@@ -1,4 +1,4 @@
-//! A connection over TCP: addresses in turn (RFC 8305 §5), TLS, which version of HTTP it is, and its end.
+//! A TCP connection: connection attempts (RFC 8305 §5), TLS, the choice of the HTTP version, and its requests until it ends.
 
 use core::{net::SocketAddr, time::Duration};
 use std::{collections::VecDeque, io, sync::Arc};
@@ -29,18 +29,18 @@ use crate::{
     trust::describe,
 };
 
-/// How many fields a head may have.
+/// The most fields in a response head over HTTP/1.1.
 const FIELDS_MAX: usize = 500;
-/// What a server may send of a body before it is taken, with HTTP/2.
+/// The receive windows of HTTP/2, in bytes.
 const STREAM_WINDOW_LEN: u32 = 4 << 20;
 const CONNECTION_WINDOW_LEN: u32 = 16 << 20;
 
-/// All that has an answer of its own.
+/// A byte stream: TCP, TLS or a tunnel.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// A connection from its beginning to its end.
+/// Runs a connection from the first attempt to its end.
 pub(super) async fn run(
     plan: ConnectPlan,
     mut commands: mpsc::UnboundedReceiver<Command>,
@@ -85,7 +85,7 @@ pub(super) async fn run(
             http2(&context, sender, driver, &mut commands).await
         }
     };
-    // What was asked for meanwhile was not sent.
+    // Commands that arrived in the meantime were not processed.
     commands.close();
     while let Ok(command) = commands.try_recv() {
         let why = ExchangeError::NotProcessed(why.clone());
@@ -97,10 +97,10 @@ pub(super) async fn run(
     context.events.post(Event::Closed { why });
 }
 
-/// Who moves the bytes of a connection.
+/// The task that drives the I/O of a connection.
 type Driver = JoinHandle<hyper::Result<()>>;
 
-/// What takes requests.
+/// Sends requests on an open connection.
 enum RequestSender {
     Http1(http1::SendRequest<Outgoing>, Driver),
     Http2(http2::SendRequest<Outgoing>, Driver),
@@ -124,7 +124,7 @@ async fn http_handshake(stream: Box<dyn Stream>, version: Version) -> hyper::Res
     Ok(RequestSender::Http1(sender, tokio::spawn(driver)))
 }
 
-/// One request after the other.
+/// Processes commands over HTTP/1.1, one after the other. Returns why the connection ended.
 async fn http1(
     context: &ExchangeContext,
     mut sender: http1::SendRequest<Outgoing>,
@@ -138,15 +138,15 @@ async fn http1(
             command = commands.recv() => command,
         };
         let Some(command) = command else {
-            // The driver sees that nobody commands any more, and says farewell.
+            // Dropping the sender makes the driver close the connection.
             drop(sender);
             let _ = driver.await;
-            return "it is not needed any more".to_owned();
+            return "no longer needed".to_owned();
         };
         if !exchange::http1(context, &mut sender, command).await {
-            // The rest of a response that nobody wants is worth no more than a new connection.
+            // A new connection is cheaper than reading the rest of a cancelled response.
             driver.abort();
-            return "a response was given up".to_owned();
+            return "a response was cancelled".to_owned();
         }
         if sender.ready().await.is_err() {
             return "the server closed the connection".to_owned();
@@ -154,20 +154,20 @@ async fn http1(
     }
 }
 
-/// Many at the same time.
+/// Processes commands over HTTP/2, concurrently. Returns why the connection ended.
 async fn http2(
     context: &ExchangeContext,
     sender: http2::SendRequest<Outgoing>,
     mut driver: Driver,
     commands: &mut mpsc::UnboundedReceiver<Command>,
 ) -> String {
-    let mut under_way = JoinSet::new();
+    let mut exchanges = JoinSet::new();
     loop {
         tokio::select! {
             biased;
             ended = &mut driver => {
-                // Each has its own word on how it ended.
-                while under_way.join_next().await.is_some() {}
+                // Each exchange reports its own end.
+                while exchanges.join_next().await.is_some() {}
                 return match ended {
                     Ok(Err(error)) => exchange::error_chain(&error),
                     _ => "the server closed the connection".to_owned(),
@@ -177,18 +177,18 @@ async fn http2(
                 match command {
                     Some(command) => {
                         let (context, sender) = (context.clone(), sender.clone());
-                        under_way.spawn(exchange::http2(context, sender, command));
+                        exchanges.spawn(exchange::http2(context, sender, command));
                     }
                     None => break,
                 }
             }
-            Some(_) = under_way.join_next() => {}
+            Some(_) = exchanges.join_next() => {}
         }
     }
-    while under_way.join_next().await.is_some() {}
+    while exchanges.join_next().await.is_some() {}
     drop(sender);
     let _ = driver.await;
-    "it is not needed any more".to_owned()
+    "no longer needed".to_owned()
 }
 
 async fn establish(
@@ -196,7 +196,7 @@ async fn establish(
     context: &ExchangeContext,
 ) -> Result<(Box<dyn Stream>, Handshake), Failure> {
     let tcp = connect_any(&plan.addresses, plan.attempt_delay).await?;
-    // Requests are written as a whole: there is nothing to be gathered. Without it they are only later.
+    // Requests are written as a whole, so Nagle's algorithm would only delay them. Failure has no consequence but delay.
     let _ = tcp.set_nodelay(true);
     let remote = tcp.peer_addr();
     let remote = remote.map_err(|error| Failure::Connect(error.to_string()))?;
@@ -234,12 +234,12 @@ async fn establish(
         return Ok((stream, handshake));
     };
     let name = ServerName::try_from(plan.host.clone())
-        .map_err(|_| Failure::Tls(format!("`{}` can have no certificate", plan.host)))?;
+        .map_err(|_| Failure::Tls(format!("invalid TLS server name `{}`", plan.host)))?;
     let connector = TlsConnector::from(Arc::clone(config));
     let tls = connector.connect(name, stream).await.map_err(|error| {
         let of_tls = error.get_ref().and_then(|it| it.downcast_ref());
         match of_tls {
-            Some(rustls::Error::InvalidCertificate(error)) => refusal(error),
+            Some(rustls::Error::InvalidCertificate(error)) => certificate_failure(error),
             Some(error) => Failure::Tls(error.to_string()),
             None => Failure::Tls(error.to_string()),
         }
@@ -247,7 +247,9 @@ async fn establish(
     let (_, session) = tls.get_ref();
     let is_http2 = session.alpn_protocol() == Some(b"h2");
     if plan.is_http2 && !is_http2 && session.alpn_protocol().is_some() {
-        return Err(Failure::Tls("the server does not speak HTTP/2".to_owned()));
+        return Err(Failure::Tls(
+            "the server does not support HTTP/2".to_owned(),
+        ));
     }
     if is_http2 {
         handshake.version = Version::Http2;
@@ -264,17 +266,17 @@ async fn establish(
     Ok((Box::new(tls), handshake))
 }
 
-/// What the verifier said.
-fn refusal(error: &rustls::CertificateError) -> Failure {
+/// The failure for a certificate that the verifier rejected.
+fn certificate_failure(error: &rustls::CertificateError) -> Failure {
     match error {
         rustls::CertificateError::ApplicationVerificationFailure => {
-            Failure::Pin("the server's key is not one of those that are pinned".to_owned())
+            Failure::Pin("server key does not match any pinned key".to_owned())
         }
         error => Failure::Certificate(describe(error)),
     }
 }
 
-/// The first address that answers.
+/// Connects to the first address that accepts.
 async fn connect_any(addresses: &[SocketAddr], delay: Duration) -> Result<TcpStream, Failure> {
     let mut rest: VecDeque<SocketAddr> = addresses.iter().copied().collect();
     let mut attempts = JoinSet::new();
@@ -295,7 +297,7 @@ async fn connect_any(addresses: &[SocketAddr], delay: Duration) -> Result<TcpStr
                 None if has_more => {}
                 None => {
                     let what = last.map_or_else(
-                        || "there is no address to connect to".to_owned(),
+                        || "no address to connect to".to_owned(),
                         |(address, error)| format!("cannot connect to {address}: {error}"),
                     );
                     return Err(Failure::Connect(what));

@@ -21,21 +21,21 @@ use super::{
 };
 use crate::{fetch_state::INTERIM_MAX, head::Version, mailbox::Sender};
 
-/// From which size on a server is asked whether it wants a body at all (RFC 9110 §10.1.1), as curl does.
+/// Uploads larger than this are announced with `expect: 100-continue` (RFC 9110 §10.1.1); the same limit as curl's.
 const EXPECT_LEN: u64 = 1 << 20;
-/// How long it is waited for an answer to that, as curl does.
+/// How long to wait for `100 Continue` before the body is sent; the same as curl.
 const EXPECT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Who tells what happens, and when it is.
+/// What the exchanges of one connection share.
 #[derive(Clone)]
 pub(super) struct ExchangeContext {
     pub(super) events: Sender<Event>,
     pub(super) clock: Clock,
-    /// It leads to a proxy that is asked for what the server is to be asked for (RFC 9112 §3.2.2).
+    /// If set, the peer is a proxy that forwards requests (RFC 9112 §3.2.2).
     pub(super) forward: Option<Arc<ProxyRoute>>,
 }
 
-/// Over HTTP/1.1. Returns whether the connection can be used again, if it lasts.
+/// Performs an exchange over HTTP/1.1. Returns whether the connection may be reused.
 pub(super) async fn http1(
     context: &ExchangeContext,
     sender: &mut http1::SendRequest<Outgoing>,
@@ -56,7 +56,7 @@ pub(super) async fn http1(
     let gate = request.extensions_mut().remove::<Arc<Gate>>();
     let interim_count = AtomicU32::new(0);
     hyper::ext::on_informational(&mut request, move |response| {
-        // The first beyond the limit ends the exchange; those that hyper reads until then are not worth a message each.
+        // The first one beyond the limit ends the exchange. Those that hyper reads until then are not reported.
         if interim_count.fetch_add(1, Ordering::Relaxed) > INTERIM_MAX {
             return;
         }
@@ -80,12 +80,12 @@ pub(super) async fn http1(
     let Some(status) = receive(context, exchange, response, &mut cancelled, &window).await else {
         return false;
     };
-    // A server that refuses has no use for the rest of a request, or for any of it.
+    // A server that has sent an error, or a final response before any of the body, does not read the rest of the request.
     let is_refused = status >= 400 || sent.load(Ordering::Relaxed) == 0;
     is_done.load(Ordering::Relaxed) || !is_refused
 }
 
-/// Over HTTP/2.
+/// Performs an exchange over HTTP/2.
 pub(super) async fn http2(
     context: ExchangeContext,
     mut sender: http2::SendRequest<Outgoing>,
@@ -131,7 +131,7 @@ fn prepare(
     let (gate, opened) = Gate::new();
     let wait: Option<core::pin::Pin<Box<dyn Future<Output = ()> + Send>>> = if expects {
         Some(Box::pin(async move {
-            // No answer is an answer: old servers know nothing of it. A final one is, too, and then nothing is sent.
+            // Old servers ignore `expect`, so the body is sent after the timeout. After a final response it is not sent.
             let answer = tokio::time::timeout(EXPECT_TIMEOUT, opened).await;
             if matches!(answer, Ok(Err(_))) {
                 core::future::pending::<()>().await;
@@ -149,7 +149,7 @@ fn prepare(
     Ok((request, command.cancelled, command.window))
 }
 
-/// What a body waits behind.
+/// Holds a body back until the server permits it.
 struct Gate(Mutex<Option<oneshot::Sender<()>>>);
 
 impl Gate {
@@ -161,7 +161,7 @@ impl Gate {
     fn open(&self) {
         let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(sender) = sender {
-            // Who waited may be gone.
+            // The exchange may have ended.
             let _ = sender.send(());
         }
     }
@@ -175,25 +175,26 @@ fn hyper_request(
     forward: Option<&ProxyRoute>,
 ) -> Result<hyper::Request<Outgoing>, String> {
     let method = Method::from_bytes(request.method().as_bytes())
-        .map_err(|_| format!("`{}` is no method", request.method()))?;
+        .map_err(|_| format!("invalid method `{}`", request.method()))?;
     let path = request.path().unwrap_or("/");
     let authority = request.authority().unwrap_or_default();
-    // HTTP/1.1 has the authority in a field of its own (RFC 9112 §3.2).
+    // HTTP/1.1 sends the authority in the `host` field (RFC 9112 §3.2).
     let uri: Result<Uri, _> = if is_http1 && forward.is_none() {
         path.parse()
     } else {
         let scheme = request.scheme().unwrap_or("https");
         format!("{scheme}://{authority}{path}").parse()
     };
-    let uri = uri.map_err(|error| format!("`{authority}{path}` cannot be asked for: {error}"))?;
+    let uri =
+        uri.map_err(|error| format!("invalid request target `{authority}{path}`: {error}"))?;
     let mut prepared = hyper::Request::new(body);
     *prepared.method_mut() = method;
     *prepared.uri_mut() = uri;
     let headers = prepared.headers_mut();
     let mut add = |name: &str, value: &[u8]| {
-        let wrong = || format!("`{}` cannot be sent as a field", name.escape_debug());
-        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
-        let value = HeaderValue::from_bytes(value).map_err(|_| wrong())?;
+        let invalid = || format!("invalid field `{}`", name.escape_debug());
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+        let value = HeaderValue::from_bytes(value).map_err(|_| invalid())?;
         headers.append(name, value);
         Ok::<(), String>(())
     };
@@ -204,12 +205,12 @@ fn hyper_request(
         add("proxy-authorization", authorization.as_bytes())?;
     }
     for field in request.fields() {
-        // What is of one connection has no place in HTTP/2 (RFC 9113 §8.2.2).
-        let is_of_connection = matches!(
+        // Connection-specific fields are not permitted in HTTP/2 (RFC 9113 §8.2.2).
+        let is_connection_specific = matches!(
             field.name,
             "connection" | "keep-alive" | "transfer-encoding" | "upgrade" | "expect"
         );
-        if is_http1 && field.name != "expect" || !is_of_connection {
+        if is_http1 && field.name != "expect" || !is_connection_specific {
             add(field.name, field.value)?;
         }
     }
@@ -219,7 +220,7 @@ fn hyper_request(
     Ok(prepared)
 }
 
-/// Returns the status if all went well.
+/// Reads a response and reports it. Returns the status if the response is complete.
 async fn receive(
     context: &ExchangeContext,
     exchange: u64,
@@ -277,7 +278,7 @@ async fn receive(
                     _ = &mut *cancelled => return None,
                     permit = window.acquire_many(len) => permit,
                 };
-                // It is given back when the body was handed on.
+                // The client returns the permits when it has processed the bytes.
                 let Ok(permit) = permit else { return None };
                 permit.forget();
                 context.events.post(Event::Body { exchange, bytes });
@@ -295,7 +296,7 @@ async fn receive(
     Some(status)
 }
 
-/// What an error means for the request.
+/// Classifies an error of hyper by its meaning for the request.
 fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
     let mut source: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(cause) = source {
@@ -320,13 +321,13 @@ fn classify(error: &hyper::Error, was_sent: bool) -> ExchangeError {
     }
 }
 
-/// Whether the server ended the connection in peace before it looked at this request (RFC 9113 §6.8). The library says so
-/// of none but those above the last one that the server names.
+/// Whether the server shut the connection down gracefully before it processed this request (RFC 9113 §6.8). The h2 crate
+/// returns this error only for streams above the last stream ID of the GOAWAY frame.
 fn is_beyond_goaway(error: &h2::Error) -> bool {
     error.is_go_away() && error.is_remote() && error.reason() == Some(h2::Reason::NO_ERROR)
 }
 
-/// An error with its causes, in one context.
+/// An error with its causes, in one line.
 pub(super) fn error_chain(error: &hyper::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -334,7 +335,7 @@ pub(super) fn error_chain(error: &hyper::Error) -> String {
         let of_io = cause.downcast_ref::<std::io::Error>();
         let is_cut = of_io.is_some_and(|it| it.kind() == std::io::ErrorKind::UnexpectedEof);
         if is_cut {
-            return "the connection was cut".to_owned();
+            return "the connection was closed unexpectedly".to_owned();
         }
         let more = cause.to_string();
         if !text.contains(&more) {

@@ -1,17 +1,17 @@
-//! HTTP/1.1 and HTTP/2 over TCP: connections, in a thread of their own with an asynchronous runtime.
+//! HTTP/1.1 and HTTP/2 over TCP. All connections run in one thread with a tokio runtime.
 //!
-//! Owns the thread, and what is said to it and by it. What happens is told by the mailbox; what is asked for goes by a
-//! channel for each connection. Never: decides what is asked for, or when.
+//! Each connection receives commands through a channel and reports events through the mailbox. The client decides which
+//! requests are sent.
 //!
-//! | module | owns |
+//! | module | responsibility |
 //! |---|---|
-//! | `dial` | a connection: addresses in turn, TLS, which version of HTTP |
-//! | `tunnel` | a way through a proxy |
+//! | `connect` | a connection: addresses, TLS, version of HTTP |
+//! | `tunnel` | a CONNECT tunnel through a proxy |
 //! | `exchange` | a request and its response |
 //! | `outgoing` | the body of a request |
 //!
-//! What waits between the two threads is bounded: of each body as much as its window permits ([`WINDOW_LEN`]), which grows
-//! again when the body was handed on.
+//! The data queued between the threads is bounded: [`WINDOW_LEN`] bytes of each response body. Each byte returns to the
+//! window when the client has processed it.
 
 mod connect;
 mod exchange;
@@ -37,20 +37,20 @@ use tokio::{
 
 use crate::{failure::Failure, head::Version, listener::Handshake, mailbox::Sender};
 
-/// How many bytes of a body may be between the threads.
+/// The most bytes of a response body that are queued between the threads.
 pub(crate) const WINDOW_LEN: usize = 1 << 20;
 /// The largest response head over HTTP/1.1, in bytes.
 const HEAD_LEN_MAX: usize = 400 << 10;
-/// How long connections may take to close.
+/// The time for which connections may close gracefully.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// What happens to a connection.
+/// An event of a connection.
 pub(crate) enum Event {
-    /// TCP is connected, TLS comes.
+    /// The TCP connection is established. TLS follows.
     Connected { at: Time },
-    /// Requests can be made.
+    /// The connection accepts requests.
     Open { at: Time, handshake: Handshake },
-    /// It came to nothing.
+    /// The connection could not be established.
     Failed(Failure),
     /// An interim response.
     Interim { exchange: u64, head: OwnedHead },
@@ -60,91 +60,91 @@ pub(crate) enum Event {
         at: Time,
         head: OwnedHead,
     },
-    /// Part of the body.
+    /// A part of the body.
     Body { exchange: u64, bytes: Bytes },
     /// Trailers.
     Trailers { exchange: u64, fields: Fields },
-    /// The response is there as a whole.
+    /// The response is complete.
     End { exchange: u64, at: Time },
-    /// It is not, and will not be.
+    /// The exchange has failed.
     ExchangeFailed { exchange: u64, why: ExchangeError },
-    /// The connection is over.
+    /// The connection has ended.
     Closed { why: String },
 }
 
-/// A head that is on its way.
+/// The head of a response, as sent between the threads.
 pub(crate) struct OwnedHead {
     pub(crate) version: Version,
     pub(crate) response: Response,
     pub(crate) reason: String,
 }
 
-/// Why a response will not come, or not come to its end.
+/// Why an exchange failed.
 #[derive(Debug)]
 pub(crate) enum ExchangeError {
-    /// The request was not sent, or the server says that it did not process it.
+    /// The request was not sent, or the server did not process it.
     NotProcessed(String),
-    /// The connection ended without any of the response.
+    /// The connection ended without a response.
     Empty,
-    /// What comes is not HTTP.
+    /// The response is not valid HTTP.
     Protocol(String),
-    /// What was to be sent cannot be read.
+    /// The upload cannot be read.
     Upload,
-    /// The request is none that can be sent.
+    /// The request is invalid.
     Request(String),
-    /// The way, or the server, failed.
+    /// Any other failure of the connection or the server.
     Other(String),
 }
 
-/// Where and how to connect.
+/// The parameters of a connection.
 pub(crate) struct ConnectPlan {
     pub(crate) addresses: Vec<SocketAddr>,
-    /// After how long without an answer the next address is tried.
+    /// The delay before the next address is tried.
     pub(crate) attempt_delay: Duration,
-    /// How long all of it may take, TLS included.
+    /// The time limit for connecting, including TLS.
     pub(crate) timeout: Duration,
     pub(crate) host: String,
-    /// `None` for clear text.
+    /// `None` without TLS.
     pub(crate) tls: Option<Arc<rustls::ClientConfig>>,
-    /// HTTP/2 is spoken without asking.
+    /// Whether to use HTTP/2 with prior knowledge.
     pub(crate) is_http2: bool,
-    /// The addresses are those of a proxy.
+    /// If set, the addresses are those of a proxy.
     pub(crate) proxy: Option<ProxyRoute>,
 }
 
 /// How a proxy is used.
 #[derive(Clone, Debug)]
 pub(crate) struct ProxyRoute {
-    /// Who we are to it.
+    /// The value of `proxy-authorization`.
     pub(crate) authorization: Option<String>,
-    /// Whom it is to connect to (RFC 9110 §9.3.6); `None` where it is asked for what the server is to be asked for.
+    /// The target of CONNECT (RFC 9110 §9.3.6); `None` if requests are forwarded without a tunnel.
     pub(crate) tunnel: Option<String>,
 }
 
-/// A request that is asked for.
+/// The command to send a request.
 pub(crate) struct Command {
     pub(crate) exchange: u64,
     pub(crate) request: Request,
     pub(crate) content: Content,
-    /// How many bytes were sent of it.
+    /// Counts the bytes of the body sent.
     pub(crate) sent: Arc<AtomicU64>,
-    /// How much of the response's body may come.
+    /// The bytes of the response body that may be queued.
     pub(crate) window: Arc<Semaphore>,
-    /// Resolved when nobody wants the response any more.
+    /// Resolves when the request is cancelled.
     pub(crate) cancelled: oneshot::Receiver<()>,
 }
 
-/// What is sent with a request.
+/// The body of a request.
 pub(crate) enum Content {
     Empty,
     Source(Arc<dyn Source + Sync>),
     Stream(mpsc::Receiver<io::Result<Bytes>>),
 }
 
-/// The thread.
+/// The thread of all TCP connections.
 pub(crate) struct TcpThread {
     runtime: runtime::Handle,
-    /// Everyone who is at work holds one.
+    /// Each connection holds a clone, so that the thread can wait until all have ended.
     alive: Option<mpsc::Sender<()>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -152,9 +152,11 @@ pub(crate) struct TcpThread {
 }
 
 impl TcpThread {
+    /// Starts the thread.
+    ///
     /// # Errors
     ///
-    /// There are no threads or file descriptors left.
+    /// Returns the system's error if no thread or file descriptor is available.
     pub(crate) fn start(clock: Clock) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
@@ -166,9 +168,9 @@ impl TcpThread {
             .name("tcp".to_owned())
             .spawn(move || {
                 runtime.block_on(async move {
-                    // Told, or forgotten: both end it.
+                    // Resolves when the sender is dropped.
                     let _ = stopped.await;
-                    // Nothing is ever sent; it ends when nobody is left who could.
+                    // Nothing is ever sent. `recv` returns when all connections have dropped their senders.
                     let _ = tokio::time::timeout(CLOSE_TIMEOUT, all.recv()).await;
                 });
             })?;
@@ -181,7 +183,7 @@ impl TcpThread {
         })
     }
 
-    /// Begins a connection. Requests that are sent too early wait for it.
+    /// Opens a connection. Commands that are sent before it is open wait.
     pub(crate) fn connect(
         &self,
         plan: ConnectPlan,
@@ -203,7 +205,7 @@ impl Drop for TcpThread {
         self.alive = None;
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It panicked, or not: it is over.
+            // The thread has ended, even if it panicked.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The body of a request, as it is sent over TCP.
+//! The body of a request over TCP.
 
 use core::{
     future::Future,
@@ -18,19 +18,19 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::Content;
 
-/// How much of a source is read at a time.
+/// The most bytes read from a source at a time.
 const PIECE_LEN: u64 = 64 << 10;
 
 type Gate = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Content, and what it waits for.
+/// The body of a request.
 pub(super) struct Outgoing {
     content: Content,
     offset: u64,
     sent: Arc<AtomicU64>,
-    /// Set when all was handed over.
+    /// Set when hyper has received the whole body.
     is_done: Arc<AtomicBool>,
-    /// Nothing is sent before it opens (RFC 9110 §10.1.1).
+    /// Holds the body back until `100 Continue` (RFC 9110 §10.1.1).
     gate: Option<Gate>,
 }
 
@@ -46,7 +46,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether all was handed over, as it will be known when the body is out of sight.
+    /// A flag that is set when hyper has received the whole body.
     pub(super) fn is_done(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_done)
     }

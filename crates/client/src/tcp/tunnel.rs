@@ -1,4 +1,4 @@
-//! A way through a proxy (RFC 9110 §9.3.6): CONNECT, and then whatever is said to the server.
+//! CONNECT tunnels through a proxy (RFC 9110 §9.3.6).
 
 use hyper::{Method, Request, Uri, client::conn::http1};
 use hyper_util::rt::TokioIo;
@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use super::{HEAD_LEN_MAX, ProxyRoute, exchange};
 use crate::failure::Failure;
 
-/// Asks a proxy to connect to somebody, and returns the way there, and the status of its answer.
+/// Opens a tunnel to `authority`. Returns the tunnel and the status of the proxy's response.
 pub(super) async fn open(
     stream: TcpStream,
     proxy: &ProxyRoute,
@@ -15,13 +15,13 @@ pub(super) async fn open(
 ) -> Result<(TokioIo<hyper::upgrade::Upgraded>, u16), Failure> {
     let failed = |error: &hyper::Error| {
         Failure::Response(format!(
-            "the proxy does not answer: {}",
+            "no response from the proxy: {}",
             exchange::error_chain(error)
         ))
     };
     let uri: Uri = authority
         .parse()
-        .map_err(|_| Failure::Request(format!("`{authority}` cannot be asked for")))?;
+        .map_err(|_| Failure::Request(format!("invalid tunnel target `{authority}`")))?;
     let mut builder = Request::builder()
         .method(Method::CONNECT)
         .uri(uri)
@@ -31,24 +31,24 @@ pub(super) async fn open(
     }
     let request = builder
         .body(String::new())
-        .map_err(|error| Failure::Request(format!("the proxy cannot be asked: {error}")))?;
+        .map_err(|error| Failure::Request(format!("invalid request to the proxy: {error}")))?;
     let (mut sender, driver) = http1::Builder::new()
         .max_buf_size(HEAD_LEN_MAX)
         .handshake(TokioIo::new(stream))
         .await
         .map_err(|error| failed(&error))?;
-    // It ends when the way is handed over, or the proxy has failed.
+    // The driver ends when the connection has become a tunnel, or has failed.
     tokio::spawn(driver.with_upgrades());
     let response = sender.send_request(request).await;
     let response = response.map_err(|error| failed(&error))?;
     let status = response.status();
     if !status.is_success() {
         let what = match status.as_u16() {
-            407 => "; name and password for it are wanted".to_owned(),
+            407 => " (user name and password required)".to_owned(),
             _ => String::new(),
         };
         return Err(Failure::Response(format!(
-            "the proxy answers {status} and does not connect to {authority}{what}"
+            "the proxy refused to connect to {authority}: {status}{what}"
         )));
     }
     let upgraded = hyper::upgrade::on(response).await;

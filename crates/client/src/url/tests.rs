@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn addresses_become_what_goes_on_the_wire() {
+fn urls_are_normalized() {
     for (text, expected) in [
         ("https://example.com", "https://example.com/"),
         ("example.com:443/x", "https://example.com/x"),
@@ -28,7 +28,7 @@ fn addresses_become_what_goes_on_the_wire() {
 }
 
 #[test]
-fn what_cannot_be_fetched_is_named() {
+fn errors_name_the_invalid_part() {
     for (text, expected) in [
         ("ftp://a/", UrlError::Scheme("ftp".to_owned())),
         ("https:///x", UrlError::Host(String::new())),
@@ -49,7 +49,7 @@ fn what_cannot_be_fetched_is_named() {
 }
 
 #[test]
-fn a_file_is_named_by_the_last_part_of_the_path() {
+fn file_names_are_the_last_path_segment() {
     let name = |text: &str| {
         let url: Url = text.parse().expect(text);
         url.file_name().map(str::to_owned)
@@ -59,7 +59,7 @@ fn a_file_is_named_by_the_last_part_of_the_path() {
     assert_eq!(name("https://a"), None);
 }
 
-/// RFC 3986 §5.4, as far as what is fetched has a host.
+/// RFC 3986 §5.4, for URLs with a host.
 #[test]
 fn rfc3986_5_4_references_are_resolved() {
     let base: Url = "http://a/b/c/d;p?q".parse().expect("a URL");
@@ -92,7 +92,7 @@ fn rfc3986_5_4_references_are_resolved() {
 }
 
 #[test]
-fn credentials_stand_before_the_host_and_are_not_shown() {
+fn credentials_are_parsed_and_not_displayed() {
     let url: Url = "https://me:p%40ss@a.example/x".parse().expect("a URL");
     assert_eq!(url.credentials(), Some("me:p@ss"));
     assert_eq!(url.to_string(), "https://a.example/x");

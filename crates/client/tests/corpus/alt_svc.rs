@@ -1,5 +1,5 @@
-//! Any values of `Alt-Svc`, and any file of them: what is kept comes back from the file that it is written to. Shared by the
-//! replay of the corpus and the fuzz target.
+//! Arbitrary values of `Alt-Svc` and arbitrary cache files: the cache round-trips through its file. Shared by the replay of
+//! the corpus and the fuzz target.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use lastbyte_client::{AltSvc, Url};
 const NOW: Duration = Duration::from_secs(1_790_000_000);
 const SERVICES_MAX: usize = 8;
 
-/// Lines: those that begin with a digit are values that one of three origins sent, the others are of a file.
+/// The input consists of lines. A line that starts with a digit is a field value of one of three origins; the others form a
+/// file.
 pub(crate) fn play(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let origins = [
@@ -34,13 +35,13 @@ pub(crate) fn play(bytes: &[u8]) {
             assert!(services.iter().all(|service| service.port > 0));
         }
     }
-    is_kept(&kept, &origins);
+    check_round_trip(&kept, &origins);
     let (read, _) = AltSvc::from_text(&file);
-    is_kept(&read, &origins);
+    check_round_trip(&read, &origins);
 }
 
-/// What has not expired comes back from the file.
-fn is_kept(services: &AltSvc, origins: &[lastbyte_client::Origin]) {
+/// Checks that services which have not expired round-trip through the file.
+fn check_round_trip(services: &AltSvc, origins: &[lastbyte_client::Origin]) {
     let text = services.to_text(NOW);
     let (again, wrong) = AltSvc::from_text(&text);
     assert_eq!(wrong, 0, "{text}");

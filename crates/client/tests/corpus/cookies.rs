@@ -1,5 +1,5 @@
-//! Any values of `set-cookie`, and any file of cookies: nothing but visible text is sent, no cookie goes to a foreign host,
-//! and what is kept comes back from the file that it is written to. Shared by the replay of the corpus and the fuzz target.
+//! Arbitrary values of `set-cookie` and arbitrary cookie files: no control characters are sent, no cookie is sent to another
+//! site, and the jar round-trips through its file. Shared by the replay of the corpus and the fuzz target.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use lastbyte_client::{CookieJar, Url};
 const NOW: Duration = Duration::from_secs(1_790_000_000);
 const SENT_LEN_MAX: usize = 8190;
 
-/// Lines: those that begin with a digit are values that one of these set, the others are of a file.
+/// The input consists of lines. A line that starts with a digit is a field value of one of these URLs; the others form a
+/// file.
 pub(crate) fn play(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let urls = [
@@ -25,7 +26,7 @@ pub(crate) fn play(bytes: &[u8]) {
         if let [digit @ b'0'..=b'9', ..] = line.as_bytes() {
             let url = &urls[usize::from(digit % 5)];
             jar.put(url, &line[1..], NOW);
-            // Nothing that one site sets goes to another.
+            // A cookie of one site is not sent to another.
             if digit % 5 < 3 {
                 let mut alone = CookieJar::default();
                 alone.put(url, &line[1..], NOW);
@@ -37,14 +38,14 @@ pub(crate) fn play(bytes: &[u8]) {
             file.push('\n');
         }
     }
-    is_kept(&jar, &urls);
+    check_round_trip(&jar, &urls);
     jar.read(&file, NOW);
-    is_kept(&jar, &urls);
+    check_round_trip(&jar, &urls);
     jar.end_session();
-    is_kept(&jar, &urls);
+    check_round_trip(&jar, &urls);
 }
 
-fn is_kept(jar: &CookieJar, urls: &[Url]) {
+fn check_round_trip(jar: &CookieJar, urls: &[Url]) {
     let text = jar.to_text(NOW);
     let mut again = CookieJar::default();
     assert_eq!(again.read(&text, NOW), 0, "{text}");

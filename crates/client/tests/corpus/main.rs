@@ -1,4 +1,4 @@
-//! What fuzzing found worth keeping, replayed. `fuzz/` makes more of it.
+//! Replays the fuzzing corpus, which the targets in `fuzz/` extend.
 
 mod alt_svc;
 mod cookies;

@@ -1,9 +1,9 @@
-//! A small DNS server, which knows what it is answer, over UDP and TCP. Shared with the tests of the binary.
+//! A small DNS server with fixed records, over UDP and TCP. Shared with the tests of the binary.
 
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
-    reason = "a server for tests, in threads of its own"
+    reason = "a test server in separate threads"
 )]
 
 use std::{
@@ -16,33 +16,33 @@ use std::{
 pub(crate) const A: u16 = 1;
 pub(crate) const HTTPS: u16 = 65;
 
-/// What it does when it is asked for an HTTPS record.
+/// How the server responds to a query for an HTTPS record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DnsBehavior {
-    /// It answers.
+    /// It answers normally.
     Normal,
-    /// It says nothing.
+    /// It does not respond.
     Silent,
-    /// It answers that it will not (RFC 1035 §4.1.1).
+    /// It responds with the code REFUSED (RFC 1035 §4.1.1).
     Refusing,
-    /// It sends an answer that breaks off.
+    /// Its answer is cut off.
     Malformed,
-    /// It sends what does not fit over TCP (RFC 1035 §4.2.1).
+    /// Its answer over UDP is truncated, so that the client repeats the query over TCP (RFC 1035 §4.2.1).
     Truncating,
 }
 
-/// A record: whose, of which type, what.
+/// A record: owner name, type and data.
 pub(crate) type Record = (&'static str, u16, Vec<u8>);
 
-/// A server in threads of its own, for as long as the test lasts.
+/// A server in separate threads, which run until the test process ends.
 pub(crate) struct Dns {
     pub(crate) address: SocketAddr,
-    asked: Arc<Mutex<Vec<(String, u16)>>>,
+    queries: Arc<Mutex<Vec<(String, u16)>>>,
 }
 
 impl Dns {
     pub(crate) fn start(behavior: DnsBehavior, records: Vec<Record>) -> Self {
-        // The same port over both: another one may have it over TCP already.
+        // Find a port that is free for both UDP and TCP.
         let (socket, listener) = loop {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
             let address = listener.local_addr().expect("an address");
@@ -51,9 +51,9 @@ impl Dns {
             }
         };
         let address = socket.local_addr().expect("an address");
-        let asked = Arc::new(Mutex::new(Vec::new()));
+        let queries = Arc::new(Mutex::new(Vec::new()));
         let records = Arc::new(records);
-        let (shared, of_udp) = (Arc::clone(&asked), Arc::clone(&records));
+        let (shared, of_udp) = (Arc::clone(&queries), Arc::clone(&records));
         thread::spawn(move || {
             let mut buffer = [0; 512];
             while let Ok((len, from)) = socket.recv_from(&mut buffer) {
@@ -92,16 +92,16 @@ impl Dns {
                 }
             }
         });
-        Self { address, asked }
+        Self { address, queries }
     }
 
-    /// What it was asked for over UDP.
-    pub(crate) fn asked(&self) -> Vec<(String, u16)> {
-        self.asked.lock().expect("no panic").clone()
+    /// The queries received over UDP.
+    pub(crate) fn queries(&self) -> Vec<(String, u16)> {
+        self.queries.lock().expect("no panic").clone()
     }
 }
 
-/// An HTTPS record's data, with its parameters by their keys.
+/// The data of an HTTPS record with these parameters, in wire format.
 pub(crate) fn https(priority: u16, target: &str, parameters: &[(u16, &[u8])]) -> Vec<u8> {
     let mut data = priority.to_be_bytes().to_vec();
     for label in target.split('.').filter(|label| !label.is_empty()) {
@@ -117,7 +117,7 @@ pub(crate) fn https(priority: u16, target: &str, parameters: &[(u16, &[u8])]) ->
     data
 }
 
-/// The name and the type that are asked for.
+/// The queried name and type.
 fn parse(question: &[u8]) -> (String, u16) {
     let mut at = 12;
     let mut labels = Vec::new();
@@ -141,13 +141,13 @@ fn answer(question: &[u8], records: &[Record]) -> Vec<u8> {
         .filter(|(of, is, _)| *of == name && *is == kind)
         .collect();
     let mut answer = question[..end + 5].to_vec();
-    // A response, with recursion; one question, the answers, and no more.
+    // A response with recursion available: one question, and the answers.
     answer[2] = 0x81;
     answer[3] = 0x80;
     answer[7] = found.len() as u8;
     answer[8..12].fill(0);
     for (_, kind, data) in found {
-        // The name is that of the question, which stands behind the head.
+        // A pointer to the name in the question.
         answer.extend_from_slice(&[0xc0, 12]);
         answer.extend_from_slice(&kind.to_be_bytes());
         answer.extend_from_slice(&[0, 1, 0, 0, 0, 60]);

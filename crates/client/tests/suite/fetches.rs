@@ -1,4 +1,4 @@
-//! What comes of fetches, and how they fail.
+//! Fetches over HTTP/3: results and failures.
 
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ fn server() -> Server {
 fn many_fetches_share_a_connection_and_arrive_whole() {
     let server = server();
     let mut recorder = Recorder::default();
-    // More than the server takes at a time, and than there are under way.
+    // More than the server's stream limit and the client's `parallel`.
     let sizes: Vec<usize> = (0..250).map(|number| number * 37).collect();
     let fetches = sizes.iter().map(|size| get(&server, &size.to_string()));
     let outcomes = fetch_with(
@@ -67,11 +67,11 @@ fn many_fetches_share_a_connection_and_arrive_whole() {
     let charged = outcomes
         .iter()
         .filter(|outcome| outcome.timing.connect.is_some());
-    assert_eq!(charged.count(), 1, "one made the connection");
+    assert_eq!(charged.count(), 1, "the first fetch on the connection");
 }
 
 #[test]
-fn a_large_body_arrives_whole_with_a_retry_before_it() {
+fn a_large_body_arrives_whole_after_a_retry_packet() {
     let server = Server::start("localhost", RetryPolicy::Always);
     let (outcome, recorder) = fetch(&server, "20000000");
     assert!(outcome.failure.is_none(), "{outcome:?}");
@@ -79,7 +79,7 @@ fn a_large_body_arrives_whole_with_a_retry_before_it() {
 }
 
 #[test]
-fn interim_responses_and_trailers_are_heard_in_order() {
+fn interim_responses_and_trailers_are_reported_in_order() {
     let server = server();
     let (outcome, recorder) = fetch(&server, "all");
     assert!(outcome.failure.is_none(), "{outcome:?}");
@@ -107,7 +107,7 @@ fn an_upload_arrives_whole() {
 }
 
 #[test]
-fn the_next_run_resumes_and_asks_early() {
+fn the_next_run_resumes_and_sends_early_data() {
     let server = server();
     let memory = Memory::default();
     let mut settings = settings(&server);
@@ -134,7 +134,7 @@ fn the_next_run_resumes_and_asks_early() {
 }
 
 #[test]
-fn a_certificate_is_for_a_name_and_from_whom_we_trust() {
+fn certificates_must_match_the_name_and_a_trusted_authority() {
     let server = Server::start("example.com", RetryPolicy::Never);
     let (outcome, _) = fetch(&server, "1");
     let failure = outcome.failure.expect("another name");
@@ -155,7 +155,7 @@ fn a_certificate_is_for_a_name_and_from_whom_we_trust() {
 }
 
 #[test]
-fn bodies_that_break_off_are_partial() {
+fn aborted_bodies_are_partial_failures() {
     let server = server();
     for path in ["reset", "close", "short"] {
         let (outcome, _) = fetch(&server, path);
@@ -169,7 +169,7 @@ fn bodies_that_break_off_are_partial() {
 }
 
 #[test]
-fn one_that_fails_leaves_the_others_alone() {
+fn a_failed_fetch_does_not_affect_others() {
     let server = server();
     let mut recorder = Recorder::default();
     let paths = ["100000", "reset", "200000", "no-such", "300000"];
@@ -188,10 +188,10 @@ fn one_that_fails_leaves_the_others_alone() {
 }
 
 #[test]
-fn what_cannot_be_kept_ends_the_fetch() {
+fn a_listener_error_ends_the_fetch() {
     let server = server();
     let mut recorder = Recorder {
-        room: Some(50_000),
+        size_max: Some(50_000),
         ..Recorder::default()
     };
     let fetches = vec![get(&server, "5000000"), get(&server, "40000")];
@@ -201,14 +201,14 @@ fn what_cannot_be_kept_ends_the_fetch() {
         &mut recorder,
         fetches,
     );
-    let failure = outcomes[0].failure.as_ref().expect("no room");
+    let failure = outcomes[0].failure.as_ref().expect("a listener error");
     assert!(matches!(failure, Failure::Write(_)), "{failure:?}");
     assert!(outcomes[1].failure.is_none(), "{outcomes:?}");
     assert!(recorder.bodies[0].len() < 60_000, "nothing after the error");
 }
 
 #[test]
-fn refused_requests_go_to_another_connection_but_not_for_ever() {
+fn rejected_requests_are_repeated_up_to_the_limit() {
     let server = server();
     let (outcome, _) = fetch(&server, "reject-once");
     // The path is unknown the second time.
@@ -216,13 +216,13 @@ fn refused_requests_go_to_another_connection_but_not_for_ever() {
     assert_eq!(server.connections(), 2);
 
     let (outcome, _) = fetch(&server, "reject");
-    let failure = outcome.failure.expect("refused each time");
+    let failure = outcome.failure.expect("rejected each time");
     assert!(matches!(failure, Failure::Response(_)), "{failure:?}");
     assert_eq!(outcome.retries, 3);
 }
 
 #[test]
-fn after_goaway_another_connection_is_made() {
+fn after_goaway_a_new_connection_is_opened() {
     let server = server();
     let mut settings = settings(&server);
     settings.parallel = 1;
@@ -242,7 +242,7 @@ fn after_goaway_another_connection_is_made() {
 }
 
 #[test]
-fn time_limits_hold() {
+fn the_time_limit_ends_a_fetch() {
     let server = server();
     let mut settings = settings(&server);
     settings.time_limit = Some(Duration::from_millis(300));
@@ -255,7 +255,7 @@ fn time_limits_hold() {
 }
 
 #[test]
-fn an_interrupt_ends_all_at_once() {
+fn an_interrupt_ends_all_fetches() {
     let server = server();
     let mut recorder = Recorder {
         is_interrupted: true,
@@ -275,12 +275,12 @@ fn an_interrupt_ends_all_at_once() {
 }
 
 #[test]
-fn names_without_addresses_and_addresses_without_servers() {
+fn unresolvable_names_and_silent_servers_fail() {
     let server = server();
     let mut settings = settings(&server);
     settings.connect_timeout = Duration::from_millis(400);
     settings.attempt_delay = Duration::from_millis(20);
-    // Bound, so that nobody else answers there, and silent.
+    // An open port that does not respond.
     let silent = lastbyte_udp::Socket::bind(
         "127.0.0.1:0".parse().expect("an address"),
         &lastbyte_udp::Options::default(),
@@ -302,16 +302,16 @@ fn names_without_addresses_and_addresses_without_servers() {
 }
 
 #[test]
-fn where_nobody_listens_is_found_before_time_is_up() {
+fn closed_ports_are_detected_before_the_timeout() {
     let server = server();
     let mut settings = settings(&server);
     settings.connect_timeout = Duration::from_secs(60);
     let mut recorder = Recorder::default();
-    // Reserved for a service that nobody runs any more.
+    // Port 1 is reserved for an obsolete service (tcpmux).
     let fetches = ["https://127.0.0.1:1/", "https://[::1]:1/"]
         .map(|url| Fetch::get(url.parse().expect("an address")));
     let clock = Clock::new();
-    let begin = clock.now();
+    let start = clock.now();
     let report = run(
         &settings,
         &Memory::default(),
@@ -321,14 +321,14 @@ fn where_nobody_listens_is_found_before_time_is_up() {
     )
     .expect("a socket");
     for outcome in &report.outcomes {
-        let failure = outcome.failure.as_ref().expect("nobody there");
+        let failure = outcome.failure.as_ref().expect("a closed port");
         assert!(matches!(failure, Failure::Connect(_)), "{failure:?}");
     }
-    assert!(clock.now().since(begin) < Duration::from_secs(30));
+    assert!(clock.now().since(start) < Duration::from_secs(30));
 }
 
 #[test]
-fn where_one_address_is_silent_the_next_answers() {
+fn the_next_address_is_tried_if_one_is_silent() {
     let server = server();
     let silent = lastbyte_udp::Socket::bind(
         format!("127.0.0.2:{}", server.port)
@@ -359,9 +359,9 @@ fn where_one_address_is_silent_the_next_answers() {
     assert_eq!(recorder.handshakes[0].remote.ip().to_string(), "127.0.0.1");
 }
 
-/// RFC 9114 §3.3, and RFC 9110 §15.5.20 where the server thinks otherwise.
+/// RFC 9114 §3.3, and RFC 9110 §15.5.20 if the server rejects the shared connection.
 #[test]
-fn rfc9114_3_3_servers_share_a_connection_where_address_and_certificate_agree() {
+fn rfc9114_3_3_origins_with_the_same_address_and_certificate_share_a_connection() {
     let names = "localhost,other.example,elsewhere.example";
     let server = Server::start(names, RetryPolicy::Never);
     let mut settings = settings(&server);
@@ -393,16 +393,16 @@ fn rfc9114_3_3_servers_share_a_connection_where_address_and_certificate_agree() 
     let connections: Vec<_> = outcomes.iter().map(|it| it.connection).collect();
     assert_eq!(connections, [Some(0), Some(0)]);
 
-    // For this name the certificate is not.
-    let stranger = vec![at("localhost", "10"), at("stranger.example", "20")];
-    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, stranger);
+    // The certificate does not cover this name.
+    let uncovered = vec![at("localhost", "10"), at("uncovered.example", "20")];
+    let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, uncovered);
     let failure = outcomes[1].failure.as_ref();
     assert!(
         matches!(failure, Some(Failure::Certificate(_))),
         "{failure:?}"
     );
 
-    // This one wants a connection of its own, and on that it is asked again.
+    // The server rejects this name on the shared connection, so the request is repeated on a separate one.
     let before = server.connections();
     let mut recorder = Recorder::default();
     let misdirected = vec![at("localhost", "10"), at("elsewhere.example", "20")];
@@ -421,9 +421,9 @@ fn rfc9114_3_3_servers_share_a_connection_where_address_and_certificate_agree() 
     assert_eq!(server.connections() - before, 2);
 }
 
-/// A server that says nothing, over QUIC: what is too slow is given up, and what is fast enough beside it is not.
+/// A fetch without progress is ended; a fast one on the same connection is not.
 #[test]
-fn what_stalls_over_quic_is_ended_by_its_speed() {
+fn stalled_fetches_over_quic_end_at_the_speed_limit() {
     let server = server();
     let mut settings = settings(&server);
     settings.speed_limit = Some((1000, Duration::from_millis(300)));

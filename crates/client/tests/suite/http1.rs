@@ -1,4 +1,4 @@
-//! HTTP/1.1 in clear text, against a server that says whatever it likes.
+//! HTTP/1.1 without TLS, against a server that sends arbitrary bytes.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn many_fetches_share_few_connections_and_arrive_whole() {
 }
 
 #[test]
-fn bodies_end_as_rfc9112_6_3_says() {
+fn rfc9112_6_3_bodies_end_as_specified() {
     let server = ScriptedServer::start();
     for (path, expected) in [
         ("chunked", &b"hello world"[..]),
@@ -70,11 +70,13 @@ fn bodies_end_as_rfc9112_6_3_says() {
 }
 
 #[test]
-fn what_servers_get_wrong_is_told_apart() {
+fn invalid_responses_have_distinct_failures() {
     let server = ScriptedServer::start();
     let failure = |path: &str| {
         let (outcome, _) = fetch_one(get(&server, path));
-        outcome.failure.unwrap_or_else(|| panic!("{path} is good"))
+        outcome
+            .failure
+            .unwrap_or_else(|| panic!("{path} succeeded"))
     };
     for path in ["cut", "cut-chunk"] {
         let failure = failure(path);
@@ -86,7 +88,7 @@ fn what_servers_get_wrong_is_told_apart() {
         "large-head",
         "many-fields",
         "two-lengths",
-        "early-for-ever",
+        "endless-interim",
     ] {
         let failure = failure(path);
         assert!(
@@ -103,7 +105,7 @@ fn what_servers_get_wrong_is_told_apart() {
 }
 
 #[test]
-fn a_connection_that_went_stale_loses_no_request() {
+fn safe_requests_are_repeated_after_a_stale_connection() {
     let server = ScriptedServer::start();
     let mut settings = settings();
     settings.parallel = 1;
@@ -114,7 +116,7 @@ fn a_connection_that_went_stale_loses_no_request() {
         assert!(outcome.failure.is_none(), "{outcomes:?}");
         assert_eq!(received, b"fresh");
     }
-    // One that is not safe to repeat is not repeated.
+    // A request that is not safe is not repeated.
     let mut post = get(&server, "stale");
     post.method = "POST".to_owned();
     post.upload = Some(Upload::source(b"x".to_vec()));
@@ -125,13 +127,13 @@ fn a_connection_that_went_stale_loses_no_request() {
 }
 
 #[test]
-fn uploads_arrive_of_known_length_and_unknown_with_and_without_a_word() {
+fn uploads_arrive_with_known_and_unknown_length_and_with_expect() {
     let server = ScriptedServer::start();
     let sent = body(3_000_000);
     for (path, upload) in [
         ("echo", Upload::source(sent.clone())),
         ("echo", Upload::stream(std::io::Cursor::new(sent.clone()))),
-        // That it is asked and says nothing costs a second.
+        // The server ignores `expect`, so the client waits for its timeout of 1 s.
         ("expect-silent", Upload::source(sent.clone())),
     ] {
         let mut put = get(&server, path);
@@ -148,8 +150,8 @@ fn uploads_arrive_of_known_length_and_unknown_with_and_without_a_word() {
     let (outcome, recorder) = fetch_one(refused);
     assert_eq!(outcome.status, Some(417), "{outcome:?}");
     assert_eq!((&*recorder.bodies[0], outcome.sent), (&b"no"[..], 0));
-    let asked = server.heads().into_iter().map(|(_, head)| head);
-    let expecting = asked.filter(|head| head.contains("expect: 100-continue"));
+    let heads = server.heads().into_iter().map(|(_, head)| head);
+    let expecting = heads.filter(|head| head.contains("expect: 100-continue"));
     assert_eq!(expecting.count(), 4);
 }
 
@@ -164,15 +166,18 @@ fn redirects_are_followed_over_the_same_connection() {
     assert_eq!(outcome.received, 7);
     assert_eq!(recorder.heads, ["301", "302", "200"]);
     assert_eq!(recorder.bodies[0], body(7));
-    assert_eq!(outcome.url.expect("led there").to_string(), server.url("7"));
+    assert_eq!(
+        outcome.url.expect("a redirect").to_string(),
+        server.url("7")
+    );
     assert!(server.heads().iter().all(|(number, _)| *number == 0));
 
-    let mut circle = get(&server, "loop");
-    circle.follow = Some(Follow {
+    let mut redirect_loop = get(&server, "loop");
+    redirect_loop.follow = Some(Follow {
         max: Some(5),
         ..Follow::default()
     });
-    let (outcome, _) = fetch_one(circle);
+    let (outcome, _) = fetch_one(redirect_loop);
     let failure = outcome.failure.as_ref();
     assert!(
         matches!(failure, Some(Failure::Redirects(5))),
@@ -182,7 +187,7 @@ fn redirects_are_followed_over_the_same_connection() {
 }
 
 #[test]
-fn another_host_hears_no_secrets() {
+fn credentials_are_not_sent_to_another_host() {
     let (first, other) = (ScriptedServer::start(), ScriptedServer::start());
     let there = other.url("head");
     let mut fetch = get(&first, &format!("to?302,{there}"));
@@ -193,13 +198,13 @@ fn another_host_hears_no_secrets() {
     let (outcome, recorder) = fetch_one(fetch);
     assert!(outcome.failure.is_none(), "{outcome:?}");
     let here = first.heads()[0].1.clone();
-    // `me:secret` in Base64, in lower case as the whole head.
+    // `me:secret` in Base64, in lower case like the whole head.
     assert!(here.contains("authorization: basic bwu6c2vjcmv0"), "{here}");
-    let heard = String::from_utf8(recorder.bodies[0].clone()).expect("text");
-    assert!(heard.contains("x-mine: 1"), "{heard}");
+    let received = String::from_utf8(recorder.bodies[0].clone()).expect("text");
+    assert!(received.contains("x-mine: 1"), "{received}");
     assert!(
-        !heard.contains("authorization") && !heard.contains("cookie"),
-        "{heard}"
+        !received.contains("authorization") && !received.contains("cookie"),
+        "{received}"
     );
 }
 
@@ -224,7 +229,7 @@ fn compressed_content_is_decompressed_and_checked() {
 }
 
 #[test]
-fn what_is_resumed_goes_on_where_it_was() {
+fn a_resumed_download_continues_at_its_offset() {
     let server = ScriptedServer::start();
     let from = |path: &str, from: u64| {
         let mut fetch = get(&server, path);
@@ -242,14 +247,14 @@ fn what_is_resumed_goes_on_where_it_was() {
         assert!(matches!(outcome.failure, Some(Failure::Range(_))), "{path}");
         assert_eq!(recorder.bodies[0], b"");
     }
-    // All of it is there already, says its length.
+    // The length shows that the download is already complete.
     let (outcome, recorder) = from("500", 500);
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!(recorder.bodies[0], b"");
 }
 
 #[test]
-fn limits_end_what_does_not_end_by_itself() {
+fn limits_end_a_fetch() {
     let server = ScriptedServer::start();
     let mut settings = settings();
     settings.time_limit = Some(Duration::from_millis(300));
@@ -278,7 +283,7 @@ fn limits_end_what_does_not_end_by_itself() {
     let (outcome, _) = fetch_one(refused);
     assert!(matches!(outcome.failure, Some(Failure::Status(404))));
     let mut full = Recorder {
-        room: Some(1000),
+        size_max: Some(1000),
         ..Recorder::default()
     };
     let fetches = vec![get(&server, "5000000")];
@@ -288,7 +293,7 @@ fn limits_end_what_does_not_end_by_itself() {
 }
 
 #[test]
-fn where_nobody_listens_is_told_at_once() {
+fn a_refused_connection_is_reported_at_once() {
     let mut recorder = Recorder::default();
     let fetches = vec![Fetch::get("http://127.0.0.1:1/".parse().expect("a URL"))];
     let outcomes = fetch_with(&settings(), &Memory::default(), &mut recorder, fetches);
@@ -296,9 +301,9 @@ fn where_nobody_listens_is_told_at_once() {
     assert!(matches!(failure, Some(Failure::Connect(_))), "{failure:?}");
 }
 
-/// Of connections that have nothing to do, the one that was used last is asked: its window may still be open.
+/// Of several idle connections the most recently used one is chosen, because its window may still be large.
 #[test]
-fn the_connection_that_was_used_last_is_used_next() {
+fn the_most_recently_used_connection_is_reused() {
     let (one, other) = (ScriptedServer::start(), ScriptedServer::start());
     let mut settings = settings();
     settings.parallel = 2;
@@ -317,58 +322,58 @@ fn the_connection_that_was_used_last_is_used_next() {
         &mut recorder,
         fetches.to_vec(),
     );
-    let request = outcomes[4].timing.request.expect("it was sent");
+    let request = outcomes[4].timing.request.expect("a request");
     let before = outcomes[..2]
         .iter()
         .filter(|it| it.timing.end.expect("an end") <= request);
     let last = before
         .max_by_key(|it| it.timing.end)
-        .expect("there was one");
+        .expect("an earlier fetch");
     assert_eq!(outcomes[4].connection, last.connection, "{outcomes:?}");
 }
 
-/// Each attempt has its own time, and what came of it before is forgotten.
+/// Each attempt has its own timing, and the content of earlier attempts is discarded.
 #[test]
-fn what_may_pass_is_tried_again_after_a_pause() {
+fn temporary_failures_are_retried_after_a_pause() {
     let server = ScriptedServer::start();
     let retry = Retry {
         max: 3,
         delay: Some(Duration::from_millis(10)),
         ..Retry::default()
     };
-    let again = |path: &str, retry: Retry| {
+    let with_retry = |path: &str, retry: Retry| {
         let mut fetch = get(&server, path);
         fetch.retry = Some(retry);
         fetch
     };
-    let (outcome, recorder) = fetch_one(again("busy", retry));
+    let (outcome, recorder) = fetch_one(with_retry("busy", retry));
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!((outcome.status, outcome.retries), (Some(200), 2));
     assert_eq!(recorder.bodies[0], b"at last");
     assert_eq!(recorder.pauses, [Duration::from_millis(10); 2]);
 
-    // The last answer is what it is, when there are no more attempts.
+    // After the last retry, the response counts.
     let one = Retry { max: 1, ..retry };
-    let (outcome, recorder) = fetch_one(again("busy?x", one));
+    let (outcome, recorder) = fetch_one(with_retry("busy?x", one));
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!((outcome.status, outcome.retries), (Some(503), 1));
     assert_eq!(recorder.bodies[0], b"come again");
 
-    // The server's own pause goes before, and may be longer than there is time.
+    // `retry-after` takes precedence, and may exceed the remaining time.
     let brief = Retry {
         max_time: Some(Duration::from_secs(1)),
         ..retry
     };
-    let (outcome, _) = fetch_one(again("busy?100", brief));
+    let (outcome, _) = fetch_one(with_retry("busy?100", brief));
     assert_eq!((outcome.status, outcome.retries), (Some(503), 0));
 
-    let (outcome, _) = fetch_one(again("empty", retry));
+    let (outcome, _) = fetch_one(with_retry("empty", retry));
     assert!(
         matches!(outcome.failure, Some(Failure::Empty)),
         "{outcome:?}"
     );
     let all = Retry { all: true, ..retry };
-    let (outcome, recorder) = fetch_one(again("cut", all));
+    let (outcome, recorder) = fetch_one(with_retry("cut", all));
     assert!(
         matches!(outcome.failure, Some(Failure::Partial { .. })),
         "{outcome:?}"
@@ -376,12 +381,12 @@ fn what_may_pass_is_tried_again_after_a_pause() {
     assert_eq!((outcome.retries, recorder.pauses.len()), (3, 3));
     assert_eq!(
         recorder.bodies[0], b"only this",
-        "what came before is forgotten"
+        "earlier content is discarded"
     );
 }
 
 #[test]
-fn what_stalls_is_ended_by_its_time_or_by_its_speed() {
+fn stalled_fetches_end_at_the_time_or_speed_limit() {
     let server = ScriptedServer::start();
     let mut limited = settings();
     limited.speed_limit = Some((1000, Duration::from_millis(300)));
@@ -398,13 +403,13 @@ fn what_stalls_is_ended_by_its_time_or_by_its_speed() {
                 Some(Failure::TimeLimit(_)) if !is_slow => {}
                 other => panic!("{path}: {other:?}"),
             }
-            let came: &[u8] = if path == "never" { b"" } else { b"only this" };
+            let expected: &[u8] = if path == "never" { b"" } else { b"only this" };
             assert_eq!(
                 recorder.bodies.first().map_or(&b""[..], Vec::as_slice),
-                came
+                expected
             );
         }
-        // What is fast enough is left alone.
+        // A fetch that is fast enough is not affected.
         let mut recorder = Recorder::default();
         let fetch = get(&server, "100000");
         let outcomes = fetch_with(&settings, &Memory::default(), &mut recorder, vec![fetch]);

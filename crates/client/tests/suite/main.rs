@@ -1,4 +1,4 @@
-//! The client against a server over loopback.
+//! Tests of the client against servers on the loopback interface.
 
 mod dns;
 mod fetches;

@@ -1,10 +1,10 @@
-//! A small proxy: it connects to a port of this machine, whatever the host; and says itself what it was asked for in clear
-//! text. Shared with the tests of the binary.
+//! A small proxy: tunnels lead to the requested port of this machine, whatever the host. Other requests are answered with
+//! their own head. Shared with the tests of the binary.
 
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
-    reason = "a server for tests, in threads of its own"
+    reason = "a test server in separate threads"
 )]
 
 use std::{
@@ -14,7 +14,7 @@ use std::{
     thread,
 };
 
-/// In threads of its own, for as long as the test lasts.
+/// A proxy in separate threads, which run until the test process ends.
 pub(crate) struct Proxy {
     pub(crate) port: u16,
     heads: Arc<Mutex<Vec<String>>>,
@@ -40,7 +40,7 @@ impl Proxy {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What it was asked for.
+    /// The heads of all requests.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().expect("no panic").clone()
     }

@@ -1,10 +1,10 @@
-//! A server of HTTP/1.1 that says what it is answer, byte by byte, whatever the protocol has to say to that. Shared with the
-//! tests of the binary.
+//! An HTTP/1.1 server that sends scripted bytes, valid or not, depending on the requested path. Shared with the tests of the
+//! binary.
 
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
-    reason = "a server for tests, in threads of its own"
+    reason = "a test server in separate threads"
 )]
 
 use std::{
@@ -14,19 +14,19 @@ use std::{
     thread,
 };
 
-/// A server in threads of its own, for as long as the test lasts.
+/// A server in separate threads, which run until the test process ends.
 pub(crate) struct ScriptedServer {
     pub(crate) port: u16,
-    /// The heads of all requests, in lower case, with the number of the connection that each came by.
+    /// The heads of all requests in lower case, each with the number of its connection.
     pub(crate) heads: Arc<Mutex<Vec<(usize, String)>>>,
 }
 
-/// A request as it came.
+/// A received request.
 struct ReceivedRequest {
     path: String,
     head: String,
     body: Vec<u8>,
-    /// How often this path was asked for, with this time.
+    /// The number of requests for this path, including this one.
     request_count: usize,
 }
 
@@ -70,9 +70,9 @@ fn serve(stream: TcpStream, number: usize, heads: &Mutex<Vec<(usize, String)>>) 
     let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
     let mut stream = stream;
     let mut is_first = true;
-    while let Some(asked) = read(&mut reader, &mut stream, number, heads) {
-        if !answer(&asked, is_first, &mut stream) {
-            // All is sent before the end is: what was not read would make a reset of it.
+    while let Some(request) = read(&mut reader, &mut stream, number, heads) {
+        if !answer(&request, is_first, &mut stream) {
+            // Read the rest before closing: unread data would turn the close into a reset.
             let _ = stream.shutdown(std::net::Shutdown::Write);
             let _ = reader.read_to_end(&mut Vec::new());
             return;
@@ -107,7 +107,7 @@ fn read(
     let refuses = path.starts_with("/expect-no");
     if value(&head, "expect").is_some() && !refuses {
         if path.starts_with("/expect-silent") {
-            // Old servers know nothing of it.
+            // Like an old server, it ignores `expect`.
         } else {
             stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?;
         }
@@ -151,17 +151,17 @@ fn full(status: &str, fields: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Returns whether the connection stays.
+/// Responds to a request. Returns whether the connection stays open.
 #[expect(clippy::too_many_lines, reason = "a table")]
-fn answer(asked: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bool {
-    let path = asked.path.trim_start_matches('/');
+fn answer(request: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bool {
+    let path = request.path.trim_start_matches('/');
     let (name, query) = path.split_once('?').unwrap_or((path, ""));
-    let is_head = asked.head.starts_with("head ");
+    let is_head = request.head.starts_with("head ");
     let mut send = |bytes: &[u8]| stream.write_all(bytes).is_ok();
     match name {
-        "echo" | "expect-silent" => send(&full("200 OK", "", &asked.body)),
-        // What was asked, as the body.
-        "head" => send(&full("200 OK", "", asked.head.as_bytes())),
+        "echo" | "expect-silent" => send(&full("200 OK", "", &request.body)),
+        // The request head as the body.
+        "head" => send(&full("200 OK", "", request.head.as_bytes())),
         "expect-no" => {
             send(&full("417 Expectation Failed", "", b"no"));
             false
@@ -175,7 +175,7 @@ fn answer(asked: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bo
               HTTP/1.1 200 Fine\r\ncontent-length: 2\r\n\r\nok",
         ),
         // Until the client closes_connection the connection.
-        "early-for-ever" => {
+        "endless-interim" => {
             while send(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>\r\n\r\n") {}
             false
         }
@@ -224,7 +224,7 @@ fn answer(asked: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bo
             send(b"HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\nuntil the end");
             false
         }
-        // Says nothing of it, and closes_connection when it is asked again.
+        // Closes the connection at the second request, without announcing it.
         "stale" => is_first && send(&full("200 OK", "", b"fresh")),
         "never" => true,
         "never-ends" => send(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nonly this"),
@@ -242,7 +242,7 @@ fn answer(asked: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bo
             send(&full("200 OK", "content-encoding: gzip\r\n", &bytes))
         }
         "not-gzip" => send(&full("200 OK", "content-encoding: gzip\r\n", b"plain text")),
-        // `/to?301,/there` leads there.
+        // `/to?301,/there` redirects to `/there`.
         "to" => {
             let (status, place) = query.split_once(',').unwrap_or(("302", query));
             send(&full(
@@ -251,7 +251,7 @@ fn answer(asked: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bo
                 b"it is elsewhere",
             ))
         }
-        // Sets cookies of many kinds, and leads on.
+        // Sets various cookies and redirects.
         "cookies" => send(&full(
             "302 Found",
             &format!(
@@ -267,8 +267,8 @@ fn answer(asked: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bo
             ),
             b"",
         )),
-        // Busy for two times of three, wherever it is asked from.
-        "busy" if !asked.request_count.is_multiple_of(3) => send(&full(
+        // Two of three requests are answered with 503.
+        "busy" if !request.request_count.is_multiple_of(3) => send(&full(
             "503 Busy",
             &format!("retry-after: {query}\r\n"),
             b"come again",
@@ -280,10 +280,10 @@ fn answer(asked: &ReceivedRequest, is_first: bool, stream: &mut TcpStream) -> bo
             b"of old",
         )),
         "loop" => send(&full("302 Found", "location: /loop\r\n", b"")),
-        // Of 10 000 bytes, the part that was asked for.
+        // The requested range of 10 000 bytes.
         "part" => {
             let all = body(10_000);
-            let range = value(&asked.head, "range").and_then(|it| it.strip_prefix("bytes="));
+            let range = value(&request.head, "range").and_then(|it| it.strip_prefix("bytes="));
             let Some((from, to)) = range.and_then(|range| range.split_once('-')) else {
                 return send(&full("200 OK", "", &all));
             };

@@ -1,4 +1,4 @@
-//! A listener that keeps what it hears.
+//! A listener that records all events.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -8,18 +8,18 @@ use lastbyte_client::{
 use lastbyte_driver::Clock;
 use lastbyte_http3::Fields;
 
-/// Keeps what it hears.
+/// Records all events.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) bodies: Vec<Vec<u8>>,
     pub(crate) heads: Vec<String>,
     pub(crate) handshakes: Vec<Handshake>,
-    /// The ports that were tried over QUIC.
+    /// The ports of QUIC connection attempts.
     pub(crate) connecting: Vec<u16>,
-    /// Before new attempts.
+    /// The pauses before retries.
     pub(crate) pauses: Vec<Duration>,
-    /// After how many bytes there is no more room.
-    pub(crate) room: Option<usize>,
+    /// The number of bytes of a body after which the listener fails.
+    pub(crate) size_max: Option<usize>,
     pub(crate) is_interrupted: bool,
 }
 
@@ -29,8 +29,8 @@ impl Listener for Recorder {
             self.bodies.resize(fetch + 1, Vec::new());
         }
         self.bodies[fetch].extend_from_slice(bytes);
-        match self.room {
-            Some(room) if self.bodies[fetch].len() > room => Err(io::ErrorKind::StorageFull.into()),
+        match self.size_max {
+            Some(max) if self.bodies[fetch].len() > max => Err(io::ErrorKind::StorageFull.into()),
             _ => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! A small HTTP/3 server for tests, well-behaved or not, by the path that is asked for. Shared with the tests of the binary.
+//! A small HTTP/3 server, well-behaved or not, depending on the requested path. Shared with the tests of the binary.
 
 use std::{
     collections::BTreeMap,
@@ -22,18 +22,18 @@ use lastbyte_wire::StreamId;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustls::pki_types::PrivateKeyDer;
 
-/// A server in a thread of its own, until it is dropped.
+/// A server in a separate thread, which ends when it is dropped.
 pub(crate) struct Server {
     pub(crate) port: u16,
-    /// Its certificate, which vouches for itself, in PEM.
+    /// Its self-signed certificate in PEM.
     pub(crate) certificate: String,
-    /// How many connections there were.
+    /// The number of accepted connections.
     pub(crate) accepted: Arc<AtomicUsize>,
     pool: Option<WorkerPool<()>>,
 }
 
 impl Server {
-    /// For this name, or several with commas.
+    /// Starts a server for this name, or several names separated by commas.
     pub(crate) fn start(name: &str, retry: RetryPolicy) -> Self {
         let names: Vec<String> = name.split(',').map(str::to_owned).collect();
         let CertifiedKey { cert, signing_key } =
@@ -117,7 +117,7 @@ struct Site {
     accepted: Arc<AtomicUsize>,
     connections: BTreeMap<Handle, (Http3, BTreeMap<StreamId, Vec<u8>>)>,
     rejected: usize,
-    /// Messages to be broken off once what was sent of them has arrived, some with their connections.
+    /// Messages to be aborted once the data sent so far has been acknowledged; `true` aborts the whole connection.
     to_abort: Vec<(Handle, StreamId, bool)>,
     is_done: bool,
 }
@@ -149,7 +149,7 @@ impl Site {
                 part(http3, quic);
                 self.to_abort.push((handle, stream, path == "close"));
             }
-            // A head, and a body that is shorter than it says: what our own end would not send.
+            // A body that is shorter than `content-length`. Our own HTTP/3 implementation would not send this.
             "short" => {
                 let bytes = b"\x01\x09\0\0\xd9\x54\x041000\x00\x05hello";
                 quic.streams().write(stream, bytes).expect("room");
@@ -165,7 +165,7 @@ impl Site {
             }
             "reject" => http3.cancel(quic, now, stream, Code::REQUEST_REJECTED),
             "never" => {}
-            // For whom this server does not speak, whatever its certificate says.
+            // Names that are covered by the certificate, but rejected by this server.
             _ if request
                 .authority()
                 .is_some_and(|it| it.starts_with("elsewhere")) =>

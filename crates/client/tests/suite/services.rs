@@ -1,4 +1,4 @@
-//! HTTPS records (RFC 9460): where they lead, and that nothing depends on them.
+//! HTTPS records (RFC 9460): their endpoints are used, and fetches succeed without them.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::{
     tls::{Tls, TlsOptions},
 };
 
-/// Nobody listens on its port.
+/// No server listens on this port.
 const URL: &str = "https://www.lastbyte.example:1/700";
 const OWNER: &str = "_1._https.www.lastbyte.example";
 const NAME: &str = "www.lastbyte.example";
@@ -43,7 +43,7 @@ fn of(port: u16) -> [u8; 2] {
 }
 
 #[test]
-fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
+fn a_record_redirects_the_connection_but_not_the_name() {
     let server = Server::start(NAME, RetryPolicy::Never);
     let port = of(server.port);
     for (behavior, records) in [
@@ -58,7 +58,7 @@ fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
                 ("cdn.lastbyte.example", A, HERE.to_vec()),
             ],
         ),
-        // What does not fit comes over TCP.
+        // A truncated answer is repeated over TCP.
         (
             DnsBehavior::Truncating,
             vec![
@@ -66,7 +66,7 @@ fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
                 (NAME, A, HERE.to_vec()),
             ],
         ),
-        // By an alias, and by a hint.
+        // An alias, and an address hint.
         (
             DnsBehavior::Normal,
             vec![
@@ -78,7 +78,7 @@ fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
                 ),
             ],
         ),
-        // The first that can be used, of several.
+        // The first usable record of several.
         (
             DnsBehavior::Normal,
             vec![
@@ -109,9 +109,9 @@ fn a_record_leads_to_another_host_and_port_under_the_name_of_the_origin() {
     }
 }
 
-/// A record that does not speak of HTTP/3 saves the time in which it would be tried.
+/// If the record lacks `h3`, HTTP/3 is not tried and there is no head start to wait for.
 #[test]
-fn who_does_not_speak_of_http3_is_asked_over_tcp_at_once() {
+fn tcp_is_used_at_once_if_the_record_lacks_h3() {
     let server = Tls::start(&TlsOptions {
         name: NAME,
         ..TlsOptions::default()
@@ -123,20 +123,16 @@ fn who_does_not_speak_of_http3_is_asked_over_tcp_at_once() {
     ];
     let dns = Dns::start(DnsBehavior::Normal, records);
     let mut settings = settings(&dns, &server.certificate);
-    // Nothing would come of it for as long.
+    // The test would take this long if HTTP/3 were tried.
     settings.head_start = Duration::from_secs(20);
     let (outcome, _, recorder) = fetch(&settings, URL);
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!(outcome.version, Some(Version::Http2));
-    assert_eq!(
-        recorder.connecting,
-        [] as [u16; 0],
-        "nobody was asked over QUIC"
-    );
+    assert_eq!(recorder.connecting, [] as [u16; 0], "no QUIC attempt");
 }
 
 #[test]
-fn where_no_endpoint_answers_the_origin_does() {
+fn the_origin_is_used_if_no_endpoint_is_reachable() {
     let server = Tls::start(&TlsOptions {
         name: NAME,
         ..TlsOptions::default()
@@ -152,25 +148,25 @@ fn where_no_endpoint_answers_the_origin_does() {
     assert!(outcome.failure.is_none(), "{outcome:?}");
 }
 
-/// Whatever becomes of the record, the fetch goes on as if it was not there, and waits no longer than 50 ms.
+/// Without a usable record, a fetch proceeds as if there were none, after at most 50 ms.
 #[test]
-fn nothing_depends_on_a_record() {
+fn fetches_succeed_without_a_usable_record() {
     let server = Server::start(NAME, RetryPolicy::Never);
     let url = format!("https://{NAME}:{}/700", server.port);
     let owner: &'static str = format!("_{}._https.{NAME}", server.port).leak();
-    let circle = "circle.lastbyte.example";
+    let alias_loop = "circle.lastbyte.example";
     let wrong_port = https(1, ".", &[H3, (3, &of(1))]);
     for (behavior, data) in [
         (DnsBehavior::Silent, wrong_port.clone()),
         (DnsBehavior::Refusing, wrong_port.clone()),
         (DnsBehavior::Malformed, wrong_port.clone()),
         (DnsBehavior::Normal, https(1, ".", &[(3, &[1])])),
-        (DnsBehavior::Normal, https(0, circle, &[])),
+        (DnsBehavior::Normal, https(0, alias_loop, &[])),
         (DnsBehavior::Normal, https(0, ".", &[])),
     ] {
         let records = vec![
             (owner, HTTPS, data.clone()),
-            (circle, HTTPS, https(0, circle, &[])),
+            (alias_loop, HTTPS, https(0, alias_loop, &[])),
             (NAME, A, HERE.to_vec()),
         ];
         let dns = Dns::start(behavior, records);
@@ -181,13 +177,13 @@ fn nothing_depends_on_a_record() {
         );
         assert_eq!(outcome.version, Some(Version::Http3));
         let lookup = &report.lookups[0];
-        let asked = dns.asked();
-        assert!(asked.contains(&(owner.to_owned(), HTTPS)), "{asked:?}");
+        let queries = dns.queries();
+        assert!(queries.contains(&(owner.to_owned(), HTTPS)), "{queries:?}");
         let answer = lookup.https.as_ref().map(|https| https.found.clone());
         match behavior {
             DnsBehavior::Silent => assert_eq!(answer, None),
             DnsBehavior::Refusing | DnsBehavior::Malformed => {
-                assert!(matches!(answer, Some(Err(_))), "{answer:?}")
+                assert!(matches!(answer, Some(Err(_))), "{answer:?}");
             }
             _ => {}
         }
@@ -195,15 +191,15 @@ fn nothing_depends_on_a_record() {
 }
 
 #[test]
-fn it_is_asked_for_only_where_it_can_be() {
+fn records_are_queried_only_where_they_apply() {
     let server = Server::start("localhost,127.0.0.1", RetryPolicy::Never);
     let dns = Dns::start(DnsBehavior::Normal, Vec::new());
     let all = settings(&dns, &server.certificate);
     let ip = format!("https://127.0.0.1:{}/1", server.port);
     let (outcome, ..) = fetch(&all, &ip);
     assert!(outcome.failure.is_none(), "{outcome:?}");
-    assert_eq!(dns.asked(), []);
-    // By name, and yet not: of each there would be one.
+    assert_eq!(dns.queries(), []);
+    // These settings exclude the query, although the name would have a record.
     let mut three = all.clone();
     three.versions = Versions::Http3;
     let mut none = all.clone();
@@ -214,7 +210,10 @@ fn it_is_asked_for_only_where_it_can_be() {
     }
     let (outcome, ..) = fetch(&all, "http://www.lastbyte.example:1/");
     assert!(outcome.failure.is_some(), "{outcome:?}");
-    let asked = dns.asked();
-    assert!(!asked.is_empty(), "for addresses");
-    assert!(asked.iter().all(|(_, kind)| *kind != HTTPS), "{asked:?}");
+    let queries = dns.queries();
+    assert!(!queries.is_empty(), "addresses are queried");
+    assert!(
+        queries.iter().all(|(_, kind)| *kind != HTTPS),
+        "{queries:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! HTTP/2 and 1.1 over TLS, and how versions are chosen.
+//! HTTP/2 and HTTP/1.1 over TLS, and the choice of the version.
 
 use std::time::Duration;
 
@@ -34,11 +34,11 @@ fn fetch_one(settings: &Settings, memory: &Memory, fetch: Fetch) -> (Outcome, Re
 }
 
 #[test]
-fn many_fetches_share_one_connection_of_http2() {
+fn many_fetches_share_one_http2_connection() {
     let server = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&server.certificate]);
     settings.versions = Versions::Http2;
-    // More than the server takes at a time, and than there are under way.
+    // More than the server's stream limit and the client's `parallel`.
     let sizes: Vec<usize> = (0..150).map(|number| number * 997).collect();
     let fetches = sizes.iter().map(|size| get(&server.url(&size.to_string())));
     let mut recorder = Recorder::default();
@@ -56,7 +56,7 @@ fn many_fetches_share_one_connection_of_http2() {
 }
 
 #[test]
-fn versions_of_http_and_tls_are_agreed_on() {
+fn versions_of_http_and_tls_are_negotiated() {
     for (versions, alpn, is_old, expected) in [
         (Versions::Any, vec!["h2", "http/1.1"], false, Version::Http2),
         (Versions::Http2, vec!["http/1.1"], false, Version::Http11),
@@ -68,7 +68,7 @@ fn versions_of_http_and_tls_are_agreed_on() {
         ),
         (Versions::Any, vec!["h2"], true, Version::Http2),
         (Versions::Http2Only, vec!["h2"], false, Version::Http2),
-        // A server that knows nothing of ALPN.
+        // A server without ALPN.
         (Versions::Http2, vec![], true, Version::Http11),
     ] {
         let server = Tls::start(&TlsOptions {
@@ -141,10 +141,10 @@ fn sessions_are_resumed_over_tcp_from_one_run_to_the_next() {
 }
 
 #[test]
-fn who_is_not_trusted_or_not_pinned_is_refused_over_tcp_too() {
+fn untrusted_and_unpinned_servers_are_rejected_over_tcp() {
     let server = Tls::start(&TlsOptions::default());
-    let stranger = Tls::start(&TlsOptions::default());
-    let mut settings = settings(&[&stranger.certificate]);
+    let other = Tls::start(&TlsOptions::default());
+    let mut settings = settings(&[&other.certificate]);
     settings.versions = Versions::Http2;
     let failure = |settings: &Settings| {
         let (outcome, _) = fetch_one(settings, &Memory::default(), get(&server.url("5")));
@@ -157,7 +157,7 @@ fn who_is_not_trusted_or_not_pinned_is_refused_over_tcp_too() {
     );
     settings.trust = Trust::DangerouslyAcceptAny;
     assert!(failure(&settings).is_none());
-    settings.pins = vec![stranger.pin.clone()];
+    settings.pins = vec![other.pin.clone()];
     let refused = failure(&settings);
     assert!(matches!(refused, Some(Failure::Pin(_))), "{refused:?}");
     settings.pins.push(server.pin.clone());
@@ -165,7 +165,7 @@ fn who_is_not_trusted_or_not_pinned_is_refused_over_tcp_too() {
 }
 
 #[test]
-fn servers_that_want_to_know_who_asks_are_told() {
+fn the_client_certificate_is_sent_on_request() {
     let own = rcgen::generate_simple_self_signed(vec!["client".to_owned()]).expect("a certificate");
     let server = Tls::start(&TlsOptions {
         clients: Some(own.cert.pem()),
@@ -174,7 +174,7 @@ fn servers_that_want_to_know_who_asks_are_told() {
     let mut settings = settings(&[&server.certificate]);
     settings.versions = Versions::Http2;
     let (outcome, _) = fetch_one(&settings, &Memory::default(), get(&server.url("5")));
-    assert!(outcome.failure.is_some(), "who is nobody is turned away");
+    assert!(outcome.failure.is_some(), "a certificate is required");
     settings.identity = Some(Identity {
         certificates: own.cert.pem().into_bytes(),
         key: own.signing_key.serialize_pem().into_bytes(),
@@ -185,14 +185,14 @@ fn servers_that_want_to_know_who_asks_are_told() {
 }
 
 #[test]
-fn http3_is_first_where_it_is_there() {
+fn http3_is_preferred_if_available() {
     let server = Server::start("localhost", RetryPolicy::Never);
     let tcp = Tls::start(&TlsOptions {
         port: server.port,
         ..TlsOptions::default()
     });
     let mut settings = settings(&[&server.certificate, &tcp.certificate]);
-    // However slow this machine is today.
+    // Long enough for a slow machine.
     settings.head_start = Duration::from_secs(20);
     let (outcome, recorder) = fetch_one(&settings, &Memory::default(), get(&server.url("5000")));
     assert!(outcome.failure.is_none(), "{outcome:?}");
@@ -202,23 +202,23 @@ fn http3_is_first_where_it_is_there() {
 }
 
 #[test]
-fn where_udp_is_dead_tcp_carries_it() {
+fn tcp_is_used_if_udp_does_not_work() {
     let tcp = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&tcp.certificate]);
-    // Nobody listens: that is found before the head start is over.
+    // The UDP port is closed, which is detected before the head start ends.
     settings.head_start = Duration::from_secs(20);
     let (outcome, recorder) = fetch_one(&settings, &Memory::default(), get(&tcp.url("5000")));
     assert!(outcome.failure.is_none(), "{outcome:?}");
     assert_eq!(outcome.version, Some(Version::Http2));
     assert!(recorder.bodies[0] == body(5000));
-    // Somebody is silent.
+    // The UDP port is open, but silent.
     let silent = lastbyte_udp::Socket::bind(
         format!("127.0.0.1:{}", tcp.port)
             .parse()
             .expect("an address"),
         &lastbyte_udp::Options::default(),
     );
-    let _silent = silent.expect("nobody has it");
+    let _silent = silent.expect("a free port");
     settings.head_start = Duration::from_millis(50);
     let mut put = get(&tcp.url("echo"));
     put.method = "PUT".to_owned();
@@ -236,7 +236,7 @@ fn where_udp_is_dead_tcp_carries_it() {
 }
 
 #[test]
-fn rfc7838_http3_is_found_where_the_server_says() {
+fn rfc7838_http3_is_used_on_the_announced_port() {
     let server = Server::start("localhost", RetryPolicy::Never);
     let tcp = Tls::start(&TlsOptions::default());
     let mut settings = settings(&[&server.certificate, &tcp.certificate]);

@@ -1,4 +1,4 @@
-//! A server of HTTP/2 and HTTP/1.1 over TLS, by hyper: somebody else's. Shared with the tests of the binary.
+//! An HTTP/2 and HTTP/1.1 server over TLS, by hyper, as a third-party peer. Shared with the tests of the binary.
 
 use std::{
     convert::Infallible,
@@ -25,17 +25,17 @@ use tokio_rustls::TlsAcceptor;
 
 use super::raw::body;
 
-/// How it is.
+/// The options of the server.
 pub(crate) struct TlsOptions {
-    /// What it speaks.
+    /// The ALPN protocols.
     pub(crate) alpn: Vec<&'static str>,
-    /// No more than TLS 1.2.
+    /// Whether it supports TLS 1.2 only.
     pub(crate) is_old: bool,
-    /// Whom it wants to know, in PEM: clients without a certificate of theirs are turned away.
+    /// The certificate required from clients, in PEM.
     pub(crate) clients: Option<String>,
-    /// Where; 0 for anywhere.
+    /// The port; 0 for any.
     pub(crate) port: u16,
-    /// Whose certificate it has.
+    /// The name in its certificate.
     pub(crate) name: &'static str,
 }
 
@@ -51,10 +51,10 @@ impl Default for TlsOptions {
     }
 }
 
-/// A server in a thread of its own, until it is dropped.
+/// A server in a separate thread, which ends when it is dropped.
 pub(crate) struct Tls {
     pub(crate) port: u16,
-    /// Its certificate, which vouches for itself, in PEM.
+    /// Its self-signed certificate in PEM.
     pub(crate) certificate: String,
     /// The SHA-256 of its public key, in Base64.
     pub(crate) pin: String,
@@ -122,7 +122,7 @@ impl Tls {
                     .expect("a socket");
                 port_sender
                     .send(listener.local_addr().expect("an address").port())
-                    .expect("somebody listens");
+                    .expect("a receiver");
                 let acceptor = TlsAcceptor::from(Arc::new(config));
                 tokio::select! {
                     () = accept(listener, acceptor, counts) => {}
@@ -214,7 +214,7 @@ async fn answer(
                 .map_err(io::Error::other)?;
             builder.body(full(sent.to_bytes().to_vec()))
         }
-        // Breaks off behind its first bytes.
+        // Aborts the body after its first bytes.
         "reset" => {
             let frames: [io::Result<Frame<Bytes>>; 2] = [
                 Ok(Frame::data(Bytes::from_static(b"only this"))),
@@ -227,7 +227,7 @@ async fn answer(
             let body = body.boxed();
             builder.header("content-length", "1000").body(body)
         }
-        // Tells of HTTP/3 on this port.
+        // Announces HTTP/3 on this port.
         "alternative" => {
             let value = request.uri().query().unwrap_or_default().to_owned();
             builder
@@ -242,13 +242,13 @@ async fn answer(
     response.map_err(io::Error::other)
 }
 
-/// Frames, one after the other, with time between them for what came before to leave.
+/// Frames with pauses between them, so that each frame is sent before the next.
 struct Frames {
     rest: std::collections::VecDeque<io::Result<Frame<Bytes>>>,
     turns: u32,
 }
 
-/// How often others have their turn before the next frame.
+/// How often the task yields before the next frame.
 const TURNS: u32 = 100;
 
 impl hyper::body::Body for Frames {

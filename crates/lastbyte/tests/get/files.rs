@@ -74,7 +74,7 @@ fn sessions_go_from_one_run_to_the_next() {
     let said = stderr(&output);
     assert_eq!(code(&output), 0, "{said}");
     assert!(
-        said.contains("warning: `kept`: damaged in 4 places"),
+        said.contains("warning: `kept`: ignored damaged lines: 4"),
         "{said}"
     );
     assert!(said.contains("full handshake"), "{said}");

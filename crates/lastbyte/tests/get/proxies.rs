@@ -88,7 +88,7 @@ fn http3_does_not_go_through_a_proxy() {
     let url = place.url("10");
     let output = place.get(&["--http3-only", "-x", &proxy.url(), &url]);
     assert_eq!(code(&output), 1, "{}", stderr(&output));
-    assert!(stderr(&output).contains("HTTP/3 does not go through the proxy"));
+    assert!(stderr(&output).contains("HTTP/3 cannot be used through the proxy"));
     let output = place.get(&[
         "--http3-only",
         "-x",

@@ -246,7 +246,7 @@ fn an_https_record_is_asked_for_and_told_of() {
             "/dev/null",
             "https://www.lastbyte.example:1/700",
         ]);
-        assert!(dns.asked().contains(&(owner.to_owned(), HTTPS)));
+        assert!(dns.queries().contains(&(owner.to_owned(), HTTPS)));
         output
     };
     for mood in [DnsBehavior::Normal, DnsBehavior::Truncating] {
@@ -276,11 +276,11 @@ fn an_https_record_is_asked_for_and_told_of() {
         (DnsBehavior::Silent, None),
         (
             DnsBehavior::Refusing,
-            Some("the DNS server answers REFUSED"),
+            Some("the DNS server returned REFUSED"),
         ),
         (
             DnsBehavior::Malformed,
-            Some("the DNS server's answer is none"),
+            Some("invalid answer from the DNS server"),
         ),
     ] {
         let output = ask(mood);
