@@ -2,12 +2,10 @@
 
 use core::fmt;
 
-use crate::{
-    TransportError, UnexpectedEnd,
-    frame::FrameType,
-    packet::{PacketType, VersionNumber},
-};
+pub use self::kind::{FrameErrorKind, PacketErrorKind};
+use crate::{TransportError, frame::frame_type::FrameType};
 
+pub(crate) mod kind;
 #[cfg(test)]
 mod tests;
 
@@ -23,101 +21,11 @@ pub struct FrameError {
     pub frame_type: Option<FrameType>,
 }
 
-/// What is wrong with a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameErrorKind {
-    /// The payload ends inside the frame.
-    Truncated,
-    /// The frame type is not encoded in the minimum number of bytes (RFC 9000 §12.4).
-    TypeNotShortest,
-    /// The frame type is unknown (RFC 9000 §12.4).
-    UnknownType,
-    /// The packet contains no frames (RFC 9000 §12.4).
-    NoFrames,
-    /// The frame is not permitted in packets of this type (RFC 9000 §12.4, §12.5).
-    NotPermittedIn(PacketType),
-    /// A client sent a frame that only a server may send (RFC 9000 §19.7, §19.20).
-    NotPermittedFromClient,
-    /// A range of an ACK frame extends below packet number 0 (RFC 9000 §19.3.1).
-    AckRangeBelowZero,
-    /// The stream count exceeds 2^60 (RFC 9000 §19.11, §19.14).
-    StreamCountAboveLimit,
-    /// The STREAM or CRYPTO data ends beyond offset 2^62 − 1 (RFC 9000 §19.6, §19.8).
-    OffsetAboveLimit,
-    /// The token of a `NEW_TOKEN` frame is empty (RFC 9000 §19.7).
-    EmptyToken,
-    /// The connection ID is empty or longer than 20 bytes (RFC 9000 §19.15).
-    ConnectionIdLength,
-    /// Retire Prior To is greater than the sequence number of the connection ID (RFC 9000 §19.15).
-    RetirePriorToAboveSequence,
-    /// The requested max ack delay is 2^14 ms or more (draft-ietf-quic-ack-frequency §4).
-    MaxAckDelayAboveLimit,
-}
-
 impl FrameError {
     /// The error code with which to close the connection.
     #[must_use]
     pub const fn transport_error(&self) -> TransportError {
         self.kind.transport_error()
-    }
-}
-
-impl FrameErrorKind {
-    /// The error code with which to close the connection.
-    #[must_use]
-    pub const fn transport_error(self) -> TransportError {
-        match self {
-            Self::Truncated
-            | Self::UnknownType
-            | Self::AckRangeBelowZero
-            | Self::StreamCountAboveLimit
-            | Self::OffsetAboveLimit
-            | Self::EmptyToken
-            | Self::ConnectionIdLength
-            | Self::RetirePriorToAboveSequence => TransportError::FRAME_ENCODING_ERROR,
-            Self::TypeNotShortest
-            | Self::NoFrames
-            | Self::NotPermittedIn(_)
-            | Self::NotPermittedFromClient
-            | Self::MaxAckDelayAboveLimit => TransportError::PROTOCOL_VIOLATION,
-        }
-    }
-
-    /// A description of the error, suitable as the reason phrase of a `CONNECTION_CLOSE` frame.
-    #[must_use]
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Truncated => "the payload ends inside the frame",
-            Self::TypeNotShortest => "the frame type is not encoded in the minimum number of bytes",
-            Self::UnknownType => "unknown frame type",
-            Self::NoFrames => "the packet contains no frames",
-            Self::NotPermittedIn(PacketType::Initial) => "not permitted in an Initial packet",
-            Self::NotPermittedIn(PacketType::ZeroRtt) => "not permitted in a 0-RTT packet",
-            Self::NotPermittedIn(PacketType::Handshake) => "not permitted in a Handshake packet",
-            Self::NotPermittedIn(PacketType::OneRtt) => "not permitted in a 1-RTT packet",
-            Self::NotPermittedFromClient => "not permitted from a client",
-            Self::AckRangeBelowZero => "a range extends below packet number 0",
-            Self::StreamCountAboveLimit => "more than 2^60 streams",
-            Self::OffsetAboveLimit => "the data ends beyond offset 2^62 - 1",
-            Self::EmptyToken => "the token is empty",
-            Self::ConnectionIdLength => "the connection ID is not 1 to 20 bytes long",
-            Self::RetirePriorToAboveSequence => {
-                "Retire Prior To is greater than the sequence number"
-            }
-            Self::MaxAckDelayAboveLimit => "the requested max ack delay is 2^14 ms or more",
-        }
-    }
-}
-
-impl From<UnexpectedEnd> for FrameErrorKind {
-    fn from(_: UnexpectedEnd) -> Self {
-        Self::Truncated
-    }
-}
-
-impl fmt::Display for FrameErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())
     }
 }
 
@@ -130,7 +38,6 @@ impl fmt::Display for FrameError {
     }
 }
 
-impl core::error::Error for FrameErrorKind {}
 impl core::error::Error for FrameError {}
 
 /// A packet that cannot be decoded. Discard it and keep the connection, unless [`PacketError::transport_error`] returns
@@ -141,29 +48,6 @@ pub struct PacketError {
     pub kind: PacketErrorKind,
     /// Offset into the packet, in bytes, at which decoding stopped.
     pub offset: usize,
-}
-
-/// What is wrong with a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketErrorKind {
-    /// The datagram ends inside the packet.
-    Truncated,
-    /// The version is unknown, so neither the rest of the packet nor its end can be parsed.
-    UnknownVersion(VersionNumber),
-    /// A connection ID is longer than 20 bytes (RFC 9000 §17.2).
-    ConnectionIdTooLong,
-    /// The fixed bit is 0, although the local endpoint did not send `grease_quic_bit` (RFC 9000 §17.2, RFC 9287 §3).
-    FixedBit,
-    /// The packet is too short for a header protection sample (RFC 9001 §5.4.2).
-    TooShort,
-    /// The destination connection ID differs from that of the first packet in the datagram (RFC 9000 §12.2).
-    ConnectionIdMismatch,
-    /// The token of a Retry packet is empty (RFC 9000 §17.2.5.2).
-    EmptyRetryToken,
-    /// The version list of a Version Negotiation packet is empty, or not a multiple of four bytes long (RFC 8999 §6).
-    VersionList,
-    /// The reserved bits of an authenticated packet are not 0 (RFC 9000 §17.2, §17.3.1).
-    ReservedBits,
 }
 
 impl PacketError {
@@ -177,29 +61,10 @@ impl PacketError {
     }
 }
 
-impl fmt::Display for PacketErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Truncated => f.write_str("the datagram ends inside the packet"),
-            Self::UnknownVersion(version) => write!(f, "unknown version {version}"),
-            Self::ConnectionIdTooLong => f.write_str("a connection ID is longer than 20 bytes"),
-            Self::FixedBit => f.write_str("the fixed bit is 0"),
-            Self::TooShort => f.write_str("too short for a header protection sample"),
-            Self::ConnectionIdMismatch => {
-                f.write_str("the connection ID differs from the first packet in the datagram")
-            }
-            Self::EmptyRetryToken => f.write_str("the Retry token is empty"),
-            Self::VersionList => f.write_str("the version list is empty or truncated"),
-            Self::ReservedBits => f.write_str("the reserved bits are not 0"),
-        }
-    }
-}
-
 impl fmt::Display for PacketError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "packet at byte {}: {}", self.offset, self.kind)
     }
 }
 
-impl core::error::Error for PacketErrorKind {}
 impl core::error::Error for PacketError {}

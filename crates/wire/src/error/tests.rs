@@ -1,4 +1,5 @@
 use super::*;
+use crate::packet::{PacketType, VersionNumber};
 
 #[test]
 fn errors_name_the_frame_and_the_offset() {

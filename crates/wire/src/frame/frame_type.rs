@@ -2,8 +2,9 @@
 
 use core::fmt;
 
-use super::FrameErrorKind;
-use crate::{BufferFull, Side, VarInt, Writer, packet::PacketType};
+use crate::{
+    BufferFull, Side, VarInt, Writer, error::kind::FrameErrorKind, packet::packet_type::PacketType,
+};
 
 #[cfg(test)]
 mod tests;

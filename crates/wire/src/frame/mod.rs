@@ -14,7 +14,7 @@ mod crypto;
 mod data_blocked;
 mod datagram;
 mod fields;
-mod frame_type;
+pub(crate) mod frame_type;
 mod frames;
 mod handshake_done;
 mod immediate_ack;

@@ -5,9 +5,8 @@ use core::mem;
 use super::{
     PacketError, PacketErrorKind, Protected, Retry, VersionNegotiation,
     first_byte::{FIXED_BIT, HEADER_FORM},
-    long,
-    protected::Header,
-    short,
+    layout::PacketLayout,
+    long, short,
 };
 use crate::ConnectionId;
 
@@ -44,18 +43,6 @@ pub enum Packet<'a> {
     Retry(Retry<'a>),
     /// A packet with frames, under header and packet protection.
     Protected(Protected<'a>),
-}
-
-/// The parts of a packet that can be parsed without keys.
-pub(super) enum PacketLayout {
-    VersionNegotiation,
-    Retry,
-    Protected {
-        header: Header,
-        number_offset: usize,
-        /// The end of the packet in the datagram.
-        end: usize,
-    },
 }
 
 /// An iterator over the packets of a datagram (RFC 9000 §12.2). Each packet borrows its own bytes mutably, so that it

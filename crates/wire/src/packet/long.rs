@@ -3,8 +3,8 @@
 use super::{
     DecodeConfig, LongInvariant, PacketBuilder, PacketError, PacketErrorKind, PacketType,
     TruncatedPacketNumber, Version, VersionNumber,
-    coalesced::PacketLayout,
     first_byte::{FIXED_BIT, HEADER_FORM},
+    layout::PacketLayout,
     protected::{Header, LongFields},
     version::LongType,
 };

@@ -18,16 +18,18 @@
 mod coalesced;
 mod first_byte;
 mod invariant;
+mod layout;
 mod long;
 mod number;
 mod outgoing;
+pub(crate) mod packet_type;
 mod protected;
 mod retry;
 mod short;
 mod stateless_reset;
 #[cfg(test)]
 mod tests;
-mod version;
+pub(crate) mod version;
 mod version_negotiation;
 
 pub use coalesced::{DecodeConfig, Packet, Packets};
@@ -35,6 +37,7 @@ pub use invariant::{Invariant, LongInvariant, ShortInvariant};
 pub use long::{LongHeader, LongKind};
 pub use number::{PacketNumber, PacketNumberLen, TruncatedPacketNumber};
 pub use outgoing::{FinishedPacket, PacketBuilder};
+pub use packet_type::PacketType;
 pub use protected::{HeaderMask, Protected, SAMPLE_LEN, Unmasked};
 pub use retry::{Retry, RetryHeader, encode_retry_pseudo_packet};
 pub use short::ShortHeader;
@@ -43,16 +46,3 @@ pub use version::{HkdfLabels, Version, VersionNumber};
 pub use version_negotiation::{VersionNegotiation, Versions};
 
 pub use crate::error::{PacketError, PacketErrorKind};
-
-/// The types of packets that carry frames (RFC 9000 §12.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PacketType {
-    /// RFC 9000 §17.2.2.
-    Initial,
-    /// RFC 9000 §17.2.3.
-    ZeroRtt,
-    /// RFC 9000 §17.2.4.
-    Handshake,
-    /// RFC 9000 §17.3.1.
-    OneRtt,
-}

@@ -2,8 +2,8 @@
 
 use super::{
     DecodeConfig, PacketBuilder, PacketError, PacketErrorKind, PacketType, TruncatedPacketNumber,
-    coalesced::PacketLayout,
     first_byte::{FIXED_BIT, KEY_PHASE, SPIN_BIT},
+    layout::PacketLayout,
     protected::Header,
 };
 use crate::{BufferFull, ConnectionId, Writer};
