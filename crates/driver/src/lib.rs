@@ -8,6 +8,60 @@
 //! | [`forward`] | forwarding of datagrams that arrived at another worker |
 //! | [`clock`] | the clock that drives the sans-IO state machines |
 //!
+//! # Example
+//!
+//! An [`Application`] runs on a [`Worker`] until a command from another thread stops it:
+//!
+//! ```
+//! use lastbyte_driver::{Application, Clock, Turn, Worker};
+//! use lastbyte_quic::{
+//!     Time,
+//!     connection::Connection,
+//!     endpoint::{Closed, Endpoint, EndpointConfig, Handle},
+//! };
+//! use lastbyte_udp::{Options, Socket};
+//!
+//! struct App {
+//!     is_done: bool,
+//! }
+//!
+//! impl Application for App {
+//!     type Command = ();
+//!
+//!     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
+//!
+//!     fn on_ready(&mut self, _: Time, _: Handle, connection: &mut Connection) {
+//!         while let Some(event) = connection.poll_event() {
+//!             println!("{event:?}");
+//!         }
+//!     }
+//!
+//!     fn on_closed(&mut self, _: Time, _: Closed) {}
+//!
+//!     fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {
+//!         self.is_done = true;
+//!     }
+//!
+//!     // Open connections here: `endpoint.connect(…)`.
+//!     fn on_turn(&mut self, _: Time, _endpoint: &mut Endpoint) -> Turn {
+//!         Turn {
+//!             deadline: None,
+//!             is_done: self.is_done,
+//!         }
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let socket = Socket::bind("127.0.0.1:0".parse()?, &Options::default())?;
+//! let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32])?; // use random bytes instead of 7
+//! let mut worker = Worker::new(socket, endpoint, App { is_done: false }, Clock::new())?;
+//! let remote = worker.remote();
+//! std::thread::spawn(move || remote.send(()));
+//! worker.run()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # What is shared between workers
 //!
 //! Nothing on the path of a datagram: each worker has its own socket, endpoint, connections, timers and buffers. The kernel

@@ -10,6 +10,46 @@
 //! | [`running`] | the handle of a running relay or tunnel |
 //! | [`lateness`] | histogram of the delay added by this machine |
 //!
+//! # Example
+//!
+//! A relay that adds 10 ms in each direction, between a client and a server that only know UDP:
+//!
+//! ```
+//! use std::{
+//!     net::UdpSocket,
+//!     time::{Duration, Instant},
+//! };
+//!
+//! use lastbyte_emulate::{Plan, Relay, Settings};
+//! use lastbyte_link::Config;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = UdpSocket::bind("127.0.0.1:0")?;
+//! let link = Config {
+//!     delay: Duration::from_millis(10),
+//!     ..Config::default()
+//! };
+//! let relay = Relay::start(Settings {
+//!     listen: "127.0.0.1:0".parse()?,
+//!     to: server.local_addr()?,
+//!     plan: Plan::new(link.clone(), link),
+//! })?;
+//!
+//! let client = UdpSocket::bind("127.0.0.1:0")?;
+//! let start = Instant::now();
+//! client.send_to(b"ping", relay.address())?;
+//! let mut buffer = [0; 16];
+//! let (len, from) = server.recv_from(&mut buffer)?;
+//! server.send_to(&buffer[..len], from)?;
+//! client.recv_from(&mut buffer)?;
+//! assert!(start.elapsed() >= Duration::from_millis(20));
+//!
+//! let report = relay.stop()?;
+//! assert_eq!((report.up.delivered.packets, report.down.delivered.packets), (1, 1));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! The links are those of the simulator, so rates, queues, loss, jitter, ECN marking and policers of a network file
 //! behave the same. Random events differ from the simulator's, because real packets arrive at other times than
 //! simulated ones.

@@ -8,6 +8,40 @@
 //! | [`poller`] | the same for many sockets |
 //! | [`tcp_info`] | the kernel's statistics of a TCP connection |
 //!
+//! # Example
+//!
+//! Three datagrams, sent and received in one system call each where the kernel supports it:
+//!
+//! ```
+//! use lastbyte_udp::{Batch, Ecn, Options, Socket, Transmit, Waiter};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let sender = Socket::bind("127.0.0.1:0".parse()?, &Options::default())?;
+//! let receiver = Socket::bind("127.0.0.1:0".parse()?, &Options::default())?;
+//! sender.send(&Transmit {
+//!     remote: receiver.local_address(),
+//!     local: None,
+//!     ecn: Ecn::Ect0,
+//!     bytes: b"one two six",
+//!     segment_len: 4,
+//! })?;
+//!
+//! let mut waiter = Waiter::new()?;
+//! let mut batch = Batch::new();
+//! let mut datagrams = Vec::new();
+//! while datagrams.len() < 3 {
+//!     waiter.wait(&receiver, false, None)?;
+//!     receiver.receive(&mut batch)?;
+//!     for received in batch.received() {
+//!         assert_eq!(received.ecn, Ecn::Ect0);
+//!         datagrams.extend(received.bytes.chunks(received.segment_len).map(<[u8]>::to_vec));
+//!     }
+//! }
+//! assert_eq!(datagrams, [&b"one "[..], b"two ", b"six"]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! Of QUIC, this crate knows only the position of the connection ID in a packet (RFC 8999 §5). It reads no clock and
 //! starts no thread. Sockets never block. Features that the system lacks (GSO, GRO, ECN, steering) are not used;
 //! [`Capabilities`] reports them.
