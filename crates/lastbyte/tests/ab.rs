@@ -256,7 +256,7 @@ fn what_cannot_be_is_refused() {
         ),
         (&["--connections", "1e18"], 2, "'--connections <N>'"),
         (&["--seed", "9007199254740992"], 2, "2^53 - 1"),
-        (&["--log-compress", "lz4"], 2, "`gzip`, `zstd` and `none`"),
+        (&["--log-compress", "lz4"], 2, "`gzip`, `zstd` or `none`"),
         (&["--connections", "x"], 2, "--connections"),
         (
             &["--connections", "1", "--out", "file"],

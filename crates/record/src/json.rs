@@ -1,6 +1,6 @@
-//! JSON as it is written: member by member, into one text, without a tree.
+//! Writes JSON member by member into a string, without a tree.
 //!
-//! Owns: commas, quotes and escapes. A number that JSON does not know, such as infinity, is written as `null`.
+//! Owns: commas, quotes and escapes. A number that JSON cannot represent, such as infinity, is written as `null`.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub struct Array<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Begins an object behind what the text has.
+    /// Starts an object at the end of the text.
     pub fn new(text: &'a mut String) -> Self {
         text.push('{');
         Self {
@@ -36,48 +36,48 @@ impl<'a> Object<'a> {
         self.text.push(':');
     }
 
-    /// A member that is text.
+    /// Writes a string.
     pub fn text(&mut self, key: &str, value: &str) -> &mut Self {
         self.key(key);
         string(self.text, value);
         self
     }
 
-    /// A member that is a whole number.
+    /// Writes an integer.
     pub fn integer(&mut self, key: &str, value: impl Into<u64>) -> &mut Self {
         self.key(key);
         integer(self.text, value.into());
         self
     }
 
-    /// A member that is a number, with so many digits behind the point at most.
+    /// Writes a number with at most this many decimal places.
     pub fn number(&mut self, key: &str, value: f64, digits: usize) -> &mut Self {
         self.key(key);
         number(self.text, value, digits);
         self
     }
 
-    /// A member that is `null`.
+    /// Writes `null`.
     pub fn null(&mut self, key: &str) -> &mut Self {
         self.key(key);
         self.text.push_str("null");
         self
     }
 
-    /// A member that is true or false.
+    /// Writes a boolean.
     pub fn boolean(&mut self, key: &str, value: bool) -> &mut Self {
         self.key(key);
         self.text.push_str(if value { "true" } else { "false" });
         self
     }
 
-    /// A member that is an object.
+    /// Starts an object.
     pub fn object(&mut self, key: &str) -> Object<'_> {
         self.key(key);
         Object::new(self.text)
     }
 
-    /// A member that is an array.
+    /// Starts an array.
     pub fn array(&mut self, key: &str) -> Array<'_> {
         self.key(key);
         Array::new(self.text)
@@ -105,34 +105,34 @@ impl<'a> Array<'a> {
         }
     }
 
-    /// An element that is a whole number.
+    /// Writes an integer.
     pub fn integer(&mut self, value: u64) -> &mut Self {
         self.next();
         integer(self.text, value);
         self
     }
 
-    /// An element that is a number, with so many digits behind the point at most.
+    /// Writes a number with at most this many decimal places.
     pub fn number(&mut self, value: f64, digits: usize) -> &mut Self {
         self.next();
         number(self.text, value, digits);
         self
     }
 
-    /// An element that is text.
+    /// Writes a string.
     pub fn text(&mut self, value: &str) -> &mut Self {
         self.next();
         string(self.text, value);
         self
     }
 
-    /// An element that is an object.
+    /// Starts an object.
     pub fn object(&mut self) -> Object<'_> {
         self.next();
         Object::new(self.text)
     }
 
-    /// An element that is an array.
+    /// Starts an array.
     pub fn array(&mut self) -> Array<'_> {
         self.next();
         Array::new(self.text)
@@ -146,7 +146,7 @@ impl Drop for Array<'_> {
 }
 
 fn integer(text: &mut String, value: u64) {
-    // Writing to a text cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = write!(text, "{value}");
 }
 

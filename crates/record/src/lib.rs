@@ -1,13 +1,13 @@
-//! What a connection leaves behind, written while it lives from the events of `lastbyte_quic`'s trace.
+//! Records of connections: the connection log, and qlog from the trace events of `lastbyte_quic`.
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`json`] | JSON as it is written, member by member |
-//! | [`connection_log`] | one line a connection, with H2O's keys |
-//! | [`packed`] | logs that are packed as they are written |
-//! | [`qlog`] | qlog, in the dialect that qvis loads and in that of the current drafts |
+//! | [`json`] | writing JSON member by member |
+//! | [`connection_log`] | one line per connection, with H2O's keys |
+//! | [`packed`] | logs that are compressed as they are written |
+//! | [`qlog`] | qlog, in the version that qvis loads and in that of the current drafts |
 //!
-//! Nothing here opens a file: writers are handed in.
+//! This crate opens no files: the caller passes writers.
 
 #![forbid(unsafe_code)]
 

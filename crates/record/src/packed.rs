@@ -1,16 +1,16 @@
-//! Logs that are packed as they are written.
+//! Logs that are compressed as they are written.
 //!
-//! Owns: the packing of whole lines, [`PackedLines`]. Never: opens a file, or waits for one.
+//! Owns: the compression of whole lines, [`PackedLines`]. Never: opens a file, or waits for one.
 //!
-//! A packed log is a series of gzip members (RFC 1952 §2.2) or Zstandard frames (RFC 8878 §3), each with some whole lines,
-//! written in one piece. So what a crash leaves can be read up to the last piece that was written in full:
+//! A compressed log is a series of gzip members (RFC 1952 §2.2) or Zstandard frames (RFC 8878 §3). Each holds whole lines and
+//! is written with one call, so the log is readable up to the last complete member after a crash:
 //!
-//! - a process that is killed loses the lines that were not packed yet, and nothing else;
-//! - where the system itself stops in the middle of a write, the last piece is cut. Its lines are lost, though a reader that
-//!   does not mind may show the first of them, the last of those perhaps in part; all readers complain at that place.
+//! - if the process is killed, only the lines that were not compressed yet are lost;
+//! - if the system stops during a write, the last member is truncated and its lines are lost. A lenient reader may return some
+//!   of them, the last perhaps in part; every reader reports an error there.
 //!
-//! An unpacked log goes the same way, without the packing. Readers of both formats take such a series as one file (`gzip`,
-//! `zstd`, `lastbyte query`).
+//! An uncompressed log is written in the same pieces. Readers of both formats accept such a series as one file (`gzip`, `zstd`,
+//! `lastbyte query`).
 
 use core::{fmt, str::FromStr};
 use std::io::{self, Write};
@@ -21,20 +21,20 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 #[cfg(test)]
 mod tests;
 
-/// How a log is packed.
+/// The compression of a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
-    /// gzip, at level 6: 1.78 MB of lines take 101 kB.
+    /// gzip at level 6: 101 kB for 1.78 MB of lines.
     Gzip,
-    /// Zstandard, about as level 1 of the reference: the same lines take 183 kB.
+    /// Zstandard, about level 1 of the reference implementation: 183 kB for the same lines.
     Zstd,
 }
 
 impl Packing {
-    /// What a file's name ends with.
+    /// The suffix of file names.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Packing {
         }
     }
 
-    /// As the end of a file's name has it.
+    /// The compression that the suffix of a file name stands for.
     #[must_use]
     pub fn of_name(name: &str) -> Self {
         [Self::Gzip, Self::Zstd]
@@ -67,23 +67,27 @@ impl FromStr for Packing {
     }
 }
 
-/// There is no such packing.
+/// An unknown compression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPacking(String);
 
 impl fmt::Display for UnknownPacking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is none of `gzip`, `zstd` and `none`", self.0)
+        write!(
+            f,
+            "unknown compression `{}` (expected `gzip`, `zstd` or `none`)",
+            self.0
+        )
     }
 }
 
 impl std::error::Error for UnknownPacking {}
 
-/// A log that is being written. What is not sealed when it is dropped is lost: [`PackedLines::seal`] it.
+/// A log that is being written. Lines since the last [`PackedLines::seal`] are lost when it is dropped.
 pub struct PackedLines<W> {
     writer: W,
     packing: Packing,
-    /// Whole lines that are not packed yet.
+    /// Whole lines that are not written yet.
     waiting: Vec<u8>,
 }
 
@@ -97,7 +101,7 @@ impl<W> fmt::Debug for PackedLines<W> {
 }
 
 impl<W: Write> PackedLines<W> {
-    /// A log to be written to `writer`, which needs no buffer.
+    /// Creates a log that is written to `writer`, which needs no buffer.
     pub fn new(writer: W, packing: Packing) -> Self {
         Self {
             writer,
@@ -106,11 +110,11 @@ impl<W: Write> PackedLines<W> {
         }
     }
 
-    /// Takes a line, with its end or without. It is written with those before it, once there are enough for a piece.
+    /// Adds a line, with or without its line break. Lines are written once there are enough for a member.
     ///
     /// # Errors
     ///
-    /// A piece could not be written; its lines are lost.
+    /// Returns the error of the writer if a member cannot be written. Its lines are lost.
     pub fn line(&mut self, line: &str) -> io::Result<()> {
         self.waiting.extend_from_slice(line.as_bytes());
         if !line.ends_with('\n') {
@@ -122,12 +126,12 @@ impl<W: Write> PackedLines<W> {
         Ok(())
     }
 
-    /// Writes all lines that wait, as a piece, and flushes the writer. At the end; and from time to time where lines come
-    /// slowly, though small pieces pack badly.
+    /// Writes all pending lines as a member and flushes the writer. Call it at the end, and from time to time if lines are
+    /// rare; small members compress badly.
     ///
     /// # Errors
     ///
-    /// They could not be written, and are lost.
+    /// Returns the error of the writer if the lines cannot be written. They are lost.
     pub fn seal(&mut self) -> io::Result<()> {
         if self.waiting.is_empty() {
             return self.writer.flush();
@@ -152,7 +156,7 @@ impl<W: Write> PackedLines<W> {
 }
 
 impl Packing {
-    /// From how many bytes of lines on a piece is written: what is packed gains by longer ones.
+    /// The bytes of lines at which a member is written. Longer members compress better.
     const fn piece_len(self) -> usize {
         match self {
             Self::None => 1 << 16,

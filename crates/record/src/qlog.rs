@@ -1,7 +1,7 @@
-//! qlog: the events of one connection as one end sees them, as a JSON text sequence (RFC 7464).
+//! qlog: the events of a connection as one endpoint sees them, as a JSON text sequence (RFC 7464).
 //!
-//! Owns: names and fields of events, in two dialects ([`Dialect`]): tools and drafts have parted. Never: opens a file, or
-//! writes addresses, tokens or data.
+//! Owns: names and fields of events, in two versions ([`Dialect`]), because tools do not follow the current drafts yet. Never:
+//! opens a file, or writes addresses, tokens or data.
 //!
 //! Sources: draft-ietf-quic-qlog-main-schema-14, draft-ietf-quic-qlog-quic-events-13, and the loader of qvis (72c8c4b).
 
@@ -29,25 +29,25 @@ use crate::json::Object;
 #[cfg(test)]
 mod tests;
 
-/// What a qlog file says of itself.
+/// The header of a qlog file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// In which dialect it is written.
+    /// The version of qlog.
     pub dialect: Dialect,
-    /// What it shows, for people.
+    /// The title.
     pub title: String,
-    /// Whose view it is.
+    /// The endpoint whose view it is.
     pub vantage_point: Side,
-    /// The connection's name in tools: the original destination connection ID, in hexadecimal digits, or any other.
+    /// The name of the connection in tools: usually the original destination connection ID in hexadecimal.
     pub group_id: String,
 }
 
-/// How the writing goes. Shared by the writer and whoever wants to know.
+/// The state of the writer, shared with the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Health(Arc<Mutex<Option<io::Error>>>);
 
 impl Health {
-    /// The first error of the writer, if there was one: nothing was written from then on.
+    /// The first error of the writer, if any. Nothing is written after it.
     #[must_use]
     pub fn take_error(&self) -> Option<io::Error> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -63,7 +63,7 @@ impl Health {
 pub struct Qlog<W: Write> {
     dialect: Dialect,
     side: Side,
-    /// What times count from.
+    /// The start of the time scale.
     epoch: Time,
     writer: W,
     health: Health,
@@ -84,7 +84,7 @@ impl<W: Write> fmt::Debug for Qlog<W> {
 }
 
 impl<W: Write> Qlog<W> {
-    /// Writes the header. Times count from `epoch`.
+    /// Writes the header. Times are relative to `epoch`.
     pub fn new(header: &Header, epoch: Time, writer: W) -> (Self, Health) {
         let health = Health::default();
         let mut qlog = Self {
@@ -150,7 +150,7 @@ impl<W: Write> Qlog<W> {
         }
     }
 
-    /// Writes what the text has as one record.
+    /// Writes the text as one record.
     fn put(&mut self) {
         if self.has_failed {
             return;
@@ -369,7 +369,7 @@ impl<W: Write + Send> Trace for Qlog<W> {
                 );
             }),
             Event::Closed(reason) => self.closed(now, *reason),
-            // That a packet was acknowledged, the ACK frame says; events to come have no name here yet.
+            // Acknowledgments are in the ACK frame; events added later have no name here yet.
             _ => {}
         }
     }

@@ -1,19 +1,19 @@
-//! The report of an experiment: which arm is faster, at which percentiles, by how much, and how sure that is.
+//! The report of an experiment: which arm is faster, at which percentiles, by how much, and with which confidence.
 //!
-//! [`Comparison::read`] goes through a connection log once, [`Comparison::html`] is the page, [`Comparison::figures`] are
-//! its charts for papers. Logs may be simulated, emulated or of production, ours or H2O's.
+//! [`Comparison::read`] reads a connection log in one pass, [`Comparison::html`] returns the page, and [`Comparison::figures`]
+//! returns its charts as figures. Logs may be of simulations, emulations or production, ours or H2O's.
 //!
-//! What is a connection's time if it never ended? Leaving it out would make an arm look better that loses its slowest: so
-//! it counts as slower than all that ended, in percentiles and in tests, and as unfinished in a table of its own. Means are
-//! of what ended, and say so.
+//! A transfer that never completed counts as slower than all others in percentiles and tests: if it were left out, an arm that
+//! makes its slowest transfers fail would look faster. A table shows the share of completed transfers. Means cover completed
+//! transfers only, and the page says so.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `comparison/queries.rs` | the text of all queries, and the bins |
+//! | `comparison/queries.rs` | the text of all queries, and the size bins |
 //! | `comparison/gather.rs` | from a log to counts |
 //! | `comparison/analysis.rs` | from counts to changes, intervals and tests |
-//! | `comparison/text.rs` | sentences about them |
-//! | `comparison/format.rs` | how numbers are written |
+//! | `comparison/text.rs` | results and warnings as sentences |
+//! | `comparison/format.rs` | number formats |
 //! | `comparison/figure.rs` | the charts |
 //! | `comparison/page.rs`, `page.css`, `page.js` | the page |
 
@@ -34,18 +34,19 @@ use self::analysis::Analysis;
 pub use self::{error::Error, settings::Settings};
 use crate::{raster, scene::Scene, svg};
 
-/// An arm in short.
+/// Key figures of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// What it is called.
+    /// Its name.
     pub arm: String,
-    /// How many connections it has.
+    /// The number of connections.
     pub connections: u64,
-    /// How many of them have a time to last byte.
+    /// The number of completed transfers.
     pub completed: u64,
-    /// Time to last byte in milliseconds at P25, P50, P75 and P95. `None` where it never came.
+    /// Time to last byte in milliseconds at P25, P50, P75 and P95. `None` where the percentile falls on a transfer that never
+    /// completed.
     pub ttlb_ms: [Option<f64>; 4],
-    /// Packets lost of those sent, in percent: the mean over connections, P50, P90 and P99. `None` where none was sent.
+    /// Packets lost of those sent, in percent: the mean over connections, P50, P90 and P99. `None` if no packets were sent.
     pub loss_percent: [Option<f64>; 4],
 }
 
@@ -58,19 +59,19 @@ pub struct Comparison {
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What to call its file.
+    /// The name for a file, without extension.
     pub name: String,
     scene: Scene,
 }
 
 impl Figure {
-    /// As XML.
+    /// The chart as SVG.
     #[must_use]
     pub fn svg(&self) -> String {
         svg::document(&self.scene)
     }
 
-    /// As pixels, at twice the size, on white. `None` if the encoder has no memory.
+    /// The chart as PNG at twice the size, on white. `None` if the encoder runs out of memory.
     #[must_use]
     pub fn png(&self) -> Option<Vec<u8>> {
         raster::png(&self.scene).ok()
@@ -82,8 +83,8 @@ impl Comparison {
     ///
     /// # Errors
     ///
-    /// See [`Error`]. A log that cannot be read to its end is no error if something could be read: see
-    /// [`Comparison::trouble`].
+    /// Returns an [`Error`] if the settings are invalid or the log cannot be compared. A log that cannot be read to its end is
+    /// not an error if a part of it was read: see [`Comparison::trouble`].
     pub fn read(inputs: Vec<Input>, settings: Settings) -> Result<Self, Error> {
         let tally = gather::tally(inputs, &settings)?;
         Ok(Self {
@@ -91,13 +92,13 @@ impl Comparison {
         })
     }
 
-    /// Why not all of the log could be read, if so.
+    /// Why the log could not be read to its end, if so.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
         self.analysis.trouble.as_deref()
     }
 
-    /// The page: one file that loads nothing.
+    /// The page: one self-contained file.
     #[must_use]
     pub fn html(&self) -> String {
         page::document(&self.analysis)
@@ -113,13 +114,13 @@ impl Comparison {
             .collect()
     }
 
-    /// The numbers, as JSON: what the page shows, for other programs.
+    /// The results of the page as JSON.
     #[must_use]
     pub fn json(&self) -> String {
         page::json(&self.analysis)
     }
 
-    /// The arms in short, the baseline first.
+    /// Key figures of the arms, the baseline first.
     #[must_use]
     pub fn summary(&self) -> Vec<Summary> {
         let analysis = &self.analysis;
@@ -148,7 +149,7 @@ impl Comparison {
         arms.collect()
     }
 
-    /// What is significant and what is not, a sentence each.
+    /// A sentence per arm: at which percentiles its difference from the baseline is significant.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         text::verdicts(&self.analysis)

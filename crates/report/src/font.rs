@@ -1,17 +1,17 @@
-//! The font of the pictures, which comes with us, so that no machine needs to have one: `DejaVu` Sans Condensed.
+//! The embedded font of the pictures, `DejaVu` Sans Condensed, so that no system font is needed.
 //!
-//! Widths measured here are good for Helvetica and Arial too, which an SVG asks for first: they are a little narrower.
+//! Widths measured with it also fit Helvetica and Arial, which an SVG prefers: these are slightly narrower.
 
 use ttf_parser::{Face, GlyphId};
 
-/// The two faces in use. The glyphs of other scripts than the font has are drawn as its empty box.
+/// The two faces. A glyph that the font does not have is drawn as its empty box.
 pub(crate) struct Fonts {
     regular: Face<'static>,
     bold: Face<'static>,
 }
 
 impl Fonts {
-    /// The faces, unless the font is broken, which it is not (`the_font_can_be_read`).
+    /// The faces. `None` if the font is invalid, which a test excludes (`the_font_can_be_read`).
     pub(crate) fn new() -> Option<Self> {
         Some(Self {
             regular: Face::parse(dejavu::sans_condensed::regular(), 0).ok()?,
@@ -23,14 +23,14 @@ impl Fonts {
         if bold { &self.bold } else { &self.regular }
     }
 
-    /// How wide `text` is at a font size, both in pixels.
+    /// The width of `text` at a font size, both in pixels.
     pub(crate) fn width(&self, text: &str, size: f32, bold: bool) -> f32 {
         let face = self.face(bold);
         let units: u32 = text.chars().map(|c| advance(face, glyph(face, c))).sum();
         units as f32 * scale(face, size)
     }
 
-    /// `text`, cut with an ellipsis so as not to be wider than `width`.
+    /// `text`, shortened with an ellipsis if it is wider than `width`.
     pub(crate) fn fitted(&self, text: &str, size: f32, bold: bool, width: f32) -> String {
         if self.width(text, size, bold) <= width {
             return text.to_owned();
@@ -56,12 +56,12 @@ pub(crate) fn glyph(face: &Face<'_>, c: char) -> GlyphId {
     face.glyph_index(c).unwrap_or(GlyphId(0))
 }
 
-/// How far a glyph moves the pen, in units of the font.
+/// The advance of a glyph, in font units.
 pub(crate) fn advance(face: &Face<'_>, glyph: GlyphId) -> u32 {
     u32::from(face.glyph_hor_advance(glyph).unwrap_or(0))
 }
 
-/// Pixels a unit of the font.
+/// Pixels per font unit.
 pub(crate) fn scale(face: &Face<'_>, size: f32) -> f32 {
     size / f32::from(face.units_per_em().max(1))
 }

@@ -1,15 +1,14 @@
-//! Pictures and pages: what a transfer or an experiment looked like.
+//! Charts and pages of transfers and experiments.
 //!
-//! Data in, text or bytes out. Nothing here reads a file, a clock or the environment, and no font of the machine is
-//! used, so the same data give the same bytes everywhere. What comes in may be anything a simulation can produce, also
-//! nothing, one point, a million points, infinities and values that are not numbers: nothing panics, and what cannot be
-//! drawn is left out.
+//! Data in, text or bytes out. The crate reads no file, clock or environment and uses no system fonts, so the same data give
+//! the same bytes everywhere. Input may be anything that a simulation can produce: nothing, one point, a million points,
+//! infinities and NaN. Nothing panics, and values that cannot be drawn are left out.
 //!
 //! | to | see |
 //! |---|---|
 //! | draw one or more transfers over time | [`transfer::Picture`] |
 //! | compare the arms of an experiment, from its log | [`comparison::Comparison`] |
-//! | work out percentiles, intervals and tests | [`statistics`] |
+//! | compute percentiles, intervals and tests | [`statistics`] |
 //!
 //! # Example
 //!

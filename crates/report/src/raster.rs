@@ -1,4 +1,4 @@
-//! A scene as PNG, drawn by `tiny-skia`, with text as the outlines of our own font.
+//! A scene as PNG, drawn by `tiny-skia`, with text as outlines of the embedded font.
 
 use tiny_skia::{
     FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke as Pen, StrokeDash,
@@ -11,20 +11,20 @@ use crate::{
     scene::{Anchor, Color, Place, Scene, Shape, Stroke},
 };
 
-/// Neither side of a picture is longer, in pixels: a fifth of a gigabyte would be too much for a figure.
+/// The longest side of a picture, in pixels. A larger one would take more than a fifth of a gigabyte.
 pub(crate) const SIDE_MAX: f32 = 16_384.0;
 
-/// Pixels of the picture for one of the scene, unless that is too large.
+/// Pixels of the picture per pixel of the scene, unless the result is too large.
 const ZOOM: f32 = 2.0;
 
-/// What may go wrong.
+/// Why there is no PNG.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
     TooLarge,
     Encoder,
 }
 
-/// The scene at twice its size, or at its own if that would be too large.
+/// The scene at twice its size, or at its own size if that is too large.
 pub(crate) fn png(scene: &Scene) -> Result<Vec<u8>, Trouble> {
     let longest = scene.width.max(scene.height);
     let zoom = if longest * ZOOM <= SIDE_MAX {
@@ -85,7 +85,7 @@ impl Canvas {
                 radius,
                 fill,
             } => {
-                // One path a dot would be slow, and one for all of them makes a hole or a seam where two overlap.
+                // One path per dot would be slow.
                 for (x, y) in places {
                     builder.push_circle(*x, *y, *radius);
                 }

@@ -1,6 +1,6 @@
-//! Scales: from values to places, where the ticks stand, and what is written at them.
+//! Scales: from values to places, ticks and their labels.
 
-/// What a value is measured in, and so how it is written.
+/// The unit of a value, which decides how it is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unit {
     Bytes,
@@ -19,7 +19,7 @@ impl Unit {
         }
     }
 
-    /// The factor and symbol in which values up to `magnitude` read best.
+    /// The factor and symbol for values up to `magnitude`.
     fn prefixed(self, magnitude: f64) -> (f64, String) {
         if self == Self::Milliseconds {
             return match magnitude {
@@ -38,7 +38,7 @@ impl Unit {
         (factor, format!("{prefix}{}", self.symbol()))
     }
 
-    /// One value in three digits, such as `812 kB`, `1.62 MB`, `55 Mb/s`, `39.4 ms`.
+    /// A value with three digits, such as `812 kB`, `1.62 MB`, `55 Mb/s`, `39.4 ms`.
     pub(crate) fn format(self, value: f64) -> String {
         let (mut factor, mut symbol) = self.prefixed(value.abs());
         // What rounds to 1000 is one of the next prefix.
@@ -72,7 +72,7 @@ pub(crate) struct Linear {
 }
 
 impl Linear {
-    /// The domain `lo..hi` onto `from..to`. An empty or impossible domain becomes one that contains it.
+    /// The domain `lo..hi` onto `from..to`. An empty or invalid domain is widened.
     pub(crate) fn new((lo, hi): (f64, f64), (from, to): (f64, f64)) -> Self {
         let (lo, hi) = widened(lo, hi);
         Self { lo, hi, from, to }
@@ -87,7 +87,7 @@ impl Linear {
     }
 }
 
-/// `lo..hi`, made wide enough to be a domain.
+/// `lo..hi`, widened if it is empty or invalid.
 fn widened(lo: f64, hi: f64) -> (f64, f64) {
     if !(lo.is_finite() && hi.is_finite()) || hi < lo {
         return (0.0, 1.0);
@@ -101,7 +101,7 @@ fn widened(lo: f64, hi: f64) -> (f64, f64) {
     (lo - lo.abs() * 0.5, hi + hi.abs() * 0.5)
 }
 
-/// Ticks at 1, 2 or 5 times a power of ten, about `wanted` of them, all within the domain, and what to write there.
+/// Ticks at 1, 2 or 5 times a power of ten, about `wanted` of them, all within the domain, with their labels.
 pub(crate) fn ticks((lo, hi): (f64, f64), wanted: usize, unit: Unit) -> Vec<(f64, String)> {
     let (lo, hi) = widened(lo, hi);
     let step = step((hi - lo) / wanted.max(1) as f64);

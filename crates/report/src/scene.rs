@@ -1,6 +1,6 @@
-//! A scene: what stands where, before it becomes SVG or pixels. Both are written from it, so both show the same.
+//! A scene: shapes and their places. SVG and PNG are both written from it, so both show the same.
 
-/// A colour and how much of it covers what is below.
+/// A colour with its opacity.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Color {
     pub(crate) rgb: u32,
@@ -16,7 +16,7 @@ impl Color {
         Self { opacity, ..self }
     }
 
-    /// As in CSS, `#rrggbb`.
+    /// The colour in CSS, `#rrggbb`.
     pub(crate) fn hex(self) -> String {
         format!("#{:06x}", self.rgb)
     }
@@ -25,7 +25,7 @@ impl Color {
 /// A place, in pixels from the left and from the top.
 pub(crate) type Place = (f32, f32);
 
-/// Which end of a text stands at its place.
+/// The part of a text that is at its place.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Anchor {
     Start,
@@ -33,7 +33,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Stroke {
     pub(crate) color: Color,
@@ -41,7 +41,7 @@ pub(crate) struct Stroke {
     pub(crate) dashed: bool,
 }
 
-/// One thing to draw.
+/// A shape.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Shape {
     Rect {
@@ -77,7 +77,7 @@ pub(crate) enum Shape {
     },
 }
 
-/// Shapes in the order of drawing, on a white ground.
+/// Shapes in drawing order, on a white background.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Scene {
     pub(crate) width: f32,

@@ -1,4 +1,4 @@
-//! A scene as SVG: one element a shape, coordinates to a tenth of a pixel, nothing loaded from elsewhere.
+//! A scene as self-contained SVG: an element per shape, coordinates with a tenth of a pixel.
 
 use core::fmt::Write;
 
@@ -11,7 +11,7 @@ const FONTS: &str =
 pub(crate) fn document(scene: &Scene) -> String {
     let mut out = String::new();
     let (width, height) = (number(scene.width), number(scene.height));
-    // Writing to a `String` cannot fail; so in all of this file.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
@@ -31,8 +31,8 @@ pub(crate) fn document(scene: &Scene) -> String {
     out
 }
 
-/// The document for a page: it scales, and its colours are those of the page's style (`--c` and the colour on white), so that
-/// it can be read in the dark.
+/// The document for a page: it scales, and its colours are variables of the page's style (`--c` and the colour on white), so
+/// that there is a dark theme.
 pub(crate) fn inline(scene: &Scene) -> String {
     let (width, height) = (number(scene.width), number(scene.height));
     let mut shapes = String::new();
@@ -40,7 +40,7 @@ pub(crate) fn inline(scene: &Scene) -> String {
         element(&mut shapes, shape);
         shapes.push('\n');
     }
-    // Texts have their quotes escaped, so this is found in attributes alone.
+    // Quotes in texts are escaped, so `="#` occurs only in attributes.
     let mut out = format!(
         "<svg viewBox=\"0 0 {width} {height}\" font-family=\"{FONTS}\" role=\"img\" aria-label=\"{}. {}\">\n",
         escaped(&scene.title),
@@ -144,7 +144,7 @@ fn element(out: &mut String, shape: &Shape) {
     }
 }
 
-/// Points joined by straight lines; horizontal and vertical ones, which steps are made of, are written short.
+/// Points joined by straight lines. Horizontal and vertical lines, which steps consist of, have a short form.
 fn polyline(out: &mut String, line: &[Place]) {
     let mut last: Option<(String, String)> = None;
     for place in line {
@@ -187,13 +187,13 @@ fn stroke_of(stroke: Stroke) -> String {
     text
 }
 
-/// A coordinate to a tenth, without what says nothing.
+/// A coordinate rounded to a tenth, without trailing zeros.
 fn number(value: f32) -> String {
     decimal(tenths(value))
 }
 
 fn tenths(value: f32) -> i64 {
-    // What is no number becomes zero.
+    // NaN becomes zero.
     (f64::from(value) * 10.0).round() as i64
 }
 
@@ -206,7 +206,7 @@ fn decimal(tenths: i64) -> String {
     }
 }
 
-/// Text for XML and HTML: markup written as references, and characters that XML 1.0 (§2.2) cannot hold left out.
+/// Escapes text for XML and HTML, and drops characters that XML 1.0 (§2.2) does not allow.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

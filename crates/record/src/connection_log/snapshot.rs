@@ -1,4 +1,4 @@
-//! What is taken from a connection for its line.
+//! The values of a connection for its line.
 
 use core::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) struct Rtt {
 }
 
 impl Snapshot {
-    /// How a connection is now.
+    /// The current statistics of a connection.
     #[must_use]
     pub fn of(connection: &Connection) -> Self {
         let recovery = connection.recovery();
@@ -60,24 +60,24 @@ impl Snapshot {
         }
     }
 
-    /// The name of the startup's growth rule.
+    /// The name of the growth rule of the startup phase.
     #[must_use]
     pub const fn startup(&self) -> &'static str {
         self.state.startup
     }
 
-    /// The name of what follows startup; the whole algorithm's where it is of one piece.
+    /// The name of the congestion avoidance algorithm, or of the whole algorithm if it has no separate phases.
     #[must_use]
     pub fn congestion(&self) -> &'static str {
         self.state.avoidance.unwrap_or(self.state.startup)
     }
 
-    /// Whether the startup is one that grows by three.
+    /// Whether the window grows as in Rapid Start.
     pub(super) fn has_rapid_growth(&self) -> bool {
         self.state.startup == "rapid"
     }
 
-    /// Milliseconds, rounded; or what stands for none.
+    /// A round-trip time in rounded milliseconds, or `none` before the first sample.
     pub(super) fn rtt_ms(&self, of: fn(&Rtt) -> Duration, none: u64) -> u64 {
         self.rtt.as_ref().map_or(none, |rtt| millis(of(rtt)))
     }

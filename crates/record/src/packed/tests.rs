@@ -11,7 +11,7 @@ fn line(number: usize) -> String {
     )
 }
 
-/// A log of so many lines, with a seal behind every `seal` of them.
+/// A log of this many lines that is sealed after every `seal` lines.
 fn log(packing: Packing, lines: usize, seal: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut log = PackedLines::new(&mut bytes, packing);
@@ -25,13 +25,13 @@ fn log(packing: Packing, lines: usize, seal: usize) -> Vec<u8> {
     bytes
 }
 
-/// All that can be read, by the decoders of others, or of the same library in parts of its own.
+/// The readable part of a log, by independent decoders.
 fn unpack(packing: Packing, bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     match packing {
         Packing::None => text.extend_from_slice(bytes),
         Packing::Gzip => {
-            // Gives what it found until the fault.
+            // It returns what it read before the error.
             let _ = flate2::bufread::MultiGzDecoder::new(bytes).read_to_end(&mut text);
         }
         Packing::Zstd => {
@@ -54,7 +54,7 @@ fn whole(lines: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn lines_written_are_lines_read() {
     for packing in PACKINGS {
         for (lines, seal) in [(0, 1), (1, 1), (3, 10), (1000, 100), (60_000, 1_000_000)] {
             let bytes = log(packing, lines, seal);
@@ -70,9 +70,9 @@ fn what_was_written_is_read() {
     }
 }
 
-/// Wherever a log is cut, the pieces before are whole, and what is read is how the log begins.
+/// Wherever a log is truncated, its complete members are readable, and the result is a prefix of the log.
 #[test]
-fn a_cut_log_is_read_up_to_its_last_whole_piece() {
+fn a_truncated_log_is_readable_up_to_its_last_complete_member() {
     for packing in PACKINGS {
         let all = whole(40);
         let bytes = log(packing, 40, 10);
@@ -93,7 +93,7 @@ fn a_cut_log_is_read_up_to_its_last_whole_piece() {
 }
 
 #[test]
-fn a_line_that_cannot_be_written_is_said() {
+fn a_failed_write_is_an_error() {
     struct Full;
     impl Write for Full {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -107,7 +107,7 @@ fn a_line_that_cannot_be_written_is_said() {
         let mut log = PackedLines::new(Full, packing);
         log.line("x").expect("it waits");
         assert_eq!(log.seal().expect_err("it is full").to_string(), "full");
-        // What is lost is not written twice.
+        // Lost lines are not written later.
         assert!(log.seal().is_ok());
     }
 }
@@ -124,5 +124,5 @@ fn packings_have_names() {
         assert_eq!(Packing::of_name(&file), packing);
     }
     let error = "lz4".parse::<Packing>().expect_err("there is none");
-    assert!(error.to_string().contains("`gzip`, `zstd` and `none`"));
+    assert!(error.to_string().contains("`gzip`, `zstd` or `none`"));
 }

@@ -1,10 +1,10 @@
-//! What things are called in which dialect.
+//! Names of events and values in both versions of qlog.
 
 use lastbyte_congestion::Phase;
 use lastbyte_quic::space::Space;
 use lastbyte_wire::packet::PacketType;
 
-/// The two kinds of qlog.
+/// A version of qlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
     /// Version 0.3, which qvis loads.
@@ -82,7 +82,7 @@ pub(super) const fn space_packet_type(space: Space) -> &'static str {
     }
 }
 
-/// What a controller is doing, in the words of logs: which startup it is tells more than that it is one.
+/// The phase of a controller. For the startup phase it is the name of the startup algorithm.
 pub(super) const fn phase_name(phase: Phase, startup: &'static str) -> &'static str {
     match phase {
         Phase::Startup => startup,

@@ -2,7 +2,7 @@ use lastbyte_wire::packet::PacketType;
 
 use super::*;
 
-/// A writer whose bytes can be looked at afterwards, and that may have no room.
+/// A writer whose bytes can be read afterwards, with an optional limit.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>, Option<usize>);
 
@@ -84,7 +84,7 @@ fn events_of_the_drafts() {
 }
 
 #[test]
-fn every_record_is_a_record_of_rfc_7464() {
+fn every_record_is_a_json_text_of_rfc_7464() {
     for dialect in [Dialect::V03, Dialect::Draft] {
         let text = written(dialect);
         assert!(text.starts_with('\u{1e}') && text.ends_with('\n'));
@@ -92,14 +92,14 @@ fn every_record_is_a_record_of_rfc_7464() {
             let value: serde_json::Value = serde_json::from_str(record).expect("JSON");
             assert!(value.is_object());
         }
-        // draft-ietf-quic-qlog-main-schema-14: what it is stands within the first 256 bytes.
+        // draft-ietf-quic-qlog-main-schema-14: the format is named within the first 256 bytes.
         let start = &text[..256];
         assert!(start.contains("JSON-SEQ") || start.contains("application/qlog+json-seq"));
     }
 }
 
 #[test]
-fn a_writer_that_fails_is_not_asked_again_and_says_why() {
+fn a_failed_writer_is_not_used_again_and_its_error_is_kept() {
     let (mut qlog, health) = Qlog::new(
         &header(Dialect::V03),
         Time::ZERO,

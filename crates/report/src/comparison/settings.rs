@@ -1,38 +1,37 @@
 //! What a report compares, and how.
 
-/// What is to be compared, and how.
+/// What to compare, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The arm that others are held against. Default: one called `baseline` or `slow-start`, else the first in
-    /// the log.
+    /// The arm that the others are compared with. Default: `baseline` or `slow-start` if there is such an arm, else the first
+    /// of the log.
     pub baseline: Option<String>,
-    /// Which share of the connections each arm should have, in any unit. Arms that are not named have 1. Default: all the
-    /// same.
+    /// The intended share of connections of each arm, in any unit. Arms that are not listed have 1. Default: equal shares.
     pub shares: Vec<(String, f64)>,
-    /// An expression of the query language: which lines count. Default: all.
+    /// Selects lines: an expression of the query language. Default: all lines.
     pub filter: Option<String>,
     /// An expression that gives a line's arm. Default: the key `arm`, else H2O's flags.
     pub arm: Option<String>,
     /// An expression that gives a line's site. Default: the key `site`.
     pub site: Option<String>,
-    /// The size in bytes below which an object does not count. Default: 200 000 in production logs, ours or H2O's, and 0 in
-    /// those of simulations and where [`Settings::arm`] is given.
+    /// The size in bytes below which objects are left out. Default: 200 000 in production logs, ours or H2O's, and 0 in those
+    /// of simulations and where [`Settings::arm`] is given.
     pub min_size: Option<u64>,
-    /// Whether `shares` may name arms that no line is of: a short log may lack one.
+    /// Whether `shares` may name arms without lines: a short log may lack an arm.
     pub may_lack_arms: bool,
-    /// Where the chance of resampling comes from.
+    /// Random seed of the bootstrap.
     pub seed: u64,
-    /// How many times is resampled. Subgroups get half.
+    /// The number of bootstrap resamples. Subgroups have half as many.
     pub replicates: usize,
-    /// How many threads read the log.
+    /// The number of threads that read the log.
     pub threads: usize,
-    /// What it is called. Default: the experiment's name.
+    /// The title of the page. Default: the experiment's name.
     pub title: Option<String>,
-    /// What was done to get the log and this page, line by line.
+    /// The commands that reproduce the log and the page.
     pub commands: Vec<String>,
-    /// What else one must know, name by name.
+    /// Further facts for the page, each with its name.
     pub facts: Vec<(String, String)>,
-    /// The log's files, as queries name them.
+    /// The names of the log files for the queries on the page.
     pub files: Vec<String>,
 }
 

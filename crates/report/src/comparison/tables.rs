@@ -209,7 +209,7 @@ pub(super) fn subgroups(analysis: &Analysis, groups: &[&Group], caption: &str) -
     let columns = [
         "arm",
         "connections",
-        "baseline connections",
+        "baseline",
         "mean",
         "P25",
         "P50",

@@ -1,14 +1,14 @@
-//! What can be drawn of what came in: finite points in the order of time, and how far they reach.
+//! Removes what cannot be drawn: what remains are finite points in the order of time, and their extent.
 
 use super::{Arm, Guides, Picture, Point, panel};
 
-/// No transfer takes longer (eleven days, in ms): what lies beyond is a mistake, and would hide all else.
+/// The longest transfer (eleven days, in ms). A later point is a mistake, and would compress all others.
 const MS_MAX: f64 = 1e9;
 
-/// No value is larger, in any unit.
+/// The largest value, in any unit.
 const VALUE_MAX: f64 = 1e15;
 
-/// A picture of which everything can be drawn.
+/// The picture without what cannot be drawn.
 pub(super) fn cleaned(picture: &Picture) -> Picture {
     let guide = |value: Option<f64>| value.filter(|value| *value > 0.0 && *value <= VALUE_MAX);
     Picture {
@@ -49,7 +49,7 @@ fn arm(arm: &Arm) -> Arm {
     for series in panel::all_series() {
         *(series.of_mut)(&mut clean) = points((series.of)(arm));
     }
-    // A period that lasts on ends with the data, or it alone would say how long the picture is.
+    // An open recovery period ends with the data, so that it does not extend the time axis.
     let end = end_of_points(&clean);
     for (_, to) in &mut clean.recovery {
         *to = to.min(end);
@@ -80,7 +80,7 @@ fn end_of_points(arm: &Arm) -> f64 {
         .fold(0.0, |end, point| point.ms.max(end))
 }
 
-/// When the last thing happens in a clean arm, in ms.
+/// The time of the last point or event of a clean arm, in ms.
 pub(super) fn end(arm: &Arm) -> f64 {
     arm.events
         .last()
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_number_is_left_out() {
+    fn points_that_are_not_finite_are_left_out() {
         let mut dirty = Arm::new("x");
         for (ms, value) in [
             (3.0, 30.0),

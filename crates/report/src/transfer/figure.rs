@@ -1,4 +1,4 @@
-//! The picture on paper: columns of arms, rows of panels, one pair of axes for all.
+//! The static picture: columns of arms, rows of panels, and shared axes.
 
 use crate::{
     font::Fonts,
@@ -21,7 +21,7 @@ const RECOVERY: Color = Color::solid(0xc8_102e).with_opacity(0.08);
 const HALO: Color = Color::solid(0xff_ffff).with_opacity(0.8);
 
 const MARGIN: f32 = 24.0;
-/// Room for the labels of the vertical axis.
+/// The width of the labels of the vertical axis.
 const GUTTER: f32 = 58.0;
 const GAP: f32 = 20.0;
 const HEADING: f32 = 27.0;
@@ -66,7 +66,7 @@ pub(super) fn scene(picture: &Picture) -> Scene {
     }
 }
 
-/// As many columns as fill the blocks evenly.
+/// The number of columns that fills the blocks evenly.
 fn columns(arms: usize) -> usize {
     let blocks = arms.div_ceil(COLUMNS_MAX).max(1);
     arms.div_ceil(blocks).max(1)
@@ -80,12 +80,12 @@ struct Figure<'a> {
     columns: usize,
     /// Width of a column.
     column: f32,
-    /// Where to go on, from the top.
+    /// The current height, from the top.
     y: f32,
     shapes: Vec<Shape>,
 }
 
-/// A panel: where it is, and its scales.
+/// The place of a panel and its scales.
 #[derive(Clone, Copy)]
 struct Panel {
     left: f32,
@@ -329,7 +329,7 @@ impl Figure<'_> {
         }
     }
 
-    /// What is known of the path, as dashed lines; named in the first column.
+    /// The guide lines, dashed, with a label in the first column.
     fn guide(&mut self, row: &Row, arm: &Arm, panel: Panel, first: bool) {
         let stroke = Stroke {
             dashed: true,
@@ -371,8 +371,8 @@ impl Figure<'_> {
         }
     }
 
-    /// Where the names of an arm's events stand, above its first panel: each starts at its line, in the lowest lane where
-    /// it meets neither a name nor the line of a name above it.
+    /// The places of the names of an arm's events above its first panel. Each name starts at its line, in the lowest lane where
+    /// it overlaps neither a name nor the line of a name above it.
     fn lanes(&self, arm: &Arm) -> Vec<Label> {
         let x = self.time_scale(0);
         let room = (self.left(0), self.left(0) + self.column);
@@ -502,7 +502,7 @@ impl Figure<'_> {
         }
     }
 
-    /// Text over data: small, on a ground of its own.
+    /// Small text over data, on its own background.
     fn noted(&mut self, at: Place, anchor: Anchor, text: &str) {
         let width = self.width(text, NOTE, false);
         let left = match anchor {
@@ -541,7 +541,7 @@ impl Figure<'_> {
     }
 }
 
-/// The name of an event, and where it stands in the first column.
+/// The name of an event and its place in the first column.
 struct Label {
     x: f32,
     from: f32,

@@ -1,8 +1,8 @@
-//! The points of a series as text that is short and quick to read back: differences, as varints, as base64.
+//! The points of a series as compact text: differences as varints in base64.
 //!
 //! Times are whole microseconds; values are whole numbers of the row's grain, see [`grain`]. A point is the difference of
 //! both to the point before, each zigzag-coded (0, -1, 1, -2 … become 0, 1, 2, 3 …) and cut into groups of seven bits,
-//! lowest first, as LEB128 has it. `page.js` has the way back.
+//! lowest first, as in LEB128. `page.js` has the inverse.
 
 use crate::scale::Unit;
 
@@ -10,7 +10,7 @@ use super::Point;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// What a difference of one stands for, in the unit of the values.
+/// The value of a difference of one, in the unit of the values.
 pub(super) fn grain(unit: Unit) -> f64 {
     match unit {
         Unit::Bytes => 1.0,
@@ -32,7 +32,7 @@ pub(super) fn packed(points: &[Point], grain: f64) -> String {
     base64(&bytes)
 }
 
-/// Within what JavaScript counts exactly, and differences too.
+/// A whole number such that it and its differences are exact in JavaScript.
 fn whole(value: f64) -> i64 {
     const MAX: f64 = (1_u64 << 51) as f64;
     value.round().clamp(-MAX, MAX) as i64

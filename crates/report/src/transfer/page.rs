@@ -1,7 +1,7 @@
-//! The page: its frame, the data in it, and beside them a style sheet and a program of our own.
+//! The page: its markup, data, style sheet and script.
 //!
-//! Nothing is loaded from elsewhere, and the page forbids itself to. Texts of others (titles, labels) come as data; what
-//! is put into the markup is escaped, and in the data `<` is, so that none of them can end the element that holds it.
+//! The page loads nothing, and its policy forbids it. Titles and labels are escaped in the markup and in the data, so that they
+//! cannot end the element that contains them.
 
 use core::fmt::Write;
 
@@ -43,7 +43,7 @@ pub(super) fn document(picture: &Picture) -> String {
 <div class="tools" role="toolbar" aria-label="View"></div>
 </header>
 <main id="rows" tabindex="0" aria-label="Panels over time. Arrow keys move the cursor, plus and minus zoom, shift and arrows pan, 0 resets."></main>
-<p class="help" hidden>Wheel, pinch or drag to zoom into time. Shift-drag to pan. Double-click to see all again. Click a name in a legend to hide it. Keys: ← → cursor, + − zoom, shift ← → pan, 0 all.</p>
+<p class="help" hidden>Wheel, pinch or drag to zoom into time. Shift-drag to pan. Double-click to reset the zoom. Click a name in a legend to hide it. Keys: ← → move the cursor, + − zoom, shift ← → pan, 0 resets.</p>
 <div id="tip" role="status"></div>
 <noscript>
 {figure}</noscript>
@@ -58,7 +58,7 @@ pub(super) fn document(picture: &Picture) -> String {
     )
 }
 
-/// All that the program draws, as JSON.
+/// The data of the script, as JSON.
 fn data(picture: &Picture) -> String {
     let rows = panel::rows(picture);
     let end = picture.arms.iter().map(clean::end).fold(0.0, f64::max);
@@ -159,7 +159,7 @@ fn number(value: f64) -> String {
     format!("{}", if rounded.is_finite() { rounded } else { value })
 }
 
-/// A string of JSON in which nothing can end a `script` element.
+/// A JSON string that cannot end a `script` element.
 fn string(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The table behind all pictures: which rows there are, which series each has, how they look, what guides them.
+//! The table of rows, with the series, colours and guide lines of each.
 
 use crate::{scale::Unit, scene::Color};
 
@@ -7,26 +7,26 @@ use super::{Arm, Guides, Picture, Point};
 /// How a series is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// A dot a point.
+    /// A dot per point.
     Dots,
     /// A line that holds each value until the next.
     Steps,
-    /// Steps, and a tint below them.
+    /// Steps with a filled area below them.
     Area,
-    /// A cross a point.
+    /// A cross per point.
     Crosses,
 }
 
 /// One series of a row.
 pub(super) struct Series {
-    /// Its name in the page: of its data, and of its colour, `--key`, in the style sheet.
+    /// Its name in the page: for its data, and for its colour `--key` in the style sheet.
     pub(super) key: &'static str,
     /// Its name in the legend.
     pub(super) label: &'static str,
     pub(super) kind: Kind,
-    /// Its colour on white. The palette is that of Okabe and Ito, which colour-blind readers can tell apart.
+    /// Its colour on white. The palette is that of Okabe and Ito, for colour-blind readers.
     pub(super) color: Color,
-    /// Whether it is drawn when arms are laid over each other, where the colour is the arm's.
+    /// Whether it is shown at first when all arms share a panel, where the colour is that of the arm.
     pub(super) overlaid: bool,
     pub(super) of: fn(&Arm) -> &Vec<Point>,
     pub(super) of_mut: fn(&mut Arm) -> &mut Vec<Point>,
@@ -116,7 +116,7 @@ pub(super) fn all_series() -> impl Iterator<Item = &'static Series> {
     ROWS.iter().flat_map(|row| row.series)
 }
 
-/// The rows that somebody has data for, with the series of each that somebody has data for; the first row always.
+/// The rows and series that an arm has data for. The first row is always there.
 pub(super) fn rows(picture: &Picture) -> Vec<(&'static Row, Vec<&'static Series>)> {
     ROWS.iter()
         .enumerate()
@@ -135,7 +135,7 @@ pub(super) fn rows(picture: &Picture) -> Vec<(&'static Row, Vec<&'static Series>
         .collect()
 }
 
-/// A guide line of a row at a level: the value, and what is written at it.
+/// The guide line of a row: its value and label.
 pub(super) fn level(row: &Row, guides: &Guides) -> Option<(f64, String)> {
     let (value, name) = match row.key {
         "queue" => (guides.queue_limit?, "limit"),
@@ -153,8 +153,8 @@ pub(super) fn level(row: &Row, guides: &Guides) -> Option<(f64, String)> {
     Some((value, label))
 }
 
-/// The values of a row's axis, the same for all arms: from zero, unless all is far from it. A level that is far above all
-/// data is left to the reader.
+/// The range of a row's axis, the same for all arms. It starts at zero unless all values are far from it, and includes the
+/// guide line unless that is far above all data.
 pub(super) fn extent(picture: &Picture, row: &Row, series: &[&Series]) -> (f64, f64) {
     let values = || {
         picture
@@ -165,7 +165,7 @@ pub(super) fn extent(picture: &Picture, row: &Row, series: &[&Series]) -> (f64, 
     };
     let lo = values().fold(f64::INFINITY, f64::min);
     let mut hi = values().fold(f64::NEG_INFINITY, f64::max);
-    // Nothing, or nothing but zeros.
+    // No data, or zeros only.
     if lo > hi || (lo == 0.0 && hi == 0.0) {
         return (0.0, 1.0);
     }
@@ -184,7 +184,7 @@ pub(super) fn extent(picture: &Picture, row: &Row, series: &[&Series]) -> (f64, 
     (lo, hi + (hi - lo) * 0.06)
 }
 
-/// The slope that an arm's bytes could have had: from its first acknowledgment, in bytes a ms.
+/// The slope of the guide line of an arm's bytes: its start, the first acknowledgment, and bytes per ms.
 pub(super) fn slope(arm: &Arm, guides: &Guides) -> Option<(Point, f64)> {
     Some((*arm.acked.first()?, guides.rate? / 8000.0))
 }

@@ -58,7 +58,7 @@ fn size(png: &[u8]) -> (u32, u32) {
     (number(16), number(20))
 }
 
-/// The picture in all forms, each of which must be well formed.
+/// The picture in all formats, each checked to be well formed.
 fn draw(picture: &Picture) -> (String, String, Vec<u8>) {
     let (html, svg) = (picture.html(), picture.svg());
     let png = picture.png().expect("a picture of a few arms fits");
@@ -100,7 +100,7 @@ fn a_small_picture_looks_like_this() {
 }
 
 #[test]
-fn nothing_that_comes_in_is_too_odd() {
+fn any_data_can_be_drawn() {
     let odd = [
         f64::NAN,
         f64::INFINITY,
@@ -150,7 +150,7 @@ fn nothing_that_comes_in_is_too_odd() {
 }
 
 #[test]
-fn texts_of_others_stay_texts() {
+fn titles_and_labels_are_escaped() {
     let attack = "</script><script>alert(1)</script><!-- & ]]> \"'\u{0}\u{2028}\n";
     let mut arm = full(attack, 10, 100.0);
     arm.note = attack.into();
@@ -168,10 +168,10 @@ fn texts_of_others_stay_texts() {
 }
 
 #[test]
-fn nothing_is_loaded_from_elsewhere() {
+fn pages_and_figures_load_nothing() {
     let (html, svg, _) = draw(&picture(vec![full("a", 100, 300.0), full("b", 100, 300.0)]));
     for text in [&html, &svg] {
-        // The one address is the name of SVG's markup.
+        // The only address is the namespace of SVG.
         let addresses = text.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
         for load in [
             "http:", "https:", "//cdn", "src=", "href=", "url(", "@import", "import(", "fetch(",
@@ -182,7 +182,7 @@ fn nothing_is_loaded_from_elsewhere() {
 }
 
 #[test]
-fn sizes_have_bounds_whatever_the_number_of_points() {
+fn sizes_are_bounded_for_any_number_of_points() {
     let empty = picture(vec![Arm::default()]).html().len();
     assert!(empty < 100_000, "{empty}");
     let many = picture(vec![full("a", 200_000, 2000.0), full("b", 200_000, 2000.0)]);
@@ -231,7 +231,7 @@ fn a_png_is_twice_the_size_and_not_blank() {
 }
 
 #[test]
-fn too_many_arms_for_a_png_are_an_error_and_not_for_the_others() {
+fn too_many_arms_are_an_error_for_png_only() {
     let picture = picture(vec![full("a", 2, 300.0); 120]);
     assert_eq!(picture.png(), Err(PngError::TooLarge));
     assert!(picture.svg().len() < 3_000_000);

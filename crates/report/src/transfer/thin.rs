@@ -1,21 +1,21 @@
-//! As many points as a pixel can show. What is left looks like all of them, and has every peak.
+//! Thins points to what pixels can show. The result looks the same and has every peak.
 
 use crate::{scale::Linear, scene::Place};
 
 use super::Point;
 
-/// The side of the squares of which each holds at most one dot, in pixels.
+/// The side of the squares that hold at most one dot each, in pixels.
 const DOT: f64 = 1.0;
 
-/// How far crosses are apart at least, in pixels.
+/// The minimum distance of crosses, in pixels.
 const CROSS: f32 = 4.0;
 
-/// Where dots stand: one for all that would cover each other.
+/// The places of dots: one for all that would cover each other.
 pub(super) fn dots(points: &[Point], x: &Linear, y: &Linear) -> Vec<Place> {
     one_a_square(points, x, y, DOT)
 }
 
-/// Where crosses stand, in the order of time: those that would run into the one before are left out.
+/// The places of crosses in the order of time, without those that would overlap the previous one.
 pub(super) fn crosses(points: &[Point], x: &Linear, y: &Linear) -> Vec<Place> {
     let mut last: Option<Place> = None;
     let mut kept: Vec<Point> = Vec::new();
@@ -43,9 +43,9 @@ fn one_a_square(points: &[Point], x: &Linear, y: &Linear, side: f64) -> Vec<Plac
     places.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The corners of a line that holds each value until the next, and the last until `end`.
+/// The corners of a step line: each value holds until the next, the last until `end`.
 ///
-/// Of all corners in one column of pixels, the first, the lowest, the highest and the last are kept, in their order.
+/// Of the corners in a column of pixels, the first, lowest, highest and last are kept, in their order.
 pub(super) fn steps(points: &[Point], end: f64, x: &Linear, y: &Linear) -> Vec<Place> {
     let mut kept = Vec::new();
     let mut column = Column::default();
@@ -68,7 +68,7 @@ pub(super) fn steps(points: &[Point], end: f64, x: &Linear, y: &Linear) -> Vec<P
     kept
 }
 
-/// The corners in one column so far, each with its number in the order of coming.
+/// The corners of a column of pixels so far, each with its index.
 #[derive(Default)]
 struct Column {
     number: i64,
