@@ -62,3 +62,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Err(failure) => failure.report(),
     }
 }
+
+/// The programs of docs/embed.md, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embed.md")]
+struct Embedding;

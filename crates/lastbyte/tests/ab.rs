@@ -95,21 +95,32 @@ fn the_same_seed_gives_the_same_log_on_any_number_of_threads() {
     assert!(text("ab-one", "1") == text("ab-three", "3"));
 }
 
+const FOUR_ARMS: [&str; 4] = ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"];
+
 #[test]
 fn paired_connections_differ_in_their_arm_alone() {
     let folder = folder("ab-paired");
     let output = ab(&folder, &["--connections", "16", "--paired", "--json"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let summary: Value = serde_json::from_slice(&output.stdout).expect("an object");
-    for arm in ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"] {
-        assert_eq!(summary["connections"][arm][0], 4);
+    let arms = summary["arms"].as_array().expect("arms");
+    assert_eq!(arms.len(), 4);
+    for (arm, name) in arms.iter().zip(FOUR_ARMS) {
+        assert_eq!(
+            (&arm["arm"], &arm["connections"]),
+            (&name.into(), &4.into())
+        );
+        assert!(arm["complete"] == 4 && arm["loss_percent"]["mean"].is_number());
+        let at = |share: &str| arm["ttlb_ms"][share].as_f64().expect("a time");
+        assert!(at("p25") <= at("p50") && at("p75") <= at("p95"));
     }
+    assert_eq!(
+        (&summary["seed"], &summary["baseline"]),
+        (&1.into(), &FOUR_ARMS[0].into())
+    );
     for four in log(&folder).chunks(4) {
         let arms: Vec<&Value> = four.iter().map(|line| &line["arm"]).collect();
-        assert_eq!(
-            arms,
-            ["slow-start", "jumpstart", "rapid-no-jump", "rapid-start"]
-        );
+        assert_eq!(arms, FOUR_ARMS);
         for key in [
             "site",
             "class",
@@ -164,7 +175,7 @@ fn a_packed_log_says_the_same() {
         assert!(rows.status.success(), "{}", stderr(&rows));
         assert!(folder.join("ab/report.html").exists());
         let len = fs::metadata(folder.join(log)).expect("a log").len();
-        (summary["connections"].clone(), rows.stdout, len)
+        (summary["arms"].clone(), rows.stdout, len)
     };
     let plain = run("none", "");
     assert_eq!(plain.1.split(|byte| *byte == b'\n').count(), 16 + 1);

@@ -177,7 +177,7 @@ fn relays_until_it_is_told_to_stop_and_then_says_what_became_of_all() {
     assert_eq!(report["clients"], 1);
     assert_eq!(report["up"]["delivered"], 1);
     assert_eq!(report["down"]["packets"], 0);
-    assert!(report["late-us"]["max"].as_f64().expect("a number") > 0.0);
+    assert!(report["late_us"]["max"].as_f64().expect("a number") > 0.0);
 }
 
 #[test]

@@ -185,7 +185,7 @@ fn handshakes_cost_the_round_trips_that_they_should() {
     assert_eq!(rows.len(), expected.len());
     for (row, (kind, asked, first_byte)) in rows.iter().zip(expected) {
         assert_eq!(row["handshake"], kind);
-        for (key, expected) in [("asked_rtts", asked), ("ttfb_rtts", first_byte)] {
+        for (key, expected) in [("request_rtts", asked), ("ttfb_rtts", first_byte)] {
             let measured = row[key].as_f64().expect(key);
             let excess = measured - expected;
             assert!((0.0..1e-4).contains(&excess), "{kind} {key}: {measured}");
@@ -193,7 +193,7 @@ fn handshakes_cost_the_round_trips_that_they_should() {
     }
     let table = stdout(&sim(&arguments));
     let lines: Vec<&str> = table.lines().collect();
-    assert!(lines[1].contains("asked RTT") && lines[1].contains("TTFB RTT"));
+    assert!(lines[1].contains("request RTT") && lines[1].contains("TTFB RTT"));
     for (line, (kind, asked, first_byte)) in lines[2..].iter().zip(expected) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [asked, first_byte] = [asked, first_byte].map(|one| format!("{one:.2}"));

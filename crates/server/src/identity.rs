@@ -40,7 +40,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// They cannot be read, or hold no certificate or no key.
+    /// Returns an [`IdentityError`] that names the file if it cannot be read, or has no certificate or no key.
     pub fn read(certificates: &Path, key: &Path) -> Result<Self, IdentityError> {
         let error = |path: &Path, what: &dyn fmt::Display| {
             IdentityError(format!("cannot read `{}`: {what}", path.display()))
@@ -50,7 +50,7 @@ impl Identity {
             .collect::<Result<_, _>>()
             .map_err(|found| error(certificates, &found))?;
         if chain.is_empty() {
-            return Err(error(certificates, &"it holds no certificate in PEM"));
+            return Err(error(certificates, &"no certificate found (expected PEM)"));
         }
         let text = fs::read(key).map_err(|found| error(key, &found))?;
         let key = PrivateKeyDer::from_pem_slice(&text).map_err(|found| error(key, &found))?;
@@ -62,10 +62,10 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// A name cannot stand in a certificate.
+    /// Returns an [`IdentityError`] if a name is not valid in a certificate.
     pub fn self_signed(names: &[String], since_epoch_days: i64) -> Result<Self, IdentityError> {
         let error =
-            |found: rcgen::Error| IdentityError(format!("cannot make a certificate: {found}"));
+            |found: rcgen::Error| IdentityError(format!("cannot generate a certificate: {found}"));
         let mut params = CertificateParams::new(Vec::new()).map_err(error)?;
         for name in names {
             let name = match name.parse::<IpAddr>() {

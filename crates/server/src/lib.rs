@@ -2,25 +2,43 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`handler`] | what answers a request: the trait, for handlers of anybody's |
-//! | [`exchange`] | requests whose answers come piece by piece, from other threads |
-//! | `hop_by_hop` | which fields go no further than one connection |
-//! | [`budget`] | how many bytes of bodies may wait in memory |
-//! | [`representation`] | conditions, ranges, content codings |
+//! | [`handler`] | the [`Handler`] trait, requests' peers, and answers |
+//! | [`exchange`] | requests that are answered piece by piece, from other threads |
+//! | `hop_by_hop` | the fields that apply to one connection only |
+//! | [`budget`] | the memory for buffered bodies |
+//! | [`representation`] | conditional requests, ranges, content codings |
 //! | [`site`] | the handler of `lastbyte serve`: a directory, and objects by size |
-//! | [`access`] | one line a request |
-//! | [`proxy`] | the handler that passes requests on |
-//! | [`arms`] | which congestion control each connection gets, and the name of the arm |
+//! | [`access`] | the access log |
+//! | [`proxy`] | the handler that forwards requests to an upstream server |
+//! | [`arms`] | the arms of an experiment: a configuration for each connection |
 //! | [`identity`] | certificates and keys: from files, or self-signed |
-//! | [`log`] | one line a connection, written by a thread of its own |
-//! | `metrics` | what is counted, for people who watch servers |
-//! | `application` | HTTP/3 on one worker |
+//! | [`log`] | log files, written by a separate thread |
+//! | `metrics` | Prometheus metrics and the health check |
+//! | `application` | HTTP/3 on a worker |
 //! | [`tcp`] | HTTP/1.1 and 2 |
-//! | `tls` | what clients are shown, and what they can resume with |
-//! | [`server`] | all of that together |
+//! | `tls` | certificates and tickets of all listeners |
+//! | [`server`] | start, reload and shutdown |
 //!
-//! A body is a source that is read when there is room to send, so a file of any size costs a file descriptor; or it comes
-//! in pieces over a channel with a bound.
+//! A body is a source that is read when there is room to send, so that a file of any size costs a file descriptor; or it
+//! arrives in pieces over a bounded channel.
+//!
+//! # Decisions
+//!
+//! - One handler serves three versions. Heads are those of `http3`; a reply is an answer, a later answer, or a task that
+//!   writes to bounded channels ([`exchange`]). The QUIC worker and hyper both poll the channels, and a waker posts into
+//!   the worker's mailbox.
+//! - The server opens its sockets, or a service manager passes them ([`Inherited`]). Either way there is one UDP socket per
+//!   worker, in the order in which they were bound; steering depends on that order.
+//! - tokio and hyper run on their own threads. No datagram passes through them.
+//! - A connection is logged when all of the first response is acknowledged, as in H2O, or when it ends before that. No
+//!   connection is missing.
+//! - The kernel does not report when the last byte over TCP is acknowledged, so the stream polls for it (`tcp::observed`),
+//!   less often the longer it takes.
+//! - A TCP socket is closed when the client has received everything or stops reading (`tcp::lingering`): closing a socket
+//!   with unread data sends a reset, which discards what was sent.
+//! - One thread writes all logs. Workers never wait for it: what does not fit its queue is dropped and counted.
+//! - Only safe requests are answered as 0-RTT; others get 425.
+//! - Paths are resolved by the kernel, below the directory only: `openat2` with `RESOLVE_BENEATH`.
 
 #![forbid(unsafe_code)]
 

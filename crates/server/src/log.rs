@@ -96,7 +96,7 @@ pub struct LogSettings {
 ///
 /// # Errors
 ///
-/// It cannot be opened.
+/// Returns the error of opening the file.
 pub fn start(path: &Path, settings: &LogSettings) -> io::Result<(LogWriter, LogThread)> {
     let file = Output::open(path, settings)?;
     let (lines, queue) = sync_channel(QUEUE_MAX);

@@ -225,7 +225,7 @@ impl fmt::Display for StartError {
         match self {
             Self::Bind(address, error) => write!(f, "cannot listen on `{address}`: {error}"),
             Self::Inherited(error) => {
-                write!(f, "cannot use the sockets that were handed over: {error}")
+                write!(f, "cannot use the passed sockets: {error}")
             }
             Self::TicketKeys(error) => write!(f, "cannot use the ticket keys: {error}"),
             Self::Tls(error) => write!(f, "cannot use certificate and key: {error}"),
@@ -277,7 +277,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// It cannot.
+    /// Returns the [`StartError`] of [`Server::check`]; [`StartError::Bind`] if an address cannot be bound,
+    /// [`StartError::System`] if threads or sockets cannot be created, and the errors of passed sockets.
     pub fn start(mut settings: Settings) -> Result<Self, StartError> {
         Self::check(&settings)?;
         let versions = settings.versions;
@@ -385,7 +386,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// They cannot.
+    /// Returns [`StartError::Tls`] if certificate and key cannot be used, and [`StartError::TicketKeys`] if the ticket keys
+    /// cannot be parsed.
     pub fn check(settings: &Settings) -> Result<(), StartError> {
         tls::check(&settings.identity).map_err(StartError::Tls)?;
         settings
@@ -398,7 +400,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// It is none.
+    /// Returns [`StartError::TicketKeys`] if `text` is not a list of ticket keys.
     pub fn check_ticket_keys(text: &[u8]) -> Result<(), StartError> {
         tls::check_ticket_keys(text).map_err(StartError::TicketKeys)
     }
@@ -443,7 +445,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// It cannot be used; the one before stays.
+    /// Returns [`StartError::Tls`] if certificate and key cannot be used; the current ones stay.
     pub fn set_identity(&self, identity: &Identity) -> Result<(), StartError> {
         self.credentials
             .set_identity(identity)
@@ -454,7 +456,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// It is none of keys; those before stay.
+    /// Returns [`StartError::TicketKeys`] if `text` is not a list of ticket keys; the current keys stay.
     pub fn set_ticket_keys(&self, text: &[u8]) -> Result<(), StartError> {
         self.credentials
             .set_ticket_keys(text)
@@ -667,7 +669,8 @@ fn reset_secret(private_key: &[u8], server_id: Option<u8>, host: &[u8]) -> Reset
 
 fn random_io() -> io::Result<Seed> {
     let mut seed = [0; 32];
-    rand::fill(&mut seed).map_err(|_| io::Error::other("the system gives no randomness"))?;
+    rand::fill(&mut seed)
+        .map_err(|_| io::Error::other("cannot get random bytes from the system"))?;
     Ok(seed)
 }
 

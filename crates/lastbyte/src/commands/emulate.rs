@@ -271,7 +271,7 @@ fn json_of(report: &Report) -> serde_json::Value {
         "clients": report.clients, "refused": report.refused, "unsent": report.unsent,
         "missed": report.missed, "foreign": report.foreign,
         "up": way(&report.up), "down": way(&report.down),
-        "late-us": {
+        "late_us": {
             "p50": micros(report.late.quantile(0.5)), "p90": micros(report.late.quantile(0.9)),
             "p99": micros(report.late.quantile(0.99)), "max": micros(report.late.max()),
         },

@@ -90,7 +90,7 @@ pub(crate) struct Http3Server {
     starting: Vec<Start>,
     /// Since when no more requests are taken, and until when the present ones may last.
     ends_at: Option<Time>,
-    has_said_goodbye: bool,
+    is_closing: bool,
 }
 
 impl Http3Server {
@@ -112,7 +112,7 @@ impl Http3Server {
             date: Date::default(),
             starting: Vec::new(),
             ends_at: None,
-            has_said_goodbye: false,
+            is_closing: false,
         }
     }
 
@@ -171,11 +171,11 @@ impl Http3Server {
                 served.delayed.insert((now + span, stream), answer);
             }
             Reply::Task(task) => {
-                let (exchange, line) = exchange(&served.budget);
+                let (exchange, channels) = exchange(&served.budget);
                 let waker = mailbox::waker(&self.mailbox, handle, stream);
                 served
                     .running
-                    .insert(stream, Running::new(line, waker, is_head));
+                    .insert(stream, Running::new(channels, waker, is_head));
                 let start = Start {
                     handle,
                     stream,
@@ -203,7 +203,7 @@ impl Http3Server {
         };
         match event {
             Event::Data { stream } => match served.running.get_mut(&stream) {
-                Some(running) => running.listen(&mut served.http3, connection, now, stream),
+                Some(running) => running.read_body(&mut served.http3, connection, now, stream),
                 None => {
                     let _ = served.http3.read(connection, now, stream, &mut <[u8]>::len);
                 }
@@ -222,7 +222,7 @@ impl Http3Server {
                 }
             }
             Event::Writable { stream } => {
-                served.speak(connection, stream, &mut self.measure, &mut self.date);
+                served.flush_response(connection, stream, &mut self.measure, &mut self.date);
             }
             Event::Reset { stream, error } => {
                 self.measure.statistics.resets += 1;
@@ -271,7 +271,7 @@ impl Http3Server {
                 continue;
             }
             (start.task)(start.exchange);
-            served.speak(connection, start.stream, &mut self.measure, &mut self.date);
+            served.flush_response(connection, start.stream, &mut self.measure, &mut self.date);
         }
     }
 
@@ -302,9 +302,9 @@ impl Http3Server {
             let (Some(connection), Some(served)) = (endpoint.connection(handle), served) else {
                 continue;
             };
-            served.speak(connection, stream, &mut self.measure, &mut self.date);
+            served.flush_response(connection, stream, &mut self.measure, &mut self.date);
             if let Some(running) = served.running.get_mut(&stream) {
-                running.listen(&mut served.http3, connection, now, stream);
+                running.read_body(&mut served.http3, connection, now, stream);
             }
             self.on_ready(now, handle, connection);
         }
@@ -481,8 +481,8 @@ impl Application for Http3Server {
                 is_done: false,
             };
         };
-        if ends_at <= now && !self.has_said_goodbye {
-            self.has_said_goodbye = true;
+        if ends_at <= now && !self.is_closing {
+            self.is_closing = true;
             for handle in endpoint.handles().collect::<Vec<_>>() {
                 let served = find(&mut self.connections, handle);
                 if let (Some(connection), Some(served)) = (endpoint.connection(handle), served) {
@@ -494,7 +494,7 @@ impl Application for Http3Server {
         }
         Turn {
             deadline,
-            is_done: self.count == 0 || self.has_said_goodbye,
+            is_done: self.count == 0 || self.is_closing,
         }
     }
 }
@@ -509,7 +509,7 @@ impl Drop for Http3Server {
 /// RFC 9110 §9.2.1).
 fn reply(handler: &dyn Handler, request: &Request, peer: &Peer) -> Reply {
     if peer.is_early && !matches!(request.method(), "GET" | "HEAD" | "OPTIONS" | "TRACE") {
-        let text = "too early: send it again once the handshake is done\n";
+        let text = "Too early: repeat the request after the handshake\n";
         return Answer::text(425, text).into();
     }
     handler.answer(request, peer)

@@ -14,8 +14,8 @@ use lastbyte_wire::StreamId;
 
 use crate::{
     exchange::{
-        Line, PIECE_LEN, Piece, Said,
-        channel::{Receiver, Sender, Weigh},
+        Channels, PIECE_LEN, Piece, ResponsePart,
+        channel::{Receiver, Sender, Size},
     },
     handler::Answer,
 };
@@ -26,25 +26,25 @@ pub(super) struct Running {
     /// Where the request's body goes; gone when all of it went there.
     incoming: Option<Sender<Piece>>,
     /// Where the response comes from; gone when all of it was acknowledged, or it was given up.
-    outgoing: Option<Receiver<Said>>,
-    /// All of the response was said.
+    outgoing: Option<Receiver<ResponsePart>>,
+    /// The whole response was passed on.
     has_ended: bool,
     /// What could not be sent yet.
-    stuck: Option<Said>,
+    stuck: Option<ResponsePart>,
     /// How much of the response waits here and in the stream.
     held: usize,
     has_head: bool,
-    /// Whether it is answered without a body, whatever is said.
+    /// Whether the response has no body (HEAD).
     is_head: bool,
     has_no_body: bool,
 }
 
-/// What came of saying something.
+/// Result of sending a part.
 enum Outcome {
-    Said,
-    /// There is no room: later again.
-    Stuck(Said),
-    /// There is nobody to say it to, or it may not be said.
+    Sent,
+    /// No room: try again later.
+    Stuck(ResponsePart),
+    /// There is nobody to say it to, or it may not be part.
     Failed,
 }
 
@@ -56,11 +56,11 @@ pub(super) struct Sent {
 }
 
 impl Running {
-    pub(super) fn new(line: Line, waker: Waker, is_head: bool) -> Self {
+    pub(super) fn new(channels: Channels, waker: Waker, is_head: bool) -> Self {
         Self {
             waker,
-            incoming: Some(line.incoming),
-            outgoing: Some(line.outgoing),
+            incoming: Some(channels.incoming),
+            outgoing: Some(channels.outgoing),
             has_ended: false,
             stuck: None,
             held: 0,
@@ -75,8 +75,8 @@ impl Running {
         self.incoming.is_none() && self.outgoing.is_none()
     }
 
-    /// Says what is to be said, as far as there is room. Returns what was sent of heads.
-    pub(super) fn speak(
+    /// Says what is to be part, as far as there is room. Returns what was sent of heads.
+    pub(super) fn flush_response(
         &mut self,
         http3: &mut http3::Connection,
         quic: &mut Connection,
@@ -85,36 +85,36 @@ impl Running {
     ) -> Option<Sent> {
         let mut sent = None;
         while let Some(outgoing) = self.outgoing.as_ref().filter(|_| !self.has_ended) {
-            let said = match self.stuck.take() {
-                Some(said) => said,
+            let part = match self.stuck.take() {
+                Some(part) => part,
                 None => match outgoing.poll_next(&mut Context::from_waker(&self.waker)) {
                     Poll::Pending => return sent,
-                    Poll::Ready(Some(said)) => said,
+                    Poll::Ready(Some(part)) => part,
                     Poll::Ready(None) => {
                         sent = self.give_up(http3, quic, stream).or(sent);
                         return sent;
                     }
                 },
             };
-            let is_last = matches!(said, Said::Whole(_) | Said::End(_));
-            let head = match &said {
-                Said::Whole(answer) => Some(Sent {
+            let is_last = matches!(part, ResponsePart::Whole(_) | ResponsePart::End(_));
+            let head = match &part {
+                ResponsePart::Whole(answer) => Some(Sent {
                     status: answer.response.status(),
                     body_len: answer.body_len(),
                 }),
-                Said::Head(response) => Some(Sent {
+                ResponsePart::Head(response) => Some(Sent {
                     status: response.status(),
                     body_len: content_length(response),
                 }),
                 _ => None,
             };
-            match self.say(http3, quic, stream, said, date) {
-                Outcome::Said => {
+            match self.send(http3, quic, stream, part, date) {
+                Outcome::Sent => {
                     self.has_ended = is_last;
                     sent = head.or(sent);
                 }
-                Outcome::Stuck(said) => {
-                    self.stuck = Some(said);
+                Outcome::Stuck(part) => {
+                    self.stuck = Some(part);
                     return sent;
                 }
                 Outcome::Failed => {
@@ -132,7 +132,7 @@ impl Running {
         let Some(outgoing) = &self.outgoing else {
             return;
         };
-        let stuck = self.stuck.as_ref().map_or(0, Said::weight);
+        let stuck = self.stuck.as_ref().map_or(0, ResponsePart::size);
         let progress = quic.streams().progress(stream).unwrap_or_default();
         let held = stuck + progress.buffered;
         if held != self.held {
@@ -141,22 +141,22 @@ impl Running {
         }
     }
 
-    fn say(
+    fn send(
         &mut self,
         http3: &mut http3::Connection,
         quic: &mut Connection,
         stream: StreamId,
-        said: Said,
+        part: ResponsePart,
         date: &str,
     ) -> Outcome {
-        let done = match said {
-            Said::Interim(response) => match http3.inform(quic, stream, &response) {
+        let done = match part {
+            ResponsePart::Interim(response) => match http3.inform(quic, stream, &response) {
                 // It is a hint: one that cannot be sent is not worth a request.
-                Err(SendError::Blocked) => return Outcome::Stuck(Said::Interim(response)),
+                Err(SendError::Blocked) => return Outcome::Stuck(ResponsePart::Interim(response)),
                 _ => Ok(()),
             },
-            Said::Whole(answer) => return self.whole(http3, quic, stream, answer, date),
-            Said::Head(response) => {
+            ResponsePart::Whole(answer) => return self.whole(http3, quic, stream, answer, date),
+            ResponsePart::Head(response) => {
                 self.has_no_body = self.is_head || matches!(response.status(), 204 | 304);
                 let body = if self.has_no_body {
                     Body::Empty
@@ -165,24 +165,26 @@ impl Running {
                 };
                 let dated = with_date(response, date);
                 match http3.respond(quic, stream, &dated, body) {
-                    Err(SendError::Blocked) => return Outcome::Stuck(Said::Head(dated)),
+                    Err(SendError::Blocked) => return Outcome::Stuck(ResponsePart::Head(dated)),
                     result => {
                         self.has_head = true;
                         result
                     }
                 }
             }
-            Said::Data(_) | Said::End(_) if self.has_no_body => Ok(()),
-            Said::Data(mut bytes) => match http3.write(quic, stream, &bytes) {
+            ResponsePart::Data(_) | ResponsePart::End(_) if self.has_no_body => Ok(()),
+            ResponsePart::Data(mut bytes) => match http3.write(quic, stream, &bytes) {
                 Ok(taken) if taken < bytes.len() => {
                     bytes.advance(taken);
-                    return Outcome::Stuck(Said::Data(bytes));
+                    return Outcome::Stuck(ResponsePart::Data(bytes));
                 }
                 result => result.map(|_| ()),
             },
-            Said::End(None) => http3.finish(quic, stream),
-            Said::End(Some(trailers)) => match http3.trailers(quic, stream, &trailers) {
-                Err(SendError::Blocked) => return Outcome::Stuck(Said::End(Some(trailers))),
+            ResponsePart::End(None) => http3.finish(quic, stream),
+            ResponsePart::End(Some(trailers)) => match http3.trailers(quic, stream, &trailers) {
+                Err(SendError::Blocked) => {
+                    return Outcome::Stuck(ResponsePart::End(Some(trailers)));
+                }
                 // Trailers that may not be sent are left out: the body is whole without them.
                 Err(SendError::InvalidField | SendError::FieldSectionTooLarge) => {
                     http3.finish(quic, stream)
@@ -191,7 +193,7 @@ impl Running {
             },
         };
         match done {
-            Ok(()) => Outcome::Said,
+            Ok(()) => Outcome::Sent,
             Err(_) => Outcome::Failed,
         }
     }
@@ -212,12 +214,12 @@ impl Running {
         let Answer { response, body } = answer;
         let response = with_date(response, date);
         let body = body.map_or(Body::Empty, Body::Source);
-        // Room for a head is there before anything was said; behind interim responses perhaps not, and then the body,
+        // Room for a head is there before anything was part; behind interim responses perhaps not, and then the body,
         // which cannot be had back, goes with it.
         match http3.respond(quic, stream, &response, body) {
             Ok(()) => {
                 self.has_head = true;
-                Outcome::Said
+                Outcome::Sent
             }
             Err(_) => Outcome::Failed,
         }
@@ -247,7 +249,7 @@ impl Running {
     }
 
     /// Hands on as much of the request's body as there is room for.
-    pub(super) fn listen(
+    pub(super) fn read_body(
         &mut self,
         http3: &mut http3::Connection,
         quic: &mut Connection,

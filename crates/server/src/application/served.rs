@@ -143,8 +143,8 @@ impl Served {
         measure.on_response(status);
     }
 
-    /// Sends what those who answer piece by piece have said.
-    pub(super) fn speak(
+    /// Sends the parts of a streamed response that are ready.
+    pub(super) fn flush_response(
         &mut self,
         connection: &mut Connection,
         stream: StreamId,
@@ -154,7 +154,7 @@ impl Served {
         let Some(running) = self.running.get_mut(&stream) else {
             return;
         };
-        let sent = running.speak(&mut self.http3, connection, stream, date.now());
+        let sent = running.flush_response(&mut self.http3, connection, stream, date.now());
         if running.is_over() {
             self.running.remove(&stream);
         }

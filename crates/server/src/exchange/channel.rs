@@ -14,15 +14,14 @@ use std::{
 use super::Gone;
 use crate::budget::ConnectionBudget;
 
-/// What counts for the bound.
-pub(crate) trait Weigh {
-    /// Bytes.
-    fn weight(&self) -> usize;
+/// The size of an element, for the bound of a channel.
+pub(crate) trait Size {
+    /// The size in bytes.
+    fn size(&self) -> usize;
 }
 
-/// A queue that takes pieces until they weigh `bound` together, or the budget is used up. One that is empty takes a piece
-/// in any case.
-pub(crate) fn channel<T: Weigh>(
+/// A queue that takes elements until their sizes reach `bound`, or the budget is used up. An empty queue always takes one.
+pub(crate) fn channel<T: Size>(
     bound: usize,
     budget: Arc<ConnectionBudget>,
 ) -> (Sender<T>, Receiver<T>) {
@@ -31,7 +30,7 @@ pub(crate) fn channel<T: Weigh>(
         budget,
         state: Mutex::new(State {
             queue: VecDeque::new(),
-            weight: 0,
+            size: 0,
             held: 0,
             has_sender: true,
             has_receiver: true,
@@ -51,7 +50,7 @@ struct Shared<T> {
 struct State<T> {
     queue: VecDeque<T>,
     /// Of what is in the queue.
-    weight: usize,
+    size: usize,
     /// Of what was taken out, and still waits behind it.
     held: usize,
     has_sender: bool,
@@ -67,7 +66,7 @@ impl<T> Shared<T> {
     }
 
     fn has_room(&self, state: &State<T>) -> bool {
-        let waiting = state.weight + state.held;
+        let waiting = state.size + state.held;
         waiting == 0 || (waiting < self.bound && self.budget.has_room())
     }
 
@@ -95,9 +94,9 @@ fn wake(waker: Option<Waker>) {
 }
 
 /// The end that pieces are put into.
-pub(crate) struct Sender<T: Weigh>(Arc<Shared<T>>);
+pub(crate) struct Sender<T: Size>(Arc<Shared<T>>);
 
-impl<T: Weigh> Sender<T> {
+impl<T: Size> Sender<T> {
     /// Whether there is room; if not, the waker is called when there is.
     pub(crate) fn poll_ready(&self, context: &mut Context<'_>) -> Poll<Result<(), Gone>> {
         let mut state = self.0.state();
@@ -128,9 +127,9 @@ impl<T: Weigh> Sender<T> {
         if !state.has_receiver {
             return;
         }
-        let weight = piece.weight();
-        state.weight += weight;
-        self.0.budget.add(weight);
+        let size = piece.size();
+        state.size += size;
+        self.0.budget.add(size);
         state.queue.push_back(piece);
         let waker = state.receiver.take();
         drop(state);
@@ -138,7 +137,7 @@ impl<T: Weigh> Sender<T> {
     }
 }
 
-impl<T: Weigh> Drop for Sender<T> {
+impl<T: Size> Drop for Sender<T> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.has_sender = false;
@@ -149,9 +148,9 @@ impl<T: Weigh> Drop for Sender<T> {
 }
 
 /// The end that pieces come out of.
-pub(crate) struct Receiver<T: Weigh>(Arc<Shared<T>>);
+pub(crate) struct Receiver<T: Size>(Arc<Shared<T>>);
 
-impl<T: Weigh> Receiver<T> {
+impl<T: Size> Receiver<T> {
     /// The next piece, in order; `None` when there will be none.
     pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<T>> {
         let mut state = self.0.state();
@@ -162,9 +161,9 @@ impl<T: Weigh> Receiver<T> {
             note(&mut state.receiver, context.waker());
             return Poll::Pending;
         };
-        let weight = piece.weight();
-        state.weight -= weight;
-        self.0.budget.remove(weight);
+        let size = piece.size();
+        state.size -= size;
+        self.0.budget.remove(size);
         let waker = self.0.wakes(&mut state);
         drop(state);
         wake(waker);
@@ -183,11 +182,11 @@ impl<T: Weigh> Receiver<T> {
     }
 }
 
-impl<T: Weigh> Drop for Receiver<T> {
+impl<T: Size> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.has_receiver = false;
-        let waiting = std::mem::take(&mut state.weight) + std::mem::take(&mut state.held);
+        let waiting = std::mem::take(&mut state.size) + std::mem::take(&mut state.held);
         self.0.budget.remove(waiting);
         let queue = std::mem::take(&mut state.queue);
         let waker = state.sender.take();
@@ -197,13 +196,13 @@ impl<T: Weigh> Drop for Receiver<T> {
     }
 }
 
-impl<T: Weigh> fmt::Debug for Sender<T> {
+impl<T: Size> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender").finish_non_exhaustive()
     }
 }
 
-impl<T: Weigh> fmt::Debug for Receiver<T> {
+impl<T: Size> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver").finish_non_exhaustive()
     }

@@ -12,40 +12,40 @@ use std::{future::poll_fn, sync::Arc};
 use bytes::Bytes;
 use lastbyte_http3::{Fields, Response};
 
-use self::channel::{Receiver, Sender, Weigh};
+use self::channel::{Receiver, Sender, Size};
 use super::{budget::ConnectionBudget, handler::Answer};
 
 /// How much of a request's body waits for whoever answers, in bytes, but for one piece more.
 const REQUEST_BOUND: usize = 64 << 10;
-/// How much of a response waits for its connection and, over HTTP/3, for acknowledgments, in bytes, but for one piece more.
+/// Maximum bytes of a response that wait for the connection and, over HTTP/3, for acknowledgments, plus one piece.
 const RESPONSE_BOUND: usize = 320 << 10;
-/// Data is cut into pieces of so many bytes at most.
+/// Maximum size of a piece of data, in bytes.
 pub const PIECE_LEN: usize = 8 << 10;
-/// What a piece weighs that is no data.
-const HEAD_WEIGHT: usize = 1 << 10;
-/// What a piece of data weighs beside its bytes: its place in the queue. Pieces of one byte each have a bound, too.
-const PIECE_WEIGHT: usize = 128;
+/// The size that counts for a part without data, in bytes.
+const HEAD_SIZE: usize = 1 << 10;
+/// The size that counts for a piece of data besides its bytes, in bytes: small pieces are bounded, too.
+const PIECE_SIZE: usize = 128;
 
-/// What the peer is told, in this order: any number of `Interim`, then either `Whole`, or one `Head`, any number of `Data`
-/// and one `End`. A channel that ends before that is a response that was given up.
-pub(crate) enum Said {
-    /// A response before the response: 103 Early Hints.
+/// A part of a response, in this order: any number of `Interim`, then either `Whole`, or one `Head`, any number of `Data`
+/// and one `End`. A channel that ends before that aborts the response.
+pub(crate) enum ResponsePart {
+    /// An interim response, such as 103 Early Hints.
     Interim(Response),
-    /// All of the answer.
+    /// The whole response.
     Whole(Answer),
     /// The head of the response; a body follows.
     Head(Response),
     /// Bytes of the body.
     Data(Bytes),
-    /// The end, with trailers perhaps.
+    /// The end, with optional trailers.
     End(Option<Fields>),
 }
 
-impl Weigh for Said {
-    fn weight(&self) -> usize {
+impl Size for ResponsePart {
+    fn size(&self) -> usize {
         match self {
-            Self::Data(bytes) => bytes.len() + PIECE_WEIGHT,
-            _ => HEAD_WEIGHT,
+            Self::Data(bytes) => bytes.len() + PIECE_SIZE,
+            _ => HEAD_SIZE,
         }
     }
 }
@@ -61,20 +61,20 @@ pub enum Piece {
     End,
 }
 
-impl Weigh for Piece {
-    fn weight(&self) -> usize {
+impl Size for Piece {
+    fn size(&self) -> usize {
         match self {
-            Self::Data(bytes) => bytes.len() + PIECE_WEIGHT,
-            _ => HEAD_WEIGHT,
+            Self::Data(bytes) => bytes.len() + PIECE_SIZE,
+            _ => HEAD_SIZE,
         }
     }
 }
 
-/// The client gave up, or the connection is gone: nobody is left to be answered.
+/// The client cancelled the request, or the connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
-/// What whoever answers gets: what is left of the request, and where the response goes.
+/// A request body to read and a response to write, for a handler that answers piece by piece.
 #[derive(Debug)]
 pub struct Exchange {
     /// The body of the request.
@@ -83,16 +83,16 @@ pub struct Exchange {
     pub outgoing: Outgoing,
 }
 
-/// The ends of the connection.
-pub(crate) struct Line {
-    /// Where the request's body goes.
+/// The connection's ends of the channels of an exchange.
+pub(crate) struct Channels {
+    /// Takes the request body.
     pub(crate) incoming: Sender<Piece>,
-    /// Where the response comes from.
-    pub(crate) outgoing: Receiver<Said>,
+    /// Provides the response.
+    pub(crate) outgoing: Receiver<ResponsePart>,
 }
 
 /// Both sides of an exchange on a connection with this budget.
-pub(crate) fn exchange(budget: &Arc<ConnectionBudget>) -> (Exchange, Line) {
+pub(crate) fn exchange(budget: &Arc<ConnectionBudget>) -> (Exchange, Channels) {
     let (incoming, from_client) = channel::channel(REQUEST_BOUND, Arc::clone(budget));
     let (to_client, outgoing) = channel::channel(RESPONSE_BOUND, Arc::clone(budget));
     let exchange = Exchange {
@@ -102,7 +102,7 @@ pub(crate) fn exchange(budget: &Arc<ConnectionBudget>) -> (Exchange, Line) {
             has_head: false,
         },
     };
-    (exchange, Line { incoming, outgoing })
+    (exchange, Channels { incoming, outgoing })
 }
 
 /// The body of a request.
@@ -128,14 +128,14 @@ impl Incoming {
 /// or a connection that is closed; before its head, the client is told 502.
 #[derive(Debug)]
 pub struct Outgoing {
-    sender: Sender<Said>,
+    sender: Sender<ResponsePart>,
     has_head: bool,
 }
 
 impl Outgoing {
-    async fn say(&mut self, said: Said) -> Result<(), Gone> {
+    async fn send(&mut self, part: ResponsePart) -> Result<(), Gone> {
         poll_fn(|context| self.sender.poll_ready(context)).await?;
-        self.sender.push(said);
+        self.sender.push(part);
         Ok(())
     }
 
@@ -143,28 +143,28 @@ impl Outgoing {
     ///
     /// # Errors
     ///
-    /// Nobody listens any more.
+    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
     pub async fn inform(&mut self, response: Response) -> Result<(), Gone> {
-        self.say(Said::Interim(response)).await
+        self.send(ResponsePart::Interim(response)).await
     }
 
     /// Answers with all there is to say.
     ///
     /// # Errors
     ///
-    /// Nobody listens any more.
+    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
     pub async fn answer(mut self, answer: Answer) -> Result<(), Gone> {
-        self.say(Said::Whole(answer)).await
+        self.send(ResponsePart::Whole(answer)).await
     }
 
     /// Begins a response whose body follows.
     ///
     /// # Errors
     ///
-    /// Nobody listens any more.
+    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
     pub async fn begin(&mut self, response: Response) -> Result<(), Gone> {
         self.has_head = true;
-        self.say(Said::Head(response)).await
+        self.send(ResponsePart::Head(response)).await
     }
 
     /// Whether the response was begun.
@@ -178,11 +178,11 @@ impl Outgoing {
     ///
     /// # Errors
     ///
-    /// Nobody listens any more.
+    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
     pub async fn data(&mut self, mut bytes: Bytes) -> Result<(), Gone> {
         while !bytes.is_empty() {
             let piece = bytes.split_to(bytes.len().min(PIECE_LEN));
-            self.say(Said::Data(piece)).await?;
+            self.send(ResponsePart::Data(piece)).await?;
         }
         Ok(())
     }
@@ -191,9 +191,9 @@ impl Outgoing {
     ///
     /// # Errors
     ///
-    /// Nobody listens any more.
+    /// Returns [`Gone`] if the client cancelled the request or the connection ended.
     pub async fn end(mut self, trailers: Option<Fields>) -> Result<(), Gone> {
-        self.say(Said::End(trailers)).await
+        self.send(ResponsePart::End(trailers)).await
     }
 
     /// Waits until nobody listens any more.

@@ -10,7 +10,7 @@ use crate::budget::{Budget, ConnectionBudget, Limits};
 
 use super::{
     Gone, Piece,
-    channel::{Weigh, channel},
+    channel::{Size, channel},
 };
 
 #[derive(Default)]
@@ -25,8 +25,8 @@ impl Wake for Count {
 #[derive(Debug, PartialEq, Eq)]
 struct Heavy(usize);
 
-impl Weigh for Heavy {
-    fn weight(&self) -> usize {
+impl Size for Heavy {
+    fn size(&self) -> usize {
         self.0
     }
 }

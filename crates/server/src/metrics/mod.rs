@@ -140,7 +140,11 @@ impl Sources {
                 let (status, text) = health(&numbers);
                 (status, "text/plain", text)
             }
-            _ => (404, "text/plain", "here are /metrics and /healthz\n".into()),
+            _ => (
+                404,
+                "text/plain",
+                "Not found (expected /metrics or /healthz)\n".into(),
+            ),
         };
         let is_head = request.method() == http::Method::HEAD;
         let len = text.len();
@@ -162,8 +166,10 @@ impl Sources {
 fn health(numbers: &Numbers) -> (u16, String) {
     let silent = numbers.workers.iter().position(Option::is_none);
     match silent {
-        Some(worker) if !numbers.is_draining => (503, format!("worker {worker} does not answer\n")),
-        _ if numbers.is_draining => (503, "draining: no more requests are taken\n".into()),
+        Some(worker) if !numbers.is_draining => {
+            (503, format!("worker {worker} does not respond\n"))
+        }
+        _ if numbers.is_draining => (503, "draining: no more requests are accepted\n".into()),
         _ => (200, "ok\n".into()),
     }
 }

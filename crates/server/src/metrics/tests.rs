@@ -80,7 +80,10 @@ fn a_server_that_drains_or_hangs_is_not_well() {
     let mut numbers = numbers();
     assert_eq!(health(&numbers).0, 200);
     numbers.workers[1] = None;
-    assert_eq!(health(&numbers), (503, "worker 1 does not answer\n".into()));
+    assert_eq!(
+        health(&numbers),
+        (503, "worker 1 does not respond\n".into())
+    );
     numbers.is_draining = true;
     assert_eq!(health(&numbers).0, 503);
     assert!(health(&numbers).1.contains("draining"));

@@ -103,13 +103,13 @@ fn about(text: &mut Text, numbers: &Numbers) {
     text.one(
         "lastbyte_uptime_seconds",
         "gauge",
-        "How long the server has been there.",
+        "Time since the server started.",
         uptime,
     );
     text.one(
         "lastbyte_draining",
         "gauge",
-        "Whether no more requests are taken.",
+        "Whether the server is shutting down and accepts no more requests.",
         u8::from(numbers.is_draining),
     );
 }
@@ -123,23 +123,23 @@ fn of_connections(
 ) {
     let tcp = &numbers.tcp;
     let name = "lastbyte_connections";
-    text.metric(name, "gauge", "Connections that there are.");
+    text.metric(name, "gauge", "Open connections.");
     text.value(name, &[("transport", "quic")], connections);
     text.value(name, &[("transport", "tcp")], tcp.connections);
     text.one(
         "lastbyte_quic_handshakes_in_progress",
         "gauge",
-        "Of the connections over QUIC, those in their handshake.",
+        "QUIC connections in their handshake.",
         handshakes,
     );
     let name = "lastbyte_connections_accepted_total";
-    text.metric(name, "counter", "Connections that clients began.");
+    text.metric(name, "counter", "Connections accepted.");
     text.value(name, &[("transport", "quic")], quic.accepted);
     text.value(name, &[("transport", "tcp")], tcp.accepted);
     text.one(
         "lastbyte_tcp_refused_total",
         "counter",
-        "Connections over TCP closed at once, since their address had as many as it may have.",
+        "TCP connections closed at once because their address was at its limit.",
         tcp.refused,
     );
     text.one(
@@ -152,7 +152,7 @@ fn of_connections(
     text.metric(
         name,
         "counter",
-        "Handshakes completed, by kind; zero_rtt: resumed, and with 0-RTT data that were taken.",
+        "Handshakes completed, by kind; zero_rtt: resumed with accepted 0-RTT data.",
     );
     let resumed = quic.resumed.saturating_sub(quic.zero_rtt);
     let full = quic.handshakes.saturating_sub(quic.resumed);
@@ -168,26 +168,26 @@ fn of_connections(
     text.one(
         "lastbyte_tcp_accepts_failed_total",
         "counter",
-        "How often a connection over TCP that waited could not be accepted, for instance since too many files are open.",
+        "Failures to accept a waiting TCP connection, for example because too many files are open.",
         tcp.accepts_failed,
     );
     text.one(
         "lastbyte_tcp_handshakes_failed_total",
         "counter",
-        "Handshakes over TCP that failed or took too long.",
+        "TLS handshakes over TCP that failed or timed out.",
         tcp.handshakes_failed,
     );
     let ratio = quic.zero_rtt as f64 / quic.handshakes.max(1) as f64;
     text.one(
         "lastbyte_zero_rtt_ratio",
         "gauge",
-        "The share of all handshakes over QUIC that came with 0-RTT.",
+        "Share of QUIC handshakes with 0-RTT.",
         ratio,
     );
     text.one(
         "lastbyte_http3_connections_failed_total",
         "counter",
-        "Connections that broke a rule of HTTP/3.",
+        "Connections closed because of an HTTP/3 error.",
         quic.failed,
     );
 }
@@ -195,7 +195,7 @@ fn of_connections(
 fn of_requests(text: &mut Text, numbers: &Numbers, quic: &Statistics) {
     let tcp = &numbers.tcp;
     let name = "lastbyte_requests_total";
-    text.metric(name, "counter", "Requests that came.");
+    text.metric(name, "counter", "Requests received.");
     for (http, value) in [
         ("1.1", tcp.requests_http1),
         ("2", tcp.requests_http2),
@@ -206,11 +206,11 @@ fn of_requests(text: &mut Text, numbers: &Numbers, quic: &Statistics) {
     text.one(
         "lastbyte_early_requests_total",
         "counter",
-        "Requests that came as 0-RTT.",
+        "Requests received as 0-RTT.",
         quic.early_requests,
     );
     let name = "lastbyte_responses_total";
-    text.metric(name, "counter", "Responses begun, by class of status.");
+    text.metric(name, "counter", "Responses started, by status class.");
     for (transport, responses) in [("quic", &quic.responses), ("tcp", &tcp.responses)] {
         for (class, count) in responses.iter().enumerate().skip(2) {
             let class = format!("{class}xx");
@@ -218,13 +218,13 @@ fn of_requests(text: &mut Text, numbers: &Numbers, quic: &Statistics) {
         }
     }
     let name = "lastbyte_responses_cut_off_total";
-    text.metric(name, "counter", "Responses that did not come to their end.");
+    text.metric(name, "counter", "Incomplete responses.");
     text.value(name, &[("transport", "quic")], quic.cut_off);
     text.value(name, &[("transport", "tcp")], tcp.cut_off);
     text.one(
         "lastbyte_requests_reset_total",
         "counter",
-        "Requests over HTTP/3 that clients gave up, or that were malformed.",
+        "HTTP/3 requests that clients cancelled or that were malformed.",
         quic.resets,
     );
 }
@@ -234,7 +234,7 @@ fn of_ttlb(text: &mut Text, ttlb: &BTreeMap<&str, Histogram>) {
     text.metric(
         name,
         "histogram",
-        "From the first request of a connection over QUIC until all of its response was acknowledged.",
+        "Time from the first request of a QUIC connection until all of its response is acknowledged.",
     );
     for (arm, histogram) in ttlb {
         let mut all = 0;
@@ -257,7 +257,7 @@ fn of_workers(text: &mut Text, numbers: &Numbers) {
         }),
         (
             "idle_seconds",
-            "How long the worker had nothing to do: its load is what is missing to the time that passed.",
+            "Idle time of the worker; its load is 1 minus the rate of this counter.",
             |one| one.idle.as_secs_f64(),
         ),
         ("datagrams_received", "Datagrams received.", |one| {
@@ -268,25 +268,25 @@ fn of_workers(text: &mut Text, numbers: &Numbers) {
         }),
         (
             "receive_calls",
-            "System calls that received something.",
+            "System calls that received datagrams.",
             |one| one.receives as f64,
         ),
-        ("send_calls", "System calls that sent something.", |one| {
+        ("send_calls", "System calls that sent datagrams.", |one| {
             one.sends as f64
         }),
         (
             "sends_blocked",
-            "Times that the kernel's buffer was full.",
+            "Send calls that found the kernel's buffer full.",
             |one| one.sends_blocked as f64,
         ),
         (
             "handed_over",
-            "Datagrams that came here and belong to another worker.",
+            "Datagrams received here that belong to another worker.",
             |one| one.forwarded as f64,
         ),
         (
             "handovers_lost",
-            "Of those, the ones for which there was no room.",
+            "Of those, datagrams dropped because the other worker's queue was full.",
             |one| one.forwards_dropped as f64,
         ),
     ];
@@ -307,7 +307,7 @@ fn of_logs(text: &mut Text, numbers: &Numbers) {
     text.metric(
         name,
         "counter",
-        "Lines of logs: written, dropped since too many waited, failed to be written.",
+        "Log lines: written, dropped because the queue was full, or failed to be written.",
     );
     for (log, statistics) in &numbers.logs {
         for (fate, value) in [

@@ -179,7 +179,7 @@ impl Body for RequestBody {
             Err(cause) => {
                 self.rest = None;
                 self.progress.fail(cause);
-                Some(Err(io::Error::other("the client gave up")))
+                Some(Err(io::Error::other("the client cancelled the request")))
             }
         })
     }

@@ -69,17 +69,17 @@ fn has_dot_segment(target: &str) -> bool {
 fn target(request: &Request, upstream: &Upstream) -> Result<PathAndQuery, Refused> {
     let path = request.path().unwrap_or_default();
     if request.method() == "CONNECT" || !target::is_path(path, request.method()) {
-        return Err(Refused("the request target is not a path"));
+        return Err(Refused("invalid request target (expected a path)"));
     }
     let base = upstream.base.as_str();
     if !base.is_empty() && (path == "*" || has_dot_segment(path)) {
-        return Err(Refused("the request target leads out of its base path"));
+        return Err(Refused("the request target leaves the base path"));
     }
     let target = format!("{base}{path}");
     PathAndQuery::try_from(target.as_str())
         .ok()
         .filter(|parsed| parsed.as_str() == target)
-        .ok_or(Refused("the request target has characters that no URI has"))
+        .ok_or(Refused("invalid character in the request target"))
 }
 
 /// The head of a request as it goes to the upstream.
@@ -97,7 +97,7 @@ pub fn request(
     let own = upstream.authority();
     let authority = request.authority().filter(|name| !name.is_empty());
     let authority = authority.unwrap_or(&own);
-    let invalid = Refused("the authority is not a host with a port or without");
+    let invalid = Refused("invalid authority (expected a host with an optional port)");
     if !target::is_authority(authority.as_bytes())
         || authority.parse::<http::uri::Authority>().is_err()
     {
@@ -108,7 +108,7 @@ pub fn request(
         .method(request.method())
         .uri(target)
         .body(())
-        .map_err(|_| Refused("the method is not a token"))?
+        .map_err(|_| Refused("invalid method"))?
         .into_parts()
         .0;
     let map = &mut head.headers;
@@ -149,25 +149,25 @@ pub fn request(
 /// RFC 9110 §5.5: blanks around a value are not part of it.
 fn value(bytes: &[u8]) -> Result<HeaderValue, Refused> {
     HeaderValue::from_bytes(bytes.trim_ascii())
-        .map_err(|_| Refused("a field value has control characters"))
+        .map_err(|_| Refused("control character in a field value"))
 }
 
 fn copy(map: &mut HeaderMap, name: &str, bytes: &[u8]) -> Result<(), Refused> {
-    let name = HeaderName::from_bytes(name.as_bytes())
-        .map_err(|_| Refused("a field name is not valid"))?;
+    let name =
+        HeaderName::from_bytes(name.as_bytes()).map_err(|_| Refused("invalid field name"))?;
     let value = value(bytes)?;
     if name == header::CONTENT_LENGTH {
         // RFC 9110 §8.6: one, or the same ones as one.
         let differs = map.get(&name).is_some_and(|other| *other != value);
         if differs || value.is_empty() || !value.as_bytes().iter().all(u8::is_ascii_digit) {
-            return Err(Refused("the `content-length` is not one number"));
+            return Err(Refused("invalid content-length"));
         }
         map.insert(name, value);
         return Ok(());
     }
     map.try_append(name, value)
         .map(|_| ())
-        .map_err(|_| Refused("there are too many fields"))
+        .map_err(|_| Refused("too many fields"))
 }
 
 /// Adds to the list that the client sent, if all of that is valid; else the list begins here, so that nothing of the client's

@@ -112,7 +112,7 @@ impl Proxy {
     ///
     /// # Errors
     ///
-    /// There are no threads left.
+    /// Returns an error if the threads of the proxy cannot be started.
     pub fn new(
         upstream: Upstream,
         tls: Option<Arc<rustls::ClientConfig>>,
@@ -149,14 +149,14 @@ impl Drop for Proxy {
 impl Handler for Proxy {
     fn answer(&self, request: &Request, peer: &Peer) -> Reply {
         if request.method() == "CONNECT" {
-            return Answer::text(501, "there are no tunnels here\n").into();
+            return Answer::text(501, "CONNECT is not supported\n").into();
         }
         let head = match fields::request(request, peer, &self.shared.upstream) {
             Ok(head) => head,
             Err(why) => return Answer::text(400, format!("{why}\n")).into(),
         };
         let Some(runtime) = self.runtime.as_ref().map(runtime::Runtime::handle).cloned() else {
-            return Answer::text(503, "the server ends\n").into();
+            return Answer::text(503, "Service unavailable: the server is shutting down\n").into();
         };
         let shared = Arc::clone(&self.shared);
         Reply::Task(Box::new(move |exchange| {
@@ -223,8 +223,8 @@ async fn reply(outgoing: Outgoing, answer: Answer) {
 /// The answer to a request whose body ended too early.
 fn cut_off(cause: Cause) -> Answer {
     match cause {
-        Cause::CutOff => Answer::text(400, "the body of the request breaks off\n"),
-        Cause::Late => Answer::text(408, "the body of the request takes too long\n"),
+        Cause::CutOff => Answer::text(400, "The request body ended early\n"),
+        Cause::Late => Answer::text(408, "Request timeout: the request body made no progress\n"),
     }
 }
 
@@ -289,7 +289,7 @@ async fn send(
         }
     };
     if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
-        let why = "a protocol that nobody asked for";
+        let why = "unexpected protocol switch";
         return reply(outgoing, failed(502, "http_upgrade_failed", why)).await;
     }
     if give_back(shared, response, outgoing, is_head, client).await {
@@ -312,9 +312,9 @@ async fn hand_over(
 /// What the client is told, and, for whoever looks for the reason, which failure it was (RFC 9209 §2.3).
 fn failed(status: u16, error: &str, why: &str) -> Answer {
     let text = match status {
-        503 => "there are too many requests at a time\n",
-        504 => "the server behind takes too long\n",
-        _ => "the server behind cannot be reached, or does not speak HTTP\n",
+        503 => "Service unavailable: too many concurrent requests\n",
+        504 => "Gateway timeout: the upstream server took too long\n",
+        _ => "Bad gateway: the upstream server is unreachable or did not answer with HTTP\n",
     };
     let mut proxy_status = format!("lastbyte; error={error}");
     if !why.is_empty() {

@@ -195,7 +195,7 @@ impl Pool {
                 lock(&pool.kept).keep(unused, pool.limits.kept);
             }
         });
-        let gone = || SendFailure::Refused("the proxy ends".into());
+        let gone = || SendFailure::Refused("the proxy is shutting down".into());
         waits.await.map_err(|_| gone())?.map(|made| (made, true))
     }
 

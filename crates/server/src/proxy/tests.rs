@@ -29,11 +29,11 @@ fn a_server_is_a_url_without_anything_else() {
         (false, true, 80)
     );
     for (text, what) in [
-        ("example.com", "has to begin with"),
-        ("ftp://x", "has to begin with"),
-        ("http://a:b@x/", "a name and a password"),
+        ("example.com", "has an unknown scheme"),
+        ("ftp://x", "has an unknown scheme"),
+        ("http://a:b@x/", "has credentials"),
         ("http://x/?a", "has a query"),
-        ("http://", "is no URL"),
+        ("http://", "is not a valid URL"),
     ] {
         let error = text.parse::<Upstream>().expect_err(text);
         assert!(error.to_string().contains(what), "{error}");

@@ -51,23 +51,27 @@ impl std::str::FromStr for Upstream {
 
     fn from_str(text: &str) -> Result<Self, UpstreamError> {
         let error = |what: &str| UpstreamError(format!("`{text}` {what}"));
-        let uri: http::Uri = text.parse().map_err(|_| error("is no URL"))?;
+        let uri: http::Uri = text.parse().map_err(|_| error("is not a valid URL"))?;
         let (is_secure, is_h2c) = match uri.scheme_str() {
             Some("http") => (false, false),
             Some("https") => (true, false),
             Some("h2c") => (false, true),
-            _ => return Err(error("has to begin with `http://`, `https://` or `h2c://`")),
+            _ => {
+                return Err(error(
+                    "has an unknown scheme (expected `http://`, `https://` or `h2c://`)",
+                ));
+            }
         };
-        let authority = uri.authority().ok_or_else(|| error("names no server"))?;
+        let authority = uri.authority().ok_or_else(|| error("has no host"))?;
         if authority.as_str().contains('@') {
-            return Err(error("holds a name and a password, which are not sent"));
+            return Err(error("has credentials, which are not supported"));
         }
         if uri.query().is_some() {
-            return Err(error("has a query, which no request could have behind it"));
+            return Err(error("has a query, which is not supported"));
         }
         let host = authority.host().trim_matches(['[', ']']);
         if host.is_empty() {
-            return Err(error("names no server"));
+            return Err(error("has no host"));
         }
         Ok(Self {
             is_secure,

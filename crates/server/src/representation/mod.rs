@@ -63,7 +63,7 @@ impl Representation {
             // §15.4.5: what a cache needs to update what it has, and nothing else.
             Verdict::NotModified => return self.describe(Answer::bare(304)),
             Verdict::Failed => {
-                let answer = Answer::text(412, "the condition of the request does not hold\n");
+                let answer = Answer::text(412, "Precondition failed\n");
                 return head_or_all(answer, is_head);
             }
         }
@@ -75,7 +75,7 @@ impl Representation {
         };
         let answer = match wanted {
             Wanted::All => self.whole(),
-            Wanted::Nothing => Answer::text(416, "there is no such part of it\n")
+            Wanted::Nothing => Answer::text(416, "Range not satisfiable\n")
                 .with("content-range", format!("bytes */{len}")),
             Wanted::Some(ranges) => self.partial(&ranges, boundary),
         };

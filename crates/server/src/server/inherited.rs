@@ -40,11 +40,11 @@ impl Inherited {
     ///
     /// # Errors
     ///
-    /// Its name says that it is for something over TCP.
+    /// Returns a [`StartError`] if the name is that of a TCP socket.
     pub fn add_udp(&mut self, name: &str, socket: UdpSocket) -> Result<(), StartError> {
         if matches!(name, PLAIN | METRICS) {
             return wrong(format!(
-                "the socket `{name}` is one of UDP: its unit has to say `ListenStream=`"
+                "the socket `{name}` is a UDP socket (expected `ListenStream=` in its unit)"
             ));
         }
         self.udp.push(socket);
@@ -56,11 +56,11 @@ impl Inherited {
     ///
     /// # Errors
     ///
-    /// It does not listen, or there is one for that already.
+    /// Returns a [`StartError`] if the socket is not listening, or there is already one of this name.
     pub fn add_tcp(&mut self, name: &str, listener: TcpListener) -> Result<(), StartError> {
         if !socket_acceptconn(&listener).unwrap_or(false) {
             return wrong(format!(
-                "the TCP socket `{name}` does not listen: its unit must not say `Accept=yes`"
+                "the TCP socket `{name}` is not listening (remove `Accept=yes` from its unit)"
             ));
         }
         let place = match name {
@@ -111,12 +111,12 @@ impl Inherited {
         ] {
             if is_spoken && !is_there {
                 return wrong(format!(
-                    "there are sockets, but none of {transport}: add `Listen{directive}=` to the unit, or leave out HTTP/{versions}"
+                    "no {transport} socket was passed (add `Listen{directive}=` to the unit, or disable HTTP/{versions})"
                 ));
             }
             if is_there && !is_spoken {
                 return wrong(format!(
-                    "there is a socket of {transport}, but HTTP/{versions} is left out: take `Listen{directive}=` out of the unit"
+                    "a {transport} socket was passed, but HTTP/{versions} is disabled (remove `Listen{directive}=` from the unit)"
                 ));
             }
         }
@@ -133,7 +133,7 @@ impl Inherited {
             .find(|other| other.port() != address.port())
         {
             return wrong(format!(
-                "`{address}` and `{other}` have different ports: HTTP/3 is found on the port of HTTP/1.1 and 2"
+                "`{address}` and `{other}` have different ports (expected the same port for all HTTP versions)"
             ));
         }
         if let Some(other) = addresses[..udp.len()]
@@ -141,7 +141,7 @@ impl Inherited {
             .find(|other| **other != address)
         {
             return wrong(format!(
-                "`{address}` and `{other}` are different: all UDP sockets have to be of one address"
+                "`{address}` and `{other}` differ (expected the same address for all UDP sockets)"
             ));
         }
         let udp = if udp.is_empty() {
@@ -173,18 +173,18 @@ fn workers_of(
     };
     let wanted = settings.workers.map(NonZeroUsize::get);
     let advice = format!(
-        "list `ListenDatagram={}` once for each worker, and say `ReusePort=yes`",
+        "repeat `ListenDatagram={}` for each worker, with `ReusePort=yes`",
         address.port()
     );
     if let Some(wanted) = wanted.filter(|wanted| *wanted < count) {
         return wrong(format!(
-            "there are {count} UDP sockets for {wanted} workers, and what comes to the others would be lost: {advice}"
+            "{count} UDP sockets for {wanted} workers: datagrams to the others would be lost ({advice})"
         ));
     }
     if count > 1 {
         return match wanted {
             Some(wanted) if wanted > count => wrong(format!(
-                "there are {count} UDP sockets for {wanted} workers: {advice}"
+                "{count} UDP sockets for {wanted} workers ({advice})"
             )),
             _ => adopt(given, count).map_err(StartError::System),
         };
@@ -200,7 +200,7 @@ fn workers_of(
     }
     match wanted {
         Some(wanted) if wanted > 1 => wrong(format!(
-            "there is one UDP socket for {wanted} workers, and none can be opened beside it: {advice}"
+            "one UDP socket for {wanted} workers, and no more can be opened ({advice})"
         )),
         _ => adopt(given, 1).map_err(StartError::System),
     }

@@ -72,7 +72,7 @@ pub(super) fn page(
     }
     page.push_str("</table>\n");
     if is_cut {
-        let _ = writeln!(page, "<p>There are more: only {NAMES_MAX} are shown.</p>");
+        let _ = writeln!(page, "<p>The first {NAMES_MAX} names are shown.</p>");
     }
     page.push_str("</html>\n");
     Ok(page)

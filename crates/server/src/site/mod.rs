@@ -71,7 +71,7 @@ impl Site {
     ///
     /// # Errors
     ///
-    /// It is no directory, or cannot be read.
+    /// Returns an error if `path` is not a directory or cannot be opened.
     pub fn directory(path: &Path) -> io::Result<Self> {
         Ok(Self {
             directory: Some(Directory::open(path)?),
@@ -132,22 +132,22 @@ impl Site {
                     return self.list(directory.as_fd(), path);
                 }
                 Found::Exhausted => {
-                    return Answer::text(503, "too many files are open here\n")
+                    return Answer::text(503, "Service unavailable: too many open files\n")
                         .with("retry-after", "1");
                 }
-                Found::Failed => return Answer::text(500, "the file cannot be read\n"),
+                Found::Failed => return Answer::text(500, "Cannot read the file\n"),
                 Found::Directory(_) | Found::Nothing => {}
             }
         }
         if !self.generates {
-            return Answer::text(404, "not found\n");
+            return Answer::text(404, "Not found\n");
         }
         if let Some(status) = path.strip_prefix("/status/") {
             return status_answer(status);
         }
         match size_of_path(path) {
             Some(len) => object(len).answer(request, Clock::since_epoch(), boundary()),
-            None => Answer::text(404, "not found\n"),
+            None => Answer::text(404, "Not found\n"),
         }
     }
 
@@ -161,7 +161,7 @@ impl Site {
             Ok(page) => {
                 Answer::source(200, "text/html; charset=utf-8", Box::new(page.into_bytes()))
             }
-            Err(_) => Answer::text(500, "the directory cannot be read\n"),
+            Err(_) => Answer::text(500, "Cannot read the directory\n"),
         }
     }
 
@@ -202,7 +202,7 @@ impl Handler for Site {
                 None => self.finish(self.get(request, target), is_head).into(),
             },
             "OPTIONS" => Answer::bare(204).with("allow", ALLOW).into(),
-            _ => Answer::text(405, "only GET, HEAD and OPTIONS are answered here\n")
+            _ => Answer::text(405, "Method not allowed (expected GET, HEAD or OPTIONS)\n")
                 .with("allow", ALLOW)
                 .into(),
         }
@@ -290,7 +290,7 @@ fn moved(path: &str, query: Option<&str>) -> Answer {
         to.push('?');
         to.push_str(query);
     }
-    Answer::text(301, "it is at the same path with a slash at its end\n").with("location", to)
+    Answer::text(301, "Moved to the same path with a trailing slash\n").with("location", to)
 }
 
 /// An answer with a status of the client's choice, from 200 on.
@@ -302,7 +302,7 @@ fn status_answer(text: &str) -> Answer {
             response: Response::new(205).with("content-length", "0"),
             body: None,
         },
-        Ok(status @ 200..=599) => Answer::text(status, format!("{status}, as you wish\n")),
-        _ => Answer::text(404, "not found: statuses are 200 to 599\n"),
+        Ok(status @ 200..=599) => Answer::text(status, format!("Status {status}\n")),
+        _ => Answer::text(404, "Not found (expected a status from 200 to 599)\n"),
     }
 }

@@ -233,7 +233,7 @@ fn delays_and_statuses_are_what_their_paths_say() {
         }
     };
     assert_eq!(delay("/delay/50ms/1k"), Some((50, 200, 1024)));
-    assert_eq!(delay("/delay/2s/status/503"), Some((2000, 503, 17)));
+    assert_eq!(delay("/delay/2s/status/503"), Some((2000, 503, 11)));
     assert_eq!(delay("/delay/0ms"), Some((0, 404, 10)));
     for path in [
         "/delay/61s/1k",

@@ -22,7 +22,7 @@ use lastbyte_quic::stream::Source;
 use super::{Shared, connection::AtHand, count, observed::Observed, pace};
 use crate::{
     access::{Ending, Record},
-    exchange::{Said, channel::Receiver},
+    exchange::{ResponsePart, channel::Receiver},
 };
 
 /// So much of a source is read at a time.
@@ -46,7 +46,7 @@ enum Kind {
     },
     /// What comes from an exchange, and how much of it is left, if the head says so.
     Pieces {
-        pieces: Receiver<Said>,
+        pieces: Receiver<ResponsePart>,
         left: Option<u64>,
     },
 }
@@ -69,7 +69,7 @@ impl Report {
         }
     }
 
-    fn tell(&mut self, is_complete: bool) {
+    fn finish(&mut self, is_complete: bool) {
         if std::mem::replace(&mut self.is_told, true) {
             return;
         }
@@ -92,7 +92,7 @@ impl Report {
 impl Drop for Report {
     /// The client went before it was answered.
     fn drop(&mut self) {
-        self.tell(false);
+        self.finish(false);
     }
 }
 
@@ -104,7 +104,7 @@ impl ResponseBody {
     }
 
     /// A body of this length, if it is known.
-    pub(super) fn pieces(pieces: Receiver<Said>, len: Option<u64>, report: Report) -> Self {
+    pub(super) fn pieces(pieces: Receiver<ResponsePart>, len: Option<u64>, report: Report) -> Self {
         Self::new(Kind::Pieces { pieces, left: len }, report)
     }
 
@@ -129,7 +129,7 @@ impl ResponseBody {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let error = io::Error::other("the body cannot be had to its end");
+        let error = io::Error::other("the body ended early");
         Poll::Ready(Some(Err(error)))
     }
 
@@ -151,13 +151,13 @@ impl ResponseBody {
             Kind::Pieces { pieces, left } => loop {
                 return match pieces.poll_next(context) {
                     Poll::Pending => Poll::Pending,
-                    Poll::Ready(Some(Said::Data(bytes))) => {
+                    Poll::Ready(Some(ResponsePart::Data(bytes))) => {
                         if let Some(left) = left {
                             *left = left.saturating_sub(bytes.len() as u64);
                         }
                         Poll::Ready(Some(Ok(Frame::data(bytes))))
                     }
-                    Poll::Ready(Some(Said::End(trailers))) => {
+                    Poll::Ready(Some(ResponsePart::End(trailers))) => {
                         self.kind = Kind::Empty;
                         let frame = trailers.map(|fields| Frame::trailers(header_map(&fields)));
                         Poll::Ready(frame.map(Ok))
@@ -194,12 +194,12 @@ impl Body for ResponseBody {
             }
             Poll::Ready(None) => {
                 self.is_over = true;
-                self.report.tell(true);
+                self.report.finish(true);
                 self.at_hand = None;
             }
             Poll::Ready(Some(Err(_))) => {
                 self.is_over = true;
-                self.report.tell(false);
+                self.report.finish(false);
                 self.at_hand = None;
             }
             Poll::Pending => {}
@@ -231,7 +231,7 @@ impl Drop for ResponseBody {
             // hyper does not ask again once it has all that the length says, or has seen the end.
             let has_all = matches!(self.kind, Kind::Pieces { left: Some(0), .. });
             let is_complete = has_all || self.is_end_stream();
-            self.report.tell(is_complete);
+            self.report.finish(is_complete);
         }
     }
 }

@@ -80,13 +80,13 @@ fn redirect(request: &http::Request<Incoming>, https_port: u16) -> http::Respons
         HeaderValue::try_from(format!("https://{host}{port}{target}")).ok()
     });
     if let Some(location) = location {
-        let mut response = http::Response::new(Text::new("it is at https\n"));
+        let mut response = http::Response::new(Text::new("Redirecting to HTTPS\n"));
         // With the same method and body (RFC 9110 §15.4.9).
         *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
         response.headers_mut().insert(header::LOCATION, location);
         response
     } else {
-        let mut response = http::Response::new(Text::new("the `host` field is missing\n"));
+        let mut response = http::Response::new(Text::new("Missing Host header field\n"));
         *response.status_mut() = StatusCode::BAD_REQUEST;
         response
     }

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     access::AccessLog,
     budget::ConnectionBudget,
-    exchange::{Line, Piece, Said, channel::Sender, exchange},
+    exchange::{Channels, Piece, ResponsePart, channel::Sender, exchange},
     handler::{Answer, Peer, Reply, Version},
     hop_by_hop::{is_hop_by_hop, named_by_connection},
 };
@@ -101,9 +101,9 @@ pub(super) async fn serve(
             whole(answer(), report)
         }
         Reply::Task(task) => {
-            let (exchange, line) = exchange(&budget);
+            let (exchange, channels) = exchange(&budget);
             task(exchange);
-            run(&shared, line, body, report, is_head).await
+            run(&shared, channels, body, report, is_head).await
         }
     };
     let mut response = finish(&shared, response);
@@ -154,22 +154,22 @@ fn whole(answer: Answer, mut report: Report) -> http::Response<ResponseBody> {
 /// A request whose answer comes piece by piece.
 async fn run(
     shared: &Arc<Shared>,
-    line: Line,
+    channels: Channels,
     body: Incoming,
     mut report: Report,
     is_head: bool,
 ) -> http::Response<ResponseBody> {
-    let Line { incoming, outgoing } = line;
+    let Channels { incoming, outgoing } = channels;
     tokio::spawn(forward(Arc::clone(shared), body, incoming));
     loop {
         match poll_fn(|context| outgoing.poll_next(context)).await {
             // Nobody can be told before the response: hyper has no words for it.
-            Some(Said::Interim(_)) => {}
-            Some(Said::Whole(answer)) => {
+            Some(ResponsePart::Interim(_)) => {}
+            Some(ResponsePart::Whole(answer)) => {
                 let answer = if is_head { answer.head_only() } else { answer };
                 return whole(answer, report);
             }
-            Some(Said::Head(response)) => {
+            Some(ResponsePart::Head(response)) => {
                 let len = response.fields().get("content-length");
                 let len = len.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
                 report.on_head(len);
@@ -186,8 +186,11 @@ async fn run(
                     }
                 });
             }
-            Some(Said::Data(_) | Said::End(_)) | None => {
-                return whole(Answer::text(502, "nobody answers\n"), report);
+            Some(ResponsePart::Data(_) | ResponsePart::End(_)) | None => {
+                return whole(
+                    Answer::text(502, "Bad gateway: the handler did not respond\n"),
+                    report,
+                );
             }
         }
     }
@@ -274,12 +277,12 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
     let mut hosts = head.headers.get_all(header::HOST).iter();
     let (host, second) = (hosts.next(), hosts.next());
     if second.is_some() {
-        return (refuse("there are two `host` fields\n"), body);
+        return (refuse("More than one Host header field\n"), body);
     }
     let host = match host.map(|host| host.to_str()) {
         None => None,
         Some(Ok(host)) => Some(host.to_owned()),
-        Some(Err(_)) => return (refuse("the `host` field is none\n"), body),
+        Some(Err(_)) => return (refuse("Invalid Host header field\n"), body),
     };
     // RFC 9112 §3.2.2, RFC 9113 §8.3.1: what stands in the target counts.
     let authority = head
@@ -294,26 +297,29 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
     }
     // RFC 9112 §3.2: without it a request of HTTP/1.1 is none.
     if host.is_none() && authority.is_none() && version == Version::Http11 {
-        return (refuse("the `host` field is missing\n"), body);
+        return (refuse("Missing Host header field\n"), body);
     }
     if head.method == http::Method::CONNECT {
-        let answer = Answer::text(405, "there are no tunnels here\n");
+        let answer = Answer::text(405, "CONNECT is not supported\n");
         return (Err(answer.with("allow", "GET, HEAD, OPTIONS")), body);
     }
     let is_http = |scheme: &http::uri::Scheme| matches!(scheme.as_str(), "http" | "https");
     if !head.uri.scheme().is_none_or(is_http) {
-        return (refuse("the scheme is neither `https` nor `http`\n"), body);
+        return (refuse("Invalid scheme (expected https or http)\n"), body);
     }
     let target = head.uri.path_and_query().map_or("", |path| path.as_str());
     // RFC 9112 §3.2.3, §3.2.4: a host alone is for CONNECT, and `*` for OPTIONS.
     if !target::is_path(target, head.method.as_str()) {
-        return (refuse("the request target is not a path\n"), body);
+        return (refuse("Invalid request target (expected a path)\n"), body);
     }
     let authority = authority.or(host);
     let is_valid = |authority: &String| target::is_authority(authority.as_bytes());
     // RFC 9112 §3.2, RFC 9110 §4.2.2: `https` has no empty host.
     if !authority.as_ref().is_none_or(is_valid) {
-        return (refuse("the host is not a name or an address\n"), body);
+        return (
+            refuse("Invalid host (expected a name or an address)\n"),
+            body,
+        );
     }
     let authority = authority.unwrap_or_default();
     let mut translated = Request::new(head.method.as_str(), "https", &authority, target);

@@ -183,7 +183,7 @@ fn certified(identity: &Identity) -> Result<Arc<CertifiedKey>, String> {
     .map(Arc::new)
     .map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => {
-            "the key is not that of the first certificate".to_owned()
+            "the private key does not match the first certificate".to_owned()
         }
         error => error.to_string(),
     })
@@ -218,7 +218,7 @@ impl Keys {
         Ok(Self {
             quic,
             tcp: TcpTickets::new(secrets)?,
-            tokens: TokenKeys::derive(secrets).ok_or("a ticket key cannot be used")?,
+            tokens: TokenKeys::derive(secrets).ok_or("unusable ticket key")?,
         })
     }
 }

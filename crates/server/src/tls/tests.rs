@@ -20,7 +20,7 @@ fn a_key_that_is_not_the_certificates_is_found_out() {
     };
     let error = check(&mixed).expect_err("they do not fit");
     assert!(
-        error.contains("not that of the first certificate"),
+        error.contains("does not match the first certificate"),
         "{error}"
     );
     check(&identity()).expect("they fit");

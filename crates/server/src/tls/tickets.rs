@@ -55,7 +55,7 @@ pub(super) fn secrets(text: &[u8]) -> Vec<[u8; SECRET_LEN]> {
 impl TcpTickets {
     pub(super) fn new(secrets: &[[u8; SECRET_LEN]]) -> Result<Self, String> {
         let keys: Option<Vec<Key>> = secrets.iter().map(Key::derive).collect();
-        let keys = keys.ok_or("a ticket key cannot be used")?;
+        let keys = keys.ok_or("unusable ticket key")?;
         Ok(Self(RwLock::new(keys)))
     }
 

@@ -1,24 +1,25 @@
-//! What `ab` prints at the end: a table of times and losses by arm, and the queries that it comes from.
+//! The summary that `ab` prints: times and losses by arm, and the queries behind them.
 
 use std::path::Path;
 
 use lastbyte_query::{Format, Input, Options, Query};
 use lastbyte_report::comparison::Summary;
 use lastbyte_sim::experiment::Experiment;
+use serde_json::json;
 
 use crate::{commands::summary::table, failure::Failure, files};
 
-/// How many connections and how many complete ones, by arm.
+/// Number of connections and of complete ones, by arm.
 const COUNTS: &str = r#"group_by(_["arm"]) { |r| [count(), count_if(r["complete"])] }"#;
-/// Times to last byte, by arm; what never ended is slower than all that did, as on the page.
+/// Times to last byte, by arm; incomplete transfers count as slower than all complete ones, as on the page.
 const TIMES: &str =
     r#"group_by(_["arm"]) { |r| percentile(r["ttlb"] || 1e12, [0.25, 0.5, 0.75, 0.95]) }"#;
-/// What stands for the time of what never ended.
+/// Stands for the time of an incomplete transfer.
 const NEVER_MS: f64 = 1e12;
 /// The share of packets lost, in percent, by arm.
 const LOSSES: &str = r#"select((_["num-packets.sent"] || 0) > 0) >> [_["arm"], 100.0 * _["num-packets.lost"] / _["num-packets.sent"]] >> group_by(_[0]) { |r| [average(r[1]), percentile(r[1], [0.5, 0.9, 0.99])] }"#;
 
-/// What a query says about the log.
+/// The result of a query on the log.
 fn ask(query: &str, log: &Path) -> Result<serde_json::Value, Failure> {
     let options = Options {
         format: Format::Json,
@@ -47,49 +48,61 @@ fn number(value: &serde_json::Value, path: &[usize]) -> Option<f64> {
     value.as_f64()
 }
 
-pub(super) fn summary(experiment: &Experiment, log: &Path) -> Result<String, Failure> {
+/// The summaries of the arms, in the order of the experiment.
+fn summaries(experiment: &Experiment, log: &Path) -> Result<Vec<Summary>, Failure> {
     let (counts, times, losses) = (ask(COUNTS, log)?, ask(TIMES, log)?, ask(LOSSES, log)?);
-    let arms: Vec<Summary> = experiment
-        .arms
-        .iter()
-        .map(|arm| {
-            let of =
-                |values: &serde_json::Value, path: &[usize]| number(values.get(&arm.name)?, path);
-            let count = |place: usize| of(&counts, &[place]).unwrap_or(0.0) as u64;
-            Summary {
-                arm: arm.name.clone(),
-                connections: count(0),
-                completed: count(1),
-                ttlb_ms: [0, 1, 2, 3]
-                    .map(|place| of(&times, &[place]).filter(|ttlb| *ttlb < NEVER_MS)),
-                loss_percent: [&[0][..], &[1, 0], &[1, 1], &[1, 2]].map(|path| of(&losses, path)),
-            }
-        })
-        .collect();
-    Ok(table(&arms, experiment.baseline))
+    let summary_of = |name: &String| {
+        let of = |values: &serde_json::Value, path: &[usize]| number(values.get(name)?, path);
+        let count = |place: usize| of(&counts, &[place]).unwrap_or(0.0) as u64;
+        Summary {
+            arm: name.clone(),
+            connections: count(0),
+            completed: count(1),
+            ttlb_ms: [0, 1, 2, 3].map(|place| of(&times, &[place]).filter(|ttlb| *ttlb < NEVER_MS)),
+            loss_percent: [&[0][..], &[1, 0], &[1, 1], &[1, 2]].map(|path| of(&losses, path)),
+        }
+    };
+    let arms = experiment.arms.iter();
+    Ok(arms.map(|arm| summary_of(&arm.name)).collect())
 }
 
+pub(super) fn summary(experiment: &Experiment, log: &Path) -> Result<String, Failure> {
+    Ok(table(&summaries(experiment, log)?, experiment.baseline))
+}
+
+/// The output of `--json`, which docs/ab.md describes.
 pub(super) fn summary_json(
     experiment: &Experiment,
     log: &Path,
     page: Option<&str>,
 ) -> Result<String, Failure> {
-    let summary = serde_json::json!({
+    let summaries = summaries(experiment, log)?;
+    let arms = summaries.iter().map(|arm| {
+        let [p25, p50, p75, p95] = arm.ttlb_ms;
+        let [mean, loss_p50, loss_p90, loss_p99] = arm.loss_percent;
+        json!({
+            "arm": arm.arm,
+            "connections": arm.connections,
+            "complete": arm.completed,
+            "ttlb_ms": { "p25": p25, "p50": p50, "p75": p75, "p95": p95 },
+            "loss_percent": { "mean": mean, "p50": loss_p50, "p90": loss_p90, "p99": loss_p99 },
+        })
+    });
+    let summary = json!({
         "experiment": experiment.name,
         "baseline": experiment.arms.get(experiment.baseline).map(|arm| &arm.name),
+        "seed": experiment.seed,
         "log": log.display().to_string(),
         "report": page,
-        "connections": ask(COUNTS, log)?,
-        "ttlb_ms_p25_p50_p75_p95": ask(TIMES, log)?,
-        "loss_percent_average_and_p50_p90_p99": ask(LOSSES, log)?,
+        "arms": arms.collect::<Vec<_>>(),
     });
     Ok(format!("{summary:#}\n"))
 }
 
-/// How to ask again.
+/// The queries, for the user to repeat.
 pub(super) fn queries(experiment: &Experiment, log: &Path) -> String {
     let mut text = format!(
-        "\nTTLB is from request to last acknowledgment, in ms, and its change against {}. The log, and what was asked of it:\n",
+        "\nTTLB: from the request to the last acknowledgment, in ms, with the change against {}. Queries behind the table:\n",
         experiment
             .arms
             .get(experiment.baseline)

@@ -73,7 +73,7 @@ const VARIABLES: [&str; 35] = [
 impl WriteOut {
     /// # Errors
     ///
-    /// The format's file cannot be read, or it names what there is not.
+    /// Returns [`Failure::Usage`] if the format's file cannot be read, or names an unknown variable.
     pub(super) fn new(arguments: &Arguments) -> Result<Option<Self>, Failure> {
         let Some(said) = &arguments.shown.write_out else {
             return Ok(None);
@@ -91,7 +91,7 @@ impl WriteOut {
     ///
     /// # Errors
     ///
-    /// Nobody takes it.
+    /// Returns the error of writing.
     pub(super) fn print(
         &self,
         arguments: &Arguments,

@@ -28,8 +28,8 @@ pub(super) fn take() -> Result<Inherited, Failure> {
             Ok(None) => {}
             Err(_) => {
                 return Err(Failure::Usage(format!(
-                    "cannot use the sockets that were handed over: descriptor {} (`{name}`) is neither a UDP nor a TCP socket: \
-                     the unit has to say `ListenDatagram=PORT` and `ListenStream=PORT`",
+                    "cannot use the passed sockets: descriptor {} (`{name}`) is neither a UDP nor a TCP socket \
+                     (expected `ListenDatagram=PORT` and `ListenStream=PORT` in the unit)",
                     3 + index
                 )));
             }

@@ -80,23 +80,23 @@ fn what_does_not_fit_is_said_with_what_the_unit_has_to_say() {
     let mut split = two();
     split.add_udp("", udp()).expect("room");
     for (versions, workers, inherited, expected) in [
-        (Versions::ALL, 1, two(), "none of TCP: add `ListenStream=`"),
+        (
+            Versions::ALL,
+            1,
+            two(),
+            "no TCP socket was passed (add `ListenStream=`",
+        ),
         (
             Versions::ALL,
             1,
             with_tcp(Inherited::default()),
-            "none of UDP: add `ListenDatagram=`",
+            "no UDP socket was passed (add `ListenDatagram=`",
         ),
-        (HTTP3, 1, with_tcp(two()), "take `ListenStream=` out"),
+        (HTTP3, 1, with_tcp(two()), "remove `ListenStream=`"),
         (Versions::ALL, 1, with_tcp(two()), "different ports"),
         (HTTP3, 2, split, "different ports"),
         (HTTP3, 2, two(), "one UDP socket for 2 workers"),
-        (
-            HTTP3,
-            2,
-            two(),
-            "once for each worker, and say `ReusePort=yes`",
-        ),
+        (HTTP3, 2, two(), "for each worker, with `ReusePort=yes`"),
     ] {
         let mut settings = settings(versions, workers, inherited);
         let told = error(Inherited::take_main(&mut settings).map(|_| ()));
