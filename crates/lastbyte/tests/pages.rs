@@ -1,5 +1,10 @@
 //! The reference pages for files and JSON agree with the program: examples run, and every key is documented.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test writes the files that the program reads"
+)]
+
 use std::{
     collections::BTreeSet,
     fs,
