@@ -1,9 +1,8 @@
-//! HTTP/3, QPACK and priorities as a pure state machine over a QUIC connection.
+//! HTTP/3, QPACK and priorities as a pure state machine over a [`Transport`], such as a QUIC connection.
 //!
 //! [`Connection`] is one end, a client's or a server's. It owns no transport: each call takes the
-//! [`lastbyte_quic::connection::Connection`] that it is about, and the time. What happened is asked for with
-//! [`Connection::poll`], after datagrams came in and after timers; what is to be said goes right into the transport's
-//! streams.
+//! connection that it is about, as a [`Transport`], and the time. [`Connection::poll`] returns what happened, and is to be
+//! called after datagrams came in and after timers; what is sent goes right into the transport's streams.
 //!
 //! | module | owns | RFC |
 //! |---|---|---|
@@ -90,6 +89,7 @@ mod message;
 mod priority;
 pub mod qpack;
 mod settings;
+mod transport;
 
 pub use allowance::Rate;
 pub use code::Code;
@@ -101,6 +101,7 @@ pub use fields::{FieldLine, Fields, Iter};
 pub use message::{Body, Request, Response, target};
 pub use priority::Priority;
 pub use settings::Settings;
+pub use transport::Transport;
 
 /// The name of HTTP/3 in the handshake (RFC 9114 §3.1).
 pub const ALPN: &[u8] = b"h3";

@@ -3,7 +3,7 @@
 //! Owns its frames: which may come when and from whom, and what they say. What they bring about is done once the transport
 //! can be spoken to.
 
-use lastbyte_quic::{connection as transport, stream};
+use lastbyte_quic::stream;
 use lastbyte_wire::{Direction, Reader, Side, StreamId};
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     shared::{Shared, enough},
 };
 use crate::{
-    Code, ConnectionError, Event, Priority, Settings,
+    Code, ConnectionError, Event, Priority, Settings, Transport,
     frame::{FrameHeader, FrameType, PartialHeader},
 };
 
@@ -196,13 +196,13 @@ fn priority_update(payload: &[u8]) -> Result<Said, ConnectionError> {
 
 impl Connection {
     /// Does what the control stream said.
-    pub(super) fn apply_control(&mut self, quic: &mut transport::Connection) {
+    pub(super) fn apply_control(&mut self, transport: &mut dyn Transport) {
         let mut said = std::mem::take(&mut self.peer.control.said);
         for one in said.drain(..) {
             let result = match one {
-                Said::Settings(settings) => self.on_settings(quic, settings),
-                Said::GoAway(id) => self.on_goaway(quic, id),
-                Said::Priority(id, priority) => self.on_priority_update(quic, id, priority),
+                Said::Settings(settings) => self.on_settings(transport, settings),
+                Said::GoAway(id) => self.on_goaway(transport, id),
+                Said::Priority(id, priority) => self.on_priority_update(transport, id, priority),
                 Said::MaxPushId(id) => self.on_max_push_id(id),
                 // §7.2.3: whichever it is, it was not promised; to a client, not permitted.
                 Said::CancelPush => Err(error(Code::ID_ERROR, "a push that is not")),
@@ -217,16 +217,14 @@ impl Connection {
 
     fn on_settings(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         settings: Settings,
     ) -> Result<(), ConnectionError> {
         if let Some(remembered) = &self.remembered {
             settings.check_remembered(remembered)?;
         }
         // RFC 9297 §2.1.1: they need the transport's.
-        let takes_datagrams = quic
-            .peer_parameters()
-            .is_none_or(|parameters| parameters.max_datagram_frame_size.get() > 0);
+        let takes_datagrams = transport.peer_takes_datagrams().unwrap_or(true);
         if settings.h3_datagram && !takes_datagrams {
             return Err(error(
                 Code::SETTINGS_ERROR,
@@ -253,7 +251,7 @@ impl Connection {
 
     fn on_priority_update(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         priority: Priority,
     ) -> Result<(), ConnectionError> {
@@ -262,7 +260,7 @@ impl Connection {
             let is_known = stream.expects != super::request_stream::Expects::Head;
             if is_known {
                 // One that is over needs no order.
-                let _ = quic.streams().set_priority(id, priority.for_transport());
+                let _ = transport.set_priority(id, priority.for_transport());
                 self.shared.events.push_back(Event::Priority {
                     stream: id,
                     priority,

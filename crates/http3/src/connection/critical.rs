@@ -3,12 +3,12 @@
 //! Owns what is to be said on them until the transport takes it; they go before all others. They are opened as soon as
 //! the peer permits, before any request.
 
-use lastbyte_quic::{connection as transport, stream};
+use lastbyte_quic::stream;
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
 use super::{Connection, shared::enough};
 use crate::{
-    Code, Config, ConnectionError, Settings,
+    Code, Config, ConnectionError, Settings, Transport,
     frame::{FrameHeader, FrameType, reserved},
     settings::put_varint,
 };
@@ -74,9 +74,9 @@ impl OwnStreams {
     }
 
     /// How many bytes there is room for on the encoder stream.
-    pub(super) fn encoder_room(&self, quic: &mut transport::Connection, wanted: usize) -> usize {
+    pub(super) fn encoder_room(&self, transport: &mut dyn Transport, wanted: usize) -> usize {
         self.encoder
-            .and_then(|id| quic.streams().room(id, wanted).ok())
+            .and_then(|id| transport.room(id, wanted).ok())
             .unwrap_or(0)
     }
 
@@ -93,51 +93,50 @@ impl OwnStreams {
 }
 
 /// Opens a stream, and says which it is.
-fn open(quic: &mut transport::Connection, stream_type: u32) -> Option<StreamId> {
-    let streams = quic.streams();
-    let id = streams.open(Direction::Unidirectional)?;
+fn open(transport: &mut dyn Transport, stream_type: u32) -> Option<StreamId> {
+    let id = transport.open(Direction::Unidirectional)?;
     let mut first = Vec::new();
     put_varint(&mut first, VarInt::from_u32(stream_type));
     // A new stream has an empty buffer.
-    let _ = streams.set_priority(id, stream::Priority::CRITICAL);
-    let _ = streams.write(id, &first);
+    let _ = transport.set_priority(id, stream::Priority::CRITICAL);
+    let _ = transport.write(id, &first);
     Some(id)
 }
 
 /// Writes what it can, and takes that off the front.
-fn pour(quic: &mut transport::Connection, into: Option<StreamId>, from: &mut Vec<u8>) -> usize {
+fn pour(transport: &mut dyn Transport, into: Option<StreamId>, from: &mut Vec<u8>) -> usize {
     let Some(id) = into.filter(|_| !from.is_empty()) else {
         return 0;
     };
-    let written = quic.streams().write(id, from).unwrap_or(0);
+    let written = transport.write(id, from).unwrap_or(0);
     from.drain(..written);
     written
 }
 
 impl Connection {
     /// Opens them as far as the peer permits.
-    pub(super) fn open_own_streams(&mut self, quic: &mut transport::Connection) {
+    pub(super) fn open_own_streams(&mut self, transport: &mut dyn Transport) {
         if self.own.decoder.is_some() {
             return;
         }
         if self.own.control.is_none() {
-            self.own.control = open(quic, CONTROL);
-            pour(quic, self.own.control, &mut self.own.outbox);
+            self.own.control = open(transport, CONTROL);
+            pour(transport, self.own.control, &mut self.own.outbox);
         }
         if self.own.control.is_some() && self.own.encoder.is_none() {
-            self.own.encoder = open(quic, ENCODER);
+            self.own.encoder = open(transport, ENCODER);
         }
         if self.own.encoder.is_some() {
-            self.own.decoder = open(quic, DECODER);
+            self.own.decoder = open(transport, DECODER);
         }
     }
 
     /// Hands the transport what is to be said on them.
-    pub(super) fn flush(&mut self, quic: &mut transport::Connection) {
-        pour(quic, self.own.control, &mut self.own.outbox);
-        self.flush_encoder(quic);
+    pub(super) fn flush(&mut self, transport: &mut dyn Transport) {
+        pour(transport, self.own.control, &mut self.own.outbox);
+        self.flush_encoder(transport);
         let instructions = self.shared.decoder.instructions();
-        pour(quic, self.own.decoder, instructions);
+        pour(transport, self.own.decoder, instructions);
         let waiting = instructions.len().max(self.own.outbox.len());
         if let Err(error) = enough(
             waiting <= WAITING_MAX,
@@ -147,8 +146,8 @@ impl Connection {
         }
     }
 
-    pub(super) fn flush_encoder(&mut self, quic: &mut transport::Connection) {
-        let sent = pour(quic, self.own.encoder, self.encoder.instructions());
+    pub(super) fn flush_encoder(&mut self, transport: &mut dyn Transport) {
+        let sent = pour(transport, self.own.encoder, self.encoder.instructions());
         self.own.encoder_sent += sent as u64;
     }
 

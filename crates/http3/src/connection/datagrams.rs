@@ -1,18 +1,18 @@
 //! HTTP datagrams (RFC 9297 §2).
 
-use lastbyte_quic::{connection as transport, datagram::DatagramError};
+use lastbyte_quic::datagram::DatagramError;
 use lastbyte_wire::{Direction, Reader, Side, StreamId, VarInt};
 
 use super::{Connection, request_stream::Expects};
-use crate::{Code, ConnectionError, Event, settings::put_varint};
+use crate::{Code, ConnectionError, Event, Transport, settings::put_varint};
 
 impl Connection {
     /// Takes a datagram, if there is one.
-    pub(super) fn take_datagram(&mut self, quic: &mut transport::Connection) -> bool {
+    pub(super) fn take_datagram(&mut self, transport: &mut dyn Transport) -> bool {
         if !self.shared.config.datagrams {
             return false;
         }
-        let Some(mut datagram) = quic.receive_datagram() else {
+        let Some(mut datagram) = transport.receive_datagram() else {
             return false;
         };
         let mut reader = Reader::new(&datagram);
@@ -42,9 +42,15 @@ impl Connection {
         true
     }
 
-    pub(super) fn put_datagram(
+    /// Sends an HTTP datagram (RFC 9297): once, or not at all.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`DatagramError::NotSupported`] if the peer takes none, and otherwise why the transport cannot send it. It is
+    /// dropped.
+    pub fn send_datagram(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         stream: StreamId,
         payload: &[u8],
     ) -> Result<(), DatagramError> {
@@ -56,6 +62,6 @@ impl Connection {
         let mut datagram = Vec::with_capacity(payload.len() + 8);
         put_varint(&mut datagram, VarInt::saturating(stream.index()));
         datagram.extend_from_slice(payload);
-        quic.send_datagram(datagram)
+        transport.send_datagram(datagram)
     }
 }

@@ -30,11 +30,7 @@ mod unidirectional;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use lastbyte_quic::{
-    Time, connection as transport,
-    datagram::DatagramError,
-    stream::{Source, StreamEvent},
-};
+use lastbyte_quic::{Time, stream::StreamEvent};
 use lastbyte_wire::{Direction, Side, StreamId};
 
 use self::{
@@ -49,8 +45,7 @@ pub use self::{
     statistics::Statistics,
 };
 use crate::{
-    Body, Code, Config, ConnectionError, Event, Fields, Priority, ReadError, Request, RequestError,
-    Response, SendError, Settings, qpack::Encoder,
+    Code, Config, ConnectionError, Event, Fields, Priority, Settings, Transport, qpack::Encoder,
 };
 
 /// One end of an HTTP/3 connection.
@@ -137,59 +132,59 @@ impl Connection {
     /// The next thing that happened. To be called until there is nothing, after datagrams came in, after timeouts, and once
     /// at the start. It takes all events of the transport's streams; those of [`transport::Connection::poll_event`] are
     /// left to the caller.
-    pub fn poll(&mut self, quic: &mut transport::Connection, now: Time) -> Option<Event> {
+    pub fn poll(&mut self, transport: &mut dyn Transport, now: Time) -> Option<Event> {
         self.shared.now = now;
         if self.failure.is_some() {
-            return self.tell_failure(quic);
+            return self.tell_failure(transport);
         }
         if let Some(event) = self.shared.events.pop_front() {
             return Some(event);
         }
-        self.open_own_streams(quic);
-        self.check_heads(quic);
-        self.check_shutdown(quic);
+        self.open_own_streams(transport);
+        self.check_heads(transport);
+        self.check_shutdown(transport);
         loop {
             if self.failure.is_some() {
-                return self.tell_failure(quic);
+                return self.tell_failure(transport);
             }
             if let Some(event) = self.shared.events.pop_front() {
                 return Some(event);
             }
             if let Some((id, fault)) = self.faults.pop_front() {
-                self.on_fault(quic, id, fault);
+                self.on_fault(transport, id, fault);
             } else if let Some(id) = self.ready.pop_front() {
-                self.attend(quic, id);
-            } else if let Some(event) = quic.streams().poll_event() {
-                self.on_stream_event(quic, event);
-            } else if !self.take_datagram(quic) {
+                self.attend(transport, id);
+            } else if let Some(event) = transport.poll_stream_event() {
+                self.on_stream_event(transport, event);
+            } else if !self.take_datagram(transport) {
                 break;
             }
         }
-        self.flush(quic);
+        self.flush(transport);
         // By now the application has read what it wants of what came.
-        self.check_stalls(quic);
+        self.check_stalls(transport);
         if self.failure.is_some() {
-            return self.tell_failure(quic);
+            return self.tell_failure(transport);
         }
         self.check_drained();
         // Clients are expected to keep a connection open as long as responses are outstanding (RFC 9114 §5.1).
-        quic.set_awaiting(self.shared.side == Side::Client && !self.streams.is_empty());
+        transport.set_awaiting(self.shared.side == Side::Client && !self.streams.is_empty());
         self.shared.events.pop_front()
     }
 
-    fn on_stream_event(&mut self, quic: &mut transport::Connection, event: StreamEvent) {
+    fn on_stream_event(&mut self, transport: &mut dyn Transport, event: StreamEvent) {
         match event {
-            StreamEvent::Opened(Direction::Bidirectional) => self.accept_requests(quic),
-            StreamEvent::Opened(Direction::Unidirectional) => self.accept_unidirectional(quic),
+            StreamEvent::Opened(Direction::Bidirectional) => self.accept_requests(transport),
+            StreamEvent::Opened(Direction::Unidirectional) => self.accept_unidirectional(transport),
             StreamEvent::Available(Direction::Bidirectional) => {
                 if self.shared.side == Side::Client {
                     self.shared.events.push_back(Event::RequestsAvailable);
                 }
             }
-            StreamEvent::Available(Direction::Unidirectional) => self.open_own_streams(quic),
-            StreamEvent::Readable(id) if is_request(id) => self.attend(quic, id),
-            StreamEvent::Readable(id) => self.read_unidirectional(quic, id),
-            StreamEvent::Reset { id, code } if is_request(id) => self.on_reset(quic, id, code),
+            StreamEvent::Available(Direction::Unidirectional) => self.open_own_streams(transport),
+            StreamEvent::Readable(id) if is_request(id) => self.attend(transport, id),
+            StreamEvent::Readable(id) => self.read_unidirectional(transport, id),
+            StreamEvent::Reset { id, code } if is_request(id) => self.on_reset(transport, id, code),
             StreamEvent::Reset { id, .. } => self.on_unidirectional_end(id),
             StreamEvent::Stopped { id, code } if is_request(id) => self.on_stopped(id, code),
             StreamEvent::Stopped { id, .. } => self.on_own_stream_stopped(id),
@@ -199,13 +194,13 @@ impl Connection {
                     self.shared.events.push_back(Event::Writable { stream: id });
                 }
             }
-            StreamEvent::Writable(_) => self.flush(quic),
+            StreamEvent::Writable(_) => self.flush(transport),
             StreamEvent::Finished(id) => self.on_sent(id),
         }
     }
 
     /// The client opened request streams (RFC 9114 §6.1).
-    fn accept_requests(&mut self, quic: &mut transport::Connection) {
+    fn accept_requests(&mut self, transport: &mut dyn Transport) {
         if self.shared.side == Side::Client {
             self.fail(ConnectionError::new(
                 Code::STREAM_CREATION_ERROR,
@@ -213,16 +208,16 @@ impl Connection {
             ));
             return;
         }
-        while let Some(id) = quic.streams().accept(Direction::Bidirectional) {
+        while let Some(id) = transport.accept(Direction::Bidirectional) {
             if self.shutdown.refuses(id) {
-                self.refuse(quic, id);
+                self.refuse(transport, id);
                 continue;
             }
             self.shutdown.on_accepted(id);
             self.streams.insert(id, RequestStream::new());
             if id.index() + 1 >= self.shared.config.limits.requests {
                 let now = self.shared.now;
-                self.shut_down(quic, now);
+                self.shut_down(transport, now);
             }
         }
     }
@@ -232,14 +227,14 @@ impl Connection {
         self.failure.get_or_insert(error);
     }
 
-    fn tell_failure(&mut self, quic: &mut transport::Connection) -> Option<Event> {
+    fn tell_failure(&mut self, transport: &mut dyn Transport) -> Option<Event> {
         let error = self.failure?;
         if std::mem::replace(&mut self.is_failure_told, true) {
             return None;
         }
         self.shared.events.clear();
         let now = self.shared.now;
-        quic.close(now, error.code.get());
+        transport.close(now, error.code.get());
         Some(Event::Failed(error))
     }
 
@@ -265,190 +260,32 @@ impl Connection {
 
     // ---- messages ----------------------------------------------------------------------------------------------------
 
-    /// A client asks.
-    ///
-    /// # Errors
-    ///
-    /// The request cannot be sent, or not now. Nothing was.
-    pub fn request(
-        &mut self,
-        quic: &mut transport::Connection,
-        request: &Request,
-        body: Body,
-    ) -> Result<StreamId, RequestError> {
-        self.send_request(quic, request, body)
-    }
-
-    /// A server says something before it answers, such as 103 Early Hints (RFC 9110 §15.2, RFC 8297).
-    ///
-    /// # Errors
-    ///
-    /// The response cannot be sent. Nothing was. A status that is not 1xx, or is 101, is out of order.
-    pub fn inform(
-        &mut self,
-        quic: &mut transport::Connection,
-        stream: StreamId,
-        response: &Response,
-    ) -> Result<(), SendError> {
-        self.send_interim(quic, stream, response)
-    }
-
-    /// A server answers. A `priority` field in the response changes how it is scheduled (RFC 9218 §8).
-    ///
-    /// # Errors
-    ///
-    /// The response cannot be sent. Nothing was.
-    pub fn respond(
-        &mut self,
-        quic: &mut transport::Connection,
-        stream: StreamId,
-        response: &Response,
-        body: Body,
-    ) -> Result<(), SendError> {
-        self.send_response(quic, stream, response, body)
-    }
-
-    /// Sends all of a source as body, in one DATA frame.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be sent. Nothing was.
-    pub fn send(
-        &mut self,
-        quic: &mut transport::Connection,
-        stream: StreamId,
-        source: Box<dyn Source>,
-    ) -> Result<(), SendError> {
-        self.send_source(quic, stream, source)
-    }
-
-    /// Sends bytes of a body, as many as there is room for; if not all, [`Event::Writable`] follows when there is room.
-    /// Returns how many were taken.
-    ///
-    /// # Errors
-    ///
-    /// They cannot be sent.
-    pub fn write(
-        &mut self,
-        quic: &mut transport::Connection,
-        stream: StreamId,
-        bytes: &[u8],
-    ) -> Result<usize, SendError> {
-        self.send_bytes(quic, stream, bytes)
-    }
-
-    /// Ends a message whose body followed.
-    ///
-    /// # Errors
-    ///
-    /// It cannot end here: its head was not sent, or its body is not as long as it says.
-    pub fn finish(
-        &mut self,
-        quic: &mut transport::Connection,
-        stream: StreamId,
-    ) -> Result<(), SendError> {
-        self.send_end(quic, stream)
-    }
-
-    /// Ends a message with trailers.
-    ///
-    /// # Errors
-    ///
-    /// It cannot end here, or not with these fields.
-    pub fn trailers(
-        &mut self,
-        quic: &mut transport::Connection,
-        stream: StreamId,
-        fields: &Fields,
-    ) -> Result<(), SendError> {
-        self.send_trailers(quic, stream, fields)
-    }
-
-    /// Hands out body that was received, slice by slice, until `read` takes less than it is given or there is no more.
-    /// Returns how many bytes it took. That the message ends is told by [`Connection::poll`].
-    ///
-    /// # Errors
-    ///
-    /// There is nothing to be read, and will not be.
-    pub fn read(
-        &mut self,
-        quic: &mut transport::Connection,
-        now: Time,
-        stream: StreamId,
-        read: &mut dyn FnMut(&[u8]) -> usize,
-    ) -> Result<usize, ReadError> {
-        self.shared.now = now;
-        self.read_body(quic, stream, read)
-    }
-
-    /// Gives our message up. Does nothing if it was sent.
-    pub fn reset(&mut self, quic: &mut transport::Connection, stream: StreamId, code: Code) {
-        self.reset_sending(quic, stream, code);
-    }
-
-    /// Asks the peer to send no more of its message, which is not told of any more. A server that needs no more of a request
-    /// answers first, and then stops with `NO_ERROR` (RFC 9114 §4.1).
-    pub fn stop(
-        &mut self,
-        quic: &mut transport::Connection,
-        now: Time,
-        stream: StreamId,
-        code: Code,
-    ) {
-        self.shared.now = now;
-        self.stop_receiving(quic, stream, code);
-    }
-
     /// Gives up both messages of a stream: a client its request, with `REQUEST_CANCELLED`, or a server one that it did not
     /// process, with `REQUEST_REJECTED` (RFC 9114 §4.1.1).
     pub fn cancel(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         now: Time,
         stream: StreamId,
         code: Code,
     ) {
-        self.reset(quic, stream, code);
-        self.stop(quic, now, stream, code);
-    }
-
-    /// Says how important a response is from now on (RFC 9218 §7): a client tells the server, a server its scheduler.
-    pub fn prioritise(
-        &mut self,
-        quic: &mut transport::Connection,
-        stream: StreamId,
-        priority: Priority,
-    ) {
-        self.set_priority(quic, stream, priority);
-    }
-
-    /// Sends an HTTP datagram (RFC 9297): once, or not at all.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be sent, and is dropped.
-    pub fn send_datagram(
-        &mut self,
-        quic: &mut transport::Connection,
-        stream: StreamId,
-        payload: &[u8],
-    ) -> Result<(), DatagramError> {
-        self.put_datagram(quic, stream, payload)
+        self.reset(transport, stream, code);
+        self.stop(transport, now, stream, code);
     }
 
     // ---- the connection ----------------------------------------------------------------------------------------------
 
     /// Shuts down in peace (RFC 9114 §5.2): the peer is told to begin nothing new; a round trip later, what it began
     /// nevertheless is refused; [`Event::Drained`] tells when nothing is left.
-    pub fn shut_down(&mut self, quic: &mut transport::Connection, now: Time) {
+    pub fn shut_down(&mut self, transport: &mut dyn Transport, now: Time) {
         self.shared.now = now;
-        self.begin_shutdown(quic);
+        self.begin_shutdown(transport);
     }
 
     /// Closes the connection at once.
-    pub fn close(&mut self, quic: &mut transport::Connection, now: Time, code: Code) {
-        self.flush(quic);
-        quic.close(now, code.get());
+    pub fn close(&mut self, transport: &mut dyn Transport, now: Time, code: Code) {
+        self.flush(transport);
+        transport.close(now, code.get());
     }
 
     /// What the peer has told about itself, or what was remembered of it; `None` before.

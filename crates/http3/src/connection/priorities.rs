@@ -2,11 +2,10 @@
 //!
 //! Owns what was said of requests that have not come, and tells the transport's scheduler of those that have.
 
-use lastbyte_quic::connection as transport;
 use lastbyte_wire::{Side, StreamId, VarInt};
 
 use super::Connection;
-use crate::{Event, Priority, frame::FrameType, settings::put_varint};
+use crate::{Event, Priority, Transport, frame::FrameType, settings::put_varint};
 
 /// What may wait for the control stream before reprioritisations are left out.
 const WAITING_MAX: usize = 16 << 10;
@@ -21,7 +20,7 @@ impl Connection {
     }
 
     /// A request has come: tells the scheduler how important it is.
-    pub(super) fn schedule_request(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    pub(super) fn schedule_request(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -36,29 +35,24 @@ impl Connection {
         }
         if stream.priority != Priority::default() {
             let priority = stream.priority.for_transport();
-            let _ = quic.streams().set_priority(id, priority);
+            let _ = transport.set_priority(id, priority);
         }
     }
 
-    /// The application changes its mind.
-    pub(super) fn set_priority(
-        &mut self,
-        quic: &mut transport::Connection,
-        id: StreamId,
-        priority: Priority,
-    ) {
+    /// Sets the priority of a response (RFC 9218 §7): a client informs the server, a server its scheduler.
+    pub fn prioritise(&mut self, transport: &mut dyn Transport, id: StreamId, priority: Priority) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
         stream.priority = priority;
-        let _ = quic.streams().set_priority(id, priority.for_transport());
+        let _ = transport.set_priority(id, priority.for_transport());
         if self.shared.side == Side::Client && self.own.control_waiting() < WAITING_MAX {
             let mut payload = Vec::new();
             put_varint(&mut payload, VarInt::from(id));
             payload.extend_from_slice(priority.to_string().as_bytes());
             self.own
                 .put_control(FrameType::PRIORITY_UPDATE_REQUEST, &payload);
-            self.flush(quic);
+            self.flush(transport);
         }
     }
 }

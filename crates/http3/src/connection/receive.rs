@@ -4,7 +4,7 @@
 //! what follows for the stream and the connection if it is not as it should be.
 
 use lastbyte_quic::{
-    connection as transport,
+    Time,
     stream::{ReadError as TransportReadError, StreamSink},
 };
 use lastbyte_wire::{Side, StreamId, VarInt};
@@ -14,7 +14,7 @@ use super::{
     request_stream::{Expects, RequestStream, Sends},
     shared::{Fault, TakeBody, enough},
 };
-use crate::{Code, Event, ReadError, Response, StreamError};
+use crate::{Code, Event, ReadError, Response, StreamError, Transport};
 
 /// Where bodies go while their packets are at hand.
 pub trait BodySink {
@@ -83,7 +83,7 @@ impl StreamSink for Sink<'_> {
 
 impl Connection {
     /// Reads what has come on a request stream, up to body that the application has to ask for.
-    pub(super) fn attend(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    pub(super) fn attend(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -91,13 +91,13 @@ impl Connection {
         if stream.expects == Expects::Nothing || stream.is_blocked {
             return;
         }
-        self.read_stream(quic, id, None);
+        self.read_stream(transport, id, None);
     }
 
     /// Reads, hands body to `body`, and tells what follows. Returns how much body was taken.
     fn read_stream(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         mut body: Option<&mut TakeBody<'_>>,
     ) -> usize {
@@ -109,7 +109,7 @@ impl Connection {
         let mut body_taken = 0;
         if !stream.has_end {
             let now = shared.now;
-            let read = quic.streams().read(id, now, &mut |bytes| {
+            let read = transport.read(id, now, &mut |bytes| {
                 let mut counted;
                 let body: Option<&mut TakeBody<'_>> = match &mut body {
                     Some(body) => {
@@ -132,21 +132,21 @@ impl Connection {
             match read {
                 Ok(read) => stream.has_end = read.end && fault.is_none(),
                 Err(TransportReadError::Reset(code)) => {
-                    self.on_reset(quic, id, code);
+                    self.on_reset(transport, id, code);
                     return 0;
                 }
                 Err(_) => {}
             }
         }
         match fault {
-            Some(fault) => self.on_fault(quic, id, fault),
-            None => self.settle(quic, id),
+            Some(fault) => self.on_fault(transport, id, fault),
+            None => self.settle(transport, id),
         }
         body_taken
     }
 
     /// Tells what follows from what was read.
-    fn settle(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    fn settle(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -156,7 +156,7 @@ impl Connection {
             self.shared.events.push_back(Event::Data { stream: id });
         }
         if wants_schedule {
-            self.schedule_request(quic, id);
+            self.schedule_request(transport, id);
         }
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
@@ -164,7 +164,7 @@ impl Connection {
         if stream.has_end && !stream.is_blocked && stream.expects != Expects::Nothing {
             match stream.on_end(id, &mut self.shared) {
                 Ok(()) => self.forget_if_over(id),
-                Err(fault) => self.on_fault(quic, id, fault),
+                Err(fault) => self.on_fault(transport, id, fault),
             }
             return;
         }
@@ -176,7 +176,7 @@ impl Connection {
     }
 
     /// Decodes the sections that were waiting and need not any more.
-    pub(super) fn resume_unblocked(&mut self, quic: &mut transport::Connection) {
+    pub(super) fn resume_unblocked(&mut self, transport: &mut dyn Transport) {
         while let Some(number) = self.shared.decoder.next_unblocked() {
             let Some(id) = VarInt::new(number).map(StreamId::from) else {
                 continue;
@@ -185,26 +185,33 @@ impl Connection {
                 continue;
             };
             match stream.resume(id, &mut self.shared) {
-                Ok(()) => self.read_stream_if_idle(quic, id),
-                Err(fault) => self.on_fault(quic, id, fault),
+                Ok(()) => self.read_stream_if_idle(transport, id),
+                Err(fault) => self.on_fault(transport, id, fault),
             }
         }
     }
 
-    fn read_stream_if_idle(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    fn read_stream_if_idle(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let is_blocked = self.streams.get(&id).is_none_or(|stream| stream.is_blocked);
         if !is_blocked {
-            self.read_stream(quic, id, None);
+            self.read_stream(transport, id, None);
         }
     }
 
-    /// The application reads a body.
-    pub(super) fn read_body(
+    /// Passes received body to `read`, slice by slice, until it takes less than it is given or there is no more. Returns how
+    /// many bytes it took. [`Connection::poll`] reports the end of the message.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError::NoHead`] before the head of the message, and [`ReadError::UnknownStream`] once it is over.
+    pub fn read(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
+        now: Time,
         id: StreamId,
         read: &mut dyn FnMut(&[u8]) -> usize,
     ) -> Result<usize, ReadError> {
+        self.shared.now = now;
         let stream = self.streams.get_mut(&id).ok_or(ReadError::UnknownStream)?;
         match stream.expects {
             Expects::Head => return Err(ReadError::NoHead),
@@ -215,7 +222,7 @@ impl Connection {
         if stream.is_blocked {
             return Ok(0);
         }
-        let taken = self.read_stream(quic, id, Some(read));
+        let taken = self.read_stream(transport, id, Some(read));
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.is_body_told = false;
         }
@@ -225,23 +232,18 @@ impl Connection {
     // ---- when it is not as it should be --------------------------------------------------------------------------------
 
     /// Something is wrong with what came on a stream.
-    pub(super) fn on_fault(
-        &mut self,
-        quic: &mut transport::Connection,
-        id: StreamId,
-        fault: Fault,
-    ) {
+    pub(super) fn on_fault(&mut self, transport: &mut dyn Transport, id: StreamId, fault: Fault) {
         match fault {
             Fault::Connection(error) => self.fail(error),
-            Fault::Stream(error) => self.give_up(quic, id, error),
-            Fault::HeadTooLarge => self.refuse_head(quic, id),
+            Fault::Stream(error) => self.give_up(transport, id, error),
+            Fault::HeadTooLarge => self.refuse_head(transport, id),
         }
     }
 
     /// Gives up both directions of a stream, and tells why (RFC 9114 §4.1.2).
     pub(super) fn give_up(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         error: StreamError,
     ) {
@@ -254,11 +256,11 @@ impl Connection {
             self.shared.decoder.cancel(id.get());
             let now = self.shared.now;
             // A part that is not there need not be stopped.
-            let _ = quic.streams().stop_sending(id, error.code.into(), now);
+            let _ = transport.stop_sending(id, error.code.into(), now);
         }
         if stream.sends != Sends::Over {
             stream.sends = Sends::Over;
-            let _ = quic.streams().reset(id, error.code.into());
+            let _ = transport.reset(id, error.code.into());
         }
         self.shared.statistics.resets += 1;
         if was_told {
@@ -271,29 +273,26 @@ impl Connection {
     }
 
     /// Answers a request whose head is too large (RFC 9114 §4.2.2), without the application.
-    fn refuse_head(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    fn refuse_head(&mut self, transport: &mut dyn Transport, id: StreamId) {
         const TOO_LARGE: u16 = 431;
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
         stream.is_hidden = true;
-        let answer = self.respond(quic, id, &Response::new(TOO_LARGE), crate::Body::Empty);
+        let answer = self.respond(transport, id, &Response::new(TOO_LARGE), crate::Body::Empty);
         if answer.is_err() {
             let error = StreamError::local(Code::EXCESSIVE_LOAD, "a head larger than is taken");
-            self.give_up(quic, id, error);
+            self.give_up(transport, id, error);
             return;
         }
         self.count_as_given_up(id);
-        self.stop_receiving(quic, id, Code::NO_ERROR);
+        self.stop(transport, self.shared.now, id, Code::NO_ERROR);
     }
 
-    /// Nothing more of the peer's message is of interest.
-    pub(super) fn stop_receiving(
-        &mut self,
-        quic: &mut transport::Connection,
-        id: StreamId,
-        code: Code,
-    ) {
+    /// Asks the peer to send no more of its message, of which nothing more is reported. A server that needs no more of a
+    /// request answers first, and then stops with `NO_ERROR` (RFC 9114 §4.1).
+    pub fn stop(&mut self, transport: &mut dyn Transport, now: Time, id: StreamId, code: Code) {
+        self.shared.now = now;
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -304,19 +303,13 @@ impl Connection {
         if !stream.has_end || stream.is_blocked {
             self.shared.decoder.cancel(id.get());
         }
-        let now = self.shared.now;
         // If all has come there is nothing to stop.
-        let _ = quic.streams().stop_sending(id, code.into(), now);
+        let _ = transport.stop_sending(id, code.into(), now);
         self.forget_if_over(id);
     }
 
     /// The peer gave its message up (RFC 9114 §4.1.1).
-    pub(super) fn on_reset(
-        &mut self,
-        quic: &mut transport::Connection,
-        id: StreamId,
-        code: VarInt,
-    ) {
+    pub(super) fn on_reset(&mut self, transport: &mut dyn Transport, id: StreamId, code: VarInt) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -331,7 +324,7 @@ impl Connection {
         if !wants_ours && stream.sends != Sends::Over {
             // Nobody is left who would answer, or care for the rest of the request.
             stream.sends = Sends::Over;
-            let _ = quic.streams().reset(id, Code::REQUEST_CANCELLED.into());
+            let _ = transport.reset(id, Code::REQUEST_CANCELLED.into());
         }
         if !is_news && !stream.is_hidden {
             self.shared.events.push_back(Event::Reset {
@@ -378,7 +371,7 @@ impl Connection {
     }
 
     /// Requests whose heads did not arrive in time.
-    pub(super) fn check_heads(&mut self, quic: &mut transport::Connection) {
+    pub(super) fn check_heads(&mut self, transport: &mut dyn Transport) {
         while let Some(&(until, id)) = self.heads.front() {
             let waits = self
                 .streams
@@ -393,7 +386,7 @@ impl Connection {
                     Code::REQUEST_INCOMPLETE,
                     "the head of a request did not arrive in time",
                 );
-                self.give_up(quic, id, error);
+                self.give_up(transport, id, error);
             }
         }
     }

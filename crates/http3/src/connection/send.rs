@@ -4,10 +4,7 @@
 //! write; a body from a source is one DATA frame. It must never write part of a frame and leave the rest to chance: what
 //! does not fit is refused as a whole.
 
-use lastbyte_quic::{
-    connection as transport,
-    stream::{Source, WriteError},
-};
+use lastbyte_quic::stream::{Source, WriteError};
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
 use super::{
@@ -15,7 +12,7 @@ use super::{
     request_stream::{Expects, RequestStream, Sends},
 };
 use crate::{
-    Body, Code, Event, Fields, Request, RequestError, Response, SendError,
+    Body, Code, Event, Fields, Request, RequestError, Response, SendError, Transport,
     frame::{FrameHeader, FrameType},
     message::{
         check::{self, Facts},
@@ -37,9 +34,16 @@ const INSTRUCTIONS_MAX: usize = 2048;
 const BLOCKING_CREDIT_MIN: u64 = 16 << 10;
 
 impl Connection {
-    pub(super) fn send_request(
+    /// Sends a client's request. Returns its stream.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RequestError::NotClient`] on a server, [`RequestError::GoingAway`] after a failure or a GOAWAY,
+    /// [`RequestError::Blocked`] if the peer permits no further stream now, [`RequestError::ExtendedConnect`] if it does not
+    /// permit that, and otherwise what is wrong with the fields or the body. Nothing was sent.
+    pub fn request(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         request: &Request,
         body: Body,
     ) -> Result<StreamId, RequestError> {
@@ -59,9 +63,8 @@ impl Connection {
         let facts = self.check_outgoing(fields)?;
         let method = request.method();
         check_len(facts, &body, false)?;
-        self.open_own_streams(quic);
-        let id = quic
-            .streams()
+        self.open_own_streams(transport);
+        let id = transport
             .open(Direction::Bidirectional)
             .ok_or(RequestError::Blocked)?;
         let mut stream = RequestStream::new();
@@ -70,21 +73,27 @@ impl Connection {
         stream.priority = request.priority();
         let priority = stream.priority;
         self.streams.insert(id, stream);
-        let _ = quic.streams().set_priority(id, priority.for_transport());
-        if let Err(error) = self.put_head(quic, id, fields, facts, body) {
+        let _ = transport.set_priority(id, priority.for_transport());
+        if let Err(error) = self.put_head(transport, id, fields, facts, body) {
             // Its buffer cannot take even one head.
             self.streams.remove(&id);
-            let _ = quic.streams().reset(id, Code::REQUEST_CANCELLED.into());
+            let _ = transport.reset(id, Code::REQUEST_CANCELLED.into());
             return Err(error.into());
         }
         self.shared.statistics.requests += 1;
-        quic.set_awaiting(true);
+        transport.set_awaiting(true);
         Ok(id)
     }
 
-    pub(super) fn send_interim(
+    /// Sends a server's interim response, such as 103 Early Hints (RFC 9110 §15.2, RFC 8297).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SendError::OutOfOrder`] if the status is not 1xx, or is 101, or the final response was sent;
+    /// [`SendError::Blocked`] if there is no room now; and otherwise what is wrong with the fields. Nothing was sent.
+    pub fn inform(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         response: &Response,
     ) -> Result<(), SendError> {
@@ -93,12 +102,19 @@ impl Connection {
             return Err(SendError::OutOfOrder);
         }
         self.check_outgoing(response.fields())?;
-        self.put_section(quic, id, response.fields(), None)
+        self.put_section(transport, id, response.fields(), None)
     }
 
-    pub(super) fn send_response(
+    /// Sends a server's response. A `priority` field in it changes how it is scheduled (RFC 9218 §8).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SendError::OutOfOrder`] if no response is due, [`SendError::UnknownStream`] if the request is over,
+    /// [`SendError::ContentLength`] if the body is not as long as its fields say, [`SendError::Blocked`] if there is no room
+    /// now, and otherwise what is wrong with the fields. Nothing was sent.
+    pub fn respond(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         response: &Response,
         body: Body,
@@ -115,14 +131,14 @@ impl Connection {
             // Behind it comes a tunnel, not a body.
             facts.content_length = None;
         }
-        self.put_head(quic, id, fields, facts, body)?;
+        self.put_head(transport, id, fields, facts, body)?;
         self.shared.statistics.responses += 1;
         if fields.get("priority").is_some()
             && let Some(stream) = self.streams.get_mut(&id)
         {
             stream.priority = priority_of(fields, stream.priority);
             let priority = stream.priority.for_transport();
-            let _ = quic.streams().set_priority(id, priority);
+            let _ = transport.set_priority(id, priority);
         }
         Ok(())
     }
@@ -155,7 +171,7 @@ impl Connection {
     /// Writes the head of a message, and its body if that is known.
     fn put_head(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         fields: &Fields,
         facts: Facts,
@@ -165,15 +181,15 @@ impl Connection {
             Body::Source(source) => Some(source.len()),
             Body::Empty | Body::Follows => None,
         };
-        self.put_section(quic, id, fields, data_len)?;
+        self.put_section(transport, id, fields, data_len)?;
         let sends = match body {
             Body::Empty => {
-                quic.streams().finish(id)?;
+                transport.finish(id)?;
                 Sends::Ended
             }
             Body::Source(source) => {
-                quic.streams().send_source(id, source)?;
-                quic.streams().finish(id)?;
+                transport.send_source(id, source)?;
+                transport.finish(id)?;
                 Sends::Ended
             }
             Body::Follows => Sends::Body,
@@ -188,7 +204,7 @@ impl Connection {
     /// Writes a HEADERS frame, and the header of a DATA frame of this length behind it.
     fn put_section(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         fields: &Fields,
         data_len: Option<u64>,
@@ -197,10 +213,10 @@ impl Connection {
         let text = usize::try_from(fields.section_size()).unwrap_or(usize::MAX);
         let lines = fields.all().size_hint().0;
         let need = text.saturating_add(lines * LINE_OVERHEAD) + SECTION_OVERHEAD;
-        if quic.streams().room(id, need)? < need {
+        if transport.room(id, need)? < need {
             return Err(SendError::Blocked);
         }
-        let options = self.encode_options(quic);
+        let options = self.encode_options(transport);
         self.section.clear();
         self.encoder
             .encode(id.get(), fields.all(), options, &mut self.section);
@@ -213,8 +229,8 @@ impl Connection {
         }
         self.shared.statistics.sections_sent += len;
         self.shared.statistics.text_sent += fields.section_size();
-        self.flush_encoder(quic);
-        let written = quic.streams().write(id, &self.outgoing)?;
+        self.flush_encoder(transport);
+        let written = transport.write(id, &self.outgoing)?;
         debug_assert_eq!(
             written,
             self.outgoing.len(),
@@ -224,12 +240,12 @@ impl Connection {
     }
 
     /// What the next section may do to the table.
-    fn encode_options(&mut self, quic: &mut transport::Connection) -> EncodeOptions {
+    fn encode_options(&mut self, transport: &mut dyn Transport) -> EncodeOptions {
         let waiting = self.encoder.instructions().len();
-        let room = self.own.encoder_room(quic, waiting + INSTRUCTIONS_MAX);
+        let room = self.own.encoder_room(transport, waiting + INSTRUCTIONS_MAX);
         let is_covered = self.own.encoder_sent() + (waiting + INSTRUCTIONS_MAX) as u64
-            <= initial_unidirectional_credit(quic)
-            && quic.streams().credit().available() >= BLOCKING_CREDIT_MIN;
+            <= transport.initial_unidirectional_credit()
+            && transport.send_credit() >= BLOCKING_CREDIT_MIN;
         EncodeOptions {
             // An instruction that is cut off could leave both sides waiting for credit (RFC 9204 §2.1.3).
             instructions_max: if room >= waiting + INSTRUCTIONS_MAX {
@@ -265,9 +281,16 @@ impl Connection {
         }
     }
 
-    pub(super) fn send_source(
+    /// Sends all of a source as body, in one DATA frame.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SendError::OutOfOrder`] if no body is due, [`SendError::UnknownStream`] if the message is over,
+    /// [`SendError::ContentLength`] if it is longer than `content-length` has left, and [`SendError::Blocked`] if there is no
+    /// room for the frame's header. Nothing was sent.
+    pub fn send(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         source: Box<dyn Source>,
     ) -> Result<(), SendError> {
@@ -276,18 +299,25 @@ impl Connection {
         if len == 0 {
             return Ok(());
         }
-        if quic.streams().room(id, FRAME_HEADER_MAX)? < FRAME_HEADER_MAX {
+        if transport.room(id, FRAME_HEADER_MAX)? < FRAME_HEADER_MAX {
             return Err(SendError::Blocked);
         }
-        self.put_data_header(quic, id, len)?;
-        quic.streams().send_source(id, source)?;
+        self.put_data_header(transport, id, len)?;
+        transport.send_source(id, source)?;
         self.on_body_sent(id, len);
         Ok(())
     }
 
-    pub(super) fn send_bytes(
+    /// Sends bytes of a body, as many as there is room for; if not all, [`Event::Writable`] follows when there is room.
+    /// Returns how many were taken.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SendError::OutOfOrder`] if no body is due, [`SendError::UnknownStream`] if the message is over, and
+    /// [`SendError::ContentLength`] if they are more than `content-length` has left.
+    pub fn write(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         bytes: &[u8],
     ) -> Result<usize, SendError> {
@@ -295,17 +325,17 @@ impl Connection {
         if bytes.is_empty() {
             return Ok(0);
         }
-        let room = quic.streams().room(id, bytes.len() + FRAME_HEADER_MAX)?;
+        let room = transport.room(id, bytes.len() + FRAME_HEADER_MAX)?;
         let len = bytes.len().min(room.saturating_sub(FRAME_HEADER_MAX));
         if len < bytes.len().min(WRITE_MIN) {
             return Ok(0);
         }
-        self.put_data_header(quic, id, len as u64)?;
+        self.put_data_header(transport, id, len as u64)?;
         let piece = bytes.get(..len).unwrap_or(bytes);
-        quic.streams().write(id, piece)?;
+        transport.write(id, piece)?;
         // Writing all that fits takes back that more was wanted.
         if len < bytes.len() {
-            quic.streams().room(id, bytes.len() + FRAME_HEADER_MAX)?;
+            transport.room(id, bytes.len() + FRAME_HEADER_MAX)?;
         }
         self.on_body_sent(id, len as u64);
         Ok(len)
@@ -313,33 +343,41 @@ impl Connection {
 
     fn put_data_header(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         len: u64,
     ) -> Result<(), WriteError> {
         self.outgoing.clear();
         FrameHeader::put(FrameType::DATA, len, &mut self.outgoing);
-        quic.streams().write(id, &self.outgoing).map(|_| ())
+        transport.write(id, &self.outgoing).map(|_| ())
     }
 
-    pub(super) fn send_end(
-        &mut self,
-        quic: &mut transport::Connection,
-        id: StreamId,
-    ) -> Result<(), SendError> {
+    /// Ends a message whose body followed.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`SendError::OutOfOrder`] if its head was not sent, [`SendError::UnknownStream`] if the message is over, and
+    /// [`SendError::ContentLength`] if its body is shorter than `content-length`.
+    pub fn finish(&mut self, transport: &mut dyn Transport, id: StreamId) -> Result<(), SendError> {
         self.check_in_body(id, 0)?;
         let stream = self.streams.get_mut(&id).ok_or(SendError::UnknownStream)?;
         if stream.send_left.is_some_and(|left| left > 0) {
             return Err(SendError::ContentLength);
         }
-        quic.streams().finish(id)?;
+        transport.finish(id)?;
         stream.sends = Sends::Ended;
         Ok(())
     }
 
-    pub(super) fn send_trailers(
+    /// Ends a message with trailers.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Connection::finish`], [`SendError::OutOfOrder`] in a tunnel, [`SendError::Blocked`] if there is
+    /// no room now, and otherwise what is wrong with the fields.
+    pub fn trailers(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         fields: &Fields,
     ) -> Result<(), SendError> {
@@ -352,21 +390,17 @@ impl Connection {
             return Err(SendError::ContentLength);
         }
         self.check_outgoing(fields)?;
-        self.put_section(quic, id, fields, None)?;
-        self.send_end(quic, id)
+        self.put_section(transport, id, fields, None)?;
+        self.finish(transport, id)
     }
 
-    pub(super) fn reset_sending(
-        &mut self,
-        quic: &mut transport::Connection,
-        id: StreamId,
-        code: Code,
-    ) {
+    /// Gives up our message. Does nothing if all of it was sent.
+    pub fn reset(&mut self, transport: &mut dyn Transport, id: StreamId, code: Code) {
         if let Some(stream) = self.streams.get_mut(&id)
             && stream.sends != Sends::Over
         {
             stream.sends = Sends::Over;
-            let _ = quic.streams().reset(id, code.into());
+            let _ = transport.reset(id, code.into());
             self.forget_if_over(id);
         }
     }
@@ -419,10 +453,4 @@ fn check_len(facts: Facts, body: &Body, is_bare: bool) -> Result<(), SendError> 
     } else {
         Err(SendError::ContentLength)
     }
-}
-
-/// How much the peer takes on a unidirectional stream from the start: that much of the encoder stream is sure to arrive.
-fn initial_unidirectional_credit(quic: &transport::Connection) -> u64 {
-    quic.peer_parameters()
-        .map_or(0, |parameters| parameters.initial_max_stream_data_uni.get())
 }

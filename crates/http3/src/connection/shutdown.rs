@@ -2,12 +2,13 @@
 //!
 //! Owns what GOAWAY frames said, both ways, which requests are refused for it, and when nothing is left to be done.
 
-use lastbyte_quic::{Time, connection as transport};
+use lastbyte_quic::Time;
 use lastbyte_wire::{Side, StreamId, VarInt};
 
 use super::{Connection, request_stream::Sends};
 use crate::{
-    Code, ConnectionError, Event, Origin, StreamError, frame::FrameType, settings::put_varint,
+    Code, ConnectionError, Event, Origin, StreamError, Transport, frame::FrameType,
+    settings::put_varint,
 };
 
 #[derive(Debug, Default)]
@@ -56,55 +57,55 @@ impl Shutdown {
 }
 
 impl Connection {
-    pub(super) fn begin_shutdown(&mut self, quic: &mut transport::Connection) {
+    pub(super) fn begin_shutdown(&mut self, transport: &mut dyn Transport) {
         if self.shutdown.said.is_some() {
             return;
         }
         match self.shared.side {
-            Side::Client => self.say_goaway(quic, 0),
+            Side::Client => self.say_goaway(transport, 0),
             Side::Server => {
-                self.say_goaway(quic, NONE_YET);
+                self.say_goaway(transport, NONE_YET);
                 // Requests that are under way are served: they take a round trip to come, at most.
-                let round_trip = quic.recovery().rtt().smoothed();
+                let round_trip = transport.round_trip();
                 self.shutdown.last_word_at = Some(self.shared.now + round_trip * 2);
             }
         }
     }
 
-    fn say_goaway(&mut self, quic: &mut transport::Connection, id: u64) {
+    fn say_goaway(&mut self, transport: &mut dyn Transport, id: u64) {
         self.shutdown.said = Some(id);
         let mut payload = Vec::new();
         put_varint(&mut payload, VarInt::saturating(id));
         self.own.put_control(FrameType::GOAWAY, &payload);
-        self.flush(quic);
+        self.flush(transport);
     }
 
     /// A server's last word, when its time has come.
-    pub(super) fn check_shutdown(&mut self, quic: &mut transport::Connection) {
+    pub(super) fn check_shutdown(&mut self, transport: &mut dyn Transport) {
         if self
             .shutdown
             .last_word_at
             .is_some_and(|at| at <= self.shared.now)
         {
             self.shutdown.last_word_at = None;
-            self.say_goaway(quic, self.shutdown.accepted << 2);
+            self.say_goaway(transport, self.shutdown.accepted << 2);
         }
     }
 
     /// A request came too late: it can be sent again elsewhere (RFC 9114 §4.1.1).
-    pub(super) fn refuse(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    pub(super) fn refuse(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let code = Code::REQUEST_REJECTED.into();
         let now = self.shared.now;
         // It has just been accepted.
-        let _ = quic.streams().reset(id, code);
-        let _ = quic.streams().stop_sending(id, code, now);
+        let _ = transport.reset(id, code);
+        let _ = transport.stop_sending(id, code, now);
         self.shared.decoder.cancel(id.get());
     }
 
     /// The peer shuts down.
     pub(super) fn on_goaway(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: u64,
     ) -> Result<(), ConnectionError> {
         let wrong = |reason| Err(ConnectionError::new(Code::ID_ERROR, reason));
@@ -122,14 +123,14 @@ impl Connection {
                 .range(StreamId::from(VarInt::saturating(id))..)
                 .map(|(id, _)| *id);
             for id in refused.collect::<Vec<_>>() {
-                self.give_up_refused(quic, id);
+                self.give_up_refused(transport, id);
             }
         }
         Ok(())
     }
 
     /// The server did not and will not process a request.
-    fn give_up_refused(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    fn give_up_refused(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let error = StreamError {
             code: Code::REQUEST_REJECTED,
             origin: Origin::Peer,
@@ -140,12 +141,12 @@ impl Connection {
         let code = Code::REQUEST_CANCELLED.into();
         if let Some(stream) = self.streams.get_mut(&id) {
             if stream.sends != Sends::Over {
-                let _ = quic.streams().reset(id, code);
+                let _ = transport.reset(id, code);
                 stream.sends = Sends::Over;
             }
-            let _ = quic.streams().stop_sending(id, code, now);
+            let _ = transport.stop_sending(id, code, now);
         }
-        self.give_up(quic, id, error);
+        self.give_up(transport, id, error);
     }
 
     /// Tells once that nothing is left to be done.

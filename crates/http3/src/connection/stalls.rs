@@ -10,18 +10,14 @@
 
 use core::time::Duration;
 
-use lastbyte_quic::{
-    Time,
-    connection::{self as transport, Stage},
-    stream::Progress,
-};
+use lastbyte_quic::{Time, stream::Progress};
 use lastbyte_wire::{Side, StreamId};
 
 use super::{
     Connection,
     request_stream::{Expects, RequestStream, Sends},
 };
-use crate::{Code, StreamError, config::StallLimit};
+use crate::{Code, StreamError, Transport, config::StallLimit};
 
 /// Bodies are looked at so many times in each timeout: a slow one is given up between 1 and 1.25 timeouts.
 const CHECKS: u32 = 8;
@@ -110,7 +106,7 @@ fn advance(
 
 impl Connection {
     /// Gives up requests whose clients are too slow.
-    pub(super) fn check_stalls(&mut self, quic: &mut transport::Connection) {
+    pub(super) fn check_stalls(&mut self, transport: &mut dyn Transport) {
         let Some(limit) = self.shared.config.limits.stall else {
             return;
         };
@@ -120,13 +116,13 @@ impl Connection {
         }
         self.stalls_at = (!self.streams.is_empty()).then(|| now + limit.timeout / CHECKS);
         // A handshake has a limit of its own, and nothing can be acknowledged yet.
-        if quic.stage() == Stage::Handshaking {
+        if transport.is_handshaking() {
             return;
         }
-        let connection = quic.streams().statistics().data_acked;
+        let connection = transport.data_acked();
         let mut slow = Vec::new();
         for (id, stream) in &mut self.streams {
-            let Some(progress) = quic.streams().progress(*id) else {
+            let Some(progress) = transport.progress(*id) else {
                 continue;
             };
             let awaits_request = awaits_body(stream) && progress.awaits_peer;
@@ -136,11 +132,11 @@ impl Connection {
             }
         }
         for id in slow {
-            self.give_up_slow(quic, id);
+            self.give_up_slow(transport, id);
         }
     }
 
-    fn give_up_slow(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    fn give_up_slow(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let is_answered = self
             .streams
             .get(&id)
@@ -152,7 +148,11 @@ impl Connection {
             Code::REQUEST_CANCELLED
         };
         self.shared.statistics.stalled += 1;
-        self.give_up(quic, id, StreamError::local(code, "the client is too slow"));
+        self.give_up(
+            transport,
+            id,
+            StreamError::local(code, "the client is too slow"),
+        );
     }
 
     /// When bodies are to be looked at.

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use lastbyte_quic::connection as transport;
 use lastbyte_wire::{Direction, Reader, Side, StreamId};
 
 use super::{
@@ -12,7 +11,7 @@ use super::{
     control::ControlStream,
     critical::{CONTROL, DECODER, ENCODER, PUSH},
 };
-use crate::{Code, ConnectionError};
+use crate::{Code, ConnectionError, Transport};
 
 /// What a stream is for.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +43,8 @@ const fn error(code: Code, reason: &'static str) -> ConnectionError {
 
 impl Connection {
     /// The peer opened streams.
-    pub(super) fn accept_unidirectional(&mut self, quic: &mut transport::Connection) {
-        while let Some(id) = quic.streams().accept(Direction::Unidirectional) {
+    pub(super) fn accept_unidirectional(&mut self, transport: &mut dyn Transport) {
+        while let Some(id) = transport.accept(Direction::Unidirectional) {
             let unknown = Use::Unknown {
                 bytes: [0; 8],
                 len: 0,
@@ -55,9 +54,9 @@ impl Connection {
     }
 
     /// Reads what has come on a stream.
-    pub(super) fn read_unidirectional(&mut self, quic: &mut transport::Connection, id: StreamId) {
+    pub(super) fn read_unidirectional(&mut self, transport: &mut dyn Transport, id: StreamId) {
         if let Some(Use::Unknown { bytes, len }) = self.peer.uses.get(&id).copied() {
-            match self.read_type(quic, id, bytes, len) {
+            match self.read_type(transport, id, bytes, len) {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => return self.fail(error),
@@ -69,7 +68,7 @@ impl Connection {
         let (peer, shared, encoder) = (&mut self.peer, &mut self.shared, &mut self.encoder);
         let now = shared.now;
         let mut result = Ok(());
-        let read = quic.streams().read(id, now, &mut |bytes| {
+        let read = transport.read(id, now, &mut |bytes| {
             if result.is_err() {
                 return 0;
             }
@@ -87,8 +86,8 @@ impl Connection {
             return self.fail(error);
         }
         match which {
-            Use::Control => self.apply_control(quic),
-            Use::Encoder => self.resume_unblocked(quic),
+            Use::Control => self.apply_control(transport),
+            Use::Encoder => self.resume_unblocked(transport),
             _ => {}
         }
         if read.is_ok_and(|read| read.end) {
@@ -99,14 +98,14 @@ impl Connection {
     /// Reads a stream's type. Returns whether there is more to be read.
     fn read_type(
         &mut self,
-        quic: &mut transport::Connection,
+        transport: &mut dyn Transport,
         id: StreamId,
         mut bytes: [u8; 8],
         mut len: u8,
     ) -> Result<bool, ConnectionError> {
         let mut stream_type = None;
         let now = self.shared.now;
-        let read = quic.streams().read(id, now, &mut |piece| {
+        let read = transport.read(id, now, &mut |piece| {
             let mut taken = 0;
             while stream_type.is_none()
                 && let Some(byte) = piece.get(taken)
@@ -136,7 +135,7 @@ impl Connection {
             self.shared.on_unknown(0)?;
             let code = Code::STREAM_CREATION_ERROR.into();
             // It has just been read from.
-            let _ = quic.streams().stop_sending(id, code, now);
+            let _ = transport.stop_sending(id, code, now);
             self.peer.uses.remove(&id);
             return Ok(false);
         }

@@ -3,6 +3,7 @@
 mod abuse;
 mod exchange;
 mod extensions;
+mod memory;
 mod messages;
 mod pair;
 mod raw;

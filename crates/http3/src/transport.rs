@@ -1,0 +1,224 @@
+//! What HTTP/3 needs of the connection below it.
+//!
+//! [`lastbyte_quic::Connection`] has it. Tests, and other implementations of QUIC, can bring their own.
+
+use core::time::Duration;
+
+use lastbyte_quic::{
+    Stage, Time,
+    datagram::DatagramError,
+    stream::{Priority, Progress, Read, ReadError, Source, StreamEvent, UnknownStream, WriteError},
+};
+use lastbyte_wire::{Direction, StreamId, VarInt};
+
+/// A connection with streams, as [`crate::Connection`] uses it. The methods about streams behave as those of
+/// [`Streams`](lastbyte_quic::stream::Streams) with the same names.
+pub trait Transport {
+    // ---- streams -----------------------------------------------------------------------------------------------------
+
+    /// The next event of any stream.
+    fn poll_stream_event(&mut self) -> Option<StreamEvent>;
+
+    /// Opens a stream; `None` if the peer permits no further one now.
+    fn open(&mut self, direction: Direction) -> Option<StreamId>;
+
+    /// The next stream that the peer opened.
+    fn accept(&mut self, direction: Direction) -> Option<StreamId>;
+
+    /// Passes received data to `read`, slice by slice, until it takes less than it is given or there is no more.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ReadError`] if nothing can be read from the stream any more.
+    fn read(
+        &mut self,
+        id: StreamId,
+        now: Time,
+        read: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Result<Read, ReadError>;
+
+    /// How many of `wanted` bytes the stream's buffer takes now; if not all, [`StreamEvent::Writable`] follows.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`WriteError`] if nothing can be written to the stream any more.
+    fn room(&mut self, id: StreamId, wanted: usize) -> Result<usize, WriteError>;
+
+    /// Writes as much as there is room for. Returns how many bytes were taken.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`WriteError`] if nothing can be written to the stream any more.
+    fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, WriteError>;
+
+    /// Sends all of a source behind what was written.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`WriteError`] if nothing can be written to the stream any more.
+    fn send_source(&mut self, id: StreamId, source: Box<dyn Source>) -> Result<(), WriteError>;
+
+    /// Ends the stream.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`WriteError`] if it was ended or given up before.
+    fn finish(&mut self, id: StreamId) -> Result<(), WriteError>;
+
+    /// Gives up sending (`RESET_STREAM`).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`UnknownStream`] if there is nothing to give up.
+    fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), UnknownStream>;
+
+    /// Asks the peer to give up sending (`STOP_SENDING`).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`UnknownStream`] if nothing more is to be received.
+    fn stop_sending(&mut self, id: StreamId, code: VarInt, now: Time) -> Result<(), UnknownStream>;
+
+    /// Sets the priority of what is sent.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`UnknownStream`] if nothing more is to be sent.
+    fn set_priority(&mut self, id: StreamId, priority: Priority) -> Result<(), UnknownStream>;
+
+    /// The progress of a stream; `None` if it is over.
+    fn progress(&mut self, id: StreamId) -> Option<Progress>;
+
+    // ---- the connection ----------------------------------------------------------------------------------------------
+
+    /// Bytes that the peer takes now, over all streams.
+    fn send_credit(&mut self) -> u64;
+
+    /// Bytes of all streams that the peer has acknowledged.
+    fn data_acked(&self) -> u64;
+
+    /// Bytes that the peer takes on a unidirectional stream of ours from the start; zero before it is known.
+    fn initial_unidirectional_credit(&self) -> u64;
+
+    /// Whether the peer announced that it takes datagrams; `None` before it is known.
+    fn peer_takes_datagrams(&self) -> Option<bool>;
+
+    /// Whether the handshake is not complete on this side.
+    fn is_handshaking(&self) -> bool;
+
+    /// The smoothed round-trip time.
+    fn round_trip(&self) -> Duration;
+
+    /// Whether an answer of the peer is awaited, so that the connection is to be kept alive.
+    fn set_awaiting(&mut self, is_awaiting: bool);
+
+    /// Closes the connection with a code of the application.
+    fn close(&mut self, now: Time, code: u64);
+
+    /// The next datagram received (RFC 9221).
+    fn receive_datagram(&mut self) -> Option<Vec<u8>>;
+
+    /// Sends a datagram: once, or not at all (RFC 9221).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`DatagramError`] if it cannot be sent. It is dropped.
+    fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError>;
+}
+
+impl Transport for lastbyte_quic::Connection {
+    fn poll_stream_event(&mut self) -> Option<StreamEvent> {
+        self.streams().poll_event()
+    }
+
+    fn open(&mut self, direction: Direction) -> Option<StreamId> {
+        self.streams().open(direction)
+    }
+
+    fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+        self.streams().accept(direction)
+    }
+
+    fn read(
+        &mut self,
+        id: StreamId,
+        now: Time,
+        read: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Result<Read, ReadError> {
+        self.streams().read(id, now, read)
+    }
+
+    fn room(&mut self, id: StreamId, wanted: usize) -> Result<usize, WriteError> {
+        self.streams().room(id, wanted)
+    }
+
+    fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, WriteError> {
+        self.streams().write(id, bytes)
+    }
+
+    fn send_source(&mut self, id: StreamId, source: Box<dyn Source>) -> Result<(), WriteError> {
+        self.streams().send_source(id, source)
+    }
+
+    fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.streams().finish(id)
+    }
+
+    fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), UnknownStream> {
+        self.streams().reset(id, code)
+    }
+
+    fn stop_sending(&mut self, id: StreamId, code: VarInt, now: Time) -> Result<(), UnknownStream> {
+        self.streams().stop_sending(id, code, now)
+    }
+
+    fn set_priority(&mut self, id: StreamId, priority: Priority) -> Result<(), UnknownStream> {
+        self.streams().set_priority(id, priority)
+    }
+
+    fn progress(&mut self, id: StreamId) -> Option<Progress> {
+        self.streams().progress(id)
+    }
+
+    fn send_credit(&mut self) -> u64 {
+        self.streams().credit().available()
+    }
+
+    fn data_acked(&self) -> u64 {
+        self.stream_statistics().data_acked
+    }
+
+    fn initial_unidirectional_credit(&self) -> u64 {
+        self.peer_parameters()
+            .map_or(0, |peer| peer.initial_max_stream_data_uni.get())
+    }
+
+    fn peer_takes_datagrams(&self) -> Option<bool> {
+        let peer = self.peer_parameters()?;
+        Some(peer.max_datagram_frame_size.get() > 0)
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.stage() == Stage::Handshaking
+    }
+
+    fn round_trip(&self) -> Duration {
+        self.recovery().rtt().smoothed()
+    }
+
+    fn set_awaiting(&mut self, is_awaiting: bool) {
+        self.set_awaiting(is_awaiting);
+    }
+
+    fn close(&mut self, now: Time, code: u64) {
+        self.close(now, code);
+    }
+
+    fn receive_datagram(&mut self) -> Option<Vec<u8>> {
+        self.receive_datagram()
+    }
+
+    fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError> {
+        self.send_datagram(data)
+    }
+}
