@@ -6,7 +6,8 @@ pub(crate) mod parallel;
 
 use crate::names::M;
 use crate::tree::{
-    Arguments, BlockNode, Builtin, Code, Function, Node, Pair, Place, Program, Target,
+    Arguments, Begin, BlockNode, Builtin, Case, Code, Function, Multi, Node, Pair, Place, Program,
+    StageCall, Target, Update,
 };
 use lastbyte_json::parse::Projection;
 
@@ -172,6 +173,12 @@ impl Walk<'_> {
         self.list(&arguments.list);
     }
 
+    fn all<'n>(&mut self, nodes: impl IntoIterator<Item = &'n Node>) {
+        for node in nodes {
+            self.node(node);
+        }
+    }
+
     fn node(&mut self, node: &Node) {
         if self.whole {
             return;
@@ -218,21 +225,8 @@ impl Walk<'_> {
             | Node::Next(inner)
             | Node::LoopBreak(inner)
             | Node::Defined(inner, _) => self.node(inner),
-            Node::Hash(pairs) => {
-                for pair in pairs {
-                    match pair {
-                        Pair::Entry(key, value) => {
-                            self.node(key);
-                            self.node(value);
-                        }
-                        Pair::Splat(inner) => self.node(inner),
-                    }
-                }
-            }
-            Node::Range(parts) => {
-                self.node(&parts.0);
-                self.node(&parts.1);
-            }
+            Node::Hash(pairs) => self.pairs(pairs),
+            Node::Range(parts) => self.all([&parts.0, &parts.1]),
             Node::Assign(parts) => {
                 self.target(&parts.0);
                 self.node(&parts.1);
@@ -242,75 +236,21 @@ impl Walk<'_> {
                 self.node(value);
             }
             Node::MultiAssign(parts) => {
-                for target in parts
-                    .0
-                    .lefts
-                    .iter()
-                    .chain(&parts.0.rest)
-                    .chain(&parts.0.rights)
-                {
-                    self.target(target);
-                }
+                self.multi(&parts.0);
                 self.node(&parts.1);
             }
-            Node::Update(update) => {
-                match &update.place {
-                    Place::Variable(read, target) => {
-                        self.node(read);
-                        self.target(target);
-                    }
-                    Place::Index(receiver, arguments) => {
-                        self.written(receiver);
-                        self.arguments(arguments);
-                    }
-                }
-                self.node(&update.value);
-            }
-            Node::If(parts) => {
-                self.node(&parts.0);
-                self.node(&parts.1);
-                self.node(&parts.2);
-            }
-            Node::And(pair) | Node::Or(pair) | Node::Index(pair) => {
-                self.node(&pair.0);
-                self.node(&pair.1);
-            }
-            Node::Binary(parts) => {
-                self.node(&parts.1);
-                self.node(&parts.2);
-            }
-            Node::While(it) => {
-                self.node(&it.condition);
-                self.node(&it.body);
-            }
+            Node::Update(update) => self.update(update),
+            Node::If(parts) => self.all([&parts.0, &parts.1, &parts.2]),
+            Node::And(pair) | Node::Or(pair) | Node::Index(pair) => self.all([&pair.0, &pair.1]),
+            Node::Binary(parts) => self.all([&parts.1, &parts.2]),
+            Node::While(it) => self.all([&it.condition, &it.body]),
             Node::For(parts) => {
                 self.target(&parts.0);
                 self.node(&parts.1);
                 self.node(&parts.2);
             }
-            Node::Case(case) => {
-                if let Some(subject) = &case.subject {
-                    self.node(subject);
-                }
-                for (patterns, body) in &case.branches {
-                    self.list(patterns);
-                    self.node(body);
-                }
-                self.node(&case.otherwise);
-            }
-            Node::Begin(begin) => {
-                self.node(&begin.body);
-                for rescue in &begin.rescues {
-                    self.list(&rescue.classes);
-                    if let Some(target) = &rescue.target {
-                        self.target(target);
-                    }
-                    self.node(&rescue.body);
-                }
-                for node in begin.otherwise.iter().chain(&begin.ensure) {
-                    self.node(node);
-                }
-            }
+            Node::Case(case) => self.case(case),
+            Node::Begin(begin) => self.begin(begin),
             Node::Call(call) => {
                 if !self.reads_keys(call) {
                     // What changes a part of the row may change the row that is printed.
@@ -332,32 +272,7 @@ impl Walk<'_> {
                 self.arguments(&call.arguments);
                 self.block(call.block.as_ref(), false);
             }
-            Node::Stage(call) => {
-                self.arguments(&call.arguments);
-                let bare = call.arguments.list.is_empty();
-                let takes_row = match call.builtin {
-                    Builtin::Select | Builtin::Flat | Builtin::Sort => true,
-                    Builtin::Reduce => second_parameter(call.block.as_ref()).is_none(),
-                    // They work on the row when their argument is nil.
-                    Builtin::Map | Builtin::MapValues => {
-                        call.arguments.splat
-                            || call.arguments.list.first().is_none_or(|it| !never_nil(it))
-                    }
-                    // It takes an Array only, and a row that is one is read whole.
-                    Builtin::Apply | Builtin::Group => bare || call.arguments.splat,
-                    Builtin::GroupBy => call.block.is_none(),
-                    _ => false,
-                };
-                // In the block of another builtin the target is an element, which is read whole already.
-                self.whole |= takes_row && self.row;
-                match (call.builtin, &call.block) {
-                    (Builtin::Reduce, Some(BlockNode::Code(code))) => {
-                        self.code(code, second_parameter(call.block.as_ref()));
-                    }
-                    (Builtin::GroupBy, block) => self.block(block.as_ref(), true),
-                    (_, block) => self.block(block.as_ref(), false),
-                }
-            }
+            Node::Stage(call) => self.stage_call(call),
             Node::Lambda(code) => self.code(code, None),
             Node::Yield(arguments) => self.arguments(arguments),
             Node::MatchAssign(parts) => {
@@ -366,6 +281,89 @@ impl Walk<'_> {
                     self.target(target);
                 }
             }
+        }
+    }
+
+    fn multi(&mut self, multi: &Multi) {
+        for target in multi.lefts.iter().chain(&multi.rest).chain(&multi.rights) {
+            self.target(target);
+        }
+    }
+
+    fn pairs(&mut self, pairs: &[Pair]) {
+        for pair in pairs {
+            match pair {
+                Pair::Entry(key, value) => {
+                    self.node(key);
+                    self.node(value);
+                }
+                Pair::Splat(inner) => self.node(inner),
+            }
+        }
+    }
+
+    fn case(&mut self, case: &Case) {
+        if let Some(subject) = &case.subject {
+            self.node(subject);
+        }
+        for (patterns, body) in &case.branches {
+            self.list(patterns);
+            self.node(body);
+        }
+        self.node(&case.otherwise);
+    }
+
+    fn update(&mut self, update: &Update) {
+        match &update.place {
+            Place::Variable(read, target) => {
+                self.node(read);
+                self.target(target);
+            }
+            Place::Index(receiver, arguments) => {
+                self.written(receiver);
+                self.arguments(arguments);
+            }
+        }
+        self.node(&update.value);
+    }
+
+    fn stage_call(&mut self, call: &StageCall) {
+        self.arguments(&call.arguments);
+        let bare = call.arguments.list.is_empty();
+        let takes_row = match call.builtin {
+            Builtin::Select | Builtin::Flat | Builtin::Sort => true,
+            Builtin::Reduce => second_parameter(call.block.as_ref()).is_none(),
+            // They work on the row when their argument is nil.
+            Builtin::Map | Builtin::MapValues => {
+                call.arguments.splat || call.arguments.list.first().is_none_or(|it| !never_nil(it))
+            }
+            // It takes an Array only, and a row that is one is read whole.
+            Builtin::Apply | Builtin::Group => bare || call.arguments.splat,
+            Builtin::GroupBy => call.block.is_none(),
+            _ => false,
+        };
+        // In the block of another builtin the target is an element, which is read whole already.
+        self.whole |= takes_row && self.row;
+        match (call.builtin, &call.block) {
+            (Builtin::Reduce, Some(BlockNode::Code(code))) => {
+                self.code(code, second_parameter(call.block.as_ref()));
+            }
+            (Builtin::GroupBy, block) => self.block(block.as_ref(), true),
+            (_, block) => self.block(block.as_ref(), false),
+        }
+    }
+
+    fn begin(&mut self, begin: &Begin) {
+        self.node(&begin.body);
+        for rescue in &begin.rescues {
+            self.list(&rescue.classes);
+            if let Some(target) = &rescue.target {
+                self.target(target);
+            }
+            self.node(&rescue.body);
+        }
+        for node in begin.otherwise.iter().chain(&begin.ensure) {
+            self.node(node);
         }
     }
 

@@ -9,7 +9,6 @@ use std::rc::Rc;
 
 impl Lower {
     pub(super) fn control(&mut self, node: &prism::Node<'_>) -> Lowered<Option<Node>> {
-        let at = node.location();
         Ok(Some(if let Some(it) = node.as_statements_node() {
             self.statements(Some(it))?
         } else if let Some(it) = node.as_parentheses_node() {
@@ -66,7 +65,14 @@ impl Lower {
                 otherwise: None,
                 ensure: None,
             }))
-        } else if let Some(it) = node.as_break_node() {
+        } else {
+            return self.jump_or_definition(node);
+        }))
+    }
+
+    fn jump_or_definition(&mut self, node: &prism::Node<'_>) -> Lowered<Option<Node>> {
+        let at = node.location();
+        Ok(Some(if let Some(it) = node.as_break_node() {
             let value = self.carried(it.arguments())?;
             if self.in_loop() {
                 Node::LoopBreak(Box::new(value))

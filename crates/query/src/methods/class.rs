@@ -90,6 +90,11 @@ pub(super) fn call(
     if let Some(value) = found {
         return Ok(Some(value));
     }
+    of_any(class, method, args)
+}
+
+/// The methods of every class and module.
+fn of_any(class: Class, method: M, args: &[Value]) -> Found {
     let value = Value::Class(class);
     Ok(Some(match method {
         M::Name | M::ToS | M::Inspect => Value::str(class.name()),

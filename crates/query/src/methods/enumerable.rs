@@ -109,7 +109,6 @@ pub(crate) fn call(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Found {
-    let enough = || Err(Box::new(Flow::Enough));
     let (is_enumerator, is_lazy) = match receiver {
         Value::Enumerator(it) => (true, it.lazy),
         _ => (false, false),
@@ -142,91 +141,14 @@ pub(crate) fn call(
         | M::AnyQ
         | M::AllQ
         | M::NoneQ => {
-            let mut list = Vec::new();
-            let (mut found, mut at) = (None, 0_usize);
-            if matches!(method, M::TakeWhile | M::Find | M::Detect) && block.is_none() {
-                return Ok(Some(enumerator(receiver, method, args)));
-            }
-            // What `find` is given is called when nothing is found.
-            let (args, otherwise) = match (method, args) {
-                (M::Find | M::Detect, [otherwise]) => (&[][..], otherwise.clone()),
-                _ => (args, Value::Nil),
-            };
-            each(vm, receiver, &mut |vm, it| {
-                let hit = match (method, args.first(), block) {
-                    (M::IncludeQ | M::MemberQ | M::FindIndex, Some(wanted), _) => {
-                        crate::value::compare::equal(&it, wanted)
-                    }
-                    (_, Some(pattern), _) => vm.case_equal(pattern, &it)?,
-                    (_, None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
-                    (_, None, None) => it.truthy(),
-                };
-                if matches!(method, M::TakeWhile | M::AllQ) {
-                    if !hit {
-                        found = Some((at, it));
-                        return enough();
-                    }
-                    if method == M::TakeWhile {
-                        list.push(it);
-                    }
-                } else if hit {
-                    found = Some((at, it));
-                    return enough();
-                }
-                at += 1;
-                Ok(())
-            })?;
-            return Ok(Some(match method {
-                M::TakeWhile => Value::array(list),
-                M::Find | M::Detect => match found {
-                    Some((_, it)) => it,
-                    None if otherwise.is_nil() => Value::Nil,
-                    None => vm.send(&otherwise, M::Call, &[], None)?,
-                },
-                M::FindIndex => Value::option(found.map(|(at, _)| at)),
-                M::IncludeQ | M::MemberQ | M::AnyQ => Value::Bool(found.is_some()),
-                _ => Value::Bool(found.is_none()),
-            }));
+            return search(vm, receiver, method, args, block);
         }
         M::EachWithIndex | M::WithIndex | M::EachWithObject | M::WithObject | M::EachEntry => {
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
-            };
-            let mut at = match (method, args.first()) {
-                (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
-                _ => 0,
-            };
-            let object = args.first().cloned().unwrap_or_default();
-            each(vm, receiver, &mut |vm, it| {
-                let second = match method {
-                    M::EachEntry => return vm.call1(block, it).map(|_| ()),
-                    M::EachWithObject | M::WithObject => object.clone(),
-                    _ => Value::Int(at),
-                };
-                at += 1;
-                vm.call_block(block, &[it, second]).map(|_| ())
-            })?;
-            return Ok(Some(
-                if matches!(method, M::EachWithObject | M::WithObject) {
-                    object
-                } else {
-                    receiver.clone()
-                },
-            ));
+            return each_with(vm, receiver, method, args, block);
         }
         // Counted as they come: none is kept.
         M::Count => {
-            let mut count = 0_usize;
-            each(vm, receiver, &mut |vm, it| {
-                let counts = match (args.first(), block) {
-                    (Some(wanted), _) => crate::value::compare::equal(&it, wanted),
-                    (None, Some(block)) => vm.call1(block, it)?.truthy(),
-                    (None, None) => true,
-                };
-                count += usize::from(counts);
-                Ok(())
-            })?;
-            return Ok(Some(Value::size(count)));
+            return count(vm, receiver, args, block);
         }
         M::ToA | M::Entries | M::Force => {
             return to_vec(vm, receiver).map(|list| Some(Value::array(list)));
@@ -261,6 +183,111 @@ pub(crate) fn call(
         }
         _ => value,
     }))
+}
+
+/// Methods that stop at the first element that decides.
+fn search(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let enough = || Err(Box::new(Flow::Enough));
+    let mut list = Vec::new();
+    let (mut found, mut at) = (None, 0_usize);
+    if matches!(method, M::TakeWhile | M::Find | M::Detect) && block.is_none() {
+        return Ok(Some(enumerator(receiver, method, args)));
+    }
+    // What `find` is given is called when nothing is found.
+    let (args, otherwise) = match (method, args) {
+        (M::Find | M::Detect, [otherwise]) => (&[][..], otherwise.clone()),
+        _ => (args, Value::Nil),
+    };
+    each(vm, receiver, &mut |vm, it| {
+        let hit = match (method, args.first(), block) {
+            (M::IncludeQ | M::MemberQ | M::FindIndex, Some(wanted), _) => {
+                crate::value::compare::equal(&it, wanted)
+            }
+            (_, Some(pattern), _) => vm.case_equal(pattern, &it)?,
+            (_, None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
+            (_, None, None) => it.truthy(),
+        };
+        if matches!(method, M::TakeWhile | M::AllQ) {
+            if !hit {
+                found = Some((at, it));
+                return enough();
+            }
+            if method == M::TakeWhile {
+                list.push(it);
+            }
+        } else if hit {
+            found = Some((at, it));
+            return enough();
+        }
+        at += 1;
+        Ok(())
+    })?;
+    Ok(Some(match method {
+        M::TakeWhile => Value::array(list),
+        M::Find | M::Detect => match found {
+            Some((_, it)) => it,
+            None if otherwise.is_nil() => Value::Nil,
+            None => vm.send(&otherwise, M::Call, &[], None)?,
+        },
+        M::FindIndex => Value::option(found.map(|(at, _)| at)),
+        M::IncludeQ | M::MemberQ | M::AnyQ => Value::Bool(found.is_some()),
+        _ => Value::Bool(found.is_none()),
+    }))
+}
+
+/// Walks with an index or an object as the second argument of the block.
+fn each_with(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let Some(block) = block else {
+        return Ok(Some(enumerator(receiver, method, args)));
+    };
+    let mut at = match (method, args.first()) {
+        (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
+        _ => 0,
+    };
+    let object = args.first().cloned().unwrap_or_default();
+    each(vm, receiver, &mut |vm, it| {
+        let second = match method {
+            M::EachEntry => return vm.call1(block, it).map(|_| ()),
+            M::EachWithObject | M::WithObject => object.clone(),
+            _ => Value::Int(at),
+        };
+        at += 1;
+        vm.call_block(block, &[it, second]).map(|_| ())
+    })?;
+    Ok(Some(
+        if matches!(method, M::EachWithObject | M::WithObject) {
+            object
+        } else {
+            receiver.clone()
+        },
+    ))
+}
+
+/// Counts elements without keeping them.
+fn count(vm: &mut Vm, receiver: &Value, args: &[Value], block: Option<&Block<'_>>) -> Found {
+    let mut count = 0_usize;
+    each(vm, receiver, &mut |vm, it| {
+        let counts = match (args.first(), block) {
+            (Some(wanted), _) => crate::value::compare::equal(&it, wanted),
+            (None, Some(block)) => vm.call1(block, it)?.truthy(),
+            (None, None) => true,
+        };
+        count += usize::from(counts);
+        Ok(())
+    })?;
+    Ok(Some(Value::size(count)))
 }
 
 /// What needs a block and would otherwise be an Enumerator over the receiver itself.

@@ -25,39 +25,7 @@ pub(super) fn call(
             Some(block) => vm.send(&it.receiver, it.method, &it.args, Some(block))?,
         },
         M::WithIndex | M::EachWithIndex | M::WithObject if block.is_some() => {
-            let mut at = match (method, args.first()) {
-                (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
-                _ => 0,
-            };
-            let object = args.first().cloned().unwrap_or_default();
-            let Some(block) = block else {
-                return Ok(None);
-            };
-            let mut native = |vm: &mut Vm, given: &[Value]| {
-                let value = if given.len() == 1 {
-                    given[0].clone()
-                } else {
-                    Value::array(given.to_vec())
-                };
-                let second = if method == M::WithObject {
-                    object.clone()
-                } else {
-                    Value::Int(at)
-                };
-                at += 1;
-                vm.call_block(block, &[value, second])
-            };
-            let value = vm.send(
-                &it.receiver,
-                it.method,
-                &it.args,
-                Some(&Block::native(&mut native)),
-            )?;
-            if method == M::WithObject {
-                object
-            } else {
-                value
-            }
+            return with_second(vm, it, method, args, block);
         }
         M::Size => match (it.method, &it.receiver) {
             (M::Step, number) if super::super::value::number::float_of(number).is_some() => {
@@ -130,5 +98,48 @@ pub(super) fn call(
         }
         M::ToS => Value::str(crate::value::inspect::inspect(receiver)),
         _ => return enumerable::call(vm, receiver, method, args, block),
+    }))
+}
+
+/// Walks with an index or an object as the second argument of the block.
+fn with_second(
+    vm: &mut Vm,
+    it: &Rc<Enumerator>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let mut at = match (method, args.first()) {
+        (M::WithIndex, Some(offset)) if !offset.is_nil() => need_int(offset)?,
+        _ => 0,
+    };
+    let object = args.first().cloned().unwrap_or_default();
+    let Some(block) = block else {
+        return Ok(None);
+    };
+    let mut native = |vm: &mut Vm, given: &[Value]| {
+        let value = if given.len() == 1 {
+            given[0].clone()
+        } else {
+            Value::array(given.to_vec())
+        };
+        let second = if method == M::WithObject {
+            object.clone()
+        } else {
+            Value::Int(at)
+        };
+        at += 1;
+        vm.call_block(block, &[value, second])
+    };
+    let value = vm.send(
+        &it.receiver,
+        it.method,
+        &it.args,
+        Some(&Block::native(&mut native)),
+    )?;
+    Ok(Some(if method == M::WithObject {
+        object
+    } else {
+        value
     }))
 }

@@ -125,6 +125,20 @@ pub(super) fn call(
             lambda: true,
             tag: 0,
         })),
+        _ => return combined(vm, receiver, table, method, args, block),
+    }))
+}
+
+/// Comparisons with other Hashes, and what is made of several.
+fn combined(
+    vm: &mut Vm,
+    receiver: &Value,
+    table: &Rc<Table>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    Ok(Some(match method {
         M::OpLe | M::OpLt | M::OpGe | M::OpGt => {
             arity(args, 1, 1)?;
             let other = need_hash(&args[0])?;
@@ -188,6 +202,21 @@ pub(super) fn call(
             }
             Value::hash(out)
         }
+        _ => return changed(vm, receiver, table, method, args, block),
+    }))
+}
+
+/// Removals, defaults, and the methods of arrays of pairs.
+fn changed(
+    vm: &mut Vm,
+    receiver: &Value,
+    table: &Rc<Table>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let key = || args.first().cloned().unwrap_or_default();
+    Ok(Some(match method {
         M::Compact | M::CompactBang => {
             let out = Table::from_pairs(
                 table
@@ -363,19 +392,18 @@ fn walk(
 ) -> Eval {
     let pairs = table.pairs();
     let new = Table::default();
-    let mut list = Vec::new();
     match method {
         M::Each | M::EachPair => {
             for (key, value) in pairs {
                 vm.call_pair(block, key, value)?;
             }
-            return Ok(receiver.clone());
+            Ok(receiver.clone())
         }
         M::EachKey | M::EachValue => {
             for (key, value) in pairs {
                 vm.call1(block, if method == M::EachKey { key } else { value })?;
             }
-            return Ok(receiver.clone());
+            Ok(receiver.clone())
         }
         M::Select
         | M::Filter
@@ -397,40 +425,55 @@ fn walk(
                 }
             }
             let in_place = !matches!(method, M::Select | M::Filter | M::Reject);
-            return Ok(settle(
+            Ok(settle(
                 receiver,
                 table,
                 new,
                 in_place,
                 matches!(method, M::KeepIf | M::DeleteIf),
-            ));
+            ))
         }
         M::TransformValues | M::TransformValuesBang => {
             for (key, value) in pairs {
                 let value = vm.call1(block, value)?;
                 new.insert(key, value);
             }
-            return Ok(settle(
+            Ok(settle(
                 receiver,
                 table,
                 new,
                 method == M::TransformValuesBang,
                 true,
-            ));
+            ))
         }
         M::TransformKeys | M::TransformKeysBang => {
             for (key, value) in pairs {
                 let key = vm.call1(block, key)?;
                 new.insert(key, value);
             }
-            return Ok(settle(
+            Ok(settle(
                 receiver,
                 table,
                 new,
                 method == M::TransformKeysBang,
                 true,
-            ));
+            ))
         }
+        _ => gather(vm, pairs, method, args, block),
+    }
+}
+
+/// Makes something of the pairs, as one walks them.
+fn gather(
+    vm: &mut Vm,
+    pairs: Vec<(Value, Value)>,
+    method: M,
+    args: &[Value],
+    block: &Block<'_>,
+) -> Eval {
+    let new = Table::default();
+    let mut list = Vec::new();
+    match method {
         M::Map | M::Collect | M::FilterMap | M::FlatMap => {
             for (key, value) in pairs {
                 match (vm.call_pair(block, key, value)?, method) {

@@ -93,29 +93,7 @@ pub(super) fn call(
                 receiver.clone()
             }
         },
-        M::Upto | M::Downto => {
-            arity(args, 1, 1)?;
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
-            };
-            if number::float_of(&args[0]).is_none() {
-                return Err(crate::value::exception::not_comparable(receiver, &args[0]));
-            }
-            let by = Value::Int(if method == M::Upto { 1 } else { -1 });
-            let limit = match &args[0] {
-                Value::Float(it) if it.is_finite() => number::truncated(if method == M::Upto {
-                    it.floor()
-                } else {
-                    it.ceil()
-                })?,
-                Value::Float(_) => Value::Nil,
-                other => other.clone(),
-            };
-            numeric::walk(vm, receiver, &limit, &by, false, &mut |vm, value| {
-                vm.call1(block, value).map(|_| ())
-            })?;
-            receiver.clone()
-        }
+        M::Upto | M::Downto => return upto_downto(vm, receiver, method, args, block),
         M::Round | M::Floor | M::Ceil | M::Truncate => rounded(receiver, method, args)?,
         M::AllbitsQ | M::AnybitsQ | M::NobitsQ => {
             arity(args, 1, 1)?;
@@ -128,6 +106,36 @@ pub(super) fn call(
         }
         _ => return numeric::call(vm, receiver, method, args, block),
     }))
+}
+
+fn upto_downto(
+    vm: &mut Vm,
+    receiver: &Value,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    arity(args, 1, 1)?;
+    let Some(block) = block else {
+        return Ok(Some(enumerator(receiver, method, args)));
+    };
+    if number::float_of(&args[0]).is_none() {
+        return Err(crate::value::exception::not_comparable(receiver, &args[0]));
+    }
+    let by = Value::Int(if method == M::Upto { 1 } else { -1 });
+    let limit = match &args[0] {
+        Value::Float(it) if it.is_finite() => number::truncated(if method == M::Upto {
+            it.floor()
+        } else {
+            it.ceil()
+        })?,
+        Value::Float(_) => Value::Nil,
+        other => other.clone(),
+    };
+    numeric::walk(vm, receiver, &limit, &by, false, &mut |vm, value| {
+        vm.call1(block, value).map(|_| ())
+    })?;
+    Ok(Some(receiver.clone()))
 }
 
 pub(crate) fn is_even(value: &Value) -> bool {

@@ -97,48 +97,8 @@ fn others(
             let quotient = arithmetic(Op::Div, receiver, &args[0])?;
             floor_value(&quotient)?
         }
-        M::Divmod => {
-            arity(args, 1, 1)?;
-            let floats = receiver.is_float() || args[0].is_float();
-            if number::is_zero(&args[0]) && (floats || matches!(args[0], Value::Int(_))) {
-                return Err(divided_by_zero());
-            }
-            let rest = arithmetic(Op::Mod, receiver, &args[0])?;
-            let quotient = if floats {
-                let (a, b) = (float(), need_float(&args[0])?);
-                truncated(((a - float_of(&rest).unwrap_or(0.0)) / b).round())?
-            } else {
-                floor_value(&arithmetic(Op::Div, receiver, &args[0])?)?
-            };
-            Value::pair(quotient, rest)
-        }
-        M::Remainder => {
-            arity(args, 1, 1)?;
-            match (receiver, &args[0]) {
-                (Value::Int(a), Value::Int(b)) if *b != 0 => Value::Int(a.wrapping_rem(*b)),
-                (_, b) if number::is_zero(b) && !b.is_float() && !receiver.is_float() => {
-                    return Err(divided_by_zero());
-                }
-                (Value::Int(_) | Value::Big(_), Value::Int(_) | Value::Big(_)) => {
-                    let (Some(a), Some(b)) = (number::big_of(receiver), number::big_of(&args[0]))
-                    else {
-                        return Ok(None);
-                    };
-                    number::integer(a % b)
-                }
-                (_, b) => {
-                    // As Ruby does it: from the modulo.
-                    let (a, b) = (float(), need_float(b)?);
-                    let rest = number::float_mod(a, b);
-                    let opposite = a < 0.0 && b > 0.0 || a > 0.0 && b < 0.0;
-                    Value::Float(if rest != 0.0 && opposite {
-                        rest - b
-                    } else {
-                        rest
-                    })
-                }
-            }
-        }
+        M::Divmod => return divmod(receiver, args),
+        M::Remainder => return remainder(receiver, args),
         M::Fdiv => {
             arity(args, 1, 1)?;
             Value::Float(float() / need_float(&args[0])?)
@@ -170,6 +130,51 @@ fn others(
         },
         _ => return comparable::call(receiver, method, args),
     }))
+}
+
+fn remainder(receiver: &Value, args: &[Value]) -> Found {
+    let float = || float_of(receiver).unwrap_or(f64::NAN);
+    arity(args, 1, 1)?;
+    Ok(Some(match (receiver, &args[0]) {
+        (Value::Int(a), Value::Int(b)) if *b != 0 => Value::Int(a.wrapping_rem(*b)),
+        (_, b) if number::is_zero(b) && !b.is_float() && !receiver.is_float() => {
+            return Err(divided_by_zero());
+        }
+        (Value::Int(_) | Value::Big(_), Value::Int(_) | Value::Big(_)) => {
+            let (Some(a), Some(b)) = (number::big_of(receiver), number::big_of(&args[0])) else {
+                return Ok(None);
+            };
+            number::integer(a % b)
+        }
+        (_, b) => {
+            // As Ruby does it: from the modulo.
+            let (a, b) = (float(), need_float(b)?);
+            let rest = number::float_mod(a, b);
+            let opposite = a < 0.0 && b > 0.0 || a > 0.0 && b < 0.0;
+            Value::Float(if rest != 0.0 && opposite {
+                rest - b
+            } else {
+                rest
+            })
+        }
+    }))
+}
+
+fn divmod(receiver: &Value, args: &[Value]) -> Found {
+    let float = || float_of(receiver).unwrap_or(f64::NAN);
+    arity(args, 1, 1)?;
+    let floats = receiver.is_float() || args[0].is_float();
+    if number::is_zero(&args[0]) && (floats || matches!(args[0], Value::Int(_))) {
+        return Err(divided_by_zero());
+    }
+    let rest = arithmetic(Op::Mod, receiver, &args[0])?;
+    let quotient = if floats {
+        let (a, b) = (float(), need_float(&args[0])?);
+        truncated(((a - float_of(&rest).unwrap_or(0.0)) / b).round())?
+    } else {
+        floor_value(&arithmetic(Op::Div, receiver, &args[0])?)?
+    };
+    Ok(Some(Value::pair(quotient, rest)))
 }
 
 fn floor_value(value: &Value) -> Eval {

@@ -62,7 +62,6 @@ pub(super) fn call(
     args: &[Value],
     block: Option<&Block<'_>>,
 ) -> Found {
-    let numbers = float_of(&range.from).is_some() || float_of(&range.to).is_some();
     Ok(Some(match method {
         M::Each => match block {
             None => enumerator(receiver, method, args),
@@ -107,61 +106,9 @@ pub(super) fn call(
                 value => Value::Bool(covers(range, value)),
             }
         }
-        M::Step | M::OpMod => {
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
-            };
-            let by = args.first().cloned().unwrap_or(Value::Int(1));
-            if number::is_zero(&by) {
-                return Err(crate::value::exception::argument_error("step can't be 0"));
-            }
-            if number::is_negative(&by) && !numbers {
-                return Err(crate::value::exception::argument_error(
-                    "step can't be negative",
-                ));
-            }
-            if numbers {
-                numeric::walk(
-                    vm,
-                    &range.from,
-                    &range.to,
-                    &by,
-                    range.exclusive,
-                    &mut |vm, it| vm.call1(block, it).map(|_| ()),
-                )?;
-            } else {
-                let by = need_int(&by)?.max(1) as usize;
-                let mut at = 0;
-                each(vm, range, &mut |vm, it| {
-                    at += 1;
-                    if (at - 1) % by == 0 {
-                        vm.call1(block, it).map(|_| ())
-                    } else {
-                        Ok(())
-                    }
-                })?;
-            }
-            receiver.clone()
-        }
+        M::Step | M::OpMod => return step(vm, receiver, range, method, args, block),
         M::Size | M::Count if args.is_empty() && block.is_none() => {
-            match (&range.from, &range.to) {
-                (Value::Int(_), Value::Nil) => Value::Float(f64::INFINITY),
-                (Value::Int(_), Value::Float(it)) if it.is_infinite() => {
-                    Value::Float(f64::INFINITY)
-                }
-                (Value::Int(_), Value::Int(_)) => {
-                    numeric::count(&range.from, &range.to, &Value::Int(1), range.exclusive)?
-                        .map_or(Value::Nil, Value::Int)
-                }
-                (Value::Int(_), Value::Float(_)) => {
-                    Value::size(enumerable::to_vec(vm, receiver)?.len())
-                }
-                (Value::Float(_), _) if method == M::Size => {
-                    return Err(type_error("can't iterate from Float"));
-                }
-                _ if method == M::Size => Value::Nil,
-                _ => Value::size(enumerable::to_vec(vm, receiver)?.len()),
-            }
+            return size(vm, receiver, range, method);
         }
         M::Sum
             if args.is_empty()
@@ -189,39 +136,106 @@ pub(super) fn call(
             )?
         }
         M::Min | M::Max | M::Minmax if args.is_empty() && block.is_none() => {
-            if range.to.is_nil() && method != M::Min || range.from.is_nil() && method != M::Max {
-                let end = if method == M::Max {
-                    "maximum of endless"
-                } else {
-                    "minimum of beginless"
-                };
-                return Err(error(
-                    Class::RangeError,
-                    format!("cannot get the {end} range"),
-                ));
-            }
-            let whole = matches!((&range.from, &range.to), (Value::Int(_), Value::Int(_)));
-            if range.exclusive && !whole && method != M::Min {
-                return Err(type_error("cannot exclude non Integer end value"));
-            }
-            let last = if range.exclusive && whole {
-                arithmetic(Op::Sub, &range.to, &Value::Int(1))?
-            } else {
-                range.to.clone()
-            };
-            let empty = !range.to.is_nil()
-                && crate::value::compare::compare(&range.from, &last)
-                    .is_none_or(|order| order == std::cmp::Ordering::Greater);
-            match (method, empty) {
-                (M::Minmax, true) => Value::pair(Value::Nil, Value::Nil),
-                (_, true) => Value::Nil,
-                (M::Min, _) => range.from.clone(),
-                (M::Max, _) => last,
-                _ => Value::pair(range.from.clone(), last),
-            }
+            return extremes(range, method);
         }
         M::Inspect => Value::str(inspect(receiver)),
         M::EqlQ | M::OpEq => Value::Bool(equal(receiver, args.first().unwrap_or(&Value::Nil))),
         _ => return enumerable::call(vm, receiver, method, args, block),
+    }))
+}
+
+fn size(vm: &mut Vm, receiver: &Value, range: &Rc<Range>, method: M) -> Found {
+    Ok(Some(match (&range.from, &range.to) {
+        (Value::Int(_), Value::Nil) => Value::Float(f64::INFINITY),
+        (Value::Int(_), Value::Float(it)) if it.is_infinite() => Value::Float(f64::INFINITY),
+        (Value::Int(_), Value::Int(_)) => {
+            numeric::count(&range.from, &range.to, &Value::Int(1), range.exclusive)?
+                .map_or(Value::Nil, Value::Int)
+        }
+        (Value::Int(_), Value::Float(_)) => Value::size(enumerable::to_vec(vm, receiver)?.len()),
+        (Value::Float(_), _) if method == M::Size => {
+            return Err(type_error("can't iterate from Float"));
+        }
+        _ if method == M::Size => Value::Nil,
+        _ => Value::size(enumerable::to_vec(vm, receiver)?.len()),
+    }))
+}
+
+fn step(
+    vm: &mut Vm,
+    receiver: &Value,
+    range: &Rc<Range>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let numbers = float_of(&range.from).is_some() || float_of(&range.to).is_some();
+    let Some(block) = block else {
+        return Ok(Some(enumerator(receiver, method, args)));
+    };
+    let by = args.first().cloned().unwrap_or(Value::Int(1));
+    if number::is_zero(&by) {
+        return Err(crate::value::exception::argument_error("step can't be 0"));
+    }
+    if number::is_negative(&by) && !numbers {
+        return Err(crate::value::exception::argument_error(
+            "step can't be negative",
+        ));
+    }
+    if numbers {
+        numeric::walk(
+            vm,
+            &range.from,
+            &range.to,
+            &by,
+            range.exclusive,
+            &mut |vm, it| vm.call1(block, it).map(|_| ()),
+        )?;
+    } else {
+        let by = need_int(&by)?.max(1) as usize;
+        let mut at = 0;
+        each(vm, range, &mut |vm, it| {
+            at += 1;
+            if (at - 1) % by == 0 {
+                vm.call1(block, it).map(|_| ())
+            } else {
+                Ok(())
+            }
+        })?;
+    }
+    Ok(Some(receiver.clone()))
+}
+
+/// `min`, `max` and `minmax` without arguments.
+fn extremes(range: &Rc<Range>, method: M) -> Found {
+    if range.to.is_nil() && method != M::Min || range.from.is_nil() && method != M::Max {
+        let end = if method == M::Max {
+            "maximum of endless"
+        } else {
+            "minimum of beginless"
+        };
+        return Err(error(
+            Class::RangeError,
+            format!("cannot get the {end} range"),
+        ));
+    }
+    let whole = matches!((&range.from, &range.to), (Value::Int(_), Value::Int(_)));
+    if range.exclusive && !whole && method != M::Min {
+        return Err(type_error("cannot exclude non Integer end value"));
+    }
+    let last = if range.exclusive && whole {
+        arithmetic(Op::Sub, &range.to, &Value::Int(1))?
+    } else {
+        range.to.clone()
+    };
+    let empty = !range.to.is_nil()
+        && crate::value::compare::compare(&range.from, &last)
+            .is_none_or(|order| order == std::cmp::Ordering::Greater);
+    Ok(Some(match (method, empty) {
+        (M::Minmax, true) => Value::pair(Value::Nil, Value::Nil),
+        (_, true) => Value::Nil,
+        (M::Min, _) => range.from.clone(),
+        (M::Max, _) => last,
+        _ => Value::pair(range.from.clone(), last),
     }))
 }

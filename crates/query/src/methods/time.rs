@@ -17,6 +17,17 @@ fn value(time: Time) -> Value {
     Value::Time(Rc::new(time))
 }
 
+/// By the number of the weekday.
+const DAYS: [M; 7] = [
+    M::SundayQ,
+    M::MondayQ,
+    M::TuesdayQ,
+    M::WednesdayQ,
+    M::ThursdayQ,
+    M::FridayQ,
+    M::SaturdayQ,
+];
+
 pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
     let civil = time.civil();
     let this = || Value::Time(Rc::clone(time));
@@ -31,23 +42,8 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
         M::Nsec => Value::Int(time.fraction()),
         M::Wday => Value::Int(civil.weekday),
         M::Yday => Value::Int(civil.yearday),
-        M::SundayQ
-        | M::MondayQ
-        | M::TuesdayQ
-        | M::WednesdayQ
-        | M::ThursdayQ
-        | M::FridayQ
-        | M::SaturdayQ => {
-            let days = [
-                M::SundayQ,
-                M::MondayQ,
-                M::TuesdayQ,
-                M::WednesdayQ,
-                M::ThursdayQ,
-                M::FridayQ,
-                M::SaturdayQ,
-            ];
-            Value::Bool(days.iter().position(|day| *day == method) == Some(civil.weekday as usize))
+        day if DAYS.contains(&day) => {
+            Value::Bool(DAYS.iter().position(|day| *day == method) == Some(civil.weekday as usize))
         }
         M::ToI | M::TvSec => Value::Int(time.seconds()),
         M::ToF => Value::Float(time.to_f()),
@@ -116,22 +112,23 @@ pub(super) fn call(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
                 ),
             }
         }
-        M::Round | M::Floor | M::Ceil => {
-            let digits = args.first().map_or(Ok(0), need_int)?.clamp(0, 9);
-            let unit = 10_i128.pow(9 - digits as u32);
-            let shift = match method {
-                M::Round => unit / 2,
-                M::Ceil => unit - 1,
-                _ => 0,
-            };
-            value(
-                Time::from_nanoseconds((time.nanoseconds() + shift).div_euclid(unit) * unit)
-                    .like(time),
-            )
-        }
+        M::Round | M::Floor | M::Ceil => return rounded(time, method, args),
         M::Hash => return Ok(None),
         _ => return comparable::call(&this(), method, args),
     }))
+}
+
+fn rounded(time: &Rc<Time>, method: M, args: &[Value]) -> Found {
+    let digits = args.first().map_or(Ok(0), need_int)?.clamp(0, 9);
+    let unit = 10_i128.pow(9 - digits as u32);
+    let shift = match method {
+        M::Round => unit / 2,
+        M::Ceil => unit - 1,
+        _ => 0,
+    };
+    Ok(Some(value(
+        Time::from_nanoseconds((time.nanoseconds() + shift).div_euclid(unit) * unit).like(time),
+    )))
 }
 
 /// Seconds as nanoseconds.

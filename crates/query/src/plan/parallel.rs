@@ -3,8 +3,8 @@
 
 use crate::names::M;
 use crate::tree::{
-    Arguments, BlockNode, Builtin, Code, Function, Multi, Node, Pair, Parameters, Place, Program,
-    Target, UpdateKind,
+    Arguments, Begin, BlockNode, Builtin, Code, Function, Multi, Node, Pair, Parameters, Place,
+    Program, StageCall, Target, UpdateKind,
 };
 use std::collections::BTreeSet;
 
@@ -144,19 +144,7 @@ impl Walk<'_> {
                         .all(|(patterns, body)| self.all(patterns) && self.pure(body))
                     && self.pure(&case.otherwise)
             }
-            Node::Begin(begin) => {
-                self.pure(&begin.body)
-                    && begin.rescues.iter().all(|rescue| {
-                        self.all(&rescue.classes)
-                            && rescue.target.iter().all(|target| self.target(target))
-                            && self.pure(&rescue.body)
-                    })
-                    && begin
-                        .otherwise
-                        .iter()
-                        .chain(&begin.ensure)
-                        .all(|node| self.pure(node))
-            }
+            Node::Begin(begin) => self.begin(begin),
             Node::Call(call) => {
                 tame(call.method)
                     && self.pure(&call.receiver)
@@ -179,19 +167,34 @@ impl Walk<'_> {
                 ) && self.arguments(&call.arguments)
                     && self.block(call.block.as_ref())
             }
-            Node::Stage(call) => {
-                self.reduces |= call.builtin == Builtin::Reduce;
-                let percentile = call.builtin == Builtin::Percentile;
-                let mut arguments = call.arguments.list.iter().enumerate();
-                // What is asked for is read there and not kept, so that nobody can tell whose it was.
-                arguments
-                    .all(|(at, node)| percentile && at == 1 && self.once(node) || self.pure(node))
-                    && self.block(call.block.as_ref())
-            }
+            Node::Stage(call) => self.stage(call),
             Node::Lambda(code) => self.code(code),
             Node::Yield(arguments) => self.arguments(arguments),
             _ => false,
         }
+    }
+
+    fn stage(&mut self, call: &StageCall) -> bool {
+        self.reduces |= call.builtin == Builtin::Reduce;
+        let percentile = call.builtin == Builtin::Percentile;
+        let mut arguments = call.arguments.list.iter().enumerate();
+        // What is asked for is read there and not kept, so that nobody can tell whose it was.
+        arguments.all(|(at, node)| percentile && at == 1 && self.once(node) || self.pure(node))
+            && self.block(call.block.as_ref())
+    }
+
+    fn begin(&mut self, begin: &Begin) -> bool {
+        self.pure(&begin.body)
+            && begin.rescues.iter().all(|rescue| {
+                self.all(&rescue.classes)
+                    && rescue.target.iter().all(|target| self.target(target))
+                    && self.pure(&rescue.body)
+            })
+            && begin
+                .otherwise
+                .iter()
+                .chain(&begin.ensure)
+                .all(|node| self.pure(node))
     }
 
     /// `$p ||= 0.05.step(0.95, 0.1)`, the only place of its global: the same value whoever evaluates it.

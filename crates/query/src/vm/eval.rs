@@ -5,7 +5,10 @@ use crate::class::Class;
 use crate::regex::Pattern;
 use crate::symbol::Symbol;
 use crate::tree::Op;
-use crate::tree::{Arguments, Begin, Call, Case, MatchPart, Node, Pair, Rescue, StageCall, While};
+use crate::tree::{
+    Arguments, Begin, Call, Case, DynamicRegexp, MatchPart, Multi, Node, Pair, Rescue, StageCall,
+    Target, While,
+};
 use crate::value::env::Env;
 use crate::value::exception::{Eval, Exception, Flow, error, no_method, type_error};
 use crate::value::inspect::write_to_s;
@@ -66,39 +69,15 @@ impl Vm {
             Node::InterpolatedSymbol(parts) => {
                 Value::Symbol(Symbol::new(&self.interpolate(parts, env)?))
             }
-            Node::InterpolatedRegexp(regexp) => {
-                let source = self.interpolate(&regexp.parts, env)?;
-                if let Some(cached) = &*regexp.cache.borrow()
-                    && cached.source() == source
-                {
-                    return Ok(Value::Regexp(Rc::clone(cached)));
-                }
-                let pattern = Pattern::compile(&source, regexp.options)?;
-                *regexp.cache.borrow_mut() = Some(Rc::clone(&pattern));
-                Value::Regexp(pattern)
-            }
-            Node::Array(elements) => {
-                let mut list = Vec::with_capacity(elements.len());
-                for element in elements {
-                    list.push(self.eval(element, env)?);
-                }
-                Value::array(list)
-            }
+            Node::InterpolatedRegexp(regexp) => return self.dynamic_regexp(regexp, env),
+            Node::Array(elements) => return self.array(elements, env),
             Node::ArraySplat(elements) => Value::array(self.spread(elements, env)?),
             Node::Splat(inner) => {
                 let value = self.eval(inner, env)?;
                 Value::array(self.splat(&value)?)
             }
             Node::Hash(pairs) => self.hash(pairs, env)?,
-            Node::Range(parts) => {
-                let (from, to) = (self.eval(&parts.0, env)?, self.eval(&parts.1, env)?);
-                if !from.is_nil() && !to.is_nil() && compare::compare(&from, &to).is_none() {
-                    return Err(crate::value::exception::argument_error(
-                        "bad value for range",
-                    ));
-                }
-                Value::range(from, to, parts.2)
-            }
+            Node::Range(parts) => return self.range(parts, env),
             Node::SelfRef => env.frame.receiver.clone(),
             Node::Global(at) => self.globals[*at].clone(),
             Node::Instance(at) => self.instances[*at].clone(),
@@ -113,22 +92,9 @@ impl Vm {
                 self.assign(&parts.0, value.clone(), env)?;
                 value
             }
-            Node::MultiAssign(parts) => {
-                let value = self.eval(&parts.1, env)?;
-                let list = Self::spread_for_assignment(&value);
-                self.assign_many(&parts.0, &list, env)?;
-                value
-            }
+            Node::MultiAssign(parts) => return self.multi_assign(parts, env),
             Node::Update(update) => return self.update(update, env),
-            Node::Sequence(nodes) => {
-                let Some((last, before)) = nodes.split_last() else {
-                    return Ok(Value::Nil);
-                };
-                for node in before {
-                    self.eval(node, env)?;
-                }
-                return self.eval(last, env);
-            }
+            Node::Sequence(nodes) => return self.sequence(nodes, env),
             Node::And(pair) => {
                 let left = self.eval(&pair.0, env)?;
                 if left.truthy() {
@@ -187,32 +153,75 @@ impl Vm {
                 Err(flow) if matches!(*flow, Flow::Raise(_)) => Value::Nil,
                 Err(flow) => return Err(flow),
             },
-            Node::DefinedGlobal(at) => {
-                if self.globals[*at].is_nil() {
-                    Value::Nil
-                } else {
-                    Value::str("global-variable")
-                }
-            }
-            Node::DefinedConstant(at) => {
-                if self.constants[*at].is_none() {
-                    Value::Nil
-                } else {
-                    Value::str("constant")
-                }
-            }
-            Node::MatchAssign(parts) => {
-                let value = self.eval(&parts.0, env)?;
-                for (name, target) in &parts.1 {
-                    let group = match &self.last_match {
-                        Value::Match(found) => Value::option(found.named(name).flatten()),
-                        _ => Value::Nil,
-                    };
-                    self.assign(target, group, env)?;
-                }
-                value
-            }
+            Node::DefinedGlobal(at) if self.globals[*at].is_nil() => Value::Nil,
+            Node::DefinedGlobal(_) => Value::str("global-variable"),
+            Node::DefinedConstant(at) if self.constants[*at].is_none() => Value::Nil,
+            Node::DefinedConstant(_) => Value::str("constant"),
+            Node::MatchAssign(parts) => return self.match_assign(parts, env),
         })
+    }
+
+    fn array(&mut self, elements: &[Node], env: &Rc<Env>) -> Eval {
+        let mut list = Vec::with_capacity(elements.len());
+        for element in elements {
+            list.push(self.eval(element, env)?);
+        }
+        Ok(Value::array(list))
+    }
+
+    fn multi_assign(&mut self, (targets, value): &(Multi, Node), env: &Rc<Env>) -> Eval {
+        let value = self.eval(value, env)?;
+        let list = Self::spread_for_assignment(&value);
+        self.assign_many(targets, &list, env)?;
+        Ok(value)
+    }
+
+    fn match_assign(
+        &mut self,
+        (call, targets): &(Node, Vec<(Rc<str>, Target)>),
+        env: &Rc<Env>,
+    ) -> Eval {
+        let value = self.eval(call, env)?;
+        for (name, target) in targets {
+            let group = match &self.last_match {
+                Value::Match(found) => Value::option(found.named(name).flatten()),
+                _ => Value::Nil,
+            };
+            self.assign(target, group, env)?;
+        }
+        Ok(value)
+    }
+
+    fn sequence(&mut self, nodes: &[Node], env: &Rc<Env>) -> Eval {
+        let Some((last, before)) = nodes.split_last() else {
+            return Ok(Value::Nil);
+        };
+        for node in before {
+            self.eval(node, env)?;
+        }
+        self.eval(last, env)
+    }
+
+    fn range(&mut self, (from, to, exclusive): &(Node, Node, bool), env: &Rc<Env>) -> Eval {
+        let (from, to) = (self.eval(from, env)?, self.eval(to, env)?);
+        if !from.is_nil() && !to.is_nil() && compare::compare(&from, &to).is_none() {
+            return Err(crate::value::exception::argument_error(
+                "bad value for range",
+            ));
+        }
+        Ok(Value::range(from, to, *exclusive))
+    }
+
+    fn dynamic_regexp(&mut self, regexp: &DynamicRegexp, env: &Rc<Env>) -> Eval {
+        let source = self.interpolate(&regexp.parts, env)?;
+        if let Some(cached) = &*regexp.cache.borrow()
+            && cached.source() == source
+        {
+            return Ok(Value::Regexp(Rc::clone(cached)));
+        }
+        let pattern = Pattern::compile(&source, regexp.options)?;
+        *regexp.cache.borrow_mut() = Some(Rc::clone(&pattern));
+        Ok(Value::Regexp(pattern))
     }
 
     /// Whether a condition holds. Comparisons, the common case, make no value.
@@ -367,13 +376,7 @@ impl Vm {
         }
     }
 
-    fn run_for(
-        &mut self,
-        target: &crate::tree::Target,
-        list: &Node,
-        body: &Node,
-        env: &Rc<Env>,
-    ) -> Eval {
+    fn run_for(&mut self, target: &Target, list: &Node, body: &Node, env: &Rc<Env>) -> Eval {
         let list = self.eval(list, env)?;
         let mut left = None;
         (self.library.each)(self, &list, &mut |vm, element| {

@@ -80,41 +80,58 @@ pub(super) fn call(
                     .any(|it| other.iter().any(|same| eql(it, same))),
             )
         }
-        M::Zip => {
-            let mut others = Vec::new();
-            for other in args {
-                others.push(match other {
-                    Value::Array(_) | Value::Range(_) | Value::Enumerator(_) | Value::Hash(_) => {
-                        enumerable::first(vm, other, list.borrow().len())?
-                    }
-                    other => {
-                        return Err(type_error(format!(
-                            "wrong argument type {} (must respond to :each)",
-                            Class::of(other).name()
-                        )));
-                    }
-                });
+        M::Zip => return zip(vm, list, args, block),
+        _ => return reshaped(vm, receiver, list, method, args, block),
+    }))
+}
+
+fn zip(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) -> Found {
+    let mut others = Vec::new();
+    for other in args {
+        others.push(match other {
+            Value::Array(_) | Value::Range(_) | Value::Enumerator(_) | Value::Hash(_) => {
+                enumerable::first(vm, other, list.borrow().len())?
             }
-            let mut rows = Vec::new();
-            for (at, it) in elements().into_iter().enumerate() {
-                let mut row = vec![it];
-                row.extend(
-                    others
-                        .iter()
-                        .map(|other| other.get(at).cloned().unwrap_or_default()),
-                );
-                rows.push(Value::array(row));
+            other => {
+                return Err(type_error(format!(
+                    "wrong argument type {} (must respond to :each)",
+                    Class::of(other).name()
+                )));
             }
-            match block {
-                Some(block) => {
-                    for row in rows {
-                        vm.call1(block, row)?;
-                    }
-                    Value::Nil
-                }
-                None => Value::array(rows),
+        });
+    }
+    let mut rows = Vec::new();
+    for (at, it) in list.borrow().clone().into_iter().enumerate() {
+        let mut row = vec![it];
+        row.extend(
+            others
+                .iter()
+                .map(|other| other.get(at).cloned().unwrap_or_default()),
+        );
+        rows.push(Value::array(row));
+    }
+    Ok(Some(match block {
+        Some(block) => {
+            for row in rows {
+                vm.call1(block, row)?;
             }
+            Value::Nil
         }
+        None => Value::array(rows),
+    }))
+}
+
+/// Rows, columns, choices and pairs.
+fn reshaped(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let elements = || list.borrow().clone();
+    Ok(Some(match method {
         M::Transpose => transpose(&elements())?,
         M::Flatten => {
             arity(args, 0, 1)?;
@@ -137,23 +154,7 @@ pub(super) fn call(
             join(&mut out, list, &separator, 0)?;
             Value::str(out)
         }
-        M::Product => {
-            let mut rows = vec![Vec::new()];
-            for list in std::iter::once(Ok(elements())).chain(args.iter().map(strict_array)) {
-                let list = list?;
-                if rows.len().saturating_mul(list.len()) > MADE_MAX {
-                    return Err(error(Class::RangeError, "too big to product"));
-                }
-                rows = rows
-                    .iter()
-                    .flat_map(|row: &Vec<Value>| {
-                        list.iter()
-                            .map(|it| [row.as_slice(), std::slice::from_ref(it)].concat())
-                    })
-                    .collect();
-            }
-            Value::array(rows.into_iter().map(Value::array).collect())
-        }
+        M::Product => return product(list, args),
         M::Combination | M::Permutation | M::RepeatedCombination | M::RepeatedPermutation => {
             let Some(block) = block else {
                 return Ok(Some(enumerator(receiver, method, args)));
@@ -177,30 +178,7 @@ pub(super) fn call(
             }
             receiver.clone()
         }
-        M::ToH => {
-            let table = Table::default();
-            for it in elements() {
-                let pair = match block {
-                    Some(block) => vm.call1(block, it)?,
-                    None => it,
-                };
-                let Value::Array(pair) = &pair else {
-                    return Err(type_error(format!(
-                        "wrong element type {} (expected array)",
-                        Class::of(&pair).name()
-                    )));
-                };
-                let pair = pair.borrow();
-                let [key, value] = &pair[..] else {
-                    return Err(argument_error(format!(
-                        "wrong array length (expected 2, was {})",
-                        pair.len()
-                    )));
-                };
-                table.insert(key.clone(), value.clone());
-            }
-            Value::hash(table)
-        }
+        M::ToH => return to_h(vm, list, block),
         M::OpEq => Value::Bool(equal(receiver, args.first().unwrap_or(&Value::Nil))),
         M::Cycle if args.is_empty() || args[0].is_nil() => {
             let Some(block) = block else {
@@ -233,6 +211,51 @@ pub(super) fn call(
         M::Pack => return Err(error(Class::NotImplementedError, "pack is not supported")),
         _ => return Ok(None),
     }))
+}
+
+fn to_h(vm: &mut Vm, list: &Rc<List>, block: Option<&Block<'_>>) -> Found {
+    let table = Table::default();
+    for it in list.borrow().clone() {
+        let pair = match block {
+            Some(block) => vm.call1(block, it)?,
+            None => it,
+        };
+        let Value::Array(pair) = &pair else {
+            return Err(type_error(format!(
+                "wrong element type {} (expected array)",
+                Class::of(&pair).name()
+            )));
+        };
+        let pair = pair.borrow();
+        let [key, value] = &pair[..] else {
+            return Err(argument_error(format!(
+                "wrong array length (expected 2, was {})",
+                pair.len()
+            )));
+        };
+        table.insert(key.clone(), value.clone());
+    }
+    Ok(Some(Value::hash(table)))
+}
+
+fn product(list: &Rc<List>, args: &[Value]) -> Found {
+    let mut rows = vec![Vec::new()];
+    for list in std::iter::once(Ok(list.borrow().clone())).chain(args.iter().map(strict_array)) {
+        let list = list?;
+        if rows.len().saturating_mul(list.len()) > MADE_MAX {
+            return Err(error(Class::RangeError, "too big to product"));
+        }
+        rows = rows
+            .iter()
+            .flat_map(|row: &Vec<Value>| {
+                list.iter()
+                    .map(|it| [row.as_slice(), std::slice::from_ref(it)].concat())
+            })
+            .collect();
+    }
+    Ok(Some(Value::array(
+        rows.into_iter().map(Value::array).collect(),
+    )))
 }
 
 fn transpose(rows: &[Value]) -> Eval {

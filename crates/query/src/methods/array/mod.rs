@@ -102,6 +102,21 @@ pub(crate) fn call(
             arity(args, 1, 1)?;
             Value::Bool(list.borrow().iter().any(|it| equal(it, &args[0])))
         }
+        _ => return changed(vm, receiver, list, method, args, block),
+    }))
+}
+
+/// Elements added, removed and replaced.
+fn changed(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let count = list.borrow().len();
+    Ok(Some(match method {
         M::Push | M::Append => {
             list.borrow_mut().extend_from_slice(args);
             receiver.clone()
@@ -194,6 +209,20 @@ pub(crate) fn call(
             }
             part
         }
+        _ => return arranged(vm, receiver, list, method, args, block),
+    }))
+}
+
+/// The same elements in another order, or fewer of them.
+fn arranged(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    Ok(Some(match method {
         M::Fill => fill(vm, receiver, list, args, block)?,
         M::Reverse => Value::array(list.borrow().iter().rev().cloned().collect()),
         M::Rotate => {

@@ -101,31 +101,7 @@ fn without_block(
     block: Option<&Block<'_>>,
 ) -> Found {
     Ok(Some(match method {
-        M::AnyQ | M::AllQ | M::NoneQ | M::OneQ => {
-            arity(args, 0, 1)?;
-            let mut hits = 0_usize;
-            let mut seen = 0_usize;
-            each(vm, list, &mut |vm, _, it| {
-                seen += 1;
-                let hit = match (args.first(), block) {
-                    (Some(pattern), _) => vm.case_equal(pattern, &it)?,
-                    (None, Some(block)) => vm.call1(block, it)?.truthy(),
-                    (None, None) => it.truthy(),
-                };
-                hits += usize::from(hit);
-                Ok(match method {
-                    M::AnyQ | M::NoneQ => !hit,
-                    M::AllQ => hit,
-                    _ => hits < 2,
-                })
-            })?;
-            Value::Bool(match method {
-                M::AnyQ => hits > 0,
-                M::AllQ => hits == seen,
-                M::NoneQ => hits == 0,
-                _ => hits == 1,
-            })
-        }
+        M::AnyQ | M::AllQ | M::NoneQ | M::OneQ => return quantify(vm, list, method, args, block),
         M::Count => match (args.first(), block) {
             (Some(wanted), _) => {
                 Value::size(list.borrow().iter().filter(|it| equal(it, wanted)).count())
@@ -178,31 +154,71 @@ fn without_block(
             it.lazy = true;
             Value::Enumerator(Rc::new(it))
         }
-        M::SliceBefore | M::SliceAfter => {
-            let mut out: Vec<Value> = Vec::new();
-            let mut part = Vec::new();
-            each(vm, list, &mut |vm, _, it| {
-                let hit = match (args.first(), block) {
-                    (Some(pattern), _) => vm.case_equal(pattern, &it)?,
-                    (None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
-                    (None, None) => return Err(wrong_arguments(0, 1, Some(1))),
-                };
-                if method == M::SliceBefore && hit && !part.is_empty() {
-                    out.push(Value::array(std::mem::take(&mut part)));
-                }
-                part.push(it);
-                if method == M::SliceAfter && hit {
-                    out.push(Value::array(std::mem::take(&mut part)));
-                }
-                Ok(true)
-            })?;
-            if !part.is_empty() {
-                out.push(Value::array(part));
-            }
-            Value::array(out)
-        }
+        M::SliceBefore | M::SliceAfter => return slice_at(vm, list, method, args, block),
         _ => return Ok(None),
     }))
+}
+
+fn slice_at(
+    vm: &mut Vm,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let mut out: Vec<Value> = Vec::new();
+    let mut part = Vec::new();
+    each(vm, list, &mut |vm, _, it| {
+        let hit = match (args.first(), block) {
+            (Some(pattern), _) => vm.case_equal(pattern, &it)?,
+            (None, Some(block)) => vm.call1(block, it.clone())?.truthy(),
+            (None, None) => return Err(wrong_arguments(0, 1, Some(1))),
+        };
+        if method == M::SliceBefore && hit && !part.is_empty() {
+            out.push(Value::array(std::mem::take(&mut part)));
+        }
+        part.push(it);
+        if method == M::SliceAfter && hit {
+            out.push(Value::array(std::mem::take(&mut part)));
+        }
+        Ok(true)
+    })?;
+    if !part.is_empty() {
+        out.push(Value::array(part));
+    }
+    Ok(Some(Value::array(out)))
+}
+
+fn quantify(
+    vm: &mut Vm,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    arity(args, 0, 1)?;
+    let mut hits = 0_usize;
+    let mut seen = 0_usize;
+    each(vm, list, &mut |vm, _, it| {
+        seen += 1;
+        let hit = match (args.first(), block) {
+            (Some(pattern), _) => vm.case_equal(pattern, &it)?,
+            (None, Some(block)) => vm.call1(block, it)?.truthy(),
+            (None, None) => it.truthy(),
+        };
+        hits += usize::from(hit);
+        Ok(match method {
+            M::AnyQ | M::NoneQ => !hit,
+            M::AllQ => hit,
+            _ => hits < 2,
+        })
+    })?;
+    Ok(Some(Value::Bool(match method {
+        M::AnyQ => hits > 0,
+        M::AllQ => hits == seen,
+        M::NoneQ => hits == 0,
+        _ => hits == 1,
+    })))
 }
 
 fn with_block(
@@ -213,39 +229,151 @@ fn with_block(
     args: &[Value],
     block: &Block<'_>,
 ) -> Eval {
-    let mut out = Vec::new();
-    let mut found = Value::Nil;
+    if let Some(values) = collected(vm, list, method, block)? {
+        return Ok(Value::array(values));
+    }
+    if let Some(value) = walked(vm, receiver, list, method, args, block)? {
+        return Ok(value);
+    }
+    if let Some(value) = searched(vm, list, method, block)? {
+        return Ok(value);
+    }
+    parted(vm, list, method, block).map(Value::array)
+}
+
+/// Calls the block for its effects.
+fn walked(
+    vm: &mut Vm,
+    receiver: &Value,
+    list: &Rc<List>,
+    method: M,
+    args: &[Value],
+    block: &Block<'_>,
+) -> Found {
     match method {
         M::Each | M::EachEntry => {
             each(vm, list, &mut |vm, _, it| vm.call1(block, it).map(|_| true))?;
-            return Ok(receiver.clone());
         }
         M::EachIndex => {
             each(vm, list, &mut |vm, at, _| {
                 vm.call1(block, Value::size(at)).map(|_| true)
             })?;
-            return Ok(receiver.clone());
         }
         M::ReverseEach => {
             let elements = list.borrow().clone();
             for it in elements.into_iter().rev() {
                 vm.call1(block, it)?;
             }
-            return Ok(receiver.clone());
         }
         M::EachWithIndex => {
             each(vm, list, &mut |vm, at, it| {
                 vm.call_block(block, &[it, Value::size(at)]).map(|_| true)
             })?;
-            return Ok(receiver.clone());
         }
         M::EachWithObject => {
             arity(args, 1, 1)?;
             each(vm, list, &mut |vm, _, it| {
                 vm.call_block(block, &[it, args[0].clone()]).map(|_| true)
             })?;
-            return Ok(args[0].clone());
+            return Ok(Some(args[0].clone()));
         }
+        M::EachSlice | M::EachCons => {
+            arity(args, 1, 1)?;
+            let size = need_int(&args[0])?;
+            let invalid = if method == M::EachSlice {
+                "invalid slice size"
+            } else {
+                "invalid size"
+            };
+            let size = usize::try_from(size)
+                .ok()
+                .filter(|size| *size > 0)
+                .ok_or_else(|| argument_error(invalid))?;
+            let elements = list.borrow().clone();
+            let parts: Vec<&[Value]> = if method == M::EachSlice {
+                elements.chunks(size).collect()
+            } else {
+                elements.windows(size).collect()
+            };
+            for part in parts {
+                vm.call1(block, Value::array(part.to_vec()))?;
+            }
+        }
+        _ => return Ok(None),
+    }
+    Ok(Some(receiver.clone()))
+}
+
+/// Finds, groups and divides elements.
+fn searched(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Found {
+    let mut found = Value::Nil;
+    match method {
+        M::Partition => {
+            let (mut out, mut rest) = (Vec::new(), Vec::new());
+            each(vm, list, &mut |vm, _, it| {
+                if vm.call1(block, it.clone())?.truthy() {
+                    &mut out
+                } else {
+                    &mut rest
+                }
+                .push(it);
+                Ok(true)
+            })?;
+            return Ok(Some(Value::pair(Value::array(out), Value::array(rest))));
+        }
+        M::Find | M::Detect => {
+            each(vm, list, &mut |vm, _, it| {
+                let hit = vm.call1(block, it.clone())?.truthy();
+                if hit {
+                    found = it;
+                }
+                Ok(!hit)
+            })?;
+        }
+        M::FindIndex | M::Index => {
+            each(vm, list, &mut |vm, at, it| {
+                let hit = vm.call1(block, it)?.truthy();
+                if hit {
+                    found = Value::size(at);
+                }
+                Ok(!hit)
+            })?;
+        }
+        M::Rindex => {
+            let elements = list.borrow().clone();
+            for (at, it) in elements.into_iter().enumerate().rev() {
+                if vm.call1(block, it)?.truthy() {
+                    return Ok(Some(Value::size(at)));
+                }
+            }
+            return Ok(Some(Value::Nil));
+        }
+        M::GroupBy => {
+            let table = Table::default();
+            each(vm, list, &mut |vm, _, it| {
+                let key = vm.call1(block, it.clone())?;
+                match table.get(&key) {
+                    Some(Value::Array(group)) => group.borrow_mut().push(it),
+                    _ => table.insert(key, Value::array(vec![it])),
+                }
+                Ok(true)
+            })?;
+            return Ok(Some(Value::hash(table)));
+        }
+        _ => return Ok(None),
+    }
+    Ok(Some(found))
+}
+
+/// The elements, or the values of the block, that a method keeps.
+fn collected(
+    vm: &mut Vm,
+    list: &Rc<List>,
+    method: M,
+    block: &Block<'_>,
+) -> Eval<Option<Vec<Value>>> {
+    let mut out = Vec::new();
+    match method {
         M::Map | M::Collect => {
             out.reserve(list.borrow().len());
             each(vm, list, &mut |vm, _, it| {
@@ -273,60 +401,6 @@ fn with_block(
             }
             Ok(true)
         })?,
-        M::Partition => {
-            let mut rest = Vec::new();
-            each(vm, list, &mut |vm, _, it| {
-                if vm.call1(block, it.clone())?.truthy() {
-                    &mut out
-                } else {
-                    &mut rest
-                }
-                .push(it);
-                Ok(true)
-            })?;
-            return Ok(Value::pair(Value::array(out), Value::array(rest)));
-        }
-        M::Find | M::Detect => {
-            each(vm, list, &mut |vm, _, it| {
-                let hit = vm.call1(block, it.clone())?.truthy();
-                if hit {
-                    found = it;
-                }
-                Ok(!hit)
-            })?;
-            return Ok(found);
-        }
-        M::FindIndex | M::Index => {
-            each(vm, list, &mut |vm, at, it| {
-                let hit = vm.call1(block, it)?.truthy();
-                if hit {
-                    found = Value::size(at);
-                }
-                Ok(!hit)
-            })?;
-            return Ok(found);
-        }
-        M::Rindex => {
-            let elements = list.borrow().clone();
-            for (at, it) in elements.into_iter().enumerate().rev() {
-                if vm.call1(block, it)?.truthy() {
-                    return Ok(Value::size(at));
-                }
-            }
-            return Ok(Value::Nil);
-        }
-        M::GroupBy => {
-            let table = Table::default();
-            each(vm, list, &mut |vm, _, it| {
-                let key = vm.call1(block, it.clone())?;
-                match table.get(&key) {
-                    Some(Value::Array(group)) => group.borrow_mut().push(it),
-                    _ => table.insert(key, Value::array(vec![it])),
-                }
-                Ok(true)
-            })?;
-            return Ok(Value::hash(table));
-        }
         M::TakeWhile => each(vm, list, &mut |vm, _, it| {
             let hit = vm.call1(block, it.clone())?.truthy();
             if hit {
@@ -344,29 +418,15 @@ fn with_block(
                 Ok(true)
             })?;
         }
-        M::EachSlice | M::EachCons => {
-            arity(args, 1, 1)?;
-            let size = need_int(&args[0])?;
-            let invalid = if method == M::EachSlice {
-                "invalid slice size"
-            } else {
-                "invalid size"
-            };
-            let size = usize::try_from(size)
-                .ok()
-                .filter(|size| *size > 0)
-                .ok_or_else(|| argument_error(invalid))?;
-            let elements = list.borrow().clone();
-            let parts: Vec<&[Value]> = if method == M::EachSlice {
-                elements.chunks(size).collect()
-            } else {
-                elements.windows(size).collect()
-            };
-            for part in parts {
-                vm.call1(block, Value::array(part.to_vec()))?;
-            }
-            return Ok(receiver.clone());
-        }
+        _ => return Ok(None),
+    }
+    Ok(Some(out))
+}
+
+/// Runs of neighbouring elements.
+fn parted(vm: &mut Vm, list: &Rc<List>, method: M, block: &Block<'_>) -> Eval<Vec<Value>> {
+    let mut out = Vec::new();
+    match method {
         M::ChunkWhile | M::SliceWhen => {
             let mut part: Vec<Value> = Vec::new();
             each(vm, list, &mut |vm, _, it| {
@@ -402,9 +462,9 @@ fn with_block(
                 out.push(Value::pair(key, Value::array(elements)));
             }
         }
-        _ => return Ok(Value::Nil),
+        _ => {}
     }
-    Ok(Value::array(out))
+    Ok(out)
 }
 
 fn inject(vm: &mut Vm, list: &Rc<List>, args: &[Value], block: Option<&Block<'_>>) -> Eval {

@@ -66,22 +66,8 @@ pub(super) fn call(
             compare::compare(receiver, &args[0])
                 .map_or(Value::Nil, |order| Value::Int(order as i64))
         }
-        M::OpAdd => {
-            arity(args, 1, 1)?;
-            match &args[0] {
-                Value::Str(other) => Value::str([s, &other.get()].concat()),
-                other => return Err(no_conversion(other, "String")),
-            }
-        }
-        M::OpMul => {
-            arity(args, 1, 1)?;
-            let count = usize::try_from(need_int(&args[0])?)
-                .map_err(|_| argument_error("negative argument"))?;
-            if s.len().saturating_mul(count) > 1 << 30 {
-                return Err(argument_error("argument too big"));
-            }
-            Value::str(s.repeat(count))
-        }
+        M::OpAdd => return concatenated(s, args),
+        M::OpMul => return repeated(s, args),
         M::OpMod => {
             arity(args, 1, 1)?;
             let pattern = s.to_owned();
@@ -93,25 +79,107 @@ pub(super) fn call(
             return crate::methods::format::format(vm, &pattern, &values)
                 .map(|text| Some(Value::str(text)));
         }
+        M::OpIndex | M::Slice => {
+            let s = s.to_owned();
+            drop(it);
+            return index(vm, &s, args).map(Some);
+        }
+        M::StartWithQ => {
+            let s = s.to_owned();
+            drop(it);
+            return starts_with(vm, &s, args);
+        }
+        M::Upto => {
+            arity(args, 1, 2)?;
+            let (from, to) = (s.to_owned(), need_str(&args[0])?);
+            drop(it);
+            let Some(block) = block else {
+                return Ok(Some(enumerator(receiver, method, args)));
+            };
+            for text in successors(&from, &to, args.get(1).is_some_and(Value::truthy)) {
+                vm.call1(block, Value::str(text))?;
+            }
+            receiver.clone()
+        }
+        M::OpShl | M::Concat | M::Prepend | M::Replace | M::Insert | M::Clear | M::OpIndexSet => {
+            drop(it);
+            if text.is_frozen() {
+                return Err(frozen(receiver));
+            }
+            return change::in_place(vm, receiver, text, method, args).map(Some);
+        }
+        _ => {
+            if let Some(value) = read(s, receiver, method, args)? {
+                return Ok(Some(value));
+            }
+            let owned = s.to_owned();
+            drop(it);
+            if matches!(
+                method,
+                M::EachChar | M::EachLine | M::EachByte | M::EachGraphemeCluster
+            ) {
+                return each_piece(vm, receiver, &owned, method, args, block);
+            }
+            if let Some(value) = change::call(&owned, method, args)? {
+                return Ok(Some(value));
+            }
+            if let Some(value) = translate::call(&owned, method, args)? {
+                return Ok(Some(value));
+            }
+            if let Some(value) = search::call(vm, receiver, &owned, method, args, block)? {
+                return Ok(Some(value));
+            }
+            return comparable::call(receiver, method, args);
+        }
+    };
+    Ok(Some(found))
+}
+
+fn repeated(s: &str, args: &[Value]) -> Found {
+    arity(args, 1, 1)?;
+    let count =
+        usize::try_from(need_int(&args[0])?).map_err(|_| argument_error("negative argument"))?;
+    if s.len().saturating_mul(count) > 1 << 30 {
+        return Err(argument_error("argument too big"));
+    }
+    Ok(Some(Value::str(s.repeat(count))))
+}
+
+fn concatenated(s: &str, args: &[Value]) -> Found {
+    arity(args, 1, 1)?;
+    Ok(Some(match &args[0] {
+        Value::Str(other) => Value::str([s, &other.get()].concat()),
+        other => return Err(no_conversion(other, "String")),
+    }))
+}
+
+fn starts_with(vm: &mut Vm, s: &str, args: &[Value]) -> Found {
+    for prefix in args {
+        let hit = match prefix {
+            Value::Regexp(pattern) => {
+                let found = pattern
+                    .captures(&Rc::from(s), 0)?
+                    .filter(|found| found.span(0).is_some_and(|(from, _)| from == 0));
+                let hit = found.is_some();
+                vm.last_match = found.map_or(Value::Nil, |found| Value::Match(Rc::new(found)));
+                hit
+            }
+            other => s.starts_with(&need_str(other)?),
+        };
+        if hit {
+            return Ok(Some(Value::Bool(true)));
+        }
+    }
+    Ok(Some(Value::Bool(false)))
+}
+
+/// What a text holds and is, without changing it.
+fn read(s: &str, receiver: &Value, method: M, args: &[Value]) -> Found {
+    Ok(Some(match method {
         M::Chars | M::GraphemeClusters => Value::array(s.chars().map(char_value).collect()),
         M::Bytes => Value::array(s.bytes().map(|byte| Value::Int(i64::from(byte))).collect()),
         M::Codepoints => Value::array(s.chars().map(|c| Value::Int(i64::from(c as u32))).collect()),
         M::Lines => Value::array(lines(s, args)?),
-        M::EachChar | M::EachLine | M::EachByte | M::EachGraphemeCluster => {
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
-            };
-            let pieces = match method {
-                M::EachLine => lines(s, args)?,
-                M::EachByte => s.bytes().map(|byte| Value::Int(i64::from(byte))).collect(),
-                _ => s.chars().map(char_value).collect(),
-            };
-            drop(it);
-            for piece in pieces {
-                vm.call1(block, piece)?;
-            }
-            receiver.clone()
-        }
         M::Hex => numeral::leading_radix(s, 16),
         M::Oct => numeral::leading_octal(s),
         M::ToI => {
@@ -144,33 +212,6 @@ pub(super) fn call(
         }
         M::Unpack1 => unpack1(s, args)?,
         M::Byteslice => byteslice(s, args)?,
-        M::OpIndex | M::Slice => {
-            let s = s.to_owned();
-            drop(it);
-            return index(vm, &s, args).map(Some);
-        }
-        M::StartWithQ => {
-            let s = s.to_owned();
-            drop(it);
-            for prefix in args {
-                let hit = match prefix {
-                    Value::Regexp(pattern) => {
-                        let found = pattern
-                            .captures(&Rc::from(s.as_str()), 0)?
-                            .filter(|found| found.span(0).is_some_and(|(from, _)| from == 0));
-                        let hit = found.is_some();
-                        vm.last_match =
-                            found.map_or(Value::Nil, |found| Value::Match(Rc::new(found)));
-                        hit
-                    }
-                    other => s.starts_with(&need_str(other)?),
-                };
-                if hit {
-                    return Ok(Some(Value::Bool(true)));
-                }
-            }
-            return Ok(Some(Value::Bool(false)));
-        }
         M::EndWithQ => Value::Bool(
             need_strs(args)?
                 .iter()
@@ -207,41 +248,30 @@ pub(super) fn call(
             }
             receiver.clone()
         }
-        M::Upto => {
-            arity(args, 1, 2)?;
-            let (from, to) = (s.to_owned(), need_str(&args[0])?);
-            drop(it);
-            let Some(block) = block else {
-                return Ok(Some(enumerator(receiver, method, args)));
-            };
-            for text in successors(&from, &to, args.get(1).is_some_and(Value::truthy)) {
-                vm.call1(block, Value::str(text))?;
-            }
-            receiver.clone()
-        }
-        M::OpShl | M::Concat | M::Prepend | M::Replace | M::Insert | M::Clear | M::OpIndexSet => {
-            drop(it);
-            if text.is_frozen() {
-                return Err(frozen(receiver));
-            }
-            return change::in_place(vm, receiver, text, method, args).map(Some);
-        }
-        _ => {
-            let owned = s.to_owned();
-            drop(it);
-            if let Some(value) = change::call(&owned, method, args)? {
-                return Ok(Some(value));
-            }
-            if let Some(value) = translate::call(&owned, method, args)? {
-                return Ok(Some(value));
-            }
-            if let Some(value) = search::call(vm, receiver, &owned, method, args, block)? {
-                return Ok(Some(value));
-            }
-            return comparable::call(receiver, method, args);
-        }
+        _ => return Ok(None),
+    }))
+}
+
+fn each_piece(
+    vm: &mut Vm,
+    receiver: &Value,
+    s: &str,
+    method: M,
+    args: &[Value],
+    block: Option<&Block<'_>>,
+) -> Found {
+    let Some(block) = block else {
+        return Ok(Some(enumerator(receiver, method, args)));
     };
-    Ok(Some(found))
+    let pieces = match method {
+        M::EachLine => lines(s, args)?,
+        M::EachByte => s.bytes().map(|byte| Value::Int(i64::from(byte))).collect(),
+        _ => s.chars().map(char_value).collect(),
+    };
+    for piece in pieces {
+        vm.call1(block, piece)?;
+    }
+    Ok(Some(receiver.clone()))
 }
 
 /// `upcase!` as `upcase`.
