@@ -9,9 +9,11 @@
 //! ```
 //!
 //! `/<n>[k|m|g]` has that many bytes. A raw stream carries an 8-byte little-endian length; the answer has that many bytes.
-//! `TLS` names the folder with `cert.pem` and `key.pem`.
+//! `TLS` names the folder with `cert.pem` and `key.pem`. `CONGESTION` is a spec of Lastbyte's congestion control, in place
+//! of quinn's CUBIC.
 
 use bytes::{Buf, Bytes};
+use lastbyte_peers::Controllers;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
 use std::{fs::File, future::poll_fn, io::Write, net::SocketAddr, sync::Arc, time::Instant};
@@ -65,6 +67,10 @@ impl ServerCertVerifier for AnyCert {
 
 fn transport() -> Arc<quinn::TransportConfig> {
     let mut t = quinn::TransportConfig::default();
+    if let Ok(spec) = std::env::var("CONGESTION") {
+        let spec: lastbyte_congestion::Spec = spec.parse().expect("CONGESTION: a spec");
+        t.congestion_controller_factory(Arc::new(Controllers(Arc::new(spec))));
+    }
     t.stream_receive_window((16u32 << 20).into())
         .receive_window((64u32 << 20).into())
         .send_window(16 << 20);
@@ -351,9 +357,10 @@ async fn main() -> R<()> {
             );
         }
         what => {
-            return Err(
-                format!("unknown command `{what}` (expected server, raw, get, load or hs)").into(),
-            );
+            return Err(format!(
+                "unknown command `{what}` (expected server, raw, get, load or hs)"
+            )
+            .into());
         }
     }
     Ok(())
