@@ -116,6 +116,39 @@ fn library(name: &str) -> File {
     read(&format!("crates/{name}/src/lib.rs"))
 }
 
+/// The modules of `query` in order: each may use only those before it.
+const QUERY_MODULES: &[&str] = &[
+    "error", "memory", "stages", "names", "symbol", "class", "regex", "tree", "lower", "plan",
+    "value", "json", "reducers", "vm", "methods", "builtins", "library", "run",
+];
+
+#[test]
+fn modules_of_query_depend_one_way() {
+    let place = |name: &str| QUERY_MODULES.iter().position(|module| *module == name);
+    let root = "crates/query/src/";
+    let mut backward = Vec::new();
+    for file in files("crates/query/src", &[".rs"]) {
+        let path = file.path.strip_prefix(root).expect("a path below the root");
+        let module = path.split(['/', '.']).next().expect("a first part");
+        if module == "lib" || path.ends_with("tests.rs") {
+            continue;
+        }
+        let own = place(module).unwrap_or_else(|| panic!("list `{module}` in QUERY_MODULES"));
+        for (number, line) in file.lines() {
+            let code = line.split("//").next().unwrap_or_default();
+            for used in code.split("crate::").skip(1) {
+                let name = used
+                    .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                    .next();
+                if name.and_then(place).is_none_or(|used| used > own) {
+                    backward.push(format!("{}:{number}: {}", file.path, line.trim()));
+                }
+            }
+        }
+    }
+    assert_none("these modules use a later one of QUERY_MODULES", &backward);
+}
+
 #[test]
 fn no_file_is_too_long() {
     let long: Vec<String> = rust()
