@@ -1,17 +1,15 @@
-//! Several sockets with one port (`SO_REUSEPORT`), one a worker.
-//!
-//! Owns: the rule by which the kernel picks the socket. Never: moves a datagram that went to another.
+//! Several sockets on one port (`SO_REUSEPORT`), one per worker, and the rule by which the kernel selects a socket.
 //!
 //! # Decisions
 //!
-//! - *A byte of the destination connection ID decides in short headers*, modulo the number of sockets. They name an ID that a
-//!   worker gave out, whose byte leads to it, so that a client whose address changes stays where it is; the kernel's own
-//!   choice by addresses cannot do that.
-//! - *Both addresses decide in long headers*, by the kernel's hash, whose key no client knows. The first of them name an ID of
-//!   the client's choice, and whatever was read from that would let clients choose a worker, and fill it. All long headers of
-//!   a connection come from one address: it must not change before the handshake is confirmed (RFC 9000 §9).
-//! - *By classic BPF*, which needs no privilege. The program sees the datagram from its first byte on; a byte that is
-//!   beyond its end reads as socket 0, and a socket that there is not leads to the kernel's own choice.
+//! - *Short headers are steered by one byte of the destination connection ID*, modulo the number of sockets. The ID was
+//!   issued by a worker, which encodes itself in this byte, so a client stays on its worker when its address changes.
+//!   The kernel's own choice by addresses cannot do that.
+//! - *Long headers are steered by both addresses*, with the kernel's keyed hash. The connection ID of the first packets is
+//!   chosen by the client, so steering by it would let clients select a worker and overload it. All long headers of a
+//!   connection come from one address, because a client must not migrate before the handshake is confirmed (RFC 9000 §9).
+//! - *The rule is a classic BPF program*, which needs no privileges. The program receives the datagram from its first
+//!   byte on. Reading beyond its end selects socket 0, and an index without a socket selects the kernel's own choice.
 
 #![expect(clippy::disallowed_types, reason = "here is where sockets live")]
 
@@ -27,25 +25,25 @@ use super::socket::{Options, Socket, open};
 #[cfg(test)]
 mod tests;
 
-/// Who picks the socket of a group.
+/// How the kernel selects the socket of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steering {
-    /// The kernel, by both addresses. A client whose address changes may come to another socket.
+    /// By both addresses. After a change of its address, a client may reach another socket.
     ByAddress,
-    /// In short headers the byte of the destination connection ID at this index, modulo the number of sockets. In long
-    /// headers the kernel, by both addresses.
+    /// Short headers by the byte of the destination connection ID at this index, modulo the number of sockets; long headers
+    /// by both addresses.
     ByConnectionId {
-        /// Counted from 0.
+        /// The index in the connection ID, counted from 0.
         byte: u8,
     },
 }
 
-/// So many sockets on one address. With them comes how datagrams are steered: as asked for, or, where the system cannot,
-/// by address.
+/// Binds `count` sockets to one address. Also returns the steering in effect, which is [`Steering::ByAddress`] if the
+/// system does not support the requested one.
 ///
 /// # Errors
 ///
-/// The address cannot be bound, also if another group has it.
+/// Returns the system's error if the address cannot be bound, for example because another group uses it.
 pub fn bind_group(
     address: SocketAddr,
     count: usize,
@@ -53,15 +51,15 @@ pub fn bind_group(
     steering: Steering,
 ) -> io::Result<(Vec<Socket>, Steering)> {
     if count > 1 && address.port() != 0 {
-        // A group joins any other of the same user without a word, and each gets a part of the datagrams. A socket that
-        // shares with nobody can only be bound where nobody is.
+        // The kernel would silently join this group with another one of the same user, and each would receive a part of
+        // the datagrams. Binding a socket without `SO_REUSEPORT` first fails if the address is in use.
         drop(open(address, options, false)?);
     }
     let mut sockets = Vec::with_capacity(count);
     let mut address = address;
     for _ in 0..count.max(1) {
         let socket = open(address, options, count > 1)?;
-        // Port 0 was any for the first, and is that for the others.
+        // If the port is 0, the first socket receives a free port, which the others use too.
         if let Some(bound) = socket.local_addr()?.as_socket() {
             address.set_port(bound.port());
         }
@@ -70,13 +68,15 @@ pub fn bind_group(
     into_group(sockets, steering)
 }
 
-/// The same of sockets that somebody else bound to one address, such as a service manager, and as many more beside them as
-/// are missing. For more than one, all have to share their port (`SO_REUSEPORT`), which is set before a socket is bound. The
-/// options are for those that are opened here: who bound the others may have been allowed larger buffers than we are.
+/// Creates a group from sockets that another process bound to one address, such as a service manager, and binds further
+/// sockets up to `count`. A group of more than one requires `SO_REUSEPORT` on all of them, which must be set before a
+/// socket is bound. The options apply to the further sockets only, since the other process may be permitted larger
+/// buffers.
 ///
 /// # Errors
 ///
-/// No more can be opened: the kernel lets only the user join who bound the first.
+/// Returns the system's error if a further socket cannot be bound. The kernel only permits the user that bound the
+/// first one.
 pub fn adopt_group(
     given: Vec<UdpSocket>,
     count: usize,
@@ -97,7 +97,7 @@ pub fn adopt_group(
     into_group(sockets, steering)
 }
 
-/// Whether other sockets may be bound to this one's address beside it.
+/// Whether further sockets may be bound to the address of this one (`SO_REUSEPORT`).
 #[must_use]
 pub fn shares_its_port(socket: &UdpSocket) -> bool {
     cfg!(unix) && SockRef::from(socket).reuse_port().unwrap_or(false)
@@ -121,7 +121,7 @@ fn into_group(
     Ok((sockets?, achieved))
 }
 
-/// Instructions of classic BPF, as `linux/filter.h` has them.
+/// Instructions of classic BPF, as defined in `linux/filter.h`.
 #[cfg(target_os = "linux")]
 mod instruction {
     pub(super) const LOAD_BYTE: u16 = 0x30; // BPF_LD | BPF_B | BPF_ABS
@@ -131,10 +131,10 @@ mod instruction {
     pub(super) const RETURN_K: u16 = 0x06; // BPF_RET | BPF_K
 }
 
-/// Where a destination connection ID begins in a short header (RFC 8999 §5.2).
+/// The offset of the destination connection ID in a short header (RFC 8999 §5.2).
 #[cfg(target_os = "linux")]
 const SHORT_ID_AT: u32 = 1;
-/// A socket that there is not: the kernel chooses by addresses.
+/// The index of no socket: the kernel selects by addresses.
 #[cfg(target_os = "linux")]
 const NO_SOCKET: u32 = u32::MAX;
 
@@ -149,7 +149,7 @@ fn program(byte: u8, count: u32) -> [libc::sock_filter; 6] {
     };
     [
         step(LOAD_BYTE, 0),
-        // The header form: 1 for long, which goes over the next three.
+        // The header form. A long header (1) skips the next three instructions.
         libc::sock_filter {
             code: JUMP_IF_SET,
             jt: 3,
@@ -163,7 +163,7 @@ fn program(byte: u8, count: u32) -> [libc::sock_filter; 6] {
     ]
 }
 
-/// Gives the whole group the rule.
+/// Attaches the program to the whole group.
 #[cfg(target_os = "linux")]
 fn steer(socket: &socket2::Socket, byte: u8, count: u32) -> io::Result<()> {
     use std::os::fd::AsFd;

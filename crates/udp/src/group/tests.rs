@@ -24,21 +24,21 @@ fn any() -> SocketAddr {
 }
 
 #[test]
-fn the_byte_of_an_id_in_a_short_header_picks_the_socket_whatever_the_address() {
+fn a_byte_of_the_connection_id_in_short_headers_selects_the_socket() {
     let group = bind_group(any(), COUNT, &Options::default(), STEERING).expect("a group");
     is_steered(group);
 }
 
-/// As service managers make them: bound one after the other, or the first alone.
+/// As from a service manager: all sockets bound, or only the first.
 #[test]
-fn sockets_of_somebody_else_are_steered_the_same() {
+fn adopted_sockets_are_steered_too() {
     let options = Options::default();
     let (first, others) = bind_two();
     let all = vec![first, others];
     assert!(all.iter().all(shares_its_port));
     let group = adopt_group(all, 2, &options, STEERING).expect("a group");
     is_steered(group);
-    // Two more beside the first. What a group before them was told holds no more.
+    // Only the first socket is adopted. The program of the earlier group does not remain.
     let (first, second) = bind_two();
     drop(second);
     let group = adopt_group(vec![first], COUNT, &options, STEERING).expect("a group");
@@ -54,7 +54,7 @@ fn bind_two() -> (UdpSocket, UdpSocket) {
 }
 
 #[test]
-fn a_socket_that_shares_with_nobody_gets_nobody_beside_it() {
+fn a_socket_without_reuseport_cannot_be_extended() {
     let alone: UdpSocket = open(any(), &Options::default(), false)
         .expect("a socket")
         .into();
@@ -78,11 +78,11 @@ fn is_steered((sockets, achieved): (Vec<Socket>, Steering)) {
     let mut owners = BTreeSet::new();
     for value in 0..=255_u8 {
         let id = [9, 9, value, 7, 7, 7, 7, 7];
-        // Each from an address of its own.
+        // A new client address for each.
         let client = Socket::bind(any(), &Options::default()).expect("a socket");
         let owner = owner_of(&sockets, &client, &short_header(id));
         assert_eq!(owner, usize::from(value) % count, "{value}");
-        // What a client puts into a long header changes nothing, however much it looks like one of ours.
+        // The connection ID in a long header has no effect.
         let owner = owner_of(&sockets, &client, &long_header(id));
         owners.insert(owner);
         for guess in 0..count as u8 {
@@ -90,11 +90,11 @@ fn is_steered((sockets, achieved): (Vec<Socket>, Steering)) {
             assert_eq!(owner_of(&sockets, &client, &long_header(id)), owner);
         }
     }
-    // One that all addresses lead to by chance: once in 2^255.
+    // All addresses select the same socket with a probability of 2^-255.
     assert!(owners.len() > 1, "{owners:?}");
 }
 
-/// Which socket got a datagram.
+/// The index of the socket that received a datagram.
 fn owner_of(sockets: &[Socket], client: &Socket, datagram: &[u8]) -> usize {
     let transmit = Transmit {
         remote: sockets[0].local_address(),
@@ -121,7 +121,7 @@ fn owner_of(sockets: &[Socket], client: &Socket, datagram: &[u8]) -> usize {
 }
 
 #[test]
-fn one_socket_needs_no_steering_and_shares_its_port_with_nobody() {
+fn a_single_socket_is_not_steered_and_does_not_share_its_port() {
     let address = "127.0.0.1:0".parse().expect("an address");
     let steering = Steering::ByConnectionId { byte: 0 };
     let (sockets, achieved) =

@@ -11,7 +11,7 @@ fn socket() -> Socket {
     Socket::bind(any, &Options::default()).expect("a socket")
 }
 
-fn say(from: &Socket, to: &Socket) {
+fn send(from: &Socket, to: &Socket) {
     let transmit = Transmit {
         remote: to.local_address(),
         local: None,
@@ -23,14 +23,14 @@ fn say(from: &Socket, to: &Socket) {
 }
 
 #[test]
-fn tells_which_of_many_sockets_has_something() {
+fn the_readable_sockets_of_many_are_returned() {
     let mut poller = Poller::new().expect("a poller");
     let sockets: Vec<Socket> = (0..100).map(|_| socket()).collect();
     for (key, socket) in (0..).zip(&sockets) {
         poller.add(socket, key).expect("added");
     }
-    say(&sockets[0], &sockets[42]);
-    say(&sockets[0], &sockets[99]);
+    send(&sockets[0], &sockets[42]);
+    send(&sockets[0], &sockets[99]);
     let mut ready = vec![7];
     let mut told = Vec::new();
     let mut batch = Batch::new();
@@ -46,7 +46,7 @@ fn tells_which_of_many_sockets_has_something() {
     assert_eq!(told, [42, 99]);
     // Sockets are not reported again after receiving, and never after removal.
     poller.remove(&sockets[42]).expect("removed");
-    say(&sockets[0], &sockets[42]);
+    send(&sockets[0], &sockets[42]);
     assert!(
         !poller
             .wait(Some(Duration::ZERO), &mut ready)
@@ -57,7 +57,7 @@ fn tells_which_of_many_sockets_has_something() {
 }
 
 #[test]
-fn a_ring_ends_the_wait_and_many_are_one() {
+fn a_wake_up_ends_the_wait_and_several_are_merged() {
     let mut poller = Poller::new().expect("a poller");
     let waker = poller.waker();
     for _ in 0..200 {

@@ -29,7 +29,7 @@ fn receive(socket: &Socket, count: usize) -> Vec<(Vec<u8>, Ecn, SocketAddr, Opti
 }
 
 #[test]
-fn datagrams_sent_in_one_call_arrive_one_by_one_with_their_mark() {
+fn datagrams_sent_in_one_call_arrive_separately_with_their_ecn_mark() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let (sender, receiver) = (bind(address), bind(address));
         for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce] {
@@ -55,7 +55,7 @@ fn datagrams_sent_in_one_call_arrive_one_by_one_with_their_mark() {
 }
 
 #[test]
-fn a_dual_stack_socket_shows_ipv4_as_ipv4_and_answers_from_the_address_that_was_asked() {
+fn dual_stack_sockets_report_ipv4_addresses_and_reply_from_the_local_address() {
     let server = bind("[::]:0");
     let client = bind("127.0.0.1:0");
     let port = server.local_address().port();
@@ -89,7 +89,7 @@ fn a_dual_stack_socket_shows_ipv4_as_ipv4_and_answers_from_the_address_that_was_
 }
 
 #[test]
-fn what_is_too_large_for_the_path_is_said_to_be() {
+fn datagrams_above_the_mtu_are_reported_as_too_large() {
     let (sender, receiver) = (bind("127.0.0.1:0"), bind("127.0.0.1:0"));
     let transmit = Transmit {
         remote: receiver.local_address(),
@@ -103,7 +103,7 @@ fn what_is_too_large_for_the_path_is_said_to_be() {
 }
 
 #[test]
-fn nothing_to_receive_is_no_error() {
+fn receiving_without_datagrams_is_not_an_error() {
     let socket = bind("127.0.0.1:0");
     let mut batch = Batch::new();
     assert_eq!(socket.receive(&mut batch).expect("a receive"), 0);
@@ -111,7 +111,7 @@ fn nothing_to_receive_is_no_error() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_an_error() {
+fn a_port_in_use_is_an_error() {
     let first = bind("127.0.0.1:0");
     let second = Socket::bind(first.local_address(), &Options::default());
     assert_eq!(
@@ -121,7 +121,7 @@ fn a_port_that_is_taken_is_an_error() {
 }
 
 #[test]
-fn loopback_is_where_a_socket_of_all_addresses_is_reached() {
+fn sockets_on_all_addresses_are_reachable_over_loopback() {
     let on = |address: &str| loopback(address.parse().expect("an address")).to_string();
     assert_eq!(on("0.0.0.0:5"), "127.0.0.1:5");
     assert_eq!(on("[::]:5"), "[::1]:5");

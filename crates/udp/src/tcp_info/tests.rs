@@ -8,7 +8,7 @@ use std::{
 use super::*;
 
 #[test]
-fn what_was_sent_and_acknowledged_is_told() {
+fn sent_and_acknowledged_bytes_are_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let address = listener.local_addr().expect("an address");
     let mut client = TcpStream::connect(address).expect("a connection");
@@ -47,7 +47,7 @@ fn what_was_sent_and_acknowledged_is_told() {
 }
 
 #[test]
-fn an_older_kernel_tells_less() {
+fn values_that_older_kernels_lack_are_none() {
     let mut bytes = [1; size_of::<tcp_info>()];
     let whole = TcpInfo::parse(&bytes);
     assert!(whole.delivery_rate.is_some() && whole.bytes_sent.is_some());
@@ -60,7 +60,7 @@ fn an_older_kernel_tells_less() {
 }
 
 #[test]
-fn other_sockets_have_none() {
+fn other_sockets_have_no_tcp_info() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     assert!(TcpInfo::of(&socket).is_err());
     assert_eq!(tcp_congestion(&socket), None);

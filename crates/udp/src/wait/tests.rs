@@ -15,7 +15,7 @@ fn socket() -> Socket {
 }
 
 #[test]
-fn nothing_happens_and_the_time_passes() {
+fn a_wait_without_events_times_out() {
     let mut waiter = Waiter::new().expect("a waiter");
     let before = Instant::now();
     let span = Duration::from_millis(3);
@@ -25,29 +25,29 @@ fn nothing_happens_and_the_time_passes() {
 }
 
 #[test]
-fn a_socket_with_room_is_writable_at_once() {
+fn a_socket_with_free_send_buffer_is_writable() {
     let mut waiter = Waiter::new().expect("a waiter");
     let ready = waiter.wait(&socket(), true, None).expect("a wait");
     assert!(ready.writable && !ready.readable && !ready.woken);
 }
 
 #[test]
-fn another_thread_ends_a_wait_without_end() {
+fn another_thread_ends_a_wait_without_timeout() {
     let mut waiter = Waiter::new().expect("a waiter");
     let waker = waiter.waker();
-    let (begun, begins) = mpsc::channel();
+    let (start_sender, start) = mpsc::channel();
     let other = thread::spawn(move || {
-        begins.recv().expect("the word to begin");
+        start.recv().expect("a sender");
         waker.wake();
     });
-    begun.send(()).expect("a listener");
+    start_sender.send(()).expect("a receiver");
     let ready = waiter.wait(&socket(), false, None).expect("a wait");
     assert!(ready.woken);
     other.join().expect("no panic");
 }
 
 #[test]
-fn many_rings_are_one_and_none_is_lost() {
+fn wake_ups_are_merged_and_not_lost() {
     let mut waiter = Waiter::new().expect("a waiter");
     let waker = waiter.waker();
     for _ in 0..100_000 {
