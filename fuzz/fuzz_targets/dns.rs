@@ -10,6 +10,4 @@ mod message;
 #[path = "../../crates/client/src/dns/service.rs"]
 mod service;
 
-use service::Service;
-
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| corpus::play(bytes));
