@@ -41,8 +41,8 @@ impl CryptoCache {
     ///
     /// # Errors
     ///
-    /// Returns [`CryptoError::Trust`] if there are no trusted roots, and [`CryptoError::Identity`] if the client certificate
-    /// or its key is invalid.
+    /// Returns [`CryptoError::Trust`] if there are no trusted roots, and [`CryptoError::Identity`] if the client
+    /// certificate or its key is invalid.
     pub(crate) fn get(
         &self,
         settings: &Settings,

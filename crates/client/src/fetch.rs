@@ -85,7 +85,8 @@ pub struct Fetch {
     pub fails_on_error_status: bool,
     /// When a failed fetch is retried. Default: `None`, never.
     pub retry: Option<Retry>,
-    /// The offset in bytes at which a partial download is resumed (RFC 9110 §14). Default: `None`, the whole representation.
+    /// The offset in bytes at which a partial download is resumed (RFC 9110 §14). Default: `None`, the whole
+    /// representation.
     pub resume_from: Option<u64>,
     /// The largest accepted body, in bytes, also after decompression. Default: `None`, no limit.
     pub size_max: Option<u64>,

@@ -151,8 +151,8 @@ impl HappyEyeballs {
         self.keep_failure(failure);
     }
 
-    /// Keeps the most specific failure, and the first among equals: a response of the server is more specific than a refused
-    /// connection, and that is more specific than a timeout.
+    /// Keeps the most specific failure, and the first among equals: a response of the server is more specific than a
+    /// refused connection, and that is more specific than a timeout.
     fn keep_failure(&mut self, failure: Failure) {
         if self
             .failure

@@ -2,7 +2,8 @@
 //!
 //! [`run`] performs a list of [`Fetch`]es and returns the [`Outcome`] of each. Response bodies are passed to a [`Listener`]
 //! slice by slice; over HTTP/3 these slices point into the received packets. What a run learns about servers is kept in a
-//! [`Memory`] for the next run: TLS sessions for resumption and 0-RTT, address tokens, HTTP/3 settings, alternative services.
+//! [`Memory`] for the next run: TLS sessions for resumption and 0-RTT, address tokens, HTTP/3 settings, alternative
+//! services.
 //!
 //! ```no_run
 //! use std::io::{self, Write};
@@ -48,16 +49,17 @@
 //!
 //! # Threads
 //!
-//! [`run`] blocks until all fetches are complete, and calls the listener from the calling thread. A tokio program calls it in
+//! [`run`] blocks until all fetches are complete, and calls the listener from the calling thread. A tokio program calls
+//! it in
 //! `spawn_blocking` and receives the bodies through a channel; see `examples/tokio.rs`. QUIC connections run in the calling
 //! thread. TCP connections run in one additional thread, which is started when the first one is needed.
 //!
 //! # Bounds
 //!
 //! At most [`Settings::parallel`] fetches are in progress; the others wait. If the listener is slow, flow control holds the
-//! server back; over TCP, at most 1 MiB of each body is buffered. A request is sent again at most [`Settings::retries`] times,
-//! and at most [`Follow::max`] redirects are followed. Decompression fails if the output is more than 64 MiB and more than
-//! 2000 times the size of the input.
+//! server back; over TCP, at most 1 MiB of each body is buffered. A request is sent again at most [`Settings::retries`]
+//! times, and at most [`Follow::max`] redirects are followed. Decompression fails if the output is more than 64 MiB and
+//! more than 2000 times the size of the input.
 
 #![forbid(unsafe_code)]
 

@@ -83,8 +83,8 @@ impl Link {
 }
 
 impl Link {
-    /// Whether requests for `host`, with these addresses, may be sent on this connection (RFC 9114 §3.3): its server has one
-    /// of the addresses, and its certificate, which has been verified, covers the name.
+    /// Whether requests for `host`, with these addresses, may be sent on this connection (RFC 9114 §3.3): its server
+    /// has one of the addresses, and its certificate, which has been verified, covers the name.
     pub(crate) fn is_for(&self, host: &str, addresses: &[SocketAddr]) -> bool {
         let is_ready = self.is_open && !self.is_retired;
         let has_address = self.remote.is_some_and(|at| addresses.contains(&at));

@@ -1,8 +1,8 @@
 //! The queue through which other threads report to the client: resolvers, TCP connections, readers of uploads.
 //!
-//! A [`Mailbox`] wakes its worker when an event is added to an empty queue. A [`Sender`] is what such a thread holds: it accepts
-//! the thread's own kind of event, so that no thread needs to know the others. Its writers bound what is in the queue: one
-//! answer per lookup, and per exchange the bytes that its window permits.
+//! A [`Mailbox`] wakes its worker when an event is added to an empty queue. A [`Sender`] is what such a thread holds:
+//! it accepts the thread's own kind of event, so that no thread needs to know the others. Its writers bound what is in
+//! the queue: one answer per lookup, and per exchange the bytes that its window permits.
 
 use std::{
     collections::VecDeque,

@@ -27,8 +27,8 @@ pub(crate) struct Remembered {
     pub(crate) remote: Option<SocketAddr>,
 }
 
-/// State about servers that is kept between connections and runs: TLS sessions, address tokens, HTTP/3 settings, alternative
-/// services and cookies. Clones share the same state and are cheap.
+/// State about servers that is kept between connections and runs: TLS sessions, address tokens, HTTP/3 settings,
+/// alternative services and cookies. Clones share the same state and are cheap.
 #[derive(Clone, Debug)]
 pub struct Memory {
     sessions: Arc<dyn SessionStore>,

@@ -101,8 +101,8 @@ enum Exception {
 }
 
 impl Exceptions {
-    /// Parses names, domains, addresses and networks (`192.0.2.0/24`), separated by commas or blanks. `*` matches all hosts.
-    /// Invalid entries match no host.
+    /// Parses names, domains, addresses and networks (`192.0.2.0/24`), separated by commas or blanks. `*` matches all
+    /// hosts. Invalid entries match no host.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let words = text.split([',', ' ', '\t']).filter(|word| !word.is_empty());

@@ -1,8 +1,8 @@
 //! Name resolution: A, AAAA and HTTPS records (RFC 9460) of a host, queried in parallel (RFC 8305 §3).
 //!
 //! Each query runs in a separate thread, which is abandoned if it takes too long; nothing here blocks. Addresses come from
-//! the system's resolver, which knows `/etc/hosts` and private networks, unless DNS servers are configured. HTTPS records are
-//! always queried from DNS, because system resolvers do not return them.
+//! the system's resolver, which knows `/etc/hosts` and private networks, unless DNS servers are configured. HTTPS
+//! records are always queried from DNS, because system resolvers do not return them.
 
 use core::{net::SocketAddr, time::Duration};
 use std::{collections::BTreeMap, net::IpAddr, thread};
@@ -244,8 +244,8 @@ impl Resolution {
         }
     }
 
-    /// Handles the answer for the HTTPS record; `None` if DNS was not queried after all. Returns the targets whose addresses
-    /// are to be queried. A late answer is kept for the report, but its targets are not queried.
+    /// Handles the answer for the HTTPS record; `None` if DNS was not queried after all. Returns the targets whose
+    /// addresses are to be queried. A late answer is kept for the report, but its targets are not queried.
     pub(crate) fn on_services(
         &mut self,
         at: Time,
@@ -299,7 +299,8 @@ impl Resolution {
         known
     }
 
-    /// The services of the HTTPS record with their addresses, in the order of priority. Services without addresses are omitted.
+    /// The services of the HTTPS record with their addresses, in the order of priority. Services without addresses are
+    /// omitted.
     pub(crate) fn endpoints(&self) -> Vec<(&Service, Vec<SocketAddr>)> {
         let end = self.lookup.end;
         let https = self.lookup.https.as_ref();

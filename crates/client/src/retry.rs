@@ -27,8 +27,8 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// The pause before the next retry; `None` if there is none. `attempts` is the number of retries so far, `spent` the time
-    /// since the start of the first attempt, and `retry_after` the server's `retry-after`.
+    /// The pause before the next retry; `None` if there is none. `attempts` is the number of retries so far, `spent`
+    /// the time since the start of the first attempt, and `retry_after` the server's `retry-after`.
     pub(crate) fn pause(
         &self,
         attempts: u32,

@@ -69,8 +69,8 @@ impl From<io::Error> for RunError {
 ///
 /// # Errors
 ///
-/// Returns [`RunError::Trust`] or [`RunError::Identity`] if the TLS settings are invalid, and [`RunError::Socket`] if the UDP
-/// socket fails. The failure of a single fetch is reported in its [`Outcome::failure`].
+/// Returns [`RunError::Trust`] or [`RunError::Identity`] if the TLS settings are invalid, and [`RunError::Socket`] if
+/// the UDP socket fails. The failure of a single fetch is reported in its [`Outcome::failure`].
 pub fn run(
     settings: &Settings,
     memory: &Memory,

@@ -1,12 +1,13 @@
 //! The session file: state for HTTP/3 that is kept from one run of a program to the next. It contains TLS sessions, address
 //! tokens, HTTP/3 settings and the last address of each server.
 //!
-//! Each session is used once, by the first process that takes it (RFC 8446 §C.4). An error of the file does not fail a fetch:
-//! it is reported by [`SessionFile::save`], and connections use full handshakes.
+//! Each session is used once, by the first process that takes it (RFC 8446 §C.4). An error of the file does not fail a
+//! fetch: it is reported by [`SessionFile::save`], and connections use full handshakes.
 //!
 //! Each line consists of a kind, a server, and a value, mostly in hexadecimal. Unknown kinds are ignored, so that later
-//! versions can add some. Changes are written to a new file with access for its owner only, which then replaces the old one,
-//! under a lock on `FILE.lock`. Readers therefore see either all of a change or nothing, and writers do not interfere.
+//! versions can add some. Changes are written to a new file with access for its owner only, which then replaces the old
+//! one, under a lock on `FILE.lock`. Readers therefore see either all of a change or nothing, and writers do not
+//! interfere.
 
 #![expect(
     clippy::disallowed_types,

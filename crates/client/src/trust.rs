@@ -1,7 +1,7 @@
 //! Verification of server certificates (RFC 9110 §4.3.4, RFC 9525), and client certificates.
 //!
-//! The verifier keeps the reason of the last rejection, because the transport only keeps the TLS alert. It also compares the
-//! key of the server's end-entity certificate with the pinned keys (cf. RFC 7469 §2.6).
+//! The verifier keeps the reason of the last rejection, because the transport only keeps the TLS alert. It also
+//! compares the key of the server's end-entity certificate with the pinned keys (cf. RFC 7469 §2.6).
 
 use std::{
     fmt,

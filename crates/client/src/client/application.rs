@@ -83,7 +83,8 @@ impl Application for Client<'_> {
             .into_iter()
             .flatten()
             .min();
-        // A fetch that fails at once makes room for the next, and a redirect can add a server. Repeat until nothing changes.
+        // A fetch that fails at once makes room for the next, and a redirect can add a server. Repeat until nothing
+        // changes.
         loop {
             let before = (self.next, self.servers.all.len(), self.active.len());
             self.start_fetches(now);

@@ -120,7 +120,8 @@ impl Client<'_> {
         }
     }
 
-    /// Handles a request that failed on its connection: sends it again on another connection if permitted, or ends the fetch.
+    /// Handles a request that failed on its connection: sends it again on another connection if permitted, or ends the
+    /// fetch.
     pub(super) fn retry_or_end(&mut self, now: Time, fetch: usize, may_retry: bool, why: Failure) {
         let it = &mut self.fetches.all[fetch];
         let has_response = it.outcome.status.is_some();

@@ -6,8 +6,8 @@
 //! | `cookie` | one cookie: parsing, and the requests it is sent with |
 //! | `file` | the Netscape file format |
 //!
-//! Opens no files and reads no clock; times are seconds since the Unix epoch. There is no public suffix list: a server cannot
-//! set cookies for a domain of one label, but a server under `co.uk` can set cookies for all of `co.uk`.
+//! Opens no files and reads no clock; times are seconds since the Unix epoch. There is no public suffix list: a server
+//! cannot set cookies for a domain of one label, but a server under `co.uk` can set cookies for all of `co.uk`.
 
 mod cookie;
 mod file;
@@ -32,8 +32,8 @@ pub struct CookieJar {
 }
 
 impl CookieJar {
-    /// Adds the value of a `set-cookie` field of a response to a request for `url`. An invalid cookie, or one that this server
-    /// may not set, is ignored.
+    /// Adds the value of a `set-cookie` field of a response to a request for `url`. An invalid cookie, or one that this
+    /// server may not set, is ignored.
     pub fn put(&mut self, url: &Url, value: &str, now: Duration) {
         if let Some(cookie) = Cookie::parse(url, value, now.as_secs()) {
             let is_secure = is_secure(url);

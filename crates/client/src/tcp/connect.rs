@@ -1,4 +1,5 @@
-//! A TCP connection: connection attempts (RFC 8305 §5), TLS, the choice of the HTTP version, and its requests until it ends.
+//! A TCP connection: connection attempts (RFC 8305 §5), TLS, the choice of the HTTP version, and its requests until it
+//! ends.
 
 use core::{net::SocketAddr, time::Duration};
 use std::{collections::VecDeque, io, sync::Arc};

@@ -1,5 +1,5 @@
-//! Arbitrary values of `set-cookie` and arbitrary cookie files: no control characters are sent, no cookie is sent to another
-//! site, and the jar round-trips through its file. Shared by the replay of the corpus and the fuzz target.
+//! Arbitrary values of `set-cookie` and arbitrary cookie files: no control characters are sent, no cookie is sent to
+//! another site, and the jar round-trips through its file. Shared by the replay of the corpus and the fuzz target.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! An HTTP/1.1 server that sends scripted bytes, valid or not, depending on the requested path. Shared with the tests of the
-//! binary.
+//! An HTTP/1.1 server that sends scripted bytes, valid or not, depending on the requested path. Shared with the tests
+//! of the binary.
 
 #![expect(
     clippy::disallowed_types,
