@@ -257,7 +257,7 @@ impl Connection {
     ) -> Result<(), ConnectionError> {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.priority = priority;
-            let is_known = stream.expects != super::request_stream::Expects::Head;
+            let is_known = stream.receiving.expects() != super::receiving::Expects::Head;
             if is_known {
                 // One that is over needs no order.
                 let _ = transport.set_priority(id, priority.for_transport());

@@ -3,7 +3,7 @@
 use lastbyte_quic::datagram::DatagramError;
 use lastbyte_wire::{Direction, Reader, Side, StreamId, VarInt};
 
-use super::{Connection, request_stream::Expects};
+use super::Connection;
 use crate::{Code, ConnectionError, Event, Transport, settings::put_varint};
 
 impl Connection {
@@ -30,7 +30,7 @@ impl Connection {
         let is_live = self
             .streams
             .get(&stream)
-            .is_some_and(|state| !matches!(state.expects, Expects::Nothing));
+            .is_some_and(|state| !state.receiving.is_over());
         if is_live {
             let prefix = reader.position();
             datagram.drain(..prefix);

@@ -5,7 +5,8 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `request_stream`, `receive` | one request and its response: what comes; what follows from it |
+//! | `request_stream`, `receiving`, `sending` | one request and its response: the state of both messages |
+//! | `receive` | what follows from what comes |
 //! | `send` | what the application says |
 //! | `critical` | our control and QPACK streams |
 //! | `unidirectional`, `control` | the peer's |
@@ -20,8 +21,10 @@ mod critical;
 mod datagrams;
 mod priorities;
 mod receive;
+mod receiving;
 mod request_stream;
 mod send;
+mod sending;
 mod shared;
 mod shutdown;
 mod stalls;
@@ -36,7 +39,7 @@ use lastbyte_wire::{Direction, Side, StreamId};
 use self::{
     critical::OwnStreams,
     request_stream::RequestStream,
-    shared::{Fault, Shared},
+    shared::{ReceiveError, Shared},
     shutdown::Shutdown,
     unidirectional::PeerStreams,
 };
@@ -59,7 +62,7 @@ pub struct Connection {
     streams: BTreeMap<StreamId, RequestStream>,
     /// Streams that a sink found something on.
     ready: VecDeque<StreamId>,
-    faults: VecDeque<(StreamId, Fault)>,
+    receive_errors: VecDeque<(StreamId, ReceiveError)>,
     /// Until when the heads of requests may take, the earliest first.
     heads: VecDeque<(Time, StreamId)>,
     /// When bodies are to be looked at, if there are any.
@@ -100,7 +103,7 @@ impl Connection {
             peer: PeerStreams::default(),
             streams: BTreeMap::new(),
             ready: VecDeque::new(),
-            faults: VecDeque::new(),
+            receive_errors: VecDeque::new(),
             heads: VecDeque::new(),
             stalls_at: None,
             early_priorities: BTreeMap::new(),
@@ -150,8 +153,8 @@ impl Connection {
             if let Some(event) = self.shared.events.pop_front() {
                 return Some(event);
             }
-            if let Some((id, fault)) = self.faults.pop_front() {
-                self.on_fault(transport, id, fault);
+            if let Some((id, error)) = self.receive_errors.pop_front() {
+                self.on_receive_error(transport, id, error);
             } else if let Some(id) = self.ready.pop_front() {
                 self.attend(transport, id);
             } else if let Some(event) = transport.poll_stream_event() {
@@ -214,7 +217,7 @@ impl Connection {
                 continue;
             }
             self.shutdown.on_accepted(id);
-            self.streams.insert(id, RequestStream::new());
+            self.streams.insert(id, RequestStream::default());
             if id.index() + 1 >= self.shared.config.limits.requests {
                 let now = self.shared.now;
                 self.shut_down(transport, now);

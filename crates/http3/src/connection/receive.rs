@@ -11,8 +11,9 @@ use lastbyte_wire::{Side, StreamId, VarInt};
 
 use super::{
     Connection,
-    request_stream::{Expects, RequestStream, Sends},
-    shared::{Fault, TakeBody, enough},
+    receiving::Expects,
+    request_stream::RequestStream,
+    shared::{ReceiveError, TakeBody, enough},
 };
 use crate::{Code, Event, ReadError, Response, StreamError, Transport};
 
@@ -45,7 +46,8 @@ impl core::fmt::Debug for Sink<'_> {
 impl StreamSink for Sink<'_> {
     fn takes(&self, id: StreamId) -> bool {
         let stream = self.http3.streams.get(&id);
-        stream.is_some_and(|stream| stream.is_in_body() && !stream.is_ready) && self.body.takes(id)
+        stream.is_some_and(|stream| stream.receiving.is_in_body() && !stream.receiving.is_ready)
+            && self.body.takes(id)
     }
 
     fn data(&mut self, id: StreamId, _: u64, data: &[u8], fin: bool) -> usize {
@@ -53,26 +55,26 @@ impl StreamSink for Sink<'_> {
             streams,
             shared,
             ready,
-            faults,
+            receive_errors,
             ..
         } = &mut *self.http3;
-        let Some(stream) = streams.get_mut(&id) else {
+        let Some(stream) = streams.get_mut(&id).map(|stream| &mut stream.receiving) else {
             return 0;
         };
         let mut body = |bytes: &[u8]| self.body.body(id, bytes);
         let taken = match stream.take(id, data, Some(&mut body), shared) {
             Ok(taken) => taken,
-            Err(fault) => {
+            Err(error) => {
                 // What is wrong is wrong for all of it, and is dealt with when events are asked for.
                 stream.is_ready = true;
-                faults.push_back((id, fault));
+                receive_errors.push_back((id, error));
                 return data.len();
             }
         };
         if fin && taken == data.len() {
-            stream.has_end = true;
+            stream.set_end();
         }
-        let wants_attention = stream.has_end || stream.is_blocked;
+        let wants_attention = stream.has_end() || stream.is_blocked();
         if wants_attention && !stream.is_ready {
             stream.is_ready = true;
             ready.push_back(id);
@@ -87,8 +89,8 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        stream.is_ready = false;
-        if stream.expects == Expects::Nothing || stream.is_blocked {
+        stream.receiving.is_ready = false;
+        if stream.receiving.is_over() || stream.receiving.is_blocked() {
             return;
         }
         self.read_stream(transport, id, None);
@@ -105,9 +107,10 @@ impl Connection {
             return 0;
         };
         let shared = &mut self.shared;
-        let mut fault = None;
+        let mut error = None;
         let mut body_taken = 0;
-        if !stream.has_end {
+        let stream = &mut stream.receiving;
+        if !stream.has_end() {
             let now = shared.now;
             let read = transport.read(id, now, &mut |bytes| {
                 let mut counted;
@@ -125,21 +128,21 @@ impl Connection {
                 stream
                     .take(id, bytes, body, shared)
                     .unwrap_or_else(|found| {
-                        fault = Some(found);
+                        error = Some(found);
                         0
                     })
             });
             match read {
-                Ok(read) => stream.has_end = read.end && fault.is_none(),
+                Ok(read) if read.end && error.is_none() => stream.set_end(),
                 Err(TransportReadError::Reset(code)) => {
                     self.on_reset(transport, id, code);
                     return 0;
                 }
-                Err(_) => {}
+                Ok(_) | Err(_) => {}
             }
         }
-        match fault {
-            Some(fault) => self.on_fault(transport, id, fault),
+        match error {
+            Some(error) => self.on_receive_error(transport, id, error),
             None => self.settle(transport, id),
         }
         body_taken
@@ -150,26 +153,30 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        let wants_schedule = std::mem::take(&mut stream.is_unscheduled);
-        if stream.has_body && !stream.is_body_told {
-            stream.is_body_told = true;
+        let new_priority = stream.receiving.take_new_priority();
+        if let Some(priority) = new_priority {
+            stream.priority = priority;
+        }
+        if stream.receiving.take_unreported() {
             self.shared.events.push_back(Event::Data { stream: id });
         }
-        if wants_schedule {
+        if new_priority.is_some() {
             self.schedule_request(transport, id);
         }
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        if stream.has_end && !stream.is_blocked && stream.expects != Expects::Nothing {
-            match stream.on_end(id, &mut self.shared) {
+        let receiving = &mut stream.receiving;
+        if receiving.is_at_end() {
+            match receiving.on_end(id, &mut self.shared) {
                 Ok(()) => self.forget_if_over(id),
-                Err(fault) => self.on_fault(transport, id, fault),
+                Err(error) => self.on_receive_error(transport, id, error),
             }
             return;
         }
-        if stream.expects == Expects::Head && self.shared.side == Side::Server && !stream.is_timed {
-            stream.is_timed = true;
+        let awaits_head = receiving.expects() == Expects::Head;
+        if awaits_head && self.shared.side == Side::Server && !receiving.is_timed {
+            receiving.is_timed = true;
             let until = self.shared.now + self.shared.config.limits.head_timeout;
             self.heads.push_back((until, id));
         }
@@ -184,15 +191,18 @@ impl Connection {
             let Some(stream) = self.streams.get_mut(&id) else {
                 continue;
             };
-            match stream.resume(id, &mut self.shared) {
+            match stream.receiving.resume(id, &mut self.shared) {
                 Ok(()) => self.read_stream_if_idle(transport, id),
-                Err(fault) => self.on_fault(transport, id, fault),
+                Err(error) => self.on_receive_error(transport, id, error),
             }
         }
     }
 
     fn read_stream_if_idle(&mut self, transport: &mut dyn Transport, id: StreamId) {
-        let is_blocked = self.streams.get(&id).is_none_or(|stream| stream.is_blocked);
+        let is_blocked = self
+            .streams
+            .get(&id)
+            .is_none_or(|stream| stream.receiving.is_blocked());
         if !is_blocked {
             self.read_stream(transport, id, None);
         }
@@ -213,18 +223,18 @@ impl Connection {
     ) -> Result<usize, ReadError> {
         self.shared.now = now;
         let stream = self.streams.get_mut(&id).ok_or(ReadError::UnknownStream)?;
-        match stream.expects {
+        match stream.receiving.expects() {
             Expects::Head => return Err(ReadError::NoHead),
             Expects::Nothing => return Err(ReadError::UnknownStream),
             Expects::Body | Expects::End => {}
         }
-        stream.is_body_told = true;
-        if stream.is_blocked {
+        stream.receiving.start_read();
+        if stream.receiving.is_blocked() {
             return Ok(0);
         }
         let taken = self.read_stream(transport, id, Some(read));
         if let Some(stream) = self.streams.get_mut(&id) {
-            stream.is_body_told = false;
+            stream.receiving.end_read();
         }
         Ok(taken)
     }
@@ -232,11 +242,16 @@ impl Connection {
     // ---- when it is not as it should be --------------------------------------------------------------------------------
 
     /// Something is wrong with what came on a stream.
-    pub(super) fn on_fault(&mut self, transport: &mut dyn Transport, id: StreamId, fault: Fault) {
-        match fault {
-            Fault::Connection(error) => self.fail(error),
-            Fault::Stream(error) => self.give_up(transport, id, error),
-            Fault::HeadTooLarge => self.refuse_head(transport, id),
+    pub(super) fn on_receive_error(
+        &mut self,
+        transport: &mut dyn Transport,
+        id: StreamId,
+        error: ReceiveError,
+    ) {
+        match error {
+            ReceiveError::Connection(error) => self.fail(error),
+            ReceiveError::Stream(error) => self.give_up(transport, id, error),
+            ReceiveError::HeadTooLarge => self.refuse_head(transport, id),
         }
     }
 
@@ -251,15 +266,13 @@ impl Connection {
             return;
         };
         let was_told = !stream.is_hidden && !is_news(stream, self.shared.side);
-        if stream.expects != Expects::Nothing {
-            stream.expects = Expects::Nothing;
+        if stream.receiving.give_up() {
             self.shared.decoder.cancel(id.get());
             let now = self.shared.now;
             // A part that is not there need not be stopped.
             let _ = transport.stop_sending(id, error.code.into(), now);
         }
-        if stream.sends != Sends::Over {
-            stream.sends = Sends::Over;
+        if stream.sending.finish() {
             let _ = transport.reset(id, error.code.into());
         }
         self.shared.statistics.resets += 1;
@@ -296,11 +309,10 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        if stream.expects == Expects::Nothing {
+        if !stream.receiving.give_up() {
             return;
         }
-        stream.expects = Expects::Nothing;
-        if !stream.has_end || stream.is_blocked {
+        if !stream.receiving.has_end() || stream.receiving.is_blocked() {
             self.shared.decoder.cancel(id.get());
         }
         // If all has come there is nothing to stop.
@@ -313,17 +325,15 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        if stream.expects == Expects::Nothing {
+        let is_news = is_news(stream, self.shared.side);
+        if !stream.receiving.give_up() {
             return;
         }
-        let is_news = is_news(stream, self.shared.side);
-        stream.expects = Expects::Nothing;
         self.shared.decoder.cancel(id.get());
         self.shared.statistics.resets += 1;
         let wants_ours = !is_news && self.shared.side == Side::Server;
-        if !wants_ours && stream.sends != Sends::Over {
-            // Nobody is left who would answer, or care for the rest of the request.
-            stream.sends = Sends::Over;
+        // The application will not answer, or the server does not need the rest of the request.
+        if !wants_ours && stream.sending.finish() {
             let _ = transport.reset(id, Code::REQUEST_CANCELLED.into());
         }
         if !is_news && !stream.is_hidden {
@@ -342,7 +352,7 @@ impl Connection {
             return;
         };
         // What was sent to the end may still be acknowledged; it is of no interest.
-        stream.sends = Sends::Over;
+        stream.sending.finish();
         if !stream.is_hidden && !is_news(stream, self.shared.side) {
             self.shared.events.push_back(Event::Stopped {
                 stream: id,
@@ -376,7 +386,7 @@ impl Connection {
             let waits = self
                 .streams
                 .get(&id)
-                .is_some_and(|stream| stream.expects == Expects::Head);
+                .is_some_and(|stream| stream.receiving.expects() == Expects::Head);
             if waits && until > self.shared.now {
                 return;
             }
@@ -401,5 +411,5 @@ impl Connection {
 
 /// Whether the application has not heard of a stream: a server of one whose head has not come.
 fn is_news(stream: &RequestStream, side: Side) -> bool {
-    side == Side::Server && stream.expects == Expects::Head
+    side == Side::Server && stream.receiving.expects() == Expects::Head
 }

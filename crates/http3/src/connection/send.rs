@@ -9,13 +9,14 @@ use lastbyte_wire::{Direction, Side, StreamId, VarInt};
 
 use super::{
     Connection,
-    request_stream::{Expects, RequestStream, Sends},
+    receiving::{Expects, Receiving},
+    request_stream::RequestStream,
 };
 use crate::{
     Body, Code, Event, Fields, Request, RequestError, Response, SendError, Transport,
     frame::{FrameHeader, FrameType},
     message::{
-        check::{self, Facts},
+        check::{self, Facts, RequestKind},
         priority_of,
     },
     qpack::EncodeOptions,
@@ -67,11 +68,12 @@ impl Connection {
         let id = transport
             .open(Direction::Bidirectional)
             .ok_or(RequestError::Blocked)?;
-        let mut stream = RequestStream::new();
-        stream.is_head = method == "HEAD";
-        stream.is_tunnel = method == "CONNECT";
-        stream.priority = request.priority();
-        let priority = stream.priority;
+        let priority = request.priority();
+        let stream = RequestStream {
+            receiving: Receiving::response_to(RequestKind::of(method)),
+            priority,
+            ..RequestStream::default()
+        };
         self.streams.insert(id, stream);
         let _ = transport.set_priority(id, priority.for_transport());
         if let Err(error) = self.put_head(transport, id, fields, facts, body) {
@@ -119,15 +121,15 @@ impl Connection {
         response: &Response,
         body: Body,
     ) -> Result<(), SendError> {
-        let stream = self.check_can_respond(id)?;
+        let kind = self.check_can_respond(id)?;
         if !matches!(response.status(), 200..=999) {
             return Err(SendError::OutOfOrder);
         }
         let fields = response.fields();
         let mut facts = self.check_outgoing(fields)?;
-        let is_bare = stream.0 || matches!(response.status(), 204 | 304);
+        let is_bare = kind == RequestKind::Head || matches!(response.status(), 204 | 304);
         check_len(facts, &body, is_bare)?;
-        if stream.1 {
+        if kind == RequestKind::Connect {
             // Behind it comes a tunnel, not a body.
             facts.content_length = None;
         }
@@ -143,19 +145,17 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a server may answer now. Tells whether the request was HEAD, and whether CONNECT.
-    fn check_can_respond(&self, id: StreamId) -> Result<(bool, bool), SendError> {
+    /// Whether a server may answer now. Returns the kind of the request.
+    fn check_can_respond(&self, id: StreamId) -> Result<RequestKind, SendError> {
         if self.shared.side == Side::Client {
             return Err(SendError::OutOfOrder);
         }
         let stream = self.streams.get(&id).ok_or(SendError::UnknownStream)?;
-        match stream.sends {
-            Sends::Head if stream.expects != Expects::Head || stream.is_hidden => {
-                Ok((stream.is_head, stream.is_tunnel))
-            }
-            Sends::Over => Err(SendError::UnknownStream),
-            _ => Err(SendError::OutOfOrder),
+        stream.sending.check_head()?;
+        if stream.receiving.expects() == Expects::Head && !stream.is_hidden {
+            return Err(SendError::OutOfOrder);
         }
+        Ok(stream.receiving.kind())
     }
 
     /// Whether fields may be sent, and to this peer (RFC 9114 §4.2, §4.2.2).
@@ -182,21 +182,19 @@ impl Connection {
             Body::Empty | Body::Follows => None,
         };
         self.put_section(transport, id, fields, data_len)?;
-        let sends = match body {
-            Body::Empty => {
-                transport.finish(id)?;
-                Sends::Ended
-            }
-            Body::Source(source) => {
-                transport.send_source(id, source)?;
-                transport.finish(id)?;
-                Sends::Ended
-            }
-            Body::Follows => Sends::Body,
-        };
+        let follows = matches!(body, Body::Follows);
+        if let Body::Source(source) = body {
+            transport.send_source(id, source)?;
+        }
+        if !follows {
+            transport.finish(id)?;
+        }
         if let Some(stream) = self.streams.get_mut(&id) {
-            stream.sends = sends;
-            stream.send_left = facts.content_length;
+            if follows {
+                stream.sending.start_body(facts.content_length);
+            } else {
+                stream.sending.end();
+            }
         }
         Ok(())
     }
@@ -260,24 +258,12 @@ impl Connection {
     /// The stream, if body may be sent on it now.
     fn check_in_body(&self, id: StreamId, len: u64) -> Result<(), SendError> {
         let stream = self.streams.get(&id).ok_or(SendError::UnknownStream)?;
-        match stream.sends {
-            Sends::Body => {}
-            Sends::Over => return Err(SendError::UnknownStream),
-            Sends::Head | Sends::Ended => return Err(SendError::OutOfOrder),
-        }
-        if stream.send_left.is_some_and(|left| left < len) {
-            return Err(SendError::ContentLength);
-        }
-        Ok(())
+        stream.sending.check_body(len)
     }
 
     fn on_body_sent(&mut self, id: StreamId, len: u64) {
-        if let Some(left) = self
-            .streams
-            .get_mut(&id)
-            .and_then(|stream| stream.send_left.as_mut())
-        {
-            *left -= len;
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.sending.on_body(len);
         }
     }
 
@@ -359,13 +345,10 @@ impl Connection {
     /// Returns [`SendError::OutOfOrder`] if its head was not sent, [`SendError::UnknownStream`] if the message is over, and
     /// [`SendError::ContentLength`] if its body is shorter than `content-length`.
     pub fn finish(&mut self, transport: &mut dyn Transport, id: StreamId) -> Result<(), SendError> {
-        self.check_in_body(id, 0)?;
         let stream = self.streams.get_mut(&id).ok_or(SendError::UnknownStream)?;
-        if stream.send_left.is_some_and(|left| left > 0) {
-            return Err(SendError::ContentLength);
-        }
+        stream.sending.check_end()?;
         transport.finish(id)?;
-        stream.sends = Sends::Ended;
+        stream.sending.end();
         Ok(())
     }
 
@@ -383,12 +366,10 @@ impl Connection {
     ) -> Result<(), SendError> {
         self.check_in_body(id, 0)?;
         let stream = self.streams.get(&id).ok_or(SendError::UnknownStream)?;
-        if stream.is_tunnel {
+        if stream.receiving.kind() == RequestKind::Connect {
             return Err(SendError::OutOfOrder);
         }
-        if stream.send_left.is_some_and(|left| left > 0) {
-            return Err(SendError::ContentLength);
-        }
+        stream.sending.check_end()?;
         self.check_outgoing(fields)?;
         self.put_section(transport, id, fields, None)?;
         self.finish(transport, id)
@@ -397,9 +378,8 @@ impl Connection {
     /// Gives up our message. Does nothing if all of it was sent.
     pub fn reset(&mut self, transport: &mut dyn Transport, id: StreamId, code: Code) {
         if let Some(stream) = self.streams.get_mut(&id)
-            && stream.sends != Sends::Over
+            && stream.sending.finish()
         {
-            stream.sends = Sends::Over;
             let _ = transport.reset(id, code.into());
             self.forget_if_over(id);
         }
@@ -410,10 +390,9 @@ impl Connection {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        if stream.sends == Sends::Over {
+        if !stream.sending.finish() {
             return;
         }
-        stream.sends = Sends::Over;
         if !stream.is_hidden {
             self.shared.events.push_back(Event::Sent { stream: id });
             if self.shared.side == Side::Server {
@@ -426,7 +405,7 @@ impl Connection {
 
     pub(super) fn on_source_failed(&mut self, id: StreamId, code: VarInt) {
         if let Some(stream) = self.streams.get_mut(&id) {
-            stream.sends = Sends::Over;
+            stream.sending.finish();
             self.shared.events.push_back(Event::SourceFailed {
                 stream: id,
                 code: Code::new(code),

@@ -17,7 +17,7 @@ pub(super) type TakeBody<'a> = dyn FnMut(&[u8]) -> usize + 'a;
 
 /// Why reading a stream cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum ReceiveError {
     /// All streams are concerned.
     Connection(ConnectionError),
     /// Only this one.
@@ -26,19 +26,19 @@ pub(super) enum Fault {
     HeadTooLarge,
 }
 
-impl From<ConnectionError> for Fault {
+impl From<ConnectionError> for ReceiveError {
     fn from(error: ConnectionError) -> Self {
         Self::Connection(error)
     }
 }
 
-impl From<StreamError> for Fault {
+impl From<StreamError> for ReceiveError {
     fn from(error: StreamError) -> Self {
         Self::Stream(error)
     }
 }
 
-impl From<QpackError> for Fault {
+impl From<QpackError> for ReceiveError {
     fn from(error: QpackError) -> Self {
         Self::Connection(error.into())
     }

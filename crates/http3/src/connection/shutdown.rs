@@ -5,7 +5,7 @@
 use lastbyte_quic::Time;
 use lastbyte_wire::{Side, StreamId, VarInt};
 
-use super::{Connection, request_stream::Sends};
+use super::Connection;
 use crate::{
     Code, ConnectionError, Event, Origin, StreamError, Transport, frame::FrameType,
     settings::put_varint,
@@ -140,9 +140,8 @@ impl Connection {
         let now = self.shared.now;
         let code = Code::REQUEST_CANCELLED.into();
         if let Some(stream) = self.streams.get_mut(&id) {
-            if stream.sends != Sends::Over {
+            if stream.sending.finish() {
                 let _ = transport.reset(id, code);
-                stream.sends = Sends::Over;
             }
             let _ = transport.stop_sending(id, code, now);
         }

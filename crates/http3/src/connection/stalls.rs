@@ -13,11 +13,8 @@ use core::time::Duration;
 use lastbyte_quic::{Time, stream::Progress};
 use lastbyte_wire::{Side, StreamId};
 
-use super::{
-    Connection,
-    request_stream::{Expects, RequestStream, Sends},
-};
-use crate::{Code, StreamError, Transport, config::StallLimit};
+use super::{Connection, receiving::Expects, request_stream::RequestStream};
+use crate::{Code, StreamError, Transport, config::StallLimit, message::check::RequestKind};
 
 /// Bodies are looked at so many times in each timeout: a slow one is given up between 1 and 1.25 timeouts.
 const CHECKS: u32 = 8;
@@ -140,7 +137,7 @@ impl Connection {
         let is_answered = self
             .streams
             .get(&id)
-            .is_some_and(|stream| stream.sends == Sends::Over);
+            .is_some_and(|stream| stream.sending.is_over());
         // A server that needs no more of a request says so with NO_ERROR (RFC 9114 §4.1.1).
         let code = if is_answered {
             Code::NO_ERROR
@@ -163,5 +160,7 @@ impl Connection {
 
 /// Whether the rest of a request's body is expected. Heads have a limit of their own.
 fn awaits_body(stream: &RequestStream) -> bool {
-    matches!(stream.expects, Expects::Body | Expects::End) && !stream.is_tunnel
+    let receiving = &stream.receiving;
+    matches!(receiving.expects(), Expects::Body | Expects::End)
+        && receiving.kind() != RequestKind::Connect
 }

@@ -6,13 +6,35 @@
 use super::{PseudoHeaders, Request, Response, target, text};
 use crate::{FieldLine, Fields, StreamError};
 
+/// What kind of request it is, which decides on the body of its response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    /// Any other.
+    #[default]
+    Ordinary,
+    /// HEAD: the response has no body.
+    Head,
+    /// CONNECT: behind a successful response comes a tunnel.
+    Connect,
+}
+
+impl RequestKind {
+    /// That of a request with this method.
+    pub(crate) fn of(method: &str) -> Self {
+        match method {
+            "HEAD" => Self::Head,
+            "CONNECT" => Self::Connect,
+            _ => Self::Ordinary,
+        }
+    }
+}
+
 /// What of a head counts for what follows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) content_length: Option<u64>,
-    /// Whether the request is a CONNECT, of either kind.
-    pub(crate) is_connect: bool,
-    pub(crate) is_head: bool,
+    /// Of the request: CONNECT includes extended CONNECT.
+    pub(crate) kind: RequestKind,
 }
 
 /// Which rule was broken.
@@ -122,14 +144,14 @@ fn request_pseudo(
     if !text::is_token(method.as_bytes()) {
         return Err("a `:method` that is no token");
     }
-    facts.is_connect = method == "CONNECT";
-    facts.is_head = method == "HEAD";
+    facts.kind = RequestKind::of(method);
+    let is_connect = facts.kind == RequestKind::Connect;
     let (scheme, path) = (pseudo.scheme(fields), pseudo.path(fields));
     let authority = pseudo.authority(fields);
-    if pseudo.protocol(fields).is_some() && !(facts.is_connect && takes_extended_connect) {
+    if pseudo.protocol(fields).is_some() && !(is_connect && takes_extended_connect) {
         return Err("a `:protocol` where none may be");
     }
-    if facts.is_connect && pseudo.protocol(fields).is_none() {
+    if is_connect && pseudo.protocol(fields).is_none() {
         // §4.4.
         return match (scheme, path, authority) {
             (None, None, Some(authority))

@@ -25,7 +25,7 @@ fn what_is_made_here_is_well_formed() {
             .collect();
         let (seen, facts) = check::request(decoded(&lines), true).expect("well-formed");
         assert_eq!(seen, request);
-        assert_eq!(facts.is_connect, request.method() == "CONNECT");
+        assert_eq!(facts.kind, check::RequestKind::of(request.method()));
         assert_eq!(seen.priority(), request.priority());
     }
     let response = Response::new(204).with("server", "lastbyte");
