@@ -1,14 +1,15 @@
-//! Statistics of an experiment: distributions as exact counts, their percentiles, and what chance alone could do to them.
+//! Statistics of an experiment: distributions as exact counts, their percentiles, and confidence intervals.
 //!
-//! Owns: nothing of logs or pages. Randomness is a seed; the same seed gives the same intervals. Values are whole numbers
-//! (milliseconds, hundredths of a percent), so a distribution is how often each occurred, however many connections there
-//! were, and nothing is approximated but by the resampling itself.
+//! The module does not depend on logs or pages. Randomness comes from a seed; the same seed gives the same intervals. Values
+//! are whole numbers (microseconds, hundredths of a percent), so a distribution is a count per value for any number of
+//! connections, and only resampling approximates.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `statistics/counts.rs` | a distribution; its percentiles by nearest rank, as the query language has them; its mean |
+//! | `statistics/counts.rs` | a distribution: its nearest-rank percentiles, as in the query language, and its mean |
 //! | `statistics/random.rs` | the generator, and normal and gamma variates |
-//! | `statistics/bootstrap.rs` | resampled percentiles, of groups drawn apart and of pairs; intervals and bands of their change |
+//! | `statistics/bootstrap.rs` | resampled percentiles of independent groups and of pairs; intervals and bands of their change
+//! |
 //! | `statistics/tests_of.rs` | Mann–Whitney, Wilcoxon, chi-squared, Holm; intervals of shares and of means |
 //! | `statistics/special.rs` | the error function and the incomplete gamma function as probabilities |
 

@@ -410,7 +410,7 @@ fn axes(
     let baseline = &analysis.arms[0].name;
     let full = match size {
         Size::Small => "change of TTLB".to_owned(),
-        _ => format!("change of TTLB relative to {baseline}"),
+        _ => format!("TTLB relative to {baseline}"),
     };
     let room = plot.right - plot.left;
     let (faster, slower) = ("← faster", "slower →");

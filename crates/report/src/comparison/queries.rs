@@ -1,4 +1,4 @@
-//! The queries: the one that reads a log, and for each figure the one that gives its numbers.
+//! The queries: one that reads the log, and one for each figure and table that gives its numbers.
 //!
 //! Keys are the constants of `lastbyte-record`, so a query cannot use a key that no log has.
 
@@ -15,7 +15,7 @@ use lastbyte_record::connection_log::{
 
 use super::settings::Settings;
 
-/// The bins of object sizes: from, up to (not with), in bytes, and what they are called.
+/// The bins of object sizes: lower bound, upper bound (exclusive), both in bytes, and name.
 pub(super) const BINS: [(u64, u64, &str); 4] = [
     (200_000, 400_000, "200–400 KB"),
     (400_000, 800_000, "400–800 KB"),
@@ -23,8 +23,8 @@ pub(super) const BINS: [(u64, u64, &str); 4] = [
     (1_600_000, 3_200_000, "1.6–3.2 MB"),
 ];
 
-/// The smallest object of a production log that counts, in bytes, unless [`Settings::min_size`] says otherwise. Smaller
-/// ones fit into few flights: no way to start makes a difference to them.
+/// The smallest object of a production log that counts, in bytes, unless [`Settings::min_size`] overrides it. Smaller ones take
+/// few round trips, so startup algorithms make no difference to them.
 pub(super) const PRODUCTION_SIZE_MIN: u64 = 200_000;
 
 /// The value of a key in a line.
@@ -50,7 +50,7 @@ fn h2o_eligible(settings: &Settings) -> String {
         of(NUM_RAPID_START),
         of(JUMPSTART_CWND)
     );
-    // A smallest size of the caller's is a filter of all lines.
+    // A minimum size in the settings filters all lines.
     match settings.min_size {
         Some(_) => flags,
         None => format!("{flags} && {}", at_least(PRODUCTION_SIZE_MIN)),
@@ -62,8 +62,8 @@ fn at_least(bytes: u64) -> String {
     format!("({} || 0) >= {bytes}", of(CONTENT_LENGTH))
 }
 
-/// The rule on sizes for lines that name their arm, if there is no [`Settings::min_size`]. It is for production servers of
-/// ours: the simulator decides itself which sizes there are, and other programs know no such rule.
+/// The rule on sizes for lines that name their arm, if there is no [`Settings::min_size`]. It applies to production servers of
+/// ours: sizes of the simulator are part of the experiment, and the rule does not apply to other programs.
 fn size_rule() -> String {
     format!(
         r#"{} != "lastbyte" || {} || {}"#,
@@ -93,12 +93,12 @@ fn site(settings: &Settings) -> String {
     settings.site.clone().unwrap_or_else(|| of(SITE))
 }
 
-/// Whose lines a log has.
+/// The kind of a log's lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Lines that name their arm, or whose arm the settings tell.
+    /// Lines that name their arm, or whose arm the settings define.
     Named,
-    /// H2O's, whose flags tell the arm.
+    /// H2O's, whose arm follows from flags.
     H2o,
 }
 
@@ -163,8 +163,8 @@ pub(super) fn reading(settings: &Settings) -> String {
     }
 }
 
-/// Which lines count at all. An expression for the arm gives every line one, also where there is none, unless it knows of
-/// the difference itself.
+/// Conditions for lines to count. An expression for the arm gives every line an arm, so lines over TCP are excluded unless the
+/// expression uses the transport.
 fn filters(settings: &Settings) -> Vec<String> {
     let is_loose = |text: &str| {
         ["||", "?", " or ", " and ", "not "]
@@ -172,7 +172,7 @@ fn filters(settings: &Settings) -> Vec<String> {
             .any(|one| text.contains(one))
     };
     let filter = settings.filter.iter().map(|filter| {
-        // It is joined with others.
+        // It is joined with other conditions.
         if is_loose(filter) {
             format!("({filter})")
         } else {
@@ -191,7 +191,7 @@ fn filters(settings: &Settings) -> Vec<String> {
     filters
 }
 
-/// Who is asked about.
+/// The connections that a query covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Subgroup {
     All,
@@ -199,13 +199,13 @@ pub(super) enum Subgroup {
     Site(String),
 }
 
-/// Writes queries about one log.
+/// Builds the queries for a log.
 #[derive(Debug)]
 pub(super) struct QueryBuilder<'a> {
     settings: &'a Settings,
     dialect: Dialect,
     baseline: &'a str,
-    /// Whether lines of small objects were left out.
+    /// Whether lines of small objects are left out.
     has_size_rule: bool,
 }
 
@@ -234,7 +234,7 @@ impl<'a> QueryBuilder<'a> {
         }
     }
 
-    /// `select(…) >> ` of these, or nothing.
+    /// The stage `select(…) >> ` for a subgroup, or nothing.
     fn selected(&self, subgroup: &Subgroup) -> String {
         let mut conditions = filters(self.settings);
         if self.dialect == Dialect::H2o {
@@ -259,7 +259,7 @@ impl<'a> QueryBuilder<'a> {
         format!("select({}) >> ", conditions.join(" && "))
     }
 
-    /// The lines of the chart: change in percent at the percentiles 1 to 99.
+    /// The curves of the chart: change in percent at the percentiles 1 to 99.
     pub(super) fn curve(&self, subgroup: &Subgroup) -> String {
         let baseline = quoted(self.baseline);
         format!(
@@ -269,7 +269,7 @@ impl<'a> QueryBuilder<'a> {
         )
     }
 
-    /// Percentiles in ms, and the mean of what ended, by arm.
+    /// Percentiles in ms, and the mean of completed transfers, by arm.
     pub(super) fn times(&self, subgroup: &Subgroup) -> String {
         format!(
             r#"{}group_by({}) {{ |r| [average(r["{TTLB}"]), percentile(r["{TTLB}"] || 1e12, $p ||= [0.25, 0.5, 0.75, 0.9, 0.95, 0.99])] }}"#,
@@ -278,7 +278,7 @@ impl<'a> QueryBuilder<'a> {
         )
     }
 
-    /// How many, and how many of them ended, by arm.
+    /// Connections and completed transfers by arm.
     pub(super) fn counts(&self, subgroup: &Subgroup) -> String {
         format!(
             r#"{}group_by({}) {{ |r| [count(), count(r["{TTLB}"])] }}"#,
@@ -297,7 +297,7 @@ impl<'a> QueryBuilder<'a> {
         )
     }
 
-    /// Other measures: each with its own expression of the row.
+    /// Another measure, given as an expression of the row.
     fn measure(&self, value: &str) -> String {
         format!(
             "{}[{}, {value}] >> group_by(_[0]) {{ |r| [average(r[1]), percentile(r[1], $p ||= [0.5, 0.9, 0.99]), count(r[1])] }}",
@@ -330,7 +330,7 @@ impl<'a> QueryBuilder<'a> {
     }
 }
 
-/// A string of Ruby's without interpolation.
+/// A Ruby string literal without interpolation.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

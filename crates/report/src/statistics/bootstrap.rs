@@ -1,11 +1,11 @@
-//! Percentiles of groups drawn anew from what was seen, and what they say of how sure a change is.
+//! Bootstrap: percentiles of resampled groups, and the confidence intervals of changes that follow.
 //!
-//! Groups drawn apart: the percentiles of a resample are the values at resampled ranks, and the ranks wanted are order
-//! statistics of uniform variates, whose gaps are gamma variates. So a resample costs as much as percentiles are wanted of
-//! it, whatever the number of connections, and is distributed exactly as if each connection had been drawn.
+//! Independent groups: the percentiles of a resample are the values at resampled ranks, and these ranks are order statistics of
+//! uniform variates, whose gaps are gamma variates. The cost of a resample depends on the number of percentiles and not on the
+//! number of connections, and the distribution is exactly that of drawing each connection.
 //!
-//! Pairs: a pair is drawn as a whole, so what its connections have in common (the path) is in every arm at once, and does
-//! not blur the difference.
+//! Pairs: a pair is drawn as a unit, so what its connections have in common (the path) is in every arm of a resample and does
+//! not widen the interval of the difference.
 
 use super::{
     Z_95,
@@ -13,31 +13,31 @@ use super::{
     random::Random,
 };
 
-/// Connections that met the same path, one in each arm: by arm, by pair.
+/// Connections over the same path, one in each arm: by arm, by pair.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pairs {
     arms: Vec<Vec<u64>>,
 }
 
-/// One of a pair that never came to a value.
+/// A member without a value.
 const UNFINISHED: u64 = u64::MAX;
-/// One that is not there.
+/// A member that does not exist.
 const ABSENT: u64 = u64::MAX - 1;
 
-/// What became of one of a pair.
+/// A member of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Member {
-    /// It is not there.
+    /// It does not exist.
     #[default]
     Absent,
-    /// It never came to a value.
+    /// It has no value.
     Unfinished,
     /// Its value.
     Value(u64),
 }
 
 impl Pairs {
-    /// No pairs yet, of so many arms.
+    /// Creates an empty list of pairs of this many arms.
     #[must_use]
     pub fn new(arms: usize) -> Self {
         Self {
@@ -45,7 +45,7 @@ impl Pairs {
         }
     }
 
-    /// One more, with what became of it in each arm.
+    /// Adds a pair, with its member in each arm.
     pub fn push(&mut self, members: &[Member]) {
         for (arm, values) in self.arms.iter_mut().enumerate() {
             values.push(match members.get(arm) {
@@ -56,19 +56,19 @@ impl Pairs {
         }
     }
 
-    /// How many there are.
+    /// The number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.arms.first().map_or(0, Vec::len)
     }
 
-    /// Whether there are none.
+    /// Whether there are no pairs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Of the pairs that are there in both arms, what became of them.
+    /// The values of the pairs that exist in both arms.
     pub fn of(
         &self,
         first: usize,
@@ -85,10 +85,10 @@ impl Pairs {
     }
 }
 
-/// Percentiles of resamples: by replicate, by arm, by percentile; `None` where the one of that rank has no value.
+/// Percentiles of resamples: by replicate, by arm, by percentile; `None` where the member of that rank has no value.
 type Resampled = Vec<Vec<Vec<Option<u64>>>>;
 
-/// Percentiles of groups drawn anew, each by itself.
+/// Percentiles of resamples of independent groups.
 #[must_use]
 pub fn apart(groups: &[&Counts], shares: &[f64], replicates: usize, seed: u64) -> Resampled {
     let mut random = Random::new(seed, 1);
@@ -107,7 +107,7 @@ pub fn apart(groups: &[&Counts], shares: &[f64], replicates: usize, seed: u64) -
     all.collect()
 }
 
-/// In place of each rank (rising) the rank of the connection that a resample has there.
+/// Replaces each rank (in ascending order) by the rank of the connection that a resample has there.
 fn order_statistics(random: &mut Random, total: u64, ranks: &mut [u64]) {
     let (mut before, mut sum) = (0, 0.0);
     let mut sums = Vec::with_capacity(ranks.len());
@@ -122,11 +122,11 @@ fn order_statistics(random: &mut Random, total: u64, ranks: &mut [u64]) {
     }
 }
 
-/// Percentiles of arms whose pairs are drawn anew.
+/// Percentiles of resamples of pairs.
 #[must_use]
 pub fn paired(pairs: &Pairs, shares: &[f64], replicates: usize, seed: u64) -> Resampled {
     let mut random = Random::new(seed, 2);
-    // The place of each value among the arm's own, so that a resample is counted without sorting.
+    // The index of each value among the distinct values of the arm, so that a resample is counted without sorting.
     let arms: Vec<(Vec<u32>, Vec<u64>)> = pairs
         .arms
         .iter()
@@ -186,7 +186,7 @@ fn of_counted(distinct: &[u64], counts: &[u32], shares: &[f64]) -> Vec<Option<u6
     percentiles.collect()
 }
 
-/// How a percentile of an arm is held against the baseline's.
+/// How a percentile of an arm is compared with that of the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// (arm − baseline) / baseline.
@@ -195,33 +195,33 @@ pub enum Measure {
     Difference,
 }
 
-/// A change, and between what it may lie. What is `None` cannot be told.
+/// A change with its confidence intervals. Unknown values are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// As it was seen.
+    /// The observed value.
     pub estimate: Option<f64>,
-    /// 95 % of the resamples lie between these, at this percentile alone.
+    /// 95 % of the resamples lie between these values at this percentile alone.
     pub alone: Option<(f64, f64)>,
-    /// 95 % of the resamples lie between these at all percentiles and in all arms at once.
+    /// 95 % of the resamples lie between these values at all percentiles and in all arms at once.
     pub together: Option<(f64, f64)>,
 }
 
-/// What is held against the baseline, and how.
+/// What is compared with the baseline, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Against<'a> {
-    /// The arms as they were seen.
+    /// The observed arms.
     pub groups: &'a [&'a Counts],
-    /// Which of them is the baseline.
+    /// The index of the baseline.
     pub baseline: usize,
     /// The percentiles.
     pub shares: &'a [f64],
-    /// How.
+    /// The measure of the comparison.
     pub measure: Measure,
 }
 
-/// Fewer connections beyond a percentile than this say nothing about it.
+/// The minimum number of connections beyond a percentile for an interval.
 const BEYOND_MIN: f64 = 5.0;
-/// Between these, the joint band holds: beyond them it would be wide everywhere for the sake of a few connections.
+/// The joint band covers the percentiles between these shares. Beyond them, a few connections would widen it everywhere.
 const JOINT: (f64, f64) = (0.05, 0.95);
 
 /// Whether the joint band covers the percentile of this share.
@@ -231,7 +231,7 @@ pub fn is_joint(share: f64) -> bool {
 }
 
 impl Against<'_> {
-    /// The change of each arm at each percentile. The baseline's own is left empty.
+    /// The change of each arm at each percentile. That of the baseline is empty.
     #[must_use]
     pub fn intervals(&self, resampled: &Resampled) -> Vec<Vec<Interval>> {
         let seen: Vec<Vec<Option<u64>>> = self
@@ -299,7 +299,7 @@ impl Against<'_> {
         let count = draws.len().max(2) as f64;
         let mean = draws.iter().sum::<f64>() / count;
         let variance = draws.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        // Values are rounded to whole numbers, which hides differences as small as that.
+        // Values are rounded to whole numbers, so smaller differences are unknown.
         let grain = match self.measure {
             Measure::Change => {
                 (1.0 / one.unwrap_or(1).max(1) as f64).hypot(1.0 / base.unwrap_or(1).max(1) as f64)
@@ -315,7 +315,7 @@ impl Against<'_> {
         }
     }
 
-    /// On the scale on which resamples lie evenly around what was seen: logarithms for a change.
+    /// The value on the scale on which resamples are symmetric around the observed value: logarithmic for a change.
     fn scaled(&self, one: Option<u64>, base: Option<u64>) -> Option<f64> {
         let (one, base) = (one? as f64, base? as f64);
         match self.measure {
@@ -332,7 +332,8 @@ impl Against<'_> {
         }
     }
 
-    /// How many deviations 95 % of the resamples stay within, at all joint percentiles and in all arms at once.
+    /// The number of standard deviations within which 95 % of the resamples lie, at all joint percentiles and in all arms at
+    /// once.
     fn critical(cells: &[Cell], replicates: usize) -> f64 {
         let joint: Vec<&Cell> = cells.iter().filter(|cell| cell.is_joint).collect();
         let mut farthest: Vec<f64> = (0..replicates)
@@ -375,7 +376,7 @@ impl Against<'_> {
     }
 }
 
-/// One percentile of one arm.
+/// A percentile of an arm.
 #[derive(Clone, Debug, Default)]
 struct Cell {
     center: Option<f64>,

@@ -1,18 +1,18 @@
-//! A distribution of whole numbers, as how often each occurred.
+//! A distribution of whole numbers, as a count per value.
 
 use std::collections::BTreeMap;
 
-/// How often each value occurred, and how many never came to a value: a transfer that did not end has no time to last
-/// byte, but it is a connection all the same, slower than any that did.
+/// The count of each value, and the count of members without a value: a transfer that never completed has no time to last byte
+/// and ranks behind all others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Values and how many of all are not above them, in order.
+    /// Values, each with the number of members that are not above it, in order.
     cumulative: Vec<(u64, u64)>,
     unfinished: u64,
 }
 
 impl Counts {
-    /// From counts by value, and how many never came to one.
+    /// From counts by value, and the number of members without a value.
     #[must_use]
     pub fn new(counts: &BTreeMap<u64, u64>, unfinished: u64) -> Self {
         let mut total = 0;
@@ -29,7 +29,7 @@ impl Counts {
         }
     }
 
-    /// From values in any order; `None` is one that never came.
+    /// From values in any order; `None` is a member without a value.
     pub fn of(values: impl IntoIterator<Item = Option<u64>>) -> Self {
         let (mut counts, mut unfinished) = (BTreeMap::new(), 0);
         for value in values {
@@ -41,25 +41,25 @@ impl Counts {
         Self::new(&counts, unfinished)
     }
 
-    /// How many there are in all.
+    /// The number of members.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.finished() + self.unfinished
     }
 
-    /// How many have a value.
+    /// The number of members with a value.
     #[must_use]
     pub fn finished(&self) -> u64 {
         self.cumulative.last().map_or(0, |(_, total)| *total)
     }
 
-    /// How many have none.
+    /// The number of members without a value.
     #[must_use]
     pub fn unfinished(&self) -> u64 {
         self.unfinished
     }
 
-    /// The same without those that have no value.
+    /// The distribution without the members that have no value.
     #[must_use]
     pub fn finished_only(&self) -> Self {
         Self {
@@ -77,13 +77,13 @@ impl Counts {
             .map(|((value, total), before)| (*value, total - before))
     }
 
-    /// The rank of a percentile, from one, as the query language's `percentile` has it: the nearest.
+    /// The nearest rank of a percentile, from one, as in the query language's `percentile`.
     #[must_use]
     pub fn rank(&self, share: f64) -> u64 {
         rank(self.total(), share)
     }
 
-    /// The value of this rank, from one. `None` if it has none, or there is no such rank.
+    /// The value of this rank, from one. `None` if that member has no value or there is no such rank.
     #[must_use]
     pub fn at_rank(&self, rank: u64) -> Option<u64> {
         if rank == 0 {
@@ -93,13 +93,13 @@ impl Counts {
         self.cumulative.get(place).map(|(value, _)| *value)
     }
 
-    /// The percentile of this share, from 0 to 1. `None` if there is nobody, or the one of that rank never came to a value.
+    /// The percentile of this share, from 0 to 1. `None` if there are no members, or the member of that rank has no value.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<u64> {
         self.at_rank(self.rank(share))
     }
 
-    /// The mean of those that have a value.
+    /// The mean of the members with a value.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         let count = self.finished();
@@ -110,7 +110,7 @@ impl Counts {
         (count > 0).then(|| sum as f64 / count as f64)
     }
 
-    /// Their variance, as of a sample (divided by one less than their number).
+    /// The sample variance of the members with a value.
     #[must_use]
     pub fn variance(&self) -> Option<f64> {
         let (mean, count) = (self.mean()?, self.finished());
@@ -121,7 +121,7 @@ impl Counts {
         (count > 1).then(|| squares / (count - 1) as f64)
     }
 
-    /// The share of those with a value whose value is `above` or more.
+    /// The share of the members with a value that are `above` or more.
     #[must_use]
     pub fn share_from(&self, above: u64) -> Option<f64> {
         let count = self.finished();
@@ -133,7 +133,7 @@ impl Counts {
         (count > 0).then(|| (count - below) as f64 / count as f64)
     }
 
-    /// Both together.
+    /// The union of distributions.
     #[must_use]
     pub fn joined<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let (mut counts, mut unfinished) = (BTreeMap::new(), 0);
@@ -147,7 +147,7 @@ impl Counts {
     }
 }
 
-/// The nearest rank of a share of `total`, from one; zero of nobody. The arithmetic is the query engine's.
+/// The nearest rank of a share of `total`, from one; zero if `total` is. The arithmetic is that of the query engine.
 #[must_use]
 pub(crate) fn rank(total: u64, share: f64) -> u64 {
     if total == 0 {

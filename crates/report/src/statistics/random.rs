@@ -1,4 +1,5 @@
-//! Random numbers for resampling: `SplitMix64`, normal variates by Marsaglia's polar method, gamma variates by Marsaglia and Tsang.
+//! Random numbers for resampling: `SplitMix64`, normal variates by Marsaglia's polar method, gamma variates by Marsaglia and
+//! Tsang.
 
 use lastbyte_units::SplitMix64;
 
@@ -10,7 +11,7 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// The generator number `stream` of a seed; each is as good as independent of the others.
+    /// The generator number `stream` of a seed. Streams are practically independent.
     pub(crate) const fn new(seed: u64, stream: u64) -> Self {
         Self {
             numbers: SplitMix64::stream(seed, stream),
@@ -22,12 +23,12 @@ impl Random {
         self.numbers.number()
     }
 
-    /// More than zero and less than one.
+    /// A uniform variate between zero and one, exclusive.
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 
-    /// Less than `limit`, each as likely: the bias of the multiplication is below 2⁻³² for what is counted here.
+    /// A uniform integer below `limit`. The bias of the multiplication is below 2⁻³² for the limits used here.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }

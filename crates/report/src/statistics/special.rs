@@ -1,11 +1,11 @@
 //! Probabilities of the normal and the chi-squared distribution.
 
-/// The probability that a normal variate is farther from zero than `z`, on either side.
+/// The probability that a standard normal variate is farther from zero than `z`.
 pub(crate) fn normal_two_sided(z: f64) -> f64 {
     libm::erfc(z.abs() / core::f64::consts::SQRT_2)
 }
 
-/// The probability that a chi-squared variate of so many degrees of freedom is above `x`.
+/// The probability that a chi-squared variate with this many degrees of freedom is above `x`.
 pub(crate) fn chi_squared_above(x: f64, degrees: usize) -> f64 {
     if degrees == 0 || x <= 0.0 {
         return 1.0;

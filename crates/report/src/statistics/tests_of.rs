@@ -2,18 +2,18 @@
 
 use super::{Counts, Z_95, special};
 
-/// The outcome of a rank test.
+/// The result of a rank test.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RankTest {
-    /// How likely so much of a difference is by chance, if there is none: two-sided.
+    /// The two-sided p: the probability of a difference at least this large if there is none.
     pub p: f64,
-    /// How often one of the first is less than one of the second; ties count half.
+    /// The share of pairs in which a value of the first is less than one of the second; ties count half.
     pub share_less: f64,
 }
 
 /// Whether values of one group tend to be less than those of another (Mann and Whitney, with ties, normal approximation,
-/// without a correction for continuity): `scipy.stats.mannwhitneyu(…, method="asymptotic", use_continuity=False)`. Those
-/// without a value are above all others, and tie with each other. `None` if either is empty.
+/// without a correction for continuity): `scipy.stats.mannwhitneyu(…, method="asymptotic", use_continuity=False)`. Members
+/// without a value rank above all others and tie with each other. `None` if either group is empty.
 #[must_use]
 pub fn mann_whitney(first: &Counts, second: &Counts) -> Option<RankTest> {
     let (m, n) = (first.total() as f64, second.total() as f64);
@@ -22,7 +22,7 @@ pub fn mann_whitney(first: &Counts, second: &Counts) -> Option<RankTest> {
     }
     let mut ours = first.iter().peekable();
     let mut theirs = second.iter().peekable();
-    // Pairs in which ours is less, halves for ties; and Σ(t³ − t) over ties.
+    // The number of pairs in which ours is less, with halves for ties; and Σ(t³ − t) over ties.
     let (mut less, mut ties, mut theirs_before) = (0.0, 0.0, 0.0);
     let mut meet = |a: f64, b: f64, theirs_before: &mut f64| {
         less += a * (n - *theirs_before - b) + a * b / 2.0;
@@ -70,7 +70,7 @@ pub fn mann_whitney(first: &Counts, second: &Counts) -> Option<RankTest> {
 /// Whether the first of a pair tends to be less than the second, by the ranks of the logarithms of their ratio (Wilcoxon's
 /// signed ranks; pairs without a difference are left out, ties share their rank, normal approximation without a
 /// correction): `scipy.stats.wilcoxon(numpy.log(first / second), zero_method="wilcox", correction=False,
-/// method="asymptotic")`. One without a value is above all others. `None` without pairs.
+/// method="asymptotic")`. A member without a value ranks above all others. `None` without pairs.
 #[must_use]
 pub fn wilcoxon(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>) -> Option<RankTest> {
     let mut differences = Vec::new();
@@ -91,7 +91,7 @@ pub fn wilcoxon(pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>) -> Opti
             0.0
         };
         if difference != 0.0 {
-            // So that a/b and b/a are as far from one, whatever the last bit says.
+            // Rounded so that a/b and b/a have the same distance from one.
             differences.push(((difference.abs() * 1e12).round(), difference < 0.0));
         }
     }
@@ -145,8 +145,8 @@ pub fn chi_squared(counts: &[u64], shares: &[f64]) -> Option<(f64, f64)> {
     ))
 }
 
-/// The p of many tests, so raised that of all those called significant none is so by chance but in 5 % of experiments
-/// (Holm): `statsmodels.stats.multitest.multipletests(…, method="holm")`.
+/// The p of many tests, corrected so that a test is significant by chance in at most 5 % of experiments (Holm):
+/// `statsmodels.stats.multitest.multipletests(…, method="holm")`.
 #[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -164,12 +164,12 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 pub struct Estimate {
     /// As it was seen.
     pub value: f64,
-    /// Between what it may lie.
+    /// The 95 % interval.
     pub interval: (f64, f64),
 }
 
 impl Estimate {
-    /// Whether the interval says on which side of zero the value is.
+    /// Whether the interval excludes zero.
     #[must_use]
     pub fn excludes_zero(&self) -> bool {
         self.interval.0 > 0.0 || self.interval.1 < 0.0
@@ -204,7 +204,7 @@ pub fn share_difference(first: (u64, u64), second: (u64, u64)) -> Option<Estimat
     })
 }
 
-/// The change of the mean from the second to the first, of those that have a value: normal on the scale of logarithms
+/// The relative change of the mean from the second to the first, of the members with a value: normal on the scale of logarithms
 /// (delta method).
 #[must_use]
 pub fn mean_change(first: &Counts, second: &Counts) -> Option<Estimate> {
@@ -217,7 +217,7 @@ pub fn mean_change(first: &Counts, second: &Counts) -> Option<Estimate> {
     )
 }
 
-/// The same of pairs in which both have a value: what they have in common does not widen it.
+/// The same for pairs in which both have a value. What they have in common does not widen the interval.
 #[must_use]
 pub fn mean_change_paired(
     pairs: impl Iterator<Item = (Option<u64>, Option<u64>)> + Clone,
@@ -250,7 +250,7 @@ fn log_normal(ratio: f64, variance: f64) -> Option<Estimate> {
     })
 }
 
-/// The difference of two means, of those that have a value: normal, with a variance of their own each.
+/// The difference of the means of the members with a value: normal, with separate variances.
 #[must_use]
 pub fn mean_difference(first: &Counts, second: &Counts) -> Option<Estimate> {
     let value = first.mean()? - second.mean()?;
@@ -262,8 +262,8 @@ pub fn mean_difference(first: &Counts, second: &Counts) -> Option<Estimate> {
     })
 }
 
-/// The same of pairs in which both have a value: `scipy.stats.ttest_rel`'s difference, with a normal interval. What they
-/// have in common does not widen it.
+/// The same for pairs in which both have a value: the difference of `scipy.stats.ttest_rel`, with a normal interval. What they
+/// have in common does not widen the interval.
 #[must_use]
 pub fn mean_difference_paired(
     pairs: impl Iterator<Item = (Option<u64>, Option<u64>)>,
