@@ -22,8 +22,8 @@ use crate::{
     url::{Origin, Scheme},
 };
 
-/// The most bytes of an ignored body, such as that of a redirect, which are read so that the connection can be reused.
-const IGNORED_MAX: u64 = 1 << 20;
+/// The most bytes of a discarded body, such as that of a redirect, which are read so that the connection can be reused.
+const DISCARDED_MAX: u64 = 1 << 20;
 
 /// The most `set-cookie` fields that are processed in one response; the same as curl.
 const SET_COOKIES_MAX: usize = 50;
@@ -44,7 +44,7 @@ pub(crate) struct FetchState {
     /// The pause before the next retry, if the response calls for one.
     pause: Option<Duration>,
     /// When the speed was last checked, and the bytes transferred by then.
-    pub(crate) pace: Option<(Time, u64)>,
+    pub(crate) speed_sample: Option<(Time, u64)>,
     /// The origin of the first request.
     first: Origin,
     /// The index of the server to which the request is sent.
@@ -54,7 +54,7 @@ pub(crate) struct FetchState {
     next: Option<Fetch>,
     decoder: Option<Decoder>,
     /// Whether the body is discarded.
-    is_ignored: bool,
+    is_discarded: bool,
     /// The number of interim responses to the current request.
     interim_count: u32,
 }
@@ -105,14 +105,14 @@ impl FetchState {
             first_start: None,
             attempts: 0,
             pause: None,
-            pace: None,
+            speed_sample: None,
             first: fetch.url.origin().clone(),
             current: fetch,
             server: None,
             outcome: Outcome::default(),
             next: None,
             decoder: None,
-            is_ignored: false,
+            is_discarded: false,
             interim_count: 0,
         }
     }
@@ -126,7 +126,7 @@ impl FetchState {
         }
         let spent = self
             .first_start
-            .map_or(Duration::ZERO, |begin| now.since(begin));
+            .map_or(Duration::ZERO, |start| now.since(start));
         first.retry?.pause(self.attempts, spent, retry_after)
     }
 
@@ -162,10 +162,10 @@ impl FetchState {
         };
         self.outcome.is_early = false;
         self.decoder = None;
-        self.is_ignored = false;
+        self.is_discarded = false;
         self.next = None;
         self.pause = None;
-        self.pace = None;
+        self.speed_sample = None;
     }
 
     /// The request in the form of HTTP/2 and HTTP/3.
@@ -192,16 +192,16 @@ fn add_fields(fields: &mut Fields, fetch: &Fetch, memory: &Memory) {
         fields.push_sensitive("authorization", basic(credentials));
     }
     let now = Clock::since_epoch();
-    let kept = memory.cookies_for(&fetch.url, now);
-    let kept = kept.filter(|_| fetch.sends_cookies);
-    if let Some(kept) = &kept {
+    let stored = memory.cookies_for(&fetch.url, now);
+    let stored = stored.filter(|_| fetch.sends_cookies);
+    if let Some(stored) = &stored {
         // One field: some servers do not accept several.
         let explicit = fetch.fields.get("cookie").map(String::from_utf8_lossy);
         let explicit = explicit.map(|it| format!("; {it}")).unwrap_or_default();
-        fields.push_sensitive("cookie", format!("{kept}{explicit}"));
+        fields.push_sensitive("cookie", format!("{stored}{explicit}"));
     }
     for line in &fetch.fields {
-        if line.name == "host" || (line.name == "cookie" && kept.is_some()) {
+        if line.name == "host" || (line.name == "cookie" && stored.is_some()) {
             continue;
         }
         if line.is_sensitive || line.name == "authorization" {
@@ -240,7 +240,7 @@ impl<'a> FetchStates<'a> {
         }
     }
 
-    pub(crate) fn interim(&mut self, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
+    pub(crate) fn on_interim(&mut self, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
         if let Some(it) = self.all.get_mut(fetch) {
             it.interim_count += 1;
             if it.interim_count > INTERIM_MAX {
@@ -252,7 +252,7 @@ impl<'a> FetchStates<'a> {
     }
 
     /// The head of a final response.
-    pub(crate) fn head(&mut self, now: Time, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
+    pub(crate) fn on_head(&mut self, now: Time, fetch: usize, head: &Head<'_>) -> Result<(), Stop> {
         let Some(it) = self.all.get_mut(fetch) else {
             return Ok(());
         };
@@ -289,7 +289,7 @@ impl<'a> FetchStates<'a> {
             let retry_after = retry_after.and_then(|text| text.trim().parse().ok());
             it.pause = it.next_pause(now, retry_after.map(Duration::from_secs));
             if it.pause.is_some() {
-                it.is_ignored = true;
+                it.is_discarded = true;
                 return Ok(());
             }
         }
@@ -300,7 +300,7 @@ impl<'a> FetchStates<'a> {
         let length = length.and_then(|text| text.trim().parse::<u64>().ok());
         let has_body = it.current.method != "HEAD" && !matches!(status, 204 | 304);
         if has_body {
-            it.is_ignored = is_complete_already(&it.current, head, length)?;
+            it.is_discarded = is_complete_already(&it.current, head, length)?;
         }
         if let (Some(max), Some(length)) = (it.current.size_max, length)
             && length > max
@@ -317,13 +317,13 @@ impl<'a> FetchStates<'a> {
     }
 
     /// Processes a part of the body.
-    pub(crate) fn body(&mut self, fetch: usize, bytes: &[u8]) -> Result<(), Stop> {
+    pub(crate) fn on_body(&mut self, fetch: usize, bytes: &[u8]) -> Result<(), Stop> {
         let Some(it) = self.all.get_mut(fetch) else {
             return Ok(());
         };
         it.outcome.received += bytes.len() as u64;
-        if it.next.is_some() || it.is_ignored {
-            return if it.outcome.received > IGNORED_MAX {
+        if it.next.is_some() || it.is_discarded {
+            return if it.outcome.received > DISCARDED_MAX {
                 Err(Stop::Complete)
             } else {
                 Ok(())
@@ -343,12 +343,12 @@ impl<'a> FetchStates<'a> {
         }
     }
 
-    pub(crate) fn trailers(&mut self, fetch: usize, fields: &Fields) -> Result<(), Stop> {
+    pub(crate) fn on_trailers(&mut self, fetch: usize, fields: &Fields) -> Result<(), Stop> {
         Ok(self.listener.on_trailers(fetch, fields)?)
     }
 
     /// Processes the end of the response, or of the part of it that is needed.
-    pub(crate) fn end(&mut self, now: Time, fetch: usize) -> Result<NextStep, Failure> {
+    pub(crate) fn on_end(&mut self, now: Time, fetch: usize) -> Result<NextStep, Failure> {
         let Some(it) = self.all.get_mut(fetch) else {
             return Ok(NextStep::Done);
         };
@@ -398,7 +398,7 @@ impl<'a> FetchStates<'a> {
     }
 
     /// Records the end of the fetch, and reports it to the listener.
-    pub(crate) fn close(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
+    pub(crate) fn finish(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
         if let Some(it) = self.all.get_mut(fetch) {
             it.outcome.timing.end = Some(now);
             it.outcome.failure = failure;
@@ -433,9 +433,9 @@ fn is_complete_already(
         .and_then(|text| text.strip_prefix("bytes "));
     let status = head.response.status();
     if status == 206 {
-        let begin = range.and_then(|text| text.split('-').next()?.trim().parse::<u64>().ok());
-        return match begin {
-            Some(begin) if begin == from => Ok(false),
+        let start = range.and_then(|text| text.split('-').next()?.trim().parse::<u64>().ok());
+        return match start {
+            Some(start) if start == from => Ok(false),
             _ => Err(Failure::Range(format!(
                 "invalid `content-range`: `{}` (expected bytes from {from})",
                 range.unwrap_or_default().escape_debug()

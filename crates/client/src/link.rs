@@ -43,7 +43,7 @@ pub(crate) struct Link {
     /// Whether no more requests may be sent on it.
     pub(crate) is_retired: bool,
     /// When it was started; taken by the first fetch for its timing.
-    pub(crate) begin: Option<Time>,
+    pub(crate) started: Option<Time>,
     pub(crate) opened: Option<Time>,
     /// When it last carried a request or the end of a response.
     pub(crate) last_used: Time,
@@ -73,7 +73,7 @@ impl Link {
             stopped: Vec::new(),
             is_open: false,
             is_retired: false,
-            begin: Some(now),
+            started: Some(now),
             opened: None,
             last_used: now,
             remote: None,
@@ -85,7 +85,7 @@ impl Link {
 impl Link {
     /// Whether requests for `host`, with these addresses, may be sent on this connection (RFC 9114 §3.3): its server
     /// has one of the addresses, and its certificate, which has been verified, covers the name.
-    pub(crate) fn is_for(&self, host: &str, addresses: &[SocketAddr]) -> bool {
+    pub(crate) fn can_serve(&self, host: &str, addresses: &[SocketAddr]) -> bool {
         let is_ready = self.is_open && !self.is_retired;
         let has_address = self.remote.is_some_and(|at| addresses.contains(&at));
         is_ready
@@ -117,7 +117,7 @@ impl BodySink for Bodies<'_, '_> {
         if self.stopped.iter().any(|(stopped, _)| *stopped == stream) {
             return bytes.len();
         }
-        if let Err(stop) = self.fetches.body(fetch, bytes) {
+        if let Err(stop) = self.fetches.on_body(fetch, bytes) {
             self.stopped.push((stream, stop));
         }
         bytes.len()

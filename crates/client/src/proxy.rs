@@ -177,13 +177,13 @@ mod tests {
             of("::1", 3128, Some("u:p@"))
         );
         assert_eq!(proxy("u:p@a.example"), of("a.example", 1080, Some("u:p")));
-        for wrong in [
+        for invalid in [
             "socks5://a.example",
             "https://a.example",
             "http://",
             "a:b:c",
         ] {
-            assert!(proxy(wrong).is_err(), "{wrong}");
+            assert!(proxy(invalid).is_err(), "{invalid}");
         }
     }
 

@@ -53,8 +53,8 @@ fn rfc7838_3_1_large_ages_are_limited_to_ten_years() {
     ] {
         let mut cache = AltSvc::default();
         cache.put(&origin(), &format!("h3=\":443\"; ma={age}"), NOW);
-        let (again, wrong) = AltSvc::from_text(&cache.to_text(NOW));
-        assert_eq!((&again, wrong), (&cache, 0), "{age}");
+        let (again, invalid) = AltSvc::from_text(&cache.to_text(NOW));
+        assert_eq!((&again, invalid), (&cache, 0), "{age}");
         let ten_years = NOW + Duration::from_secs(MAX_AGE_MAX_S - 1);
         assert_eq!(again.of(&origin(), "h3", ten_years).count(), 1);
     }
@@ -93,8 +93,8 @@ fn the_last_value_is_valid_until_it_expires() {
 fn curl_files_are_parsed_and_written() {
     // The example in curl's documentation.
     let line = "h2 example.org 443 h3 shiny.example.com 8443 \"20190808 06:18:37\" 1 0\n";
-    let (cache, wrong) = AltSvc::from_text(&format!("# comment\n\ninvalid line\n{line}"));
-    assert_eq!(wrong, 1);
+    let (cache, invalid) = AltSvc::from_text(&format!("# comment\n\ninvalid line\n{line}"));
+    assert_eq!(invalid, 1);
     let before = Duration::from_secs(1_565_245_116);
     let found: Vec<_> = cache.of(&origin(), "h3", before).collect();
     assert_eq!(found.len(), 1);

@@ -106,7 +106,7 @@ impl Client<'_> {
         match event {
             http3::Event::Informational { stream, response } => {
                 if let Some(fetch) = fetch_of(stream) {
-                    kept = self.fetches.interim(fetch, &head(&response));
+                    kept = self.fetches.on_interim(fetch, &head(&response));
                 }
                 link.http3.recycle(response.into_fields());
                 self.record_stop(handle, stream, kept);
@@ -121,7 +121,7 @@ impl Client<'_> {
                     return;
                 }
                 if let Some(fetch) = fetch {
-                    kept = self.fetches.head(now, fetch, &head(&response));
+                    kept = self.fetches.on_head(now, fetch, &head(&response));
                 }
                 link.http3.recycle(response.into_fields());
                 self.record_stop(handle, stream, kept);
@@ -129,7 +129,7 @@ impl Client<'_> {
             http3::Event::Data { stream } => self.read(now, handle, quic, stream),
             http3::Event::Trailers { stream, fields } => {
                 if let Some(fetch) = fetch_of(stream) {
-                    kept = self.fetches.trailers(fetch, &fields);
+                    kept = self.fetches.on_trailers(fetch, &fields);
                 }
                 link.http3.recycle(fields);
                 self.record_stop(handle, stream, kept);

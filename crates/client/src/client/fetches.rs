@@ -93,13 +93,13 @@ impl Client<'_> {
 
     fn finish(&mut self, now: Time, fetch: usize, failure: Option<Failure>) {
         if self.active.remove(&fetch) {
-            self.fetches.close(now, fetch, failure);
+            self.fetches.finish(now, fetch, failure);
         }
     }
 
     /// Handles a complete response: ends the fetch, follows a redirect, or schedules a retry.
     pub(super) fn on_response_end(&mut self, now: Time, fetch: usize) {
-        match self.fetches.end(now, fetch) {
+        match self.fetches.on_end(now, fetch) {
             Ok(NextStep::Done) => self.end(now, fetch, None),
             Ok(NextStep::FollowRedirect) if self.active.contains(&fetch) => {
                 self.enqueue(now, fetch);

@@ -50,11 +50,11 @@ impl Client<'_> {
                 .is_some_and(|it| self.tcp.all.contains_key(&it));
             let is_counted = is_over_tcp || it.current.upload.is_none() || outcome.status.is_some();
             if outcome.timing.request.is_none() || !is_counted {
-                it.pace = None;
+                it.speed_sample = None;
                 continue;
             }
             let moved = outcome.received + outcome.sent;
-            let (since, before) = *it.pace.get_or_insert((now, moved));
+            let (since, before) = *it.speed_sample.get_or_insert((now, moved));
             if now.since(since) < span {
                 continue;
             }
@@ -63,7 +63,7 @@ impl Client<'_> {
             if (moved.saturating_sub(before) as f64) < required {
                 slow.push(*fetch);
             } else {
-                it.pace = Some((now, moved));
+                it.speed_sample = Some((now, moved));
             }
         }
         for fetch in slow {

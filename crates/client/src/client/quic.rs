@@ -61,7 +61,7 @@ impl Client<'_> {
                     outcome.is_early = is_early;
                     outcome.sent = sent.unwrap_or(0);
                     outcome.timing.request = Some(now);
-                    outcome.timing.connect = link.begin.take();
+                    outcome.timing.connect = link.started.take();
                     if outcome.timing.connect.is_some() {
                         outcome.timing.connected = link.opened;
                     }

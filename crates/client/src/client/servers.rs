@@ -169,8 +169,8 @@ impl Client<'_> {
         }
         let addresses = &server.resolution.as_ref()?.lookup.addresses;
         let host = &server.origin.host;
-        let fitting = self.links.iter();
-        let fitting = fitting.filter(|(_, link)| link.is_for(host, addresses));
+        let matching = self.links.iter();
+        let matching = matching.filter(|(_, link)| link.can_serve(host, addresses));
         let is_upload = server.waiting.front().is_some_and(|fetch| {
             let upload = self.fetches.all[*fetch].current.upload.as_ref();
             upload.is_some_and(|upload| !upload.is_empty())
@@ -181,11 +181,11 @@ impl Client<'_> {
             rtt: Some(quic.recovery().rtt().smoothed()),
             last_used: link.last_used,
         };
-        let fitting = fitting.filter_map(|(handle, link)| {
+        let matching = matching.filter_map(|(handle, link)| {
             let quic = endpoint.peek(*handle)?;
             Some((*handle, connection(link, quic)))
         });
-        best_idle(fitting, is_upload)
+        best_idle(matching, is_upload)
     }
 
     /// Returns fetches to the queues of their servers.
@@ -214,7 +214,7 @@ impl Client<'_> {
         let resolver = self.resolver(number);
         let server = &mut self.servers.all[number];
         let proxy = settings.proxies.of(&server.origin);
-        let place = match proxy {
+        let target = match proxy {
             Some(proxy) => Origin {
                 scheme: Scheme::Http,
                 host: proxy.host.clone(),
@@ -224,20 +224,20 @@ impl Client<'_> {
         };
         let query_https = settings.https_records
             && settings.versions == Versions::Any
-            && place == server.origin
-            && place.scheme == Scheme::Https
-            && dns::may_have_https_record(&place, !settings.dns_servers.is_empty());
+            && target == server.origin
+            && target.scheme == Scheme::Https
+            && dns::may_have_https_record(&target, !settings.dns_servers.is_empty());
         let resolution = server.resolution.get_or_insert_with(|| {
             Resolution::start(
                 now,
-                &place,
+                &target,
                 settings.family,
                 &settings.overrides,
                 settings.connect_timeout,
                 query_https,
                 |question| match question {
-                    Query::Addresses(family) => resolver.query(&place.host, family),
-                    Query::Services => resolver.dns.query_services(&place),
+                    Query::Addresses(family) => resolver.query(&target.host, family),
+                    Query::Services => resolver.dns.query_services(&target),
                 },
             )
         });

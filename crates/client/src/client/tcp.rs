@@ -45,8 +45,8 @@ pub(super) struct TcpConnection {
     task: AbortHandle,
     exchanges: BTreeMap<u64, Exchange>,
     /// Whether it has carried a response, so that the server may have closed it while it was idle.
-    has_served: bool,
-    begin: Option<Time>,
+    has_responded: bool,
+    started: Option<Time>,
     connected: Option<Time>,
     opened: Option<Time>,
     /// When it last carried a request or the end of a response.
@@ -90,9 +90,9 @@ impl Client<'_> {
         let thread = match &mut self.tcp.thread {
             Some(thread) => thread,
             empty => {
-                let made = TcpThread::start(self.clock);
-                let made = made.map_err(|error| Failure::Connect(error.to_string()))?;
-                empty.insert(made)
+                let thread = TcpThread::start(self.clock);
+                let thread = thread.map_err(|error| Failure::Connect(error.to_string()))?;
+                empty.insert(thread)
             }
         };
         let connection = self.connections;
@@ -126,8 +126,8 @@ impl Client<'_> {
             commands,
             task,
             exchanges: BTreeMap::new(),
-            has_served: false,
-            begin: Some(now),
+            has_responded: false,
+            started: Some(now),
             connected: None,
             opened: None,
             last_used: now,
@@ -167,9 +167,9 @@ impl Client<'_> {
         loop {
             let server = &self.servers.all[number];
             let all = server.tcp_open.len() + server.tcp_connecting.len();
-            let wanted = server.waiting.len() > server.tcp_connecting.len();
+            let is_needed = server.waiting.len() > server.tcp_connecting.len();
             let max = self.settings.connections_per_host.max(1);
-            if !wanted || all >= server.tcp_max.unwrap_or(max).min(max) {
+            if !is_needed || all >= server.tcp_max.unwrap_or(max).min(max) {
                 return;
             }
             match self.open_tcp(now, number) {
@@ -235,7 +235,7 @@ impl Client<'_> {
         outcome.connection = Some(connection);
         outcome.is_early = false;
         outcome.timing.request = Some(now);
-        outcome.timing.connect = stream.begin.take();
+        outcome.timing.connect = stream.started.take();
         if outcome.timing.connect.is_some() {
             outcome.timing.transport = stream.connected;
             outcome.timing.connected = stream.opened;
@@ -350,18 +350,18 @@ impl Client<'_> {
                     return;
                 };
                 it.window.add_permits(bytes.len().clamp(1, WINDOW_LEN));
-                let processed = self.fetches.body(it.fetch, &bytes);
+                let processed = self.fetches.on_body(it.fetch, &bytes);
                 self.stop_exchange(now, connection, exchange, processed);
             }
             Event::Trailers { exchange, fields } => {
                 let Some(it) = stream.exchanges.get(&exchange) else {
                     return;
                 };
-                let processed = self.fetches.trailers(it.fetch, &fields);
+                let processed = self.fetches.on_trailers(it.fetch, &fields);
                 self.stop_exchange(now, connection, exchange, processed);
             }
             Event::End { exchange, at } => {
-                stream.has_served = true;
+                stream.has_responded = true;
                 stream.last_used = at;
                 if let Some(fetch) = self.take_exchange(connection, exchange) {
                     self.on_response_end(at, fetch);
@@ -393,9 +393,9 @@ impl Client<'_> {
             reason: &head.reason,
         };
         let processed = if is_interim {
-            self.fetches.interim(fetch, &head)
+            self.fetches.on_interim(fetch, &head)
         } else {
-            self.fetches.head(now, fetch, &head)
+            self.fetches.on_head(now, fetch, &head)
         };
         self.stop_exchange(now, connection, exchange, processed);
     }
@@ -436,7 +436,7 @@ impl Client<'_> {
         why: ExchangeError,
     ) {
         let stream = self.tcp.all.get(&connection);
-        let may_be_stale = stream.is_some_and(|stream| stream.has_served);
+        let may_be_stale = stream.is_some_and(|stream| stream.has_responded);
         let is_http2 = stream.is_some_and(|stream| stream.version == Some(Version::Http2));
         let Some(fetch) = self.take_exchange(connection, exchange) else {
             return;

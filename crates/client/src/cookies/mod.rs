@@ -47,22 +47,22 @@ impl CookieJar {
 
     fn insert(&mut self, cookie: Cookie, now_s: u64) {
         self.cookies.retain(|other| !other.has_expired(now_s));
-        let place = self.cookies.iter().position(|other| other.is_same(&cookie));
+        let index = self.cookies.iter().position(|other| other.is_same(&cookie));
         if cookie.has_expired(now_s) {
-            if let Some(place) = place {
-                self.cookies.remove(place);
+            if let Some(index) = index {
+                self.cookies.remove(index);
             }
             return;
         }
-        if let Some(place) = place {
-            self.cookies[place] = cookie;
+        if let Some(index) = index {
+            self.cookies[index] = cookie;
             return;
         }
         let mut of_domain = self.cookies.iter().enumerate();
         let of_domain: Vec<usize> = of_domain
             .by_ref()
             .filter(|(_, other)| other.domain == cookie.domain)
-            .map(|(place, _)| place)
+            .map(|(index, _)| index)
             .collect();
         if of_domain.len() >= PER_DOMAIN_MAX {
             self.cookies.remove(of_domain[0]);
@@ -76,14 +76,14 @@ impl CookieJar {
     #[must_use]
     pub fn header(&self, url: &Url, now: Duration) -> Option<String> {
         let is_secure = is_secure(url);
-        let fitting = self.cookies.iter();
-        let mut fitting: Vec<&Cookie> = fitting
+        let matching = self.cookies.iter();
+        let mut matching: Vec<&Cookie> = matching
             .filter(|cookie| cookie.is_for(url, is_secure) && !cookie.has_expired(now.as_secs()))
             .collect();
         // Longer paths first, then older cookies (RFC 6265 §5.4).
-        fitting.sort_by_key(|cookie| core::cmp::Reverse(cookie.path.len()));
+        matching.sort_by_key(|cookie| core::cmp::Reverse(cookie.path.len()));
         let mut text = String::new();
-        for cookie in fitting.into_iter().take(SENT_MAX) {
+        for cookie in matching.into_iter().take(SENT_MAX) {
             let joint = if text.is_empty() { "" } else { "; " };
             let len = joint.len() + cookie.name.len() + 1 + cookie.value.len();
             if text.len() + len > SENT_LEN_MAX {

@@ -30,17 +30,17 @@ fn https(priority: u16, target: &str, parameters: &[(u16, &[u8])]) -> Bytes {
 }
 
 /// An answer with these records, preceded by a CNAME record if given.
-fn message(asked: &str, cname: Option<&str>, records: &[Bytes], code: Rcode) -> Bytes {
-    let question = query(7, asked, Kind::Https).expect("a name");
+fn message(host: &str, cname: Option<&str>, records: &[Bytes], code: Rcode) -> Bytes {
+    let question = query(7, host, Kind::Https).expect("a name");
     let question = Message::from_octets(question).expect("a message");
     let mut builder = MessageBuilder::new_vec()
         .start_answer(&question, code)
         .expect("room");
     if let Some(cname) = cname {
         let data = Cname::new(name(cname));
-        builder.push((name(asked), 60, data)).expect("room");
+        builder.push((name(host), 60, data)).expect("room");
     }
-    let owner = name(cname.unwrap_or(asked));
+    let owner = name(cname.unwrap_or(host));
     for record in records {
         let data = UnknownRecordData::from_octets(Rtype::HTTPS, record.clone()).expect("data");
         builder.push((owner.clone(), 60, data)).expect("room");
@@ -158,12 +158,12 @@ fn aliases_take_precedence_and_cnames_are_followed() {
 fn only_answers_to_the_query_are_accepted() {
     let good = message("a.example", None, &[https(1, ".", &[H3])], Rcode::NOERROR);
     assert!(answer(&good, 7, "a.example", Kind::Https).is_ok());
-    for (id, asked, kind) in [
+    for (id, host, kind) in [
         (8, "a.example", Kind::Https),
         (7, "b.example", Kind::Https),
         (7, "a.example", Kind::A),
     ] {
-        assert_eq!(answer(&good, id, asked, kind), Err(AnswerError::Unrelated));
+        assert_eq!(answer(&good, id, host, kind), Err(AnswerError::Unrelated));
     }
     let question = query(7, "a.example", Kind::Https).expect("a name");
     assert_eq!(
@@ -188,10 +188,10 @@ fn only_answers_to_the_query_are_accepted() {
 
 #[test]
 fn only_addresses_of_the_queried_name_are_used() {
-    let asked = query(9, "a.example", Kind::A).expect("a name");
-    let asked = Message::from_octets(asked).expect("a message");
+    let message = query(9, "a.example", Kind::A).expect("a name");
+    let message = Message::from_octets(message).expect("a message");
     let mut builder = MessageBuilder::new_vec()
-        .start_answer(&asked, Rcode::NOERROR)
+        .start_answer(&message, Rcode::NOERROR)
         .expect("room");
     for (owner, last) in [("a.example", 1), ("else.example", 2)] {
         let data = A::from_octets(192, 0, 2, last);

@@ -57,9 +57,9 @@ pub(super) async fn run(
             .filter(|proxy| proxy.tunnel.is_none())
             .map(Arc::new),
     };
-    let made = tokio::time::timeout(plan.timeout, establish(&plan, &context)).await;
-    let (stream, handshake) = match made {
-        Ok(Ok(made)) => made,
+    let result = tokio::time::timeout(plan.timeout, establish(&plan, &context)).await;
+    let (stream, handshake) = match result {
+        Ok(Ok(result)) => result,
         Ok(Err(failure)) => return context.events.post(Event::Failed(failure)),
         Err(_) => {
             return context
@@ -285,8 +285,8 @@ async fn connect_any(addresses: &[SocketAddr], delay: Duration) -> Result<TcpStr
     loop {
         if let Some(address) = rest.pop_front() {
             attempts.spawn(async move {
-                let made = TcpStream::connect(address).await;
-                made.map_err(|error| (address, error))
+                let result = TcpStream::connect(address).await;
+                result.map_err(|error| (address, error))
             });
         }
         let has_more = !rest.is_empty();

@@ -43,8 +43,8 @@ pub(crate) fn play(bytes: &[u8]) {
 /// Checks that services which have not expired round-trip through the file.
 fn check_round_trip(services: &AltSvc, origins: &[lastbyte_client::Origin]) {
     let text = services.to_text(NOW);
-    let (again, wrong) = AltSvc::from_text(&text);
-    assert_eq!(wrong, 0, "{text}");
+    let (again, invalid) = AltSvc::from_text(&text);
+    assert_eq!(invalid, 0, "{text}");
     assert_eq!(again.to_text(NOW), text);
     for origin in origins {
         let of = |services: &AltSvc| services.of(origin, "h3", NOW).count();
