@@ -12,7 +12,7 @@ use super::{
     tests_of::{self, Estimate},
 };
 
-/// Made by `tests/scipy/answers.py`.
+/// Computed by `tests/scipy/answers.py`.
 const ANSWERS: &str = include_str!("../../tests/scipy/answers.json");
 
 fn answers() -> Value {
@@ -129,7 +129,7 @@ fn chi_squared_agrees_with_scipy() {
     }
     assert_eq!(tests_of::chi_squared(&[], &[]), None);
     assert_eq!(tests_of::chi_squared(&[0, 0], &[1.0, 1.0]), None);
-    // Nobody should be where somebody is.
+    // A count where the share is zero.
     assert_eq!(
         tests_of::chi_squared(&[5, 5], &[1.0, 0.0]),
         Some((f64::INFINITY, 0.0))
@@ -159,10 +159,10 @@ fn intervals_of_shares_and_holm_agree_with_scipy() {
 }
 
 #[test]
-fn nobody_and_one_are_no_trouble() {
-    let (nobody, one, lost) = (Counts::default(), Counts::of([Some(7)]), Counts::of([None]));
+fn empty_and_single_groups_have_no_variance() {
+    let (empty, one, lost) = (Counts::default(), Counts::of([Some(7)]), Counts::of([None]));
     assert_eq!(
-        (nobody.percentile(0.5), nobody.mean(), nobody.variance()),
+        (empty.percentile(0.5), empty.mean(), empty.variance()),
         (None, None, None)
     );
     assert_eq!(
@@ -183,7 +183,7 @@ fn nobody_and_one_are_no_trouble() {
         ),
         (None, None, 1, 0)
     );
-    assert_eq!(tests_of::mann_whitney(&nobody, &one), None);
+    assert_eq!(tests_of::mann_whitney(&empty, &one), None);
     assert_eq!(
         tests_of::mann_whitney(&one, &one).map(|test| test.p),
         Some(1.0)
@@ -235,7 +235,7 @@ fn naive(random: &mut Random, values: &[u64], shares: &[f64]) -> Vec<Option<u64>
 }
 
 #[test]
-fn resampled_ranks_are_distributed_as_if_each_connection_was_drawn() {
+fn resampled_ranks_have_the_distribution_of_drawn_connections() {
     let values: Vec<u64> = (0..60).map(|place| place * place).collect();
     let counts = Counts::of(values.iter().copied().map(Some));
     let shares = [0.05, 0.25, 0.5, 0.9];
@@ -270,8 +270,8 @@ fn log_normal(random: &mut Random, median: f64, sigma: f64) -> u64 {
     (median * (sigma * random.normal()).exp()).round().max(1.0) as u64
 }
 
-/// How many of so many experiments have an interval, alone and joint, that does not hold the truth: a change of all
-/// percentiles by −10 %.
+/// The shares of experiments with an interval, pointwise and joint, that does not contain the true change of −10 % at all
+/// percentiles.
 fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
     let shares: Vec<f64> = (1..=99).map(|p| f64::from(p) / 100.0).collect();
     let (mut alone, mut joint, mut cells) = (0u64, 0u64, 0u64);
@@ -308,7 +308,7 @@ fn misses(experiments: u64, connections: usize, truth: f64) -> (f64, f64) {
 }
 
 #[test]
-fn intervals_hold_the_truth_as_often_as_they_say() {
+fn intervals_contain_the_true_value_as_often_as_they_claim() {
     let (alone, joint) = misses(300, 700, -0.1);
     assert!((0.03..0.07).contains(&alone), "at one percentile: {alone}");
     // Three standard errors around 5 % of 300.
@@ -350,7 +350,7 @@ fn pairs_narrow_what_paths_have_in_common() {
     assert!(paired * 3.0 < apart, "{paired} {apart}");
 }
 
-/// Of loss, in hundredths of a percent: what a path loses by itself is in both arms, and widens nothing.
+/// Packet loss in hundredths of a percent: both arms have the loss of the path, which does not widen the interval.
 #[test]
 fn differences_of_pairs_leave_out_what_paths_have_in_common() {
     let mut random = Random::new(5, 5);
@@ -396,7 +396,7 @@ fn differences_of_pairs_leave_out_what_paths_have_in_common() {
 }
 
 #[test]
-fn intervals_of_pairs_hold_the_truth_as_often_as_they_say() {
+fn intervals_of_pairs_contain_the_true_value_as_often_as_they_claim() {
     let shares: Vec<f64> = (1..=19).map(|step| f64::from(step) / 20.0).collect();
     let (experiments, truth) = (200, -0.05);
     let (mut alone, mut joint, mut cells) = (0u64, 0u64, 0u64);
@@ -441,7 +441,7 @@ fn intervals_of_pairs_hold_the_truth_as_often_as_they_say() {
 }
 
 #[test]
-fn where_transfers_did_not_end_there_is_no_percentile_and_no_band() {
+fn percentiles_of_incomplete_transfers_have_no_value_and_no_band() {
     let base = Counts::of((1..=1000).map(Some));
     let arm = Counts::of((1..=1000).map(|value| (value <= 900).then_some(value)));
     let shares = [0.5, 0.89, 0.95];
@@ -488,7 +488,7 @@ proptest! {
     }
 
     #[test]
-    fn parts_joined_are_the_whole(values in prop::collection::vec(0u64..50, 0..100), cut in 0usize..100) {
+    fn joined_parts_equal_the_whole(values in prop::collection::vec(0u64..50, 0..100), cut in 0usize..100) {
         let (left, right) = values.split_at(cut.min(values.len()));
         let of = |values: &[u64]| Counts::of(values.iter().copied().map(Some));
         prop_assert_eq!(Counts::joined([&of(left), &of(right)]), of(&values));
