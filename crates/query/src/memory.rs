@@ -1,10 +1,10 @@
 //! The bound on memory.
 
-/// A bound on the memory that a run may use.
+/// A limit on the memory that a run uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// Beyond so many bytes a row is an error.
+    /// Maximum number of bytes. A row that exceeds it is an error.
     pub bytes_max: u64,
-    /// How many bytes the process uses; `None` when that is not known.
+    /// Returns the number of bytes that the process uses, or `None` if unknown.
     pub used: fn() -> Option<u64>,
 }

@@ -1,7 +1,7 @@
-//! JSON's grammar within one line, without making values: where something ends, and of what kind it is. What is refused
-//! here is only handed to the parser, which finds out why; what is taken here, the parser takes, too.
+//! The grammar of JSON within one line, without making values: where a value ends, and its kind. Text rejected here goes to
+//! the parser, which reports the error; the parser accepts everything that is accepted here.
 //!
-//! A line end is never gone past but as the last byte of a line, so that nothing here has to look for it beforehand.
+//! A line feed is passed only as the last byte of a line, so no search for it is needed in advance.
 
 use super::kernel::{BLOCK, Block, Kernel};
 

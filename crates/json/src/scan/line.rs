@@ -1,5 +1,5 @@
-//! A line at a time: along the plan of the line before while it can be followed, key by key where it cannot, and back on
-//! a plan where a key stands as in one.
+//! Scans a line at a time. A line follows the plan of the line before as far as it matches, then is scanned key by key, and
+//! returns to a plan at a key that matches one.
 
 use super::grammar::{self, Member, Next, Span};
 use super::kernel::{Kernel, Run, Simd};
@@ -9,34 +9,34 @@ use super::wanted::{Fields, Wanted};
 use crate::fast_hash::{self, FastMap};
 use crate::parse::Projection;
 
-/// So many plans at once; each is some times as large as its line.
+/// Maximum number of plans. A plan takes several times the memory of its line.
 const PLANS_MAX: usize = 8;
 
-/// A line that has more keys that no plan expected is a model for others.
+/// A new plan is learned from a line with more keys than this that no plan expected.
 const STRANGE_MAX: usize = 3;
 
-/// So often in a line a plan is looked for again, and half as often after each line in which that was of no use.
+/// How many times in a line a plan is searched again. The number is halved after each line in which no plan was found.
 const RETURNS_MAX: usize = 8;
 
-/// Of lines in which it was of no use, the so-manyeth is tried in full again.
+/// After this number of lines without a plan, the full number of searches is tried again.
 const RETRY: u64 = 64;
 
-/// With all plans learned, the next is learned from such a line as the so-manyeth, then the twice-so-manyeth.
+/// When there are [`PLANS_MAX`] plans, a new one is learned after this number of candidate lines, then after twice as many.
 const PATIENCE: u64 = 64;
 
-/// What a line is.
+/// The result of scanning a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// An object; the next line begins here.
+    /// An object. The next line starts at this offset.
     Row(usize),
-    /// Nothing but blanks; the next line begins here.
+    /// A blank line. The next line starts at this offset.
     Blank(usize),
-    /// To be parsed: JSON of another form, or none.
+    /// A line for the parser: JSON of another form, or not JSON.
     Odd,
 }
 
-/// Finds what a projection wants in lines of JSON. What it has learned from other lines decides how fast it does so,
-/// never what it finds.
+/// Finds the fields of a projection in lines of JSON. What it learned from earlier lines affects its speed, never the
+/// result.
 #[derive(Debug)]
 pub struct Scanner {
     simd: Simd,
@@ -69,7 +69,7 @@ struct State {
     lost: u64,
 }
 
-/// What was seen on the way through a line.
+/// Counts for one line.
 #[derive(Clone, Copy, Default)]
 struct Walked {
     /// Keys that stood where no plan expected them.
@@ -112,7 +112,7 @@ impl Scanner {
         Scanner { simd, state }
     }
 
-    /// Goes past the line that begins at a place.
+    /// Scans the line that starts at an offset.
     #[inline]
     pub fn line(&mut self, bytes: &[u8], start: usize) -> Line {
         let state = &mut self.state;
@@ -146,7 +146,7 @@ impl Scanner {
         Some((state.plans.get(state.plan)?, *number))
     }
 
-    /// Whether the last row, with its line's end, is printed as it stands. It may be though this says no.
+    /// Returns `true` only if the last line, with its line feed, is exactly what printing its row gives.
     #[must_use]
     pub fn is_verbatim(&self) -> bool {
         self.state.verbatim
@@ -357,7 +357,7 @@ impl State {
     }
 }
 
-/// What a line is that is no row with members.
+/// Classifies a line that is not an object with members.
 #[cold]
 #[inline(never)]
 fn no_row(bytes: &[u8], start: usize) -> Line {
@@ -367,7 +367,7 @@ fn no_row(bytes: &[u8], start: usize) -> Line {
     }
 }
 
-/// Keeps the values of a line that are wanted.
+/// Records the wanted values of a line.
 struct Noting<'a> {
     bytes: &'a [u8],
     fields: &'a Fields,

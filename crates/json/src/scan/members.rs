@@ -1,18 +1,17 @@
-//! The members of a row, one after the other, where no plan tells what comes. Mostly a key and its value stand within 64
-//! bytes, with nothing unusual about them: then one look at those finds where both end. Anything else is left to
-//! [`super::grammar`].
+//! Walks the members of a row that follows no plan. Most keys and values fit into 64 bytes without escapes; then one look at
+//! these bytes finds where both end. [`super::grammar`] handles everything else.
 
 use super::grammar::{Kind, Next, Span};
 use super::kernel::{Kernel, STRETCH, Stretch};
 
-/// To whom members are shown. A closure could not be told to become part of what is compiled for a certain CPU.
+/// Receives members. A closure could not be forced to be inlined into code compiled for a certain CPU.
 pub(super) trait Visit {
     /// The places of a key (without quotes) and of its value; whether the key is ASCII without escapes. False: no more is
     /// wanted.
     fn member(&mut self, key: (usize, usize), plain_key: bool, value: Span) -> bool;
 }
 
-/// Nobody: only whether it is JSON.
+/// Ignores members, to check only that the line is JSON.
 impl Visit for () {
     #[inline(always)]
     fn member(&mut self, _: (usize, usize), _: bool, _: Span) -> bool {

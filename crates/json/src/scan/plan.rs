@@ -1,16 +1,16 @@
-//! What a row looks like: literal bytes, and values between them. A plan is learned from one line, in which all values
-//! are taken for constant but those that are read; a value that is met different is a variable from then on. Constant
-//! values become part of the literal around them, so that a row is compared in a few long runs.
+//! The shape of a row: literal bytes with values between them. A plan is learned from one line. All values that the query
+//! does not read start as constants, and become variables when another value occurs. Constant values are part of the
+//! literal around them, so that a row is compared in a few long runs.
 //!
-//! A line follows a plan when every byte equals the literal's or lies in a value that was scanned in full. So what was
-//! followed is known to be JSON with just these keys, and the line's end needs no search.
+//! A line follows a plan if every byte equals that of a literal or belongs to a value that was scanned completely. So a line
+//! that follows a plan is JSON with exactly these keys, and its end needs no search.
 
 use super::grammar::{Kind, Member, Span, last_block};
 use super::kernel::{BLOCK, Block, Kernel};
 use crate::parse::{Keys, Parser, Projection};
 use crate::value::Value;
 
-/// A longer line is no model for others.
+/// No plan is learned from longer lines, in bytes.
 const LENGTH_MAX: usize = 64 * 1024;
 
 /// A key with its value.
@@ -131,7 +131,7 @@ impl Plan {
         Some(plan)
     }
 
-    /// Makes the steps anew when values have turned out to be variable.
+    /// Rebuilds the steps after values have become variables.
     pub(super) fn refresh(&mut self) {
         if !std::mem::take(&mut self.stale) {
             return;

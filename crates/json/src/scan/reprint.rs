@@ -1,5 +1,5 @@
-//! Prints a row from the bytes of its line: what stands there is copied where it is in the form in which it is printed,
-//! and only what is not (a fraction, an escape, a list) is parsed. For rows that are passed on as they are.
+//! Prints a row from the bytes of its line, for rows that pass through a query unchanged. Values already in the output form
+//! are copied; others (fractions, escapes, arrays) are parsed and printed.
 
 use super::grammar::{Kind, Span};
 use super::kernel::{Kernel, Run, Simd};
@@ -38,8 +38,8 @@ impl Reprinter {
         Reprinter { simd, state }
     }
 
-    /// Appends to `out` what parsing and printing the row of this line (with or without its end) would give, and a
-    /// line's end. False, with nothing appended, when that has to be done: the line may be no row, or a key comes twice.
+    /// Appends to `out` the row of this line (with or without its line feed) as parsing and printing it would, and a line
+    /// feed. Returns `false` and appends nothing if the line must be parsed: it may not be a row, or a key occurs twice.
     pub fn print(&mut self, line: &[u8], out: &mut String) -> bool {
         let begin = out.len();
         let Ok(text) = std::str::from_utf8(line) else {

@@ -1,5 +1,5 @@
-//! What the scanner finds against what the parser makes of the same lines: any shapes, any spacing, escapes,
-//! duplicates, orders, broken bytes, and every place at which the input may end.
+//! The scanner against the parser on the same lines: any shapes, spacing, escapes, duplicates, orders, broken bytes, and
+//! input that ends anywhere.
 
 use super::kernel::Simd;
 use super::line::{Line, Scanner};

@@ -1,4 +1,4 @@
-//! Which keys are looked for, and a quick answer for those that are not: most of a row.
+//! The wanted keys, and a quick test that rejects most other keys.
 
 use crate::parse::{self, Projection};
 
@@ -45,7 +45,7 @@ impl Wanted {
 }
 
 impl Fields {
-    /// Which of the keys a key is. One that is written with escapes is compared as what it means.
+    /// The index of a key among the wanted ones. A key with escapes is compared unescaped.
     #[inline(always)]
     pub(super) fn slot(&self, raw: &[u8], plain: bool) -> Option<usize> {
         let found = self.keys.iter().position(|key| key == raw);
@@ -55,7 +55,7 @@ impl Fields {
         found
     }
 
-    /// False when a key without escapes, which stands here, is none of the keys.
+    /// Returns `false` only if a key without escapes at this place is not a wanted one.
     #[inline(always)]
     pub(super) fn may_have(&self, bytes: &[u8], (start, end): (usize, usize)) -> bool {
         let Some(last) = bytes.get(..end).and_then(<[u8]>::last_chunk) else {
@@ -73,7 +73,8 @@ impl Fields {
     }
 }
 
-/// Of a key's length and its last eight bytes: many keys begin alike. What stands before a shorter key does not count.
+/// A hash of a key's length and its last eight bytes, since many keys have common prefixes. Bytes before a shorter key are
+/// masked out.
 #[inline(always)]
 fn sketch(last: u64, length: usize) -> u8 {
     let over = 8_usize.saturating_sub(length) * 8;

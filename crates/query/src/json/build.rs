@@ -24,6 +24,7 @@ impl Build for Value {
     type Key = Key;
     type Object = Table;
 
+    #[inline]
     fn key(text: String) -> Key {
         Key {
             hash: hash_of_str(&text),
@@ -31,46 +32,57 @@ impl Build for Value {
         }
     }
 
+    #[inline]
     fn key_is(key: &Key, text: &str) -> bool {
         *key.text.get() == *text
     }
 
+    #[inline]
     fn null() -> Value {
         Value::Nil
     }
 
+    #[inline]
     fn bool(value: bool) -> Value {
         Value::Bool(value)
     }
 
+    #[inline]
     fn integer(value: i64) -> Value {
         Value::Int(value)
     }
 
+    #[inline]
     fn big_integer(digits: &str) -> Value {
         digits.parse::<BigInt>().map_or(Value::Nil, number::integer)
     }
 
+    #[inline]
     fn float(value: f64) -> Value {
         Value::Float(value)
     }
 
+    #[inline]
     fn string(text: String) -> Value {
         Value::str(text)
     }
 
+    #[inline]
     fn array(elements: Vec<Value>) -> Value {
         Value::array(elements)
     }
 
+    #[inline]
     fn object(capacity: usize) -> Table {
         Table::with_capacity(capacity)
     }
 
+    #[inline]
     fn insert(table: &mut Table, key: Key, value: Value) {
         table.insert_hashed(key.hash, key.text, value);
     }
 
+    #[inline]
     fn finish(table: Table) -> Value {
         Value::hash(table)
     }

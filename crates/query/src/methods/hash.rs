@@ -125,7 +125,14 @@ pub(super) fn call(
             lambda: true,
             tag: 0,
         })),
-        _ => return combined(vm, receiver, table, method, args, block),
+        _ => {
+            if let Some(block) = block
+                && matches!(method, M::Each | M::Map | M::Select | M::TransformValues)
+            {
+                return walk(vm, receiver, table, method, args, block).map(Some);
+            }
+            return combined(vm, receiver, table, method, args, block);
+        }
     }))
 }
 

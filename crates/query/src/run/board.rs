@@ -1,6 +1,6 @@
-//! Who reads and works on what, next. A file is read by turns: whoever has the turn fills a buffer of its own, gives the
-//! turn back, and works on the buffer while another one reads (or unpacks) on. When the turn of a file is taken, the next
-//! file is begun. What was made waits here until what stands before it was taken.
+//! Distributes the input among threads. Threads take turns to read a file: the thread with the turn fills a buffer of its
+//! own, returns the turn, and processes the buffer while another thread reads or decompresses the next one. While the turn
+//! of one file is taken, the next file is started. Results wait here until all earlier ones were taken.
 
 use super::Input;
 use super::lines::{Failure, Lines, trim};
@@ -10,13 +10,13 @@ use crate::run::Query;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// So many bytes may wait to be taken before only the part that is waited for is begun.
+/// Maximum number of bytes of waiting results. Above it, only the part that is waited for is started.
 const WAITING_BYTES_MAX: usize = 8 << 20;
 
-/// After so many parts that could have been run here as well, threads only read.
+/// After this number of successive parts that had to run again in order, threads only read.
 const REDONE_MAX: usize = 3;
 
-/// Lines, and what is left of the buffer behind them.
+/// Lines, in a buffer that may be longer.
 pub(super) struct Block {
     pub(super) buffer: Vec<u8>,
     pub(super) length: usize,
@@ -28,20 +28,20 @@ impl Block {
     }
 }
 
-/// What came of a part of the input.
+/// The result of a part of the input.
 pub(super) enum Made {
     /// The number of its lines, what was made of it, and its results.
     Done {
         lines: usize,
         work: Work,
         results: Kept,
-        /// What it was made of, when that may have to be run again.
+        /// The lines, if they may have to run again.
         block: Option<Block>,
     },
-    /// To be run in order.
+    /// The part must run in order.
     Redo(Block),
     Failed(Failure),
-    /// The file ended before.
+    /// The file ended before this part.
     End,
 }
 
@@ -63,22 +63,22 @@ impl Made {
     }
 }
 
-/// Where a file's reader is.
+/// The state of a file's reader.
 pub(super) enum Reader {
     Closed(Input),
     Open(Lines),
-    /// Somebody reads.
+    /// A thread is reading.
     Taken,
     Ended,
 }
 
 struct File {
     reader: Reader,
-    /// The part that will be read next.
+    /// Number of the next part.
     next: usize,
 }
 
-/// A turn: a file, its part's number, and the reader.
+/// The turn to read a part of a file.
 pub(super) struct Turn {
     pub(super) file: usize,
     pub(super) part: usize,
@@ -91,14 +91,14 @@ struct State {
     /// The part that is waited for.
     wanted: (usize, usize),
     made: BTreeMap<(usize, usize), Made>,
-    /// Buffers that are used again.
+    /// Buffers for reuse.
     buffers: Vec<Vec<u8>>,
     waiting_bytes: usize,
     redone: usize,
     over: bool,
-    /// How many wait for a turn: waking nobody costs a system call as well.
+    /// Number of threads that wait for a turn. A notification costs a system call even if no thread waits.
     idle: usize,
-    /// A thread fell: what it had will never come.
+    /// A thread panicked: its result will never arrive.
     lost: bool,
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Board {
     turns: Condvar,
     /// Something can be taken.
     results: Condvar,
-    /// So many files are open at once.
+    /// Number of threads, and the maximum number of open files.
     threads: usize,
     chunk_bytes: usize,
 }
@@ -128,14 +128,14 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These are the files, in order.
+    /// Sets the files, in order.
     pub(super) fn begin(&self, readers: impl Iterator<Item = Reader>) {
         let file = |reader| File { reader, next: 0 };
         self.state().files = readers.map(file).collect();
         self.turns.notify_all();
     }
 
-    /// The next turn, when there is one; `None` when nothing is left to read.
+    /// Waits for the next turn; `None` if nothing is left to read.
     pub(super) fn turn(&self) -> Option<Turn> {
         let mut state = self.state();
         loop {
@@ -162,7 +162,7 @@ impl Board {
         }
     }
 
-    /// Gives the turn back. `after` is what is known to stand behind the part that was read.
+    /// Returns the turn. `after` holds the parts that are known to follow the part that was read.
     pub(super) fn give_back(
         &self,
         file: usize,
@@ -172,7 +172,7 @@ impl Board {
         let mut state = self.state();
         let given_up = file < state.wanted.0;
         let ended = matches!(reader, Reader::Ended);
-        // All may be over meanwhile.
+        // The run may have ended meanwhile.
         if let Some(file) = state.files.get_mut(file) {
             file.reader = if given_up { Reader::Ended } else { reader };
         }
@@ -189,7 +189,7 @@ impl Board {
         }
     }
 
-    /// Keeps what was made of a part.
+    /// Keeps the result of a part.
     pub(super) fn put(&self, file: usize, part: usize, made: Made) {
         let mut state = self.state();
         state.keep(file, part, made);
@@ -198,12 +198,12 @@ impl Board {
         }
     }
 
-    /// Whether it is of no use that threads do more than read.
+    /// Whether threads should only read, because their work is not used.
     pub(super) fn only_read(&self) -> bool {
         self.state().redone >= REDONE_MAX
     }
 
-    /// What was made of a part, when it is there; `None` when it never will be.
+    /// Waits for the result of a part; `None` if it will never arrive.
     pub(super) fn take(&self, file: usize, part: usize) -> Option<Made> {
         let mut state = self.state();
         state.wanted = (file, part);
@@ -225,12 +225,12 @@ impl Board {
         }
     }
 
-    /// A buffer that was used before, or will be made.
+    /// A buffer for reuse, or an empty one.
     pub(super) fn buffer(&self) -> Vec<u8> {
         self.state().buffers.pop().unwrap_or_default()
     }
 
-    /// Takes back a buffer that has been run.
+    /// Takes back the buffer of a part that is done.
     pub(super) fn recycle(&self, mut block: Block) {
         trim(&mut block.buffer, self.chunk_bytes);
         let mut state = self.state();
@@ -239,13 +239,13 @@ impl Board {
         }
     }
 
-    /// A part had to be run in order, though nothing was wrong in it; or it had not.
+    /// Notes whether a part without errors had to run again in order.
     pub(super) fn redone(&self, again: bool) {
         let mut state = self.state();
         state.redone = if again { state.redone + 1 } else { 0 };
     }
 
-    /// The rest of a file is not wanted.
+    /// Drops the rest of a file.
     pub(super) fn give_up(&self, file: usize) {
         let mut state = self.state();
         state.wanted = (file + 1, 0);
@@ -260,7 +260,7 @@ impl Board {
         self.turns.notify_all();
     }
 
-    /// Nothing more is wanted. Readers are dropped, but for one that somebody waits for.
+    /// Ends the run. Drops all readers except those in use.
     pub(super) fn close(&self) {
         let mut state = self.state();
         state.over = true;
@@ -269,7 +269,7 @@ impl Board {
         self.turns.notify_all();
     }
 
-    /// Called by a thread that falls.
+    /// Called when a thread panics.
     pub(super) fn lose(&self) {
         self.state().lost = true;
         self.results.notify_all();

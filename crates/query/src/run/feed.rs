@@ -1,4 +1,4 @@
-//! The inputs, one after the other: in order on this thread, or the beginning here and the rest with the help of others.
+//! Feeds the inputs to the pipeline: in order on this thread, or the start on this thread and the rest on several.
 
 use super::Query;
 use super::input::Input;
@@ -6,10 +6,10 @@ use super::lines::{Lines, trim};
 use super::pipeline::{Pipeline, Stop};
 use crate::plan::parallel::Parallel;
 
-/// One thread reads so many bytes at once: they stay in its cache.
+/// Size of a block on one thread, in bytes: small enough to stay in the cache.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// Inputs that are smaller need no threads.
+/// Smaller inputs run on one thread.
 const SMALL_BYTES: usize = 128 << 10;
 
 impl Pipeline<'_> {
@@ -54,7 +54,7 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    /// All on this thread.
+    /// Runs all inputs on this thread.
     pub(super) fn in_order(&mut self, inputs: Vec<Input>, query: &Query) -> Result<(), Stop> {
         for input in inputs {
             let name = input.name.clone();
@@ -65,7 +65,7 @@ impl Pipeline<'_> {
         Ok(())
     }
 
-    /// The rest of a file, on this thread, after so many lines.
+    /// Runs the rest of a file on this thread, after `number` lines.
     pub(super) fn rest(
         &mut self,
         mut lines: Lines,
@@ -93,7 +93,7 @@ impl Pipeline<'_> {
         }
     }
 
-    /// Runs some lines; how many bytes they were.
+    /// Runs some lines. Returns their size in bytes.
     fn some(
         &mut self,
         lines: &mut Lines,
@@ -114,7 +114,7 @@ impl Pipeline<'_> {
     }
 }
 
-/// The bytes run, `None` when the file is done or given up; an error when the run is over.
+/// The number of bytes; `None` at the end of a file or after an error in it; an error at the end of the run.
 fn go_on(more: &Result<usize, Stop>) -> Result<Option<usize>, Stop> {
     match more {
         Ok(0) | Err(Stop::File) => Ok(None),

@@ -1,4 +1,4 @@
-//! Where rows come from: files and standard input, plain or compressed, which their first bytes tell.
+//! Inputs: files and standard input, plain or compressed with gzip or zstd, which is detected from the first bytes.
 
 use flate2::bufread::GzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -7,20 +7,20 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Packed bytes are read so many at a time.
+/// Read size for compressed input, in bytes.
 const BUFFER: usize = 128 * 1024;
 
-/// Unpacked bytes come so many at a time: they stay in the nearest cache until they are copied.
+/// Size of decompressed pieces in bytes: small enough to stay in the L1 cache until they are copied.
 const PIECE: usize = 32 * 1024;
 
-/// Where bytes come from; threads read it by turns.
+/// A source of bytes. Threads take turns to read it.
 pub type ByteSource = Box<dyn Read + Send>;
 
 /// A named source of bytes, opened when its turn comes.
 pub struct Input {
-    /// As errors name it.
+    /// Its name in error messages.
     pub name: String,
-    /// Rows may come slowly, and are wanted as they come.
+    /// Rows may arrive slowly and are processed as they arrive.
     pub(super) live: bool,
     open: Box<dyn FnOnce() -> io::Result<ByteSource> + Send>,
 }
@@ -34,7 +34,7 @@ impl fmt::Debug for Input {
 }
 
 impl Input {
-    /// An input and how to open it.
+    /// An input with a name and a function that opens it.
     pub fn new(
         name: impl Into<String>,
         open: impl FnOnce() -> io::Result<ByteSource> + Send + 'static,
@@ -46,19 +46,19 @@ impl Input {
         }
     }
 
-    /// Rows may come slowly: each is taken when it is there, and not when there are many.
+    /// Marks an input whose rows may arrive slowly: each row is processed when it arrives.
     #[must_use]
     pub fn live(mut self) -> Input {
         self.live = true;
         self
     }
 
-    /// Bytes that are there already.
+    /// An input of bytes in memory.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Input {
         Input::new(name, move || Ok(Box::new(Cursor::new(bytes)) as ByteSource))
     }
 
-    /// Opens it, and unpacks it if it is packed.
+    /// Opens the input, and decompresses it if necessary.
     pub(super) fn open(self) -> io::Result<ByteSource> {
         let mut raw = (self.open)()?;
         let head = head(&mut *raw)?;
@@ -80,8 +80,8 @@ impl Input {
     }
 }
 
-/// Unpacks so many bytes at once, whatever it is asked for: what a decoder gives before it finds a fault depends on how
-/// it is asked, and must not depend on who asks.
+/// Decompresses pieces of a fixed size. What a decoder returns before it finds a fault depends on the size of the reads,
+/// which must not depend on the caller.
 struct Pieces<R> {
     reader: R,
     piece: Vec<u8>,
@@ -113,11 +113,11 @@ impl<R: Read> Read for Pieces<R> {
     }
 }
 
-/// How packed bytes begin: RFC 1952 §2.3.1, RFC 8878 §3.1.1.
+/// Magic numbers: RFC 1952 §2.3.1, RFC 8878 §3.1.1.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The first bytes, as far as they begin like something packed: a row that comes slowly is not waited for.
+/// Reads the first bytes while they match a magic number, so that a slow uncompressed input is not waited for.
 fn head(raw: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(ZSTD.len());
     let mut byte = [0];

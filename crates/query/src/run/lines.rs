@@ -1,4 +1,4 @@
-//! Blocks of whole lines, in buffers that are used again: what the pipeline is fed with.
+//! Cuts inputs into blocks of whole lines, in reused buffers.
 
 use super::input::Input;
 use std::fmt;
@@ -6,23 +6,23 @@ use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why an input gives no more.
+/// Why an input cannot be read further.
 #[derive(Debug)]
 pub(super) enum Failure {
     Unreadable(io::Error),
-    /// More bytes without an end than a line may have.
+    /// A line is longer than this limit, in bytes.
     LineTooLong(usize),
 }
 
 /// Cuts an input at line ends.
 pub(super) struct Lines {
     reader: Box<dyn Read + Send>,
-    /// The beginning of a line whose end has not been read.
+    /// The start of a line whose end has not been read.
     rest: Vec<u8>,
     live: bool,
     line_bytes_max: usize,
     ended: bool,
-    /// Set when no more is to be read.
+    /// Set to end the input.
     interrupt: Option<Arc<AtomicBool>>,
 }
 
@@ -61,16 +61,16 @@ impl Lines {
         self.live
     }
 
-    /// Whether nothing more will come.
+    /// Whether the end of the input was reached.
     pub(super) fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Fills the buffer with the next lines, about `size` bytes if there are so many and they need not be waited for,
-    /// at least one; the last line may lack its end. Gives how many bytes they are, 0 at the end, and what stands in the way of
-    /// more.
+    /// Fills the buffer with at least one line, and with about `size` bytes if they are available without waiting. The
+    /// last line may lack its line feed. Returns the number of bytes, 0 at the end of the input, and the failure that
+    /// ends it, if any.
     ///
-    /// The buffer grows for a longer line only; its bytes after the lines are of no meaning.
+    /// The buffer grows only for longer lines. Its bytes after the lines are undefined.
     pub(super) fn next(&mut self, buffer: &mut Vec<u8>, size: usize) -> (usize, Option<Failure>) {
         if self.ended {
             return (0, None);
@@ -128,7 +128,7 @@ impl Lines {
     }
 }
 
-/// Gives back what a very long line took.
+/// Releases the memory of a very long line.
 pub(super) fn trim(buffer: &mut Vec<u8>, size: usize) {
     if buffer.len() > size.saturating_mul(4) {
         *buffer = Vec::new();

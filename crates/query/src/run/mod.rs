@@ -1,5 +1,5 @@
-//! Runs a compiled query over its inputs: rows in, stages, values out. Errors of a file leave the others alone; an error
-//! in a row ends the run, after what came before it is printed.
+//! Runs a compiled query over its inputs. An error in a file does not affect the other files; an error in a row ends the
+//! run, after the results of the rows before it are printed.
 
 mod board;
 mod feed;
@@ -29,31 +29,31 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A run is given this much stack (the system provides what is used of it), for 10 000 nested calls.
+/// Stack size of a run in bytes: enough for 10 000 nested calls. The system provides only the part that is used.
 const STACK: usize = 640 << 20;
 
-/// How a query runs.
+/// Settings of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How values are printed. Default: compact JSON.
+    /// Output format. Default: compact JSON.
     pub format: Format,
     /// Values may span lines. Default: no.
     pub lax: bool,
-    /// Short outputs are grouped into writes of up to so many bytes. Default: 4096.
+    /// Maximum size in bytes of a write into which short outputs are grouped. Default: 4096.
     pub write_bytes: usize,
     /// Prints the stages and the plan to the error writer. Default: no.
     pub verbose: bool,
-    /// How many threads work; what comes out is the same for any number. Default: 1.
+    /// Number of worker threads. Results do not depend on it. Default: 1.
     pub threads: usize,
-    /// So many bytes of a file are one thread's task. Default: 1 MiB.
+    /// Size in bytes of the part of a file that one thread processes at a time. Default: 1 MiB.
     pub chunk_bytes: usize,
-    /// A line, or a value with `lax`, may have so many bytes, which are held in memory. Default: 256 MiB.
+    /// Maximum size in bytes of a line, or of a value with `lax`; it is held in memory. Default: 256 MiB.
     pub line_bytes_max: usize,
-    /// A line that is not JSON is left out and counted, instead of ending its file. Not with `lax`. Default: no.
+    /// Skip and count lines that are not JSON, instead of ending their file. No effect with `lax`. Default: no.
     pub skip_bad_lines: bool,
-    /// A bound on memory, and how to know what is used. Default: none.
+    /// Memory limit. Default: none.
     pub memory: Option<Memory>,
-    /// Once set, no more is read, and reducers give what they have. Default: none.
+    /// Once set, the run ends as at the end of the input: reducers return the results so far. Default: none.
     pub interrupt: Option<Arc<AtomicBool>>,
 }
 
@@ -90,11 +90,12 @@ pub struct Query {
 }
 
 impl Query {
-    /// Checks a query and its helper files, each with its name.
+    /// Compiles a query and its helper files, each given as name and text.
     ///
     /// # Errors
     ///
-    /// When the text is not Ruby, or holds what is not supported: the message says what, where, and what is near.
+    /// Returns [`CompileError`] if a text is not Ruby, or uses unsupported syntax or methods. The message names the place
+    /// and the nearest supported name.
     pub fn compile(
         text: &str,
         helpers: &[(String, String)],
@@ -114,7 +115,7 @@ impl Query {
         Ok(query)
     }
 
-    /// Values do not cross threads, so each thread lowers the text for itself.
+    /// Values do not cross threads, so each thread lowers the text again.
     fn program(&self) -> Result<crate::tree::Program, CompileError> {
         let helpers: Vec<Source<'_>> = self
             .helpers
@@ -261,7 +262,7 @@ pub struct Outcome {
 impl Outcome {
     /// # Errors
     ///
-    /// The first of [`Outcome::errors`].
+    /// Returns the first of [`Outcome::errors`], if there are any.
     pub fn into_result(self) -> Result<(), RunError> {
         self.errors.into_iter().next().map_or(Ok(()), Err)
     }
@@ -288,7 +289,7 @@ fn list_paths(projection: &Projection, prefix: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// Runs something on a thread whose stack holds deep recursion; `None` when there can be no such thread.
+/// Runs a function on a thread with a stack for deep recursion; `None` if the thread cannot be created.
 fn on_large_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()

@@ -1,6 +1,6 @@
-//! Several threads on the input: they run the part of the query that needs nothing of other rows on blocks of lines, and
-//! what they made is taken in the order of the input. A block in which anything goes wrong is run again in its turn by
-//! the one that has what came before: so errors, and what was printed before them, are those of one thread.
+//! Several threads on the input: they run the part of the query that does not depend on other rows on blocks of lines, and
+//! their results are taken in the order of the input. A block with an error runs again in order, on the thread that has the
+//! state of all earlier rows, so that errors and the results before them are those of a run on one thread.
 
 use super::board::{Block, Board, Made, Reader, Turn};
 use super::input::Input;
@@ -17,7 +17,7 @@ use std::io::ErrorKind;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Tells the board when its thread falls.
+/// Notifies the board if its thread panics.
 struct Watch<'a>(&'a Board);
 
 impl Drop for Watch<'_> {
@@ -28,7 +28,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// Reads one part; what stands behind it is told with the turn given back.
+/// Reads one part and returns the turn.
 fn read(query: &Query, board: &Board, turn: Turn, buffer: &mut Vec<u8>) -> usize {
     let Turn { file, part, reader } = turn;
     let opened = match reader {
@@ -56,7 +56,7 @@ fn read(query: &Query, board: &Board, turn: Turn, buffer: &mut Vec<u8>) -> usize
 }
 
 impl Query {
-    /// A thread: parts in, what it makes of them out.
+    /// Processes parts until none are left.
     fn work(&self, board: &Board, parallel: Parallel, form: Form) {
         let _watch = Watch(board);
         let program = self.program().ok().map(Rc::new);
@@ -98,7 +98,7 @@ impl Query {
                 let Some((lines, work, results)) = made else {
                     let buffer = std::mem::take(&mut buffer);
                     board.put(file, part, Made::Redo(Block { buffer, length }));
-                    // It may be in the midst of something.
+                    // The pipeline may be in the middle of a row.
                     break;
                 };
                 let block = match work {
@@ -120,12 +120,12 @@ impl Query {
         }
     }
 
-    /// Starts the threads; how many there are.
+    /// Starts the threads. Returns how many could be started.
     fn start(&self, board: &Arc<Board>, parallel: Parallel, form: Form) -> usize {
         (0..self.options.threads)
             .map_while(|_| {
                 let (query, board) = (self.clone(), Arc::clone(board));
-                // It is not waited for: it may be held up by a reader that gives nothing, when all is over.
+                // The thread is not joined: a reader without data may block it after the end of the run.
                 std::thread::Builder::new()
                     .name("query-part".to_owned())
                     .stack_size(STACK)
@@ -137,7 +137,7 @@ impl Query {
 }
 
 impl Pipeline<'_> {
-    /// Runs the rest of the inputs with the help of threads: `lines` of the first, of which `number` were run.
+    /// Runs the rest of the inputs on several threads: `lines` of the first, after the `number` lines that were run.
     pub(super) fn share(
         &mut self,
         lines: Lines,

@@ -1,4 +1,4 @@
-//! The stages at work.
+//! Runs rows through the stages and hands on the results.
 
 use super::Query;
 use super::input::Input;
@@ -32,22 +32,22 @@ pub(super) struct Pipeline<'a> {
     pub(super) output: Output<'a>,
     on_error: &'a mut (dyn FnMut(RunError) + 'a),
     pub(super) reader: SharedReader,
-    /// The stages keep rows or drop them, and those that are kept are printed as they are.
+    /// The stages only select rows, which are printed unchanged.
     passes_on: bool,
-    /// For rows that are printed as they are, from lines that are not.
+    /// Prints unchanged rows whose lines are not in the output format.
     reprinter: Reprinter,
     /// The last of them.
     reprinted: String,
     /// For the lines that the reader leaves to the parser.
     pub(super) projection: Projection,
     keys: Keys,
-    /// The stages that run here: all, or the first few on a thread that has a part of the input.
+    /// Number of stages that run here: all, or the first few on a thread with a part of the input.
     end: usize,
     /// On such a thread, the rows that the next stage will take, with their lines.
     rows: Option<PackedRows>,
     /// The line that is read.
     number: usize,
-    /// Lines that are not JSON, if they are left out.
+    /// Skipped lines so far.
     skipped: Option<SkippedLines>,
     skips_bad_lines: bool,
 }
@@ -58,9 +58,9 @@ struct Running {
     scope: Scope,
 }
 
-/// Why reading stopped early.
+/// Why reading ended early.
 pub(super) enum Stop {
-    /// This file is given up; it has been said why.
+    /// The rest of this file is not read; the error was reported.
     File,
     /// The run is over.
     Run,
@@ -191,7 +191,7 @@ impl<'a> Pipeline<'a> {
 
     /// The row that the reader has found.
     fn found(&mut self, bytes: &[u8]) -> Option<Value> {
-        // The last row gives its place to it, if nobody keeps it.
+        // Without other references, the last row is reused for this one.
         self.vm.row = Value::Nil;
         self.vm.target = Value::Nil;
         self.reader.borrow_mut().row(bytes)

@@ -1,7 +1,7 @@
-//! The few questions about a block of bytes that the scanner asks a million times a second, answered by what the CPU
-//! has. Each kernel answers as [`Scalar`], the plain one, does; a kernel can only be had where its instructions are.
+//! The operations on blocks of bytes that the scanner spends its time in, with the instructions that the CPU has. Each
+//! kernel gives the same results as [`Scalar`], the portable one. A kernel's type exists only where its instructions do.
 //!
-//! This is the only module of the crate with `unsafe` code: the loads and the calls into code for a certain CPU.
+//! This is the only module of the crate with `unsafe` code: vector loads, and calls of functions compiled for CPU features.
 
 /// A kernel whose functions are compiled for certain features of a CPU, and all that is built on it, too. The type can
 /// only be made by its `detect`.
