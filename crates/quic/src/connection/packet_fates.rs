@@ -25,6 +25,9 @@ impl PacketObserver for PacketFates<'_> {
         } else if !packet.is_off_path {
             self.mtu.on_packet_acked(packet.bytes);
         }
+        if !self.tracer.is_on() {
+            return;
+        }
         self.tracer.event(
             now,
             &Event::PacketAcked {

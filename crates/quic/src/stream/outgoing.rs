@@ -196,6 +196,7 @@ impl Streams {
 
 /// How to put a chunk into `space` bytes: without a length, if that fills it. A frame that a length field would not let
 /// end where the packet does is moved to its end by PADDING, rather than be split for a byte or two.
+#[inline]
 fn fit(header: &StreamHeader, chunk: &Chunk, space: usize) -> Option<Fit> {
     let wanted = usize::try_from(chunk.len).map_or(FRAME_DATA_MAX, |len| len.min(FRAME_DATA_MAX));
     let without = header.data_len_max(space, LengthField::Absent)?;
