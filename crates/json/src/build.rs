@@ -41,7 +41,7 @@ pub trait Build: Sized {
 #[derive(Debug, Default)]
 pub struct Members {
     list: Vec<(String, Value)>,
-    /// Where the keys stand in a long list.
+    /// Indexes of the keys of a long list.
     places: BTreeMap<String, usize>,
 }
 

@@ -299,7 +299,7 @@ impl<'a, B: Build> Parser<'a, B> {
         Ok(())
     }
 
-    /// What is read of the value whose key stands at a place; `None` when nothing is.
+    /// The projection of the value whose key is at a place; `None` if it is not read.
     fn field<'p>(
         &mut self,
         place: usize,
@@ -414,7 +414,7 @@ impl<'a, B: Build> Parser<'a, B> {
         Ok(())
     }
 
-    /// Where the string that begins here ends, whether it has escapes, and whether it is ASCII.
+    /// The end of the string that starts here, whether it has escapes, and whether it is ASCII.
     #[inline]
     fn closing_quote(&self) -> Parsed<(usize, bool, bool)> {
         const ONES: u64 = 0x0101_0101_0101_0101;

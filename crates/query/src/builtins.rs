@@ -131,7 +131,7 @@ fn option(args: &[Value], name: &str) -> Eval<Option<Value>> {
 
 fn sum_from(vm: &mut Vm, initial: Option<Value>) -> Eval<Accumulator> {
     let initial = initial.unwrap_or(Value::Int(0));
-    // The sum grows in place, so it must be nobody else's.
+    // The sum grows in place, so it needs a copy of its own.
     let initial = vm.send(&initial, crate::names::M::Dup, &[], None)?;
     Ok(Accumulator::sum(initial))
 }

@@ -1,4 +1,4 @@
-//! The classes and modules, and who descends from whom.
+//! The classes and modules, and their ancestors.
 
 use crate::names;
 

@@ -1,5 +1,5 @@
 //! The names of the methods we know. A name becomes an [`M`] when the text is lowered, so that the evaluator matches
-//! on a number and a method nobody knows is refused before any input is read.
+//! on a number and an unknown method is rejected before any input is read.
 
 macro_rules! names {
     ($($variant:ident $name:literal,)*) => {

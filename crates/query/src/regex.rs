@@ -1,4 +1,4 @@
-//! Regular expressions: Ruby's syntax translated to the crate we use, refused where it cannot be. `^` and `$` match at
+//! Regular expressions: Ruby's syntax translated to that of `fancy-regex`, or rejected. `^` and `$` match at
 //! lines in Ruby always, `/m` is what others call dotall, `\Z` may stand before a last newline, `\h` is a hex digit.
 
 use std::collections::BTreeMap;

@@ -1,11 +1,11 @@
-//! Cuts the text of a query into stages at each `>>` that stands outside of brackets, strings and regexes.
+//! Cuts the text of a query into stages at each `>>` outside of brackets, strings and regexes.
 //!
-//! A small scanner of Ruby's tokens: it must know where a string, a regex, a `%w[…]` or a comment begins and ends, and
+//! A small scanner of Ruby's tokens: it must know where a string, a regex, a `%w[…]` or a comment starts and ends, and
 //! whether a `/` divides. On Ruby's own tree `_["x"] == 1 >> sum(_)` would mean something else.
 
 use crate::error::CompileError;
 
-/// A stage: where it begins in the text, and its text without the blanks around it.
+/// A stage: its offset in the text, and its text without surrounding blanks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
     pub(crate) start: usize,
@@ -46,7 +46,7 @@ struct Scanner<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
-    /// Whether an operand is expected: then `/`, `%`, `?` and `<<` begin a literal.
+    /// Whether an operand is expected: then `/`, `%`, `?` and `<<` start a literal.
     operand: bool,
     open: Vec<(u8, usize)>,
     cuts: Vec<usize>,

@@ -49,7 +49,7 @@ pub(super) struct Member {
 /// What comes after a value of the row.
 pub(super) enum Next {
     Member(Member),
-    /// The line's end, after which the next begins.
+    /// The end of the line; the next starts at this offset.
     End(usize),
 }
 
@@ -86,7 +86,7 @@ pub(super) fn blanks(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the next line begins, if nothing but blanks is left of this one.
+/// Offset of the next line, if only blanks are left of this one.
 #[inline(always)]
 pub(super) fn line_end(bytes: &[u8], at: usize) -> Option<usize> {
     let at = blanks(bytes, at);
@@ -124,7 +124,7 @@ pub(super) fn next(kernel: impl Kernel, bytes: &[u8], start: usize, first: bool)
     }))
 }
 
-/// The value that begins at a place.
+/// The value that starts at an offset.
 #[inline(always)]
 pub(super) fn value(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<Span> {
     let (end, kind) = match peek(bytes, start) {
@@ -202,7 +202,7 @@ fn number(bytes: &[u8], start: usize) -> Option<(usize, Kind)> {
     Some((at, kind))
 }
 
-/// The string whose quote stands at a place.
+/// The string whose quote is at an offset.
 #[inline(always)]
 pub(super) fn string(kernel: impl Kernel, bytes: &[u8], start: usize) -> Option<(usize, Kind)> {
     if peek(bytes, start) != b'"' {
@@ -250,7 +250,7 @@ fn text(kernel: impl Kernel, bytes: &[u8], start: usize, special: usize) -> Opti
     Some((at + 1, Kind::Text))
 }
 
-/// Goes past an escape, whose backslash stands before.
+/// Skips an escape after its backslash.
 pub(super) fn escape(bytes: &[u8], at: usize) -> Option<usize> {
     match peek(bytes, at) {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),

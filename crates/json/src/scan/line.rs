@@ -237,7 +237,7 @@ impl State {
         }
     }
 
-    /// Goes through the rest of a line without looking for a plan. Gives where the next begins; `None` when it is no JSON.
+    /// Scans the rest of a line without a plan. Returns the offset of the next line; `None` if this one is not JSON.
     #[inline(always)]
     fn rest(&mut self, kernel: impl Kernel, bytes: &[u8], at: usize, first: bool) -> Option<usize> {
         match &self.wanted {
@@ -277,7 +277,7 @@ impl State {
         }
     }
 
-    /// At the end of a row that was not followed from its begin to its end: learns from it.
+    /// Ends a row that did not follow a plan completely, and learns from it.
     #[inline(always)]
     fn end(
         &mut self,
@@ -303,7 +303,7 @@ impl State {
         }
         match self.wanted {
             Wanted::Fields(_) => Line::Row(end),
-            // Where the values of such a row stand is not known.
+            // The offsets of the values of such a row are unknown.
             Wanted::All => Line::Odd,
         }
     }

@@ -19,8 +19,8 @@ impl Visit for () {
     }
 }
 
-/// Shows the members from a place between two of them on, or from the row's begin. Gives where the next line begins;
-/// `None` when the rest of this one is no JSON, or `visit` wants no more: what was shown does not count then.
+/// Passes the members from an offset between two of them, or from the start of the row, to `visit`. Returns the offset of
+/// the next line; `None` if the rest of the line is not JSON or `visit` ends the walk, which invalidates the members seen.
 #[inline(always)]
 pub(super) fn walk(
     kernel: impl Kernel,

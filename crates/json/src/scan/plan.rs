@@ -29,7 +29,7 @@ struct Atom {
 /// A run of literal bytes, and the value after it.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// Where the literal ends in the pool; it begins where the one before ends.
+    /// End of the literal in the pool; it starts at the end of the one before.
     end: usize,
     value: Want,
     /// Where the value is noted.
@@ -75,7 +75,7 @@ pub struct Plan {
 /// How far a line follows a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Followed {
-    /// To its end, after which the next begins; and whether all variables were Digits or plain text.
+    /// To its end, which is the offset of the next line; and whether all variables were digits or plain text.
     End(usize, bool),
     /// To this atom, whose lead begins at this place.
     To(usize, usize),
@@ -180,7 +180,7 @@ impl Plan {
         self.canonical
     }
 
-    /// The keys as they stand in the model, without their quotes.
+    /// The keys as in the model, without their quotes.
     pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.atoms.iter().map(|atom| {
             let (start, end) = atom.key;

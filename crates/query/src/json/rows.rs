@@ -45,7 +45,7 @@ impl Reader {
         }
     }
 
-    /// Goes past the line that begins at a place.
+    /// Scans the line that starts at an offset.
     #[inline]
     pub(crate) fn line(&mut self, bytes: &[u8], start: usize) -> Line {
         self.scanner.line(bytes, start)
@@ -150,7 +150,7 @@ fn model(plan: &Plan) -> Option<Vec<(Key, Value)>> {
     Some(model)
 }
 
-/// Puts the value that stands in the bytes into a place; false when the parser does not take it.
+/// Stores the value at a span of the bytes; `false` if the parser rejects it.
 #[inline]
 fn put(
     place: &mut Value,

@@ -68,7 +68,7 @@ impl Lower {
                 arguments
                     .list
                     .push(Node::Hash(self.pairs(&hash.elements())?));
-                // `"k" => v` among the arguments is a Hash like any other for those who take no keywords.
+                // `"k" => v` among the arguments is an ordinary Hash for methods without keywords.
                 arguments.keywords = true;
                 continue;
             }

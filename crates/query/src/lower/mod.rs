@@ -19,7 +19,7 @@ use survey::Survey;
 /// How deep an expression may nest.
 const DEPTH_MAX: u32 = 200;
 
-/// What stands around a stage's text, so that `next` and a last comment mean what they do in jrf.
+/// Text put around a stage, so that `next` and a trailing comment mean the same as in jrf.
 const BEFORE: &str = "proc {";
 const AFTER: &str = "\n}";
 

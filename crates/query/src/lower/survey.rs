@@ -1,4 +1,4 @@
-//! A first look over the helper files: which methods and constants they define, and who calls reducers.
+//! A first pass over the helper files: which methods and constants they define, and which methods call reducers.
 
 use super::text;
 use ruby_prism as prism;

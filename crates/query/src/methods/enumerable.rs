@@ -84,7 +84,7 @@ pub(crate) fn to_vec(vm: &mut Vm, value: &Value) -> Eval<Vec<Value>> {
     Ok(list)
 }
 
-/// The first elements, at most so many.
+/// The first elements, at most `count`.
 pub(crate) fn first(vm: &mut Vm, value: &Value, count: usize) -> Eval<Vec<Value>> {
     let mut list = Vec::new();
     if count == 0 {

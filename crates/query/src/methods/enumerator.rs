@@ -1,4 +1,4 @@
-//! Enumerator: calls its method when somebody wants the elements; `with_index` joins the method itself.
+//! Enumerator: calls its method when elements are requested; `with_index` joins the method itself.
 
 use super::{Found, enumerable, numeric};
 use crate::class::Class;

@@ -138,7 +138,7 @@ pub(crate) fn enumerator(receiver: &Value, method: M, args: &[Value]) -> Value {
     )))
 }
 
-/// Whether a method is there: tried on a copy, without arguments, since nobody keeps a list of them.
+/// Whether a method exists. There is no list of methods, so it is tried on a copy without arguments.
 fn responds(vm: &mut Vm, receiver: &Value, name: &str) -> bool {
     let Some(method) = M::find(name) else {
         return false;

@@ -178,7 +178,7 @@ impl Walk<'_> {
         self.reduces |= call.builtin == Builtin::Reduce;
         let percentile = call.builtin == Builtin::Percentile;
         let mut arguments = call.arguments.list.iter().enumerate();
-        // What is asked for is read there and not kept, so that nobody can tell whose it was.
+        // The percentiles asked for are only read, so it does not matter which thread evaluated them.
         arguments.all(|(at, node)| percentile && at == 1 && self.once(node) || self.pure(node))
             && self.block(call.block.as_ref())
     }
@@ -197,7 +197,7 @@ impl Walk<'_> {
                 .all(|node| self.pure(node))
     }
 
-    /// `$p ||= 0.05.step(0.95, 0.1)`, the only place of its global: the same value whoever evaluates it.
+    /// `$p ||= 0.05.step(0.95, 0.1)`, the only place of its global: the same value on every thread.
     fn once(&mut self, node: &Node) -> bool {
         match node {
             Node::Update(update) if matches!(update.kind, UpdateKind::Or) => match &update.place {

@@ -63,7 +63,7 @@ enum Part {
     Values(PackedColumn),
 }
 
-/// How an accumulator begins.
+/// The initial state of an accumulator.
 enum Begin {
     Count,
     Sum(Portable, Portable),

@@ -1,4 +1,4 @@
-//! Where reducers stand: a stage, a group of `group_by`, a position of `map`. They are told apart by the order in which
+//! Scopes of reducers: a stage, a group of `group_by`, a position of `map`. Reducers are identified by the order in which
 //! a row calls them; the first row's value is the template their results are put into.
 
 use super::Evaluator;
@@ -21,7 +21,7 @@ pub(crate) struct Scope {
 
 pub(crate) enum Reducer {
     Plain(Accumulator),
-    /// On a thread that has a part of the input: what it gathers, and how the whole begins.
+    /// On a thread that has a part of the input: what it gathers, and the initial state of the whole.
     Chunk {
         begin: Box<Accumulator>,
         part: Accumulator,

@@ -241,7 +241,7 @@ impl Read for Zstd {
 }
 
 impl Zstd {
-    /// Begins a frame, or leaves out one that is to be skipped.
+    /// Starts a frame, or skips a skippable one.
     fn begin(&mut self) -> io::Result<()> {
         match self.decoder.reset(&mut self.source) {
             Ok(()) => self.state = State::In,

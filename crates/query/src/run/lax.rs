@@ -8,7 +8,7 @@ use crate::json::build::{Keys, Parser};
 use lastbyte_json::parse::ParseError;
 use std::io::{ErrorKind, Read};
 
-/// So many bytes are looked at together, while values are smaller.
+/// Size of the window in bytes, while values are smaller.
 const WINDOW_BYTES: usize = 64 << 10;
 
 /// An error nearer to the end of what has been read may be the lack of the rest; no word or escape is longer.
@@ -19,7 +19,7 @@ struct Window {
     bytes: Vec<u8>,
     start: usize,
     filled: usize,
-    /// Where the window begins in the file: the line, and the characters before it on that line.
+    /// Start of the window in the file: the line, and the number of characters before it on that line.
     line: usize,
     column: usize,
     ended: bool,

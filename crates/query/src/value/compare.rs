@@ -175,7 +175,7 @@ pub(crate) fn order(a: &Value, b: &Value) -> Eval<Ordering> {
     }
 }
 
-/// A stable sort by an order that may fail. Ruby's own is not stable; equal keys are seen only by who asks for more.
+/// A stable sort by an order that may fail. Ruby's own sort is not stable.
 pub(crate) fn sort(list: &mut Vec<Value>) -> Eval<()> {
     if list.iter().all(|it| matches!(it, Value::Int(_))) {
         list.sort_by_key(|it| if let Value::Int(it) = it { *it } else { 0 });

@@ -1,4 +1,4 @@
-//! An Enumerator: a receiver, the method that walks it, and that method's arguments, called when somebody asks.
+//! An Enumerator: a receiver, the method that walks it, and that method's arguments, called when elements are requested.
 
 use super::Value;
 use crate::class::Class;

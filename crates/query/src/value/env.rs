@@ -1,5 +1,5 @@
 //! Where locals live: one [`Env`] a stage, method call or block call, chained to the one around it. A loop reuses its
-//! block's when nobody kept it.
+//! block's environment if no closure kept it.
 
 use super::Value;
 use super::proc::Proc;

@@ -1,4 +1,4 @@
-//! The values of the language. Sixteen bytes each; what does not fit stands behind an [`Rc`], whose address is the
+//! The values of the language. Each takes 16 bytes; larger data is behind an [`Rc`], whose address is the
 //! object's identity, as in Ruby. Values never cross threads.
 
 pub(crate) mod compare;

@@ -58,7 +58,7 @@ impl Text {
         *self.string.borrow_mut() = text;
     }
 
-    /// Becomes another text in the same place; for one that nobody else has.
+    /// Replaces the text in place. Requires the only reference.
     pub(crate) fn become_text(&mut self, text: &str) {
         self.plain.set(None);
         let own = self.string.get_mut();

@@ -172,7 +172,7 @@ impl Vm {
             Block::Native(run) => (run.borrow_mut())(self, args),
             Block::Proc(proc, kept) => match &proc.kind {
                 Kind::Code(code, outer) if !proc.lambda => {
-                    // The environment of the last call, if nobody holds it.
+                    // The environment of the last call, if there is no other reference.
                     let env = match kept.borrow_mut().take() {
                         Some(env) if Rc::strong_count(&env) == 1 => {
                             env.clear();

@@ -18,7 +18,7 @@ use crate::value::{Value, compare};
 use std::rc::Rc;
 
 impl Vm {
-    /// What most of a query is made of stands by itself: the frame of the rest is large, and would be for each of these.
+    /// Evaluates the common nodes here, and the rest in a function of its own, whose stack frame is large.
     pub(crate) fn eval(&mut self, node: &Node, env: &Rc<Env>) -> Eval {
         Ok(match node {
             Node::Int(it) => Value::Int(*it),

@@ -1,5 +1,5 @@
 //! The evaluator: walks the tree of a [`Program`]. It owns all state of a run: globals, constants, the row, the scope
-//! the reducers stand in. It never reads a file or a clock.
+//! of the reducers. It reads no file and no clock.
 
 mod assign;
 pub(crate) mod block;
@@ -58,10 +58,10 @@ pub(crate) struct Vm {
     made_bytes: usize,
 }
 
-/// So many calls are made between two looks at the memory that is used.
+/// Number of calls between two checks of the limits.
 const TICKS: u32 = 1024;
 
-/// A look is also due when methods have made so many bytes, of which small values are not counted.
+/// The limits are also checked after methods have made this number of bytes, not counting small values.
 const LARGE_BYTES: usize = 1 << 20;
 const SMALL_BYTES: usize = 4 << 10;
 
@@ -149,7 +149,7 @@ impl Vm {
         Env::new(locals, None, Rc::new(frame))
     }
 
-    /// A number nobody has had.
+    /// A new number.
     pub(crate) fn tag(&mut self) -> u64 {
         self.tags += 1;
         self.tags

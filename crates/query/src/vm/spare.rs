@@ -10,7 +10,7 @@ pub(crate) struct Spare {
     blocks: Vec<Rc<Env>>,
 }
 
-/// So many are kept of each.
+/// Maximum number kept of each kind.
 const SPARE_MAX: usize = 16;
 
 impl Spare {

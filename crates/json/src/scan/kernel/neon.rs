@@ -19,7 +19,7 @@ kernel!(
 #[inline]
 #[target_feature(enable = "neon")]
 fn load(block: &Block) -> [uint8x16_t; 2] {
-    // SAFETY: a block is 32 bytes that may be read: sixteen from its begin, and sixteen from its middle.
+    // SAFETY: a block is 32 bytes that may be read: sixteen from its start, and sixteen from its middle.
     unsafe { [vld1q_u8(block.as_ptr()), vld1q_u8(block.as_ptr().add(16))] }
 }
 

@@ -13,7 +13,7 @@ use crate::vm::Vm;
 use crate::vm::block::Block;
 use std::rc::Rc;
 
-/// Calls for each element; stops when told. The Array may change meanwhile.
+/// Calls a function for each element until it returns `false`. The Array may change meanwhile.
 fn each(
     vm: &mut Vm,
     list: &List,
