@@ -59,6 +59,20 @@
 //! server back; over TCP, at most 1 MiB of each body is buffered. A request is sent again at most [`Settings::retries`]
 //! times, and at most [`Follow::max`] redirects are followed. Decompression fails if the output is more than 64 MiB and
 //! more than 2000 times the size of the input.
+//!
+//! # Decisions
+//!
+//! - The first completed handshake wins a race of HTTP versions; 0-RTT requests of the other are sent again.
+//! - The system resolves addresses, and a resolver of our own (`dns`) queries HTTPS records, which the system does not
+//!   return. Nothing waits for them longer than 50 ms. The crate `domain` brings five crates, `hickory-resolver` about
+//!   fifty.
+//! - Cookies are implemented here (under 400 lines): the available crates bring the tables of `idna` and `time`.
+//! - A request that the server did not process moves to another connection, a bounded number of times; other failures
+//!   are retried only on request (`retry`).
+//! - A session is taken out of the session file, under a lock, before it is used, so that two runs never use it twice.
+//! - While 0-RTT requests are in flight on an address, no other address is tried.
+//! - One socket serves all connections. The kernel does not report closed ports on it, so `reachability` probes silent
+//!   addresses.
 
 #![forbid(unsafe_code)]
 

@@ -49,6 +49,20 @@
 //! assert_eq!(controller.window() / 1200, 60 * 3 * 3 * 3);
 //! # Ok::<(), lastbyte_congestion::SpecError>(())
 //! ```
+//!
+//! # Decisions
+//!
+//! - A controller hears of packets and of ACK frames: each packet acknowledged or lost is reported, then one call closes
+//!   the frame. Frames alone do not show which bytes were sent before recovery began; packets alone do not show that a
+//!   loss and an acknowledgment belong together (RFC 9002, Appendix A.7).
+//! - Packets are ordered by a receipt that the controller hands out, not by time or packet number: packets of a batch
+//!   have the same time, and each packet number space has its own numbers. The receipt also carries the state of the
+//!   delivery-rate sampler, so no controller keeps a table of packets.
+//! - The transport counts the bytes in flight, and reports when it has no data to send.
+//! - Startup and avoidance are trait objects in one `WindowController`. First flight, growth and first recovery are
+//!   independent choices, and a preset is a row of a table. A type for each combination would grow as a product.
+//! - Each rule stores what it needs to undo a congestion event (RFC 9438 §4.9); nothing is cloned.
+//! - SUSS is missing: it needs the dispersion of ACK trains and a timer.
 
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

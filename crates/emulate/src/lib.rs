@@ -59,6 +59,13 @@
 //!
 //! A relay needs no privileges, and carries QUIC and any other protocol over UDP. A device requires `CAP_NET_ADMIN` and
 //! carries any protocol over IP. Both require Linux (`epoll`, TUN).
+//!
+//! # Decisions
+//!
+//! - Each packet's delay against the model is measured and reported, so that an overloaded machine is noticed.
+//! - A network device needs privileges; a UDP relay needs none, but does not carry TCP.
+//! - Client and server on one host address a third address behind the device. Both addresses of a packet are replaced
+//!   such that all checksums stay valid.
 
 #![forbid(unsafe_code)]
 

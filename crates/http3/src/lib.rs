@@ -74,6 +74,18 @@
 //!
 //! No part of this reads a clock, opens a socket or draws a random number. Bytes off the wire never make it panic, and
 //! each queue and buffer has a bound.
+//!
+//! # Decisions
+//!
+//! - Outgoing bodies are sources behind the header of one DATA frame; incoming ones pass through `Connection::sink`,
+//!   slice by slice. Nothing is allocated per packet or frame.
+//! - Dynamic table entries are referenced when acknowledged. Earlier references are limited to a few messages, and the
+//!   encoder stream must fit its initial credit, so that no insertion waits for what it blocks.
+//! - Stable fields enter the dynamic table at once, others when they are sent a second time, credentials never:
+//!   compression would reveal guesses.
+//! - Requests that never reach the application are answered here: 431 for a large header, a reset for a malformed one, a
+//!   refusal after GOAWAY.
+//! - Server push is not supported, since no client permits it.
 
 #![forbid(unsafe_code)]
 

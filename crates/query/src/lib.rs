@@ -33,6 +33,15 @@
 //! | `library`, [`run`] | the entries; inputs, stages at work, output |
 //!
 //! The crate reads no clock, environment variable or random source, and opens no files: the caller passes readers.
+//!
+//! # Decisions
+//!
+//! - Rows are read by plans: the literal bytes of a row with variable values between them. A line that follows no plan
+//!   is parsed; plans change the speed, never the result (`json`).
+//! - Results do not depend on threads: accumulators of chunks merge in input order, and rounding operations keep their
+//!   inputs until then.
+//! - The thread that has the turn reads or decompresses a block and then processes it, so that the bytes are in its
+//!   cache. Mapped files were no faster, and a log truncated while mapped kills the process.
 
 #![forbid(unsafe_code)]
 

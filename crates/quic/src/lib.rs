@@ -78,6 +78,24 @@
 //!
 //! No module reads a clock, opens a socket or draws a random number: time and randomness are arguments. Received bytes never
 //! cause a panic, and each queue and buffer has a bound.
+//!
+//! # Decisions
+//!
+//! - An ACK frame costs what it newly acknowledges: a run of acknowledged packets in the ring is skipped in one step.
+//! - Lost packets stay in the ring for four probe timeouts, so that a late acknowledgment is recognised, undoes the
+//!   congestion event, and raises the reordering thresholds.
+//! - A probe carries new data, or unacknowledged data of the expired space, and lost data of the other spaces.
+//! - Tickets are stateless and allow 0-RTT: each connection has its own session store for the TLS library, and the
+//!   stored session is sealed into the `NewSessionTicket` message (`crypto/tickets.rs`). Client sessions are saved and
+//!   restored by a handshake in memory (`crypto/tickets/client.rs`). Both depend on one version of rustls.
+//! - The probe timer runs, and probes ignore the window, when handshake data waits behind a full window of packets that
+//!   the peer cannot acknowledge yet.
+//! - Packets of an abandoned path leave the flight, and their fate does not reach the controller of the current path.
+//! - A client that moves before it has spare connection IDs keeps its ID, as behind a NAT.
+//! - Without a trace, nothing is prepared for one.
+//! - For a compatible version change (RFC 9368 §2.3), keys of the other version are derived by an HKDF between the TLS
+//!   library and its provider.
+//! - A skipped packet number stays in the ring until its successor is acknowledged.
 
 #![forbid(unsafe_code)]
 

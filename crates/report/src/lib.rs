@@ -27,6 +27,16 @@
 //! assert!(picture.png()?.starts_with(b"\x89PNG"));
 //! # Ok::<(), lastbyte_report::transfer::PngError>(())
 //! ```
+//!
+//! # Decisions
+//!
+//! - The page has its own script (33 kB) instead of a chart library of several megabytes; it thins points to what the
+//!   screen can show.
+//! - PNG files are drawn from a scene of six shapes with `tiny-skia`, not by rendering the SVG: an SVG renderer needs a
+//!   parser and a text shaper.
+//! - The crate `dejavu` brings a font, so that text is measured and the same data give the same pixels everywhere.
+//! - Text in markup is escaped; data for the script is JSON without `<`, `>` and `&`. The page's policy forbids to load
+//!   anything.
 
 #![forbid(unsafe_code)]
 

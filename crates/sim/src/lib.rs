@@ -17,6 +17,15 @@
 //! | [`network`] | named networks, and paths as TOML |
 //! | [`population`] | paths to draw from: sites, classes of access, sizes |
 //! | [`experiment`] | arms, and which connection comes into which |
+//!
+//! # Decisions
+//!
+//! - Simultaneous events have a fixed order (arrivals, timers, sending, each by flow), and each part has its own
+//!   generator: one seed gives one history.
+//! - TLS is replaced by messages of the same length and round trips unless it is requested. Endpoints take no time to
+//!   compute.
+//! - Time to last byte counts from the client's first datagram until all bytes can be read. The server's count, from the
+//!   request to the last acknowledgment, is reported separately.
 
 #![forbid(unsafe_code)]
 
