@@ -46,7 +46,7 @@ codes! {
     ID_ERROR = 0x108, "H3_ID_ERROR";
     /// A setting that may not be so.
     SETTINGS_ERROR = 0x109, "H3_SETTINGS_ERROR";
-    /// The control stream does not begin with SETTINGS.
+    /// The control stream does not start with SETTINGS.
     MISSING_SETTINGS = 0x10a, "H3_MISSING_SETTINGS";
     /// The request was not processed: it may be sent again.
     REQUEST_REJECTED = 0x10b, "H3_REQUEST_REJECTED";

@@ -183,10 +183,7 @@ fn relays_until_it_is_told_to_stop_and_then_says_what_became_of_all() {
 #[test]
 fn what_cannot_be_is_refused_with_the_reason() {
     for (arguments, words) in [
-        (
-            vec!["--network", "nowhere"],
-            "there is no network `nowhere`",
-        ),
+        (vec!["--network", "nowhere"], "unknown network `nowhere`"),
         (
             vec!["--network", "dsl", "--network", "lte"],
             "more than one path",

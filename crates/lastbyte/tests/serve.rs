@@ -147,7 +147,7 @@ fn what_cannot_be_is_said_before_anything_is_served() {
         (
             &["--self-signed", "--ticket-keys", "empty"],
             2,
-            "there is no ticket key",
+            "no ticket key",
         ),
         (
             &["--self-signed", "--experiment", "nowhere"],

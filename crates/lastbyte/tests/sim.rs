@@ -352,8 +352,8 @@ fn what_cannot_be_is_refused_with_exit_code_2() {
         (&["--arm", "fast"], "rapid-no-jump"),
         (&["--size", "much"], "1.6MB"),
         (&["--mtu", "500"], "1200"),
-        (&["--protocol", "h2"], "`h3` and `raw`"),
-        (&["--handshake", "half"], "`full`, `resumed` and `0rtt`"),
+        (&["--protocol", "h2"], "`h3` or `raw`"),
+        (&["--handshake", "half"], "`full`, `resumed` or `0rtt`"),
         (&["--runs", "0"], "--runs"),
         (
             &["--rate-trace", "none.trace", "--rtt", "1ms"],

@@ -89,13 +89,13 @@ impl ConnectionBudget {
         self.used.load(Ordering::Relaxed) < connection.min(left / PART)
     }
 
-    /// So many bytes more wait.
+    /// Adds waiting bytes.
     pub(crate) fn add(&self, bytes: usize) {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         self.process.used.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many do not wait any more. They were added before.
+    /// Removes bytes that were added before.
     pub(crate) fn remove(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
         self.process.used.fetch_sub(bytes, Ordering::Relaxed);

@@ -73,7 +73,7 @@ pub enum Reply {
 /// Makes an answer when its time has come. It is called where [`Handler::answer`] is, and must not wait.
 pub type Later = Box<dyn FnOnce() -> Answer + Send>;
 
-/// Hands an exchange on to whoever answers.
+/// Passes an exchange to the task that answers it.
 pub type Task = Box<dyn FnOnce(Exchange) + Send>;
 
 impl fmt::Debug for Reply {

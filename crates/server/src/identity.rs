@@ -57,7 +57,7 @@ impl Identity {
         Ok(Self { chain, key })
     }
 
-    /// A certificate that nobody vouches for, good for two weeks (as browsers want those that are trusted by their hash),
+    /// A self-signed certificate, valid for two weeks (as browsers want those that are trusted by their hash),
     /// for these names and addresses.
     ///
     /// # Errors

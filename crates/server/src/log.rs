@@ -83,12 +83,12 @@ pub struct LogThread {
 /// What can be set for a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSettings {
-    /// From how many bytes on the file is put away as `NAME.1`, the one that was that as `NAME.2`, and so on, and a new one
+    /// Size in bytes at which the file is rotated to `NAME.1`, the previous `NAME.1` to `NAME.2`, and so on, and a new one
     /// begun. Default: never.
     pub rotate_at: Option<u64>,
-    /// How many files that were put away are kept. Default: 0, which is taken as 1.
+    /// Number of rotated files to keep. Default: 0, which means 1.
     pub keep: u32,
-    /// How files that were put away are packed; their names then end with `.gz` or `.zst`. Default: not at all.
+    /// Compression of rotated files; their names then end with `.gz` or `.zst`. Default: none.
     pub packing: Packing,
 }
 

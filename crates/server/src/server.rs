@@ -59,7 +59,7 @@ pub struct Settings {
     pub versions: Versions,
     /// Where clients that come in clear text are led to `https` from. Default: nowhere.
     pub plain: Option<SocketAddr>,
-    /// Where metrics and health are told, in clear text. Default: nowhere.
+    /// Address of the metrics and health endpoints, over plain HTTP. Default: none.
     pub metrics: Option<SocketAddr>,
     /// How many threads serve HTTP/3, and how many HTTP/1.1 and 2. Default: as many as there are cores.
     pub workers: Option<NonZeroUsize>,
@@ -214,7 +214,7 @@ pub enum StartError {
     Inherited(String),
     /// Certificate and key cannot be used.
     Tls(String),
-    /// The text is none of ticket keys.
+    /// The text is not a list of ticket keys.
     TicketKeys(String),
     /// The system gives no threads, or no randomness.
     System(io::Error),
@@ -265,7 +265,7 @@ pub struct Report {
     pub workers: Vec<io::Result<WorkerStatistics>>,
 }
 
-/// The byte of a connection ID that tells the worker: after octet 0 and the server's.
+/// Position of the worker's byte in a connection ID: after octet 0 and the server's byte.
 const WORKER_BYTE: u8 = 2;
 /// The nonce of a connection ID, in bytes. Reset tokens follow from IDs by a key that outlives the process, so no ID may come
 /// again after a restart (RFC 9000 §10.3.2). Nonces begin at random: of a thousand million IDs before a restart and as many
@@ -423,7 +423,7 @@ impl Server {
         self.plain
     }
 
-    /// Where metrics and health are told.
+    /// Address of the metrics and health endpoints.
     #[must_use]
     pub const fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics
@@ -483,7 +483,7 @@ impl Server {
         }
     }
 
-    /// Takes no more requests, lets those at hand be answered for so long, and ends. Says what was done.
+    /// Accepts no more requests, finishes those in flight for up to `limit`, and shuts down. Returns a report.
     #[must_use]
     pub fn shut_down(self, limit: Duration) -> Report {
         self.is_draining.store(true, Ordering::Relaxed);
@@ -648,7 +648,7 @@ const fn ids_config() -> QuicLbConfig {
     }
 }
 
-/// What connections get that nobody chose for.
+/// Default of connections.
 fn first_config(arms: &Arms) -> Arc<Config> {
     Arc::clone(&arms.all()[0].config)
 }

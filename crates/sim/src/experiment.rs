@@ -131,7 +131,7 @@ impl Experiment {
     pub fn parse(text: &str) -> Result<Self, SettingError> {
         Self::parse_with(text, &Registry::builtin(), &mut |name| {
             Err(format!(
-                "`{name}` cannot be read here; there is `{BUILT_IN}`, which is built in"
+                "unknown population `{name}` (expected the built-in `{BUILT_IN}`)"
             ))
         })
     }
@@ -158,15 +158,12 @@ impl Experiment {
                     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
                     SettingError::new(
                         "baseline",
-                        format!("there is no arm `{name}`; there are {}", names.join(", ")),
+                        format!("unknown arm `{name}` (expected {})", names.join(", ")),
                     )
                 })?,
         };
         if text.connections == 0 {
-            return Err(SettingError::new(
-                "connections",
-                "there must be one at least",
-            ));
+            return Err(SettingError::new("connections", "0 (expected 1 or more)"));
         }
         if text.seed >= units::SEED_END {
             return Err(SettingError::new(
@@ -186,7 +183,7 @@ impl Experiment {
         if time_limit.is_zero() {
             return Err(SettingError::new(
                 "time-limit",
-                "it must be longer than zero",
+                "0 (expected a span above zero)",
             ));
         }
         let protocol = match &text.protocol {

@@ -138,7 +138,7 @@ impl PathText {
             return Err(SettingError::new(
                 "",
                 format!(
-                    "there is no network `{name}`; there are {}, and files that end in .toml",
+                    "unknown network `{name}` (expected {}, or a file that ends in .toml)",
                     names.join(", ")
                 ),
             ));

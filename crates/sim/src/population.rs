@@ -376,7 +376,7 @@ impl Population {
             Some(site) => Err(SettingError::new(
                 "poor",
                 format!(
-                    "nobody is left in `{}`: all its classes are poor",
+                    "no class is left in `{}`: all its classes are poor",
                     site.name
                 ),
             )),
@@ -397,10 +397,7 @@ impl Population {
             let names: Vec<&str> = self.sites().collect();
             return Err(SettingError::new(
                 "sites",
-                format!(
-                    "there is no site `{unknown}`; there are {}",
-                    names.join(", ")
-                ),
+                format!("unknown site `{unknown}` (expected {})", names.join(", ")),
             ));
         }
         let mut few = self.clone();
@@ -566,7 +563,7 @@ impl Sizes {
         let found = self.mixes.iter().position(|mix| mix.name == name);
         self.chosen = found.ok_or_else(|| {
             let names: Vec<&str> = self.mixes.iter().map(|mix| mix.name.as_str()).collect();
-            format!("there is no mix `{name}`; there are {}", names.join(", "))
+            format!("unknown mix `{name}` (expected {})", names.join(", "))
         })?;
         Ok(())
     }

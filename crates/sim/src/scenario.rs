@@ -117,7 +117,7 @@ impl core::str::FromStr for Protocol {
         Self::ALL
             .into_iter()
             .find(|one| one.name() == text)
-            .ok_or_else(|| format!("`{text}` is none of `h3` and `raw`"))
+            .ok_or_else(|| format!("unknown protocol `{text}` (expected `h3` or `raw`)"))
     }
 }
 
@@ -156,7 +156,9 @@ impl core::str::FromStr for Handshake {
         Self::ALL
             .into_iter()
             .find(|one| one.name() == text)
-            .ok_or_else(|| format!("`{text}` is none of `full`, `resumed` and `0rtt`"))
+            .ok_or_else(|| {
+                format!("unknown handshake `{text}` (expected `full`, `resumed` or `0rtt`)")
+            })
     }
 }
 

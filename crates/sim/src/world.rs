@@ -49,7 +49,7 @@ pub enum SimError {
 impl fmt::Display for SimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NothingToDo => f.write_str("there is no flow, or one that asks for nothing"),
+            Self::NothingToDo => f.write_str("no flow, or a flow without requests"),
             Self::DatagramSize(size) => write!(
                 f,
                 "datagrams of {size} bytes: QUIC needs 1200 at least (RFC 9000, section 14), and UDP carries 65527"

@@ -91,7 +91,7 @@ impl ControlStream {
         if !self.has_settings && !is_settings {
             return Err(error(
                 Code::MISSING_SETTINGS,
-                "a control stream that does not begin with SETTINGS",
+                "a control stream that does not start with SETTINGS",
             ));
         }
         let is_server = shared.side == Side::Server;
@@ -187,7 +187,10 @@ fn priority_update(payload: &[u8]) -> Result<Said, ConnectionError> {
         .map_err(|_| error(Code::FRAME_ERROR, "PRIORITY_UPDATE without an identifier"))?;
     let is_request = id.initiator() == Side::Client && id.direction() == Direction::Bidirectional;
     if !is_request {
-        return Err(error(Code::ID_ERROR, "the priority of what is no request"));
+        return Err(error(
+            Code::ID_ERROR,
+            "PRIORITY_UPDATE for an invalid stream",
+        ));
     }
     // What it leaves out is as by default, not as it was (RFC 9218 §7).
     let priority = Priority::default().updated(reader.rest());

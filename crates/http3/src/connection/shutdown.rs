@@ -113,7 +113,7 @@ impl Connection {
             return wrong("GOAWAY with a larger identifier than before");
         }
         if self.shared.side == Side::Client && id & 3 != 0 {
-            return wrong("GOAWAY with an identifier that is no request's");
+            return wrong("GOAWAY with an invalid identifier");
         }
         self.shutdown.heard = Some(id);
         self.shared.events.push_back(Event::GoAway { id });

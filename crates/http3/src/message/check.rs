@@ -70,7 +70,7 @@ fn field(line: &FieldLine<'_>, facts: &mut Facts) -> Result<(), Broken> {
         return Err("a field that is about a connection");
     }
     if line.name == "content-length" {
-        let length = content_length(line.value).ok_or("a `content-length` that is no number")?;
+        let length = content_length(line.value).ok_or("invalid `content-length`")?;
         if facts
             .content_length
             .replace(length)
@@ -142,7 +142,7 @@ fn request_pseudo(
     debug_assert!(pseudo.count() <= 5);
     let method = pseudo.method(fields).ok_or("no `:method`")?;
     if !text::is_token(method.as_bytes()) {
-        return Err("a `:method` that is no token");
+        return Err("invalid `:method`");
     }
     facts.kind = RequestKind::of(method);
     let is_connect = facts.kind == RequestKind::Connect;
@@ -169,7 +169,7 @@ fn request_pseudo(
         return Err("a `:scheme` other than `https` and `http`");
     }
     if !target::is_path(path, method) {
-        return Err("a `:path` that does not begin with `/`, or has a fragment");
+        return Err("invalid `:path`: no leading `/`, or a fragment");
     }
     let mut hosts = fields.get_all("host");
     let host = hosts.next();
@@ -200,7 +200,7 @@ pub(crate) fn response(mut fields: Fields) -> Result<(Response, Facts), StreamEr
             return Err("a pseudo-header that is not one of a response, or comes twice");
         }
         status = status_of(line.value);
-        status.map(|_| ()).ok_or("a `:status` that is none")
+        status.map(|_| ()).ok_or("invalid `:status`")
     })
     .map_err(malformed)?;
     let status = status.ok_or(malformed("no `:status`"))?;

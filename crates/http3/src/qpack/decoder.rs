@@ -256,7 +256,7 @@ impl Decoder {
 
     /// The required insert count and the base (§4.5.1).
     fn prefix(&self, reader: &mut Reader<'_>) -> Result<(u64, u64), QpackError> {
-        const WRONG: QpackError = QpackError::section("a required insert count that cannot be");
+        const WRONG: QpackError = QpackError::section("invalid required insert count");
         let encoded = integer::read(reader, 8).map_err(in_section)?;
         let required = if encoded == 0 {
             0

@@ -320,7 +320,7 @@ pub struct ExportError;
 impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
-            "keying material cannot be exported before the handshake is complete, or not as much",
+            "cannot export keying material before the handshake is complete, or too much was requested",
         )
     }
 }

@@ -37,7 +37,7 @@ pub struct SourceError {
 
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the source cannot be read (code {:#x})", self.code.get())
+        write!(f, "cannot read the source (code {:#x})", self.code.get())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a worker counts.
 //!
 //! Owns: the counts of its own, and the sums of the transport's over connections that are over. Never: is shared while it
-//! counts: whoever wants to know asks by a command, and gets a copy.
+//! counts; a command returns a copy.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -51,7 +51,7 @@ pub(crate) enum Command {
     ShutDown(Duration),
     /// There are letters in the mailbox.
     Mail,
-    /// Somebody wants to know what was counted.
+    /// Return the counters.
     Measure(oneshot::Sender<Measured>),
 }
 

@@ -44,7 +44,7 @@ enum Outcome {
     Sent,
     /// No room: try again later.
     Stuck(ResponsePart),
-    /// There is nobody to say it to, or it may not be part.
+    /// The stream is gone, or the part is not allowed.
     Failed,
 }
 
@@ -118,7 +118,7 @@ impl Running {
                     return sent;
                 }
                 Outcome::Failed => {
-                    // Whoever answers learns that nobody listens.
+                    // The handler learns that the client is gone.
                     http3.reset(quic, stream, Code::INTERNAL_ERROR);
                     self.outgoing = None;
                 }
@@ -127,7 +127,7 @@ impl Running {
         sent
     }
 
-    /// Counts what of the response waits, so that whoever answers is held back by a client that takes nothing.
+    /// Counts the waiting part of the response, so that a client that reads nothing holds the handler back.
     pub(super) fn count_held(&mut self, quic: &mut Connection, stream: StreamId) {
         let Some(outgoing) = &self.outgoing else {
             return;
@@ -225,7 +225,7 @@ impl Running {
         }
     }
 
-    /// Whoever answers gave up.
+    /// The handler dropped the exchange.
     fn give_up(
         &mut self,
         http3: &mut http3::Connection,
@@ -271,7 +271,7 @@ impl Running {
                         taken += piece.len();
                     }
                     Poll::Pending => return taken,
-                    // Nobody wants it.
+                    // The handler does not read it.
                     Poll::Ready(Err(_)) => return bytes.len(),
                 }
             }

@@ -206,7 +206,7 @@ pub(super) fn find(
     connections.get_mut(handle.index() as usize)?.as_mut()
 }
 
-/// Where bodies of requests go: nowhere, unless somebody wants them.
+/// The sink of request bodies that no handler reads.
 pub(super) struct Sink<'a>(pub(super) &'a BTreeMap<StreamId, Running>);
 
 impl BodySink for Sink<'_> {

@@ -110,7 +110,7 @@ impl<T: Size> Sender<T> {
         }
     }
 
-    /// Ready when nobody receives any more.
+    /// Ready when the receiver is dropped.
     pub(crate) fn poll_gone(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut state = self.0.state();
         if state.has_receiver {

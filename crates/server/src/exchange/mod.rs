@@ -15,7 +15,7 @@ use lastbyte_http3::{Fields, Response};
 use self::channel::{Receiver, Sender, Size};
 use super::{budget::ConnectionBudget, handler::Answer};
 
-/// How much of a request's body waits for whoever answers, in bytes, but for one piece more.
+/// Maximum bytes of a request body that wait for the handler, plus one piece.
 const REQUEST_BOUND: usize = 64 << 10;
 /// Maximum bytes of a response that wait for the connection and, over HTTP/3, for acknowledgments, plus one piece.
 const RESPONSE_BOUND: usize = 320 << 10;
@@ -115,7 +115,7 @@ impl Incoming {
         poll_fn(|context| self.0.poll_next(context)).await
     }
 
-    /// The same, for whoever polls.
+    /// As [`Incoming::next`], to be polled.
     pub fn poll_next(
         &mut self,
         context: &mut std::task::Context<'_>,
@@ -196,7 +196,7 @@ impl Outgoing {
         self.send(ResponsePart::End(trailers)).await
     }
 
-    /// Waits until nobody listens any more.
+    /// Waits until the client cancels the request or the connection ends.
     pub async fn gone(&mut self) {
         poll_fn(|context| self.sender.poll_gone(context)).await;
     }

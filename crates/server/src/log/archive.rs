@@ -1,14 +1,14 @@
-//! Log files that were put away: `NAME.1` is the youngest, packed or not.
+//! Rotated log files: `NAME.1` is the newest, compressed or not.
 //!
 //! Owns: their names and number, and their packing, by a thread of its own. Never: touches the file that is being written.
 //!
 //! # Decisions
 //!
-//! - *Only what was put away is packed.* The file that is being written stays one of whole lines that can be read at once,
+//! - *Only rotated files are compressed.* The current file consists of whole lines that can be read at once,
 //!   and a process that is killed loses none of them.
 //! - *A file is packed beside itself* (`NAME.1.gz.part`), synchronised, renamed, and only then removed. Whatever stops that
 //!   leaves the unpacked file, which the next start, or the next rotation, packs.
-//! - *While files are packed none is put away*: the one that is written grows over its size. So names stay what they are for
+//! - *No file is rotated during compression*: the current one grows beyond its size. So names stay what they are for
 //!   the thread that packs, and the one that writes never waits.
 
 use std::{
@@ -53,7 +53,7 @@ impl Archive {
         archive
     }
 
-    /// Whether a file can be put away now.
+    /// Whether a file can be rotated now.
     pub(super) fn is_ready(&self) -> bool {
         self.packer.as_ref().is_none_or(JoinHandle::is_finished)
     }

@@ -9,7 +9,7 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Splits a token off the front; `None` if there is none.
+/// Splits a token off the front; `None` without one.
 fn token(text: &str) -> Option<&str> {
     let len = text.bytes().take_while(|byte| is_token_byte(*byte)).count();
     text.get(len..).filter(|_| len > 0)

@@ -107,7 +107,7 @@ const HINTS_MAX: usize = 8;
 const PIECE: usize = 16 << 10;
 
 impl Proxy {
-    /// Passes requests on to this server, on so many threads. `tls` is for `https`, and its ALPN protocols say which
+    /// Forwards requests to this server, on this number of threads. `tls` is for `https`, and its ALPN protocols say which
     /// versions of HTTP may be spoken.
     ///
     /// # Errors
@@ -309,7 +309,7 @@ async fn hand_over(
     handed.unwrap_or(Err(Gone))
 }
 
-/// What the client is told, and, for whoever looks for the reason, which failure it was (RFC 9209 §2.3).
+/// The response to the client, with the failure in `Proxy-Status` (RFC 9209 §2.3).
 fn failed(status: u16, error: &str, why: &str) -> Answer {
     let text = match status {
         503 => "Service unavailable: too many concurrent requests\n",

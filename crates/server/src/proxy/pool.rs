@@ -170,7 +170,7 @@ impl Pool {
             };
             match self.send_over(connection, request).await {
                 Ok(answered) => return Ok(answered),
-                // It was closed while nobody looked, and the request has not left.
+                // It was closed while idle, and the request was not sent.
                 Err((Some(unsent), _)) if !is_new => request = unsent,
                 Err((_, why)) => return Err(SendFailure::Broken(why)),
             }

@@ -62,7 +62,7 @@ impl Accepted {
                         .eq_ignore_ascii_case("q")
                         .then(|| weight(value.trim()))
                 })
-                // A weight that is none is no wish for it.
+                // An invalid weight counts as 0.
                 .map_or(1000, |weight| weight.unwrap_or(0));
             match name.as_str() {
                 "" => {}

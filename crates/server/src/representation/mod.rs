@@ -1,7 +1,7 @@
 //! What a resource is sent as, and what of it a request wants (RFC 9110 §8, §12 to §14).
 //!
 //! Owns: the order in which conditions and ranges are looked at, and the answer that follows. Never: opens a file, reads a
-//! clock, or knows a version of HTTP. Handlers of anybody's can use it: a [`Representation`] in, an answer out.
+//! clock, or knows a version of HTTP. Any handler can use it: a [`Representation`] in, an answer out.
 //!
 //! | module | owns | RFC 9110 |
 //! |---|---|---|
@@ -38,7 +38,7 @@ pub struct Representation {
     pub content_type: String,
     /// Its `content-encoding`, if it has one.
     pub coding: Option<&'static str>,
-    /// What tells it from others of the same resource.
+    /// The validators that identify it among representations of the resource.
     pub etag: Option<EntityTag>,
     /// When it was changed last, since the Unix epoch.
     pub modified: Option<Duration>,
@@ -46,13 +46,13 @@ pub struct Representation {
     pub varies: bool,
 }
 
-/// The random text that stands between the parts of a body of several: as long as nobody can guess it, no body has it.
+/// The random boundary of multipart bodies. It cannot be guessed, so no body contains it.
 pub type Boundary = [u8; 16];
 
 impl Representation {
     /// The answer to a request for it. `now` is the time since the Unix epoch.
     ///
-    /// Only `GET` has ranges (§14.2); whoever asks with another method than `GET` and `HEAD` gets all of it.
+    /// Only `GET` has ranges (§14.2); requests with methods other than `GET` and `HEAD` get all of it.
     #[must_use]
     pub fn answer(self, request: &Request, now: Duration, boundary: Boundary) -> Answer {
         let fields = request.fields();

@@ -43,7 +43,7 @@ pub enum Wanted {
     Nothing,
 }
 
-/// What is wanted of something that has so many bytes.
+/// The requested part of a representation of this length.
 #[must_use]
 pub fn wanted(fields: &Fields, len: u64) -> Wanted {
     let mut lines = fields.get_all("range");
@@ -105,7 +105,7 @@ fn range(spec: &str, len: u64) -> Spec {
         return Spec::Nonsense;
     };
     if first.is_empty() {
-        // So many at the end. All of nothing is nothing that a 206 could say: then it is answered with 200.
+        // A suffix. A 206 cannot describe a part of an empty representation: the response is 200.
         return match (number(last), len.checked_sub(1)) {
             (Some(0), _) => Spec::Beyond,
             (Some(count), Some(end)) => Spec::Bytes(ByteRange {
@@ -131,7 +131,7 @@ fn range(spec: &str, len: u64) -> Spec {
     }
 }
 
-/// Digits, as many as anybody likes: what is larger than anything is just that.
+/// Any number of digits; values that are too large saturate.
 fn number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-/// What tells one representation of a resource from another (§8.8.3).
+/// An entity tag (§8.8.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityTag {
     is_weak: bool,

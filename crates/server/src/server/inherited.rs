@@ -1,4 +1,4 @@
-//! Sockets that somebody else opened: socket activation.
+//! Sockets opened by another process: socket activation.
 //!
 //! Owns: what each of them is for, and what has to be right about them. Never: looks for them; that is for whoever knows
 //! the process (`sd_listen_fds(3)`).

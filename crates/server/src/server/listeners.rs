@@ -22,7 +22,7 @@ pub(super) struct Listeners {
     pub(super) metrics: Option<TcpListener>,
 }
 
-/// So often a free port is looked for that nobody has over the other transport.
+/// Number of attempts to find a port that is free over both transports.
 const TRIES: usize = 20;
 
 /// How many threads there are for one transport.
@@ -85,7 +85,7 @@ fn bind_main(settings: &Settings) -> Result<Listeners, StartError> {
                     address = listener.local_addr().unwrap_or(address);
                     Some(listener)
                 }
-                // Somebody has it over TCP; another may be free for both.
+                // The port is in use over TCP; another may be free for both.
                 Err(_) if wanted.port() == 0 && tries < TRIES => continue,
                 Err(error) => return Err(error),
             }

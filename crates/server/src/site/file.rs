@@ -20,12 +20,12 @@ use crate::representation::validator::EntityTag;
 /// `H3_INTERNAL_ERROR` (RFC 9114 §8.1): a file that was changed while it was sent.
 pub(super) const INTERNAL_ERROR: VarInt = VarInt::from_u32(0x102);
 
-/// So many bytes are read before it is looked again whether the file is the same.
+/// Bytes read between checks that the file is unchanged.
 const CHECK_EVERY: u64 = 256 << 10;
 /// A file that was changed so recently may be changed again without another date: its tag is weak.
 const UNSETTLED: Duration = Duration::from_secs(1);
 
-/// What tells a file from what it may become.
+/// The attributes by which a change of a file is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
     pub(crate) len: u64,

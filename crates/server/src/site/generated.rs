@@ -34,7 +34,7 @@ pub(crate) fn size_of_path(path: &str) -> Option<u64> {
     (len <= LEN_MAX).then_some(len)
 }
 
-/// Bytes that look like noise, the same at an offset whoever asks.
+/// Pseudo-random bytes, which depend on the offset only.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Generated {
     pub(crate) len: u64,

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | of a file | the file, or a sibling that holds it compressed |
 //! | `/32k`, `/1m`, `/1000` | that many bytes, unless there is such a file |
-//! | `/delay/50ms/PATH` | what is at `/PATH`, so much later |
+//! | `/delay/50ms/PATH` | the resource at `/PATH` after a delay |
 //! | `/status/503` | an answer with that status |
 //!
 //! All but the first are for tests and measurements: each client may have as many bytes, and hold as many requests, as it

@@ -38,7 +38,7 @@ pub(super) struct OpenFile {
 }
 
 impl OpenFiles {
-    /// So many at a time.
+    /// With this limit.
     pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
             limit,

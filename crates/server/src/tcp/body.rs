@@ -25,7 +25,7 @@ use crate::{
     exchange::{ResponsePart, channel::Receiver},
 };
 
-/// So much of a source is read at a time.
+/// Bytes read from a source at a time.
 const PIECE_LEN: u64 = 16 << 10;
 
 /// The body of a response.
@@ -51,7 +51,7 @@ enum Kind {
     },
 }
 
-/// Who is told how it ended.
+/// Receives the outcome of the response.
 pub(super) struct Report {
     pub(super) shared: Arc<Shared>,
     pub(super) clock: Clock,

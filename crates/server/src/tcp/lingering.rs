@@ -24,7 +24,7 @@ use tokio::{
 /// How long a client that has everything may be silent until the socket is closed.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// A stream that is handed back when whoever it was lent to drops it.
+/// A stream that is returned when its borrower drops it.
 #[derive(Debug)]
 pub(super) struct Lent<S> {
     stream: Option<S>,
@@ -53,7 +53,7 @@ impl<S> Lent<S> {
 impl<S> Drop for Lent<S> {
     fn drop(&mut self) {
         if let (Some(stream), Some(back)) = (self.stream.take(), self.back.take()) {
-            // Nobody waits for it if the handshake failed.
+            // Not awaited if the handshake failed.
             drop(back.send(stream));
         }
     }

@@ -1,6 +1,6 @@
 //! HTTP/1.1 and 2 over TLS, beside HTTP/3 and with the same handler.
 //!
-//! Owns: listeners, the threads of the runtime that hyper works on, what one connection may take, and the end in peace.
+//! Owns: listeners, the threads of the runtime that hyper works on, what one connection may take, and graceful shutdown.
 //! Never: touches a QUIC worker, or looks into requests.
 //!
 //! | module | owns |
@@ -302,7 +302,7 @@ impl TcpServer {
 /// After an error that will pass, such as too many open files, so long until the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts connections, as many at a time as may be, until it is told to stop.
+/// Accepts connections up to the limit, until shutdown.
 async fn accept<F, S>(
     listener: TcpListener,
     limits: Limits,

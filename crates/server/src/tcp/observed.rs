@@ -5,7 +5,7 @@
 //!
 //! # Decisions
 //!
-//! - *When the last byte was acknowledged is asked for, not told*: Linux tells nobody. Once a response was handed over, the
+//! - *The acknowledgment of the last byte is polled*: Linux does not report it. Once a response was handed over, the
 //!   stream asks whether anything is left to be acknowledged: when something arrives, and by a timer that waits a
 //!   sixteenth of the time that went by since, 1 ms at least and 1 s at most. So the time is late by 6 % of what it took
 //!   after the hand-over, and 1 ms.
@@ -285,7 +285,7 @@ impl Observed {
     }
 }
 
-/// A stream that is observed, if anybody wants to.
+/// A stream that is observed, if there is a log.
 #[derive(Debug)]
 pub(super) struct Stream<S: AsFd> {
     inner: S,

@@ -23,7 +23,7 @@ tokio::task_local! {
 pub(super) struct Slowest {
     /// Over how long it is measured.
     pub(super) timeout: Duration,
-    /// So many bytes in that time.
+    /// Bytes in that time.
     pub(super) bytes: u64,
 }
 

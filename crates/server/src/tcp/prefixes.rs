@@ -24,7 +24,7 @@ pub(super) struct Counted {
 }
 
 impl Prefixes {
-    /// With so many for each at most.
+    /// With this limit for each prefix.
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,

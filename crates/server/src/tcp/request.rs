@@ -163,7 +163,7 @@ async fn run(
     tokio::spawn(forward(Arc::clone(shared), body, incoming));
     loop {
         match poll_fn(|context| outgoing.poll_next(context)).await {
-            // Nobody can be told before the response: hyper has no words for it.
+            // hyper cannot send interim responses.
             Some(ResponsePart::Interim(_)) => {}
             Some(ResponsePart::Whole(answer)) => {
                 let answer = if is_head { answer.head_only() } else { answer };
@@ -202,7 +202,7 @@ async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece
     loop {
         let has_room = poll_fn(|context| incoming.poll_ready(context)).await;
         if has_room.is_err() {
-            // Whoever answers does without: the rest is not read, and the connection closed if it was of HTTP/1.1.
+            // The handler does not need the rest: it is not read, and an HTTP/1.1 connection is closed.
             return;
         }
         let began = time::Instant::now();
@@ -237,7 +237,7 @@ async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece
     }
 }
 
-/// Reads a body that nobody wants, up to a point. A client that waits to be asked for it is not asked.
+/// Reads an unwanted body up to a limit. A client that waits for `100 Continue` is not asked for it.
 async fn discard(shared: &Shared, mut body: Incoming, expects: bool) {
     if expects || body.is_end_stream() {
         return;
@@ -270,7 +270,7 @@ fn regular(map: &http::HeaderMap) -> Fields {
 
 type Translated = Result<Request, Answer>;
 
-/// The request as handlers know it, or why there is none.
+/// The request for the handler, or the response that rejects it.
 fn translate(request: http::Request<Incoming>, version: Version) -> (Translated, Incoming) {
     let (head, body) = request.into_parts();
     let refuse = |text: &str| Err(Answer::text(400, text));
@@ -295,7 +295,7 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
     {
         return (refuse("`:authority` and `host` differ\n"), body);
     }
-    // RFC 9112 §3.2: without it a request of HTTP/1.1 is none.
+    // RFC 9112 §3.2: an HTTP/1.1 request without it is invalid.
     if host.is_none() && authority.is_none() && version == Version::Http11 {
         return (refuse("Missing Host header field\n"), body);
     }

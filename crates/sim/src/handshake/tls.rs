@@ -84,7 +84,7 @@ pub(super) fn credentials(transport: &Transport) -> Result<Credentials, String> 
 }
 
 fn failed(what: impl Display) -> String {
-    format!("TLS cannot be set up: {what}")
+    format!("cannot set up TLS: {what}")
 }
 
 /// A certificate that is as long as the chain is to be, if that is longer than it has to be.

@@ -452,7 +452,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         (
             "ecn-share = 0",
             "ecn-share = 2",
-            "`ecn-share`: 2 is no share",
+            "`ecn-share`: 2 (expected a share",
         ),
         (
             "ecn-share = 0",
@@ -462,7 +462,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         (
             "wifi = 23, lte",
             "wlan = 23, lte",
-            "`sites.East Asia.weights.wlan`: there is no such class",
+            "`sites.East Asia.weights.wlan`: unknown class",
         ),
         (
             "name = \"cable\"",
@@ -472,7 +472,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         (
             "mix = \"both\"",
             "mix = \"all\"",
-            "`sizes.mix`: there is no mix `all`; there are both",
+            "`sizes.mix`: unknown mix `all` (expected both)",
         ),
         ("\"200kB 400kB\"", "\"400kB 200kB\"", "`sizes.bins`"),
         (

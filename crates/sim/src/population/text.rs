@@ -212,10 +212,7 @@ fn each<T, U>(
     read: impl Fn(&T) -> Outcome<U>,
 ) -> Outcome<Vec<U>> {
     if texts.is_empty() {
-        return Err(SettingError::new(
-            list,
-            "there is none; at least one is needed",
-        ));
+        return Err(SettingError::new(list, "empty (expected at least one)"));
     }
     let mut read_ones = Vec::new();
     for (index, text) in texts.iter().enumerate() {
@@ -278,7 +275,10 @@ fn bursts(text: &BurstsText) -> Outcome<Bursts> {
     if !(1e-6..=1e6).contains(&text.per_second) {
         return Err(SettingError::new(
             "per-second",
-            format!("{} is no number from 0.000001 to 1000000", text.per_second),
+            format!(
+                "{} (expected a number from 0.000001 to 1000000)",
+                text.per_second
+            ),
         ));
     }
     if !(text.packets.is_finite() && text.packets >= 1.0) {
@@ -341,7 +341,7 @@ fn site(text: &SiteText, classes: &[&str]) -> Outcome<Site> {
         let Some(place) = place.and_then(|place| weights.get_mut(place)) else {
             return Err(SettingError::new(
                 format!("weights.{name}"),
-                format!("there is no such class; there are {}", classes.join(", ")),
+                format!("unknown class (expected {})", classes.join(", ")),
             ));
         };
         *place = factor(&format!("weights.{name}"), *weight)?;
@@ -484,7 +484,7 @@ fn share(key: &str, value: f64) -> Outcome<f64> {
     } else {
         Err(SettingError::new(
             key,
-            format!("{value} is no share, from 0 to 1"),
+            format!("{value} (expected a share from 0 to 1)"),
         ))
     }
 }

@@ -55,7 +55,7 @@ impl fmt::Display for KeyFileError {
             KeyFileErrorKind::Empty => {
                 return write!(
                     f,
-                    "there is no ticket key: add a line of {digits} random hexadecimal digits"
+                    "no ticket key (expected lines of {digits} random hexadecimal digits)"
                 );
             }
             _ => write!(f, "line {} of the ticket keys: ", self.line)?,

@@ -113,7 +113,7 @@ fn a_wrong_line_is_named_and_its_secret_is_not() {
         error(&"00".repeat(32)),
         "line 1 of the ticket keys: the key is not random"
     );
-    let empty = "there is no ticket key: add a line of 64 random hexadecimal digits";
+    let empty = "no ticket key (expected lines of 64 random hexadecimal digits)";
     assert_eq!(error("# nothing yet\n"), empty);
     assert_eq!(error(""), empty);
     let many: Vec<String> = (0..17).map(line).collect();
