@@ -131,7 +131,7 @@ fn what_cannot_be_is_said_before_anything_is_served() {
         (
             &["--cert", "empty", "--key", "empty"],
             2,
-            "cannot read `empty`: it holds no certificate",
+            "cannot read `empty`: no certificate found",
         ),
         (
             &["--cert", "nowhere", "--key", "empty"],

@@ -149,7 +149,10 @@ fn what_cannot_be_is_refused_with_its_place() {
         ),
         ("connection = 5", "unknown field `connection`"),
         ("sites = ['Mars']", "`sites`: unknown site `Mars`"),
-        ("population = 'x.toml'", "`population`: `x.toml`"),
+        (
+            "population = 'x.toml'",
+            "`population`: unknown population `x.toml`",
+        ),
         (
             "time-limit = '5'",
             "`time-limit`: `5` (expected a span of time",

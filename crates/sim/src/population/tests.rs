@@ -472,7 +472,7 @@ fn what_cannot_be_is_refused_with_its_place() {
         (
             "mix = \"both\"",
             "mix = \"all\"",
-            "`sizes.mix`: unknown mix `all` (expected both)",
+            "`sizes.mix`: unknown mix `all` (expected both,",
         ),
         ("\"200kB 400kB\"", "\"400kB 200kB\"", "`sizes.bins`"),
         (
