@@ -96,7 +96,10 @@ impl Handshake {
                 Some(keys) => keys.open.unprotect(packet, largest),
             },
         };
-        let opened = opened.map_err(|error| self.on_forged(packet_type, error))?;
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) => return Err(self.on_forged(packet_type, error)),
+        };
         let has_reserved_bits = opened.packet.check_reserved_bits().is_err();
         if packet_type == PacketType::Initial && !has_reserved_bits {
             self.on_initial_opened(version);
@@ -116,6 +119,7 @@ impl Handshake {
 
     /// What a long header must have to be looked at: a version that it may be of, the peer's connection ID once that is
     /// known (RFC 9000 §7.2), no token from a server (§17.2.2), no 0-RTT from one.
+    #[inline]
     fn may_process(&self, packet: &Protected<'_>) -> bool {
         if packet.packet_type() == PacketType::OneRtt {
             return true;
@@ -148,10 +152,12 @@ impl Handshake {
     }
 
     /// Takes the packets that waited for keys, once there are new ones.
+    #[inline]
     pub(in crate::connection) fn take_early(&mut self) -> Option<VecDeque<EarlyPacket>> {
-        let has_new_keys = std::mem::take(&mut self.has_new_keys);
-        let state = self.state.as_mut().filter(|_| has_new_keys)?;
-        Some(state.early.take())
+        if !std::mem::take(&mut self.has_new_keys) {
+            return None;
+        }
+        Some(self.state.as_mut()?.early.take())
     }
 
     /// Frees what is needed until the handshake is confirmed, if it is.
