@@ -26,13 +26,13 @@ impl Bandwidth {
     /// No limit.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A rate of so many bytes per second.
+    /// Creates a rate from bytes per second.
     #[must_use]
     pub const fn from_bytes_per_second(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// A rate of so many bits per second, rounded down to whole bytes.
+    /// Creates a rate from bits per second, rounded down to whole bytes.
     #[must_use]
     pub const fn from_bits_per_second(bits: u64) -> Self {
         Self(bits / 8)
@@ -87,7 +87,7 @@ impl Bandwidth {
         }
     }
 
-    /// This rate times `gain`, saturating; a negative gain or one that is no number counts as zero.
+    /// This rate times `gain`, saturating; a negative gain or NaN counts as zero.
     #[must_use]
     pub fn scaled(self, gain: f64) -> Self {
         if self.is_unlimited() {

@@ -2,7 +2,7 @@
 
 use crate::spec::Settings;
 
-/// How a [`WindowController`](crate::WindowController) is put together. Usually parsed from a
+/// The settings of a [`WindowController`](crate::WindowController). Usually parsed from a
 /// [spec](crate::Registry::parse), which also checks the ranges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -50,14 +50,14 @@ impl Default for Config {
     }
 }
 
-/// A window, as people give it.
+/// A window size as configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowSize {
-    /// So many datagrams of the path's size.
+    /// A number of datagrams of the path's size.
     Datagrams(u64),
-    /// So many bytes, whatever the datagram size.
+    /// A number of bytes, whatever the datagram size.
     Bytes(u64),
-    /// So many datagrams, but not more bytes than `limit` unless that is less than two datagrams.
+    /// A number of datagrams, but not more bytes than `limit` unless that is less than two datagrams.
     Limited {
         /// How many datagrams at most.
         datagrams: u64,
@@ -86,10 +86,10 @@ impl WindowSize {
     }
 }
 
-/// How the first flight leaves, before the path has told anything but its round-trip time.
+/// How the first flight leaves, while only the round-trip time of the path is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FirstFlight {
-    /// The initial window, spread over so many round trips.
+    /// The initial window, spread over this many round trips.
     InitialWindow {
         /// 0.5 is classic paced slow start.
         round_trips: f64,

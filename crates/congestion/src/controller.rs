@@ -1,6 +1,6 @@
-//! What a transport tells a congestion controller, and what it may ask.
+//! The interface between a transport and a congestion controller.
 //!
-//! A controller is told of every packet sent, and of what became of it; it answers how much may be in flight
+//! A controller is informed of every packet sent, acknowledged or lost; it decides how much may be in flight
 //! ([`Controller::window`]) and how fast it may leave ([`Controller::pacing`]). It keeps no clock, owns no packet and
 //! does not count what is in flight: the transport does (RFC 9002 §2, §7), and hands the count in.
 //!
@@ -13,7 +13,7 @@
 //! | about to send, with nothing in flight since the sender ran out of data | [`on_idle_restart`](Controller::on_idle_restart) |
 //! | the path's datagram size changed | [`on_mtu`](Controller::on_mtu) |
 //!
-//! An ACK frame is told in the order of RFC 9002 Appendix A.7, losses before growth:
+//! An ACK frame is reported in the order of RFC 9002 Appendix A.7, losses before growth:
 //!
 //! 1. [`on_packet_acked`](Controller::on_packet_acked) for each newly acknowledged packet that was in flight, or
 //!    [`on_spurious_loss`](Controller::on_spurious_loss) for one that had been declared lost,
@@ -23,9 +23,9 @@
 //! 5. [`on_ack`](Controller::on_ack) once.
 //!
 //! When the loss timer fires, steps 2 and 4 alone. A path that changes gets a new controller (RFC 9000 §9.4); packets
-//! sent on the old path are not told to the new one. Packets dropped with their keys (RFC 9002 §6.4) leave the count in
-//! flight and are not told at all. Probes (RFC 9002 §7.5), and one packet on entering recovery (§7.3.2), may be sent
-//! beyond the window; they are told like all others.
+//! sent on the old path are not reported to the new one. Packets dropped with their keys (RFC 9002 §6.4) leave the count in
+//! flight and are not reported at all. Probes (RFC 9002 §7.5), and one packet on entering recovery (§7.3.2), may be sent
+//! beyond the window; they are reported like all others.
 
 use alloc::boxed::Box;
 use core::{fmt, time::Duration};
@@ -59,7 +59,7 @@ pub trait Controller: fmt::Debug + Send {
     fn on_sent(&mut self, sent: &Sent<'_>) -> Receipt;
 
     /// The sender stopped because nothing was left to send, while window and pacer would have let it (RFC 9002 §7.8).
-    /// Being held back by the pacer is not this. How long it counts is the controller's business. Default: ignored, so
+    /// Being held back by the pacer is not this. How long it counts is up to the controller. Default: ignored, so
     /// the window may grow while it is not in use.
     fn on_app_limited(&mut self, now: Time, in_flight: u64) {
         let _ = (now, in_flight);
@@ -69,7 +69,7 @@ pub trait Controller: fmt::Debug + Send {
     fn on_packet_acked(&mut self, now: Time, packet: &Packet);
 
     /// One packet declared lost, ahead of the [`on_lost`](Controller::on_lost) that closes the batch. Lost path MTU
-    /// probes are no signal of congestion (RFC 9000 §14.4) and not told.
+    /// probes are not a signal of congestion (RFC 9000 §14.4) and not reported.
     fn on_packet_lost(&mut self, now: Time, packet: &Packet);
 
     /// Closes a batch of losses.
@@ -157,7 +157,7 @@ impl Receipt {
         }
     }
 
-    /// How many packets the controller had been told of before this one, over all packet number spaces of the path.
+    /// The number of packets sent before this one, over all packet number spaces of the path.
     /// Rounds and recovery periods are delimited by it: times tie when several packets leave at one instant, and packet
     /// numbers restart in each space.
     #[must_use]
@@ -175,7 +175,7 @@ impl Receipt {
 /// A packet whose fate is now known.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Its size, as told to [`Controller::on_sent`].
+    /// Its size, as passed to [`Controller::on_sent`].
     pub bytes: u64,
     /// When it was sent.
     pub sent_at: Time,

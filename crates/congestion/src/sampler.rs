@@ -7,7 +7,7 @@
 //! - ACK elapsed = now − `delivered_at`, over which it was acknowledged,
 //! - rate = bytes delivered since the snapshot ÷ the longer of the two.
 //!
-//! Taking the longer keeps compressed ACKs from pretending a rate at which nobody sent. A sample that spans less than
+//! Taking the longer keeps compressed ACKs from suggesting a rate that was never sent. A sample that spans less than
 //! the minimum RTT has no rate: nothing can be delivered and acknowledged in less.
 //!
 //! # Decisions
@@ -111,7 +111,7 @@ impl DeliveryRateSampler {
     /// A packet was sent; the snapshot belongs into its receipt (§4.1.2.2).
     pub fn on_sent(&mut self, sent: &Sent<'_>) -> DeliverySnapshot {
         if sent.in_flight <= sent.bytes {
-            // Nothing was in flight: a new flight begins, and the silence before it is no part of any interval.
+            // Nothing was in flight: a new flight begins, and the pause before it is not part of any interval.
             self.first_sent_at = sent.now;
             self.delivered_at = sent.now;
         }

@@ -1,6 +1,6 @@
 //! How a connection goes on once it has found the path's capacity: congestion avoidance.
 //!
-//! An avoidance answers ACKs with the next window, says by which factor a window shrinks at congestion, and is told of
+//! An avoidance answers ACKs with the next window, says by which factor a window shrinks at congestion, and receives
 //! each reduction, from which it learns where the path was full. Recovery periods, the minimum window, application
 //! limits and undoing are the business of [`WindowController`](crate::WindowController), the same for all.
 

@@ -1,6 +1,6 @@
 //! Pico: quicly's rule, which grows like NewReno or CUBIC, whichever is faster, with the arithmetic of NewReno.
 //!
-//! Between two congestion events the window grows by one datagram for each so many bytes acknowledged. How many, is set
+//! Between two congestion events the window grows by one datagram for each time a number of bytes is acknowledged. That number is set
 //! once at each event, so that the average slope is that of CUBIC on the same path:
 //!
 //! ```text

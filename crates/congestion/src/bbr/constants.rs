@@ -20,7 +20,7 @@ pub(super) const PROBE_RTT_WINDOW_GAIN: f64 = 0.5;
 /// What `BBR.PacingMarginPercent` (1) leaves of the rate.
 pub(super) const PACING_MARGIN: f64 = 0.99;
 
-/// `BBR.LossThresh`: at most one byte in so many may be lost in a round, that is 2 %.
+/// `BBR.LossThresh`: the reciprocal of the loss rate tolerated in a round, 2 %.
 pub(super) const LOSS_THRESHOLD_INVERSE: u64 = 50;
 /// `BBR.Beta`: what a reduction leaves.
 pub(super) const BETA: f64 = 0.7;

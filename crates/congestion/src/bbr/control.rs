@@ -156,7 +156,7 @@ impl Bbr {
         self.datagrams(MIN_PIPE_DATAGRAMS)
     }
 
-    /// So many datagrams, in bytes.
+    /// A number of datagrams, in bytes.
     pub(super) const fn datagrams(&self, count: u64) -> u64 {
         self.max_datagram_size.saturating_mul(count)
     }

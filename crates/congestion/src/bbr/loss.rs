@@ -1,4 +1,4 @@
-//! What loss tells BBR, and how the model yields to it (draft-ietf-ccwg-bbr-06 §5.5.10).
+//! How BBR responds to loss (draft-ietf-ccwg-bbr-06 §5.5.10).
 //!
 //! While a bandwidth probe is under way, the first packet whose loss brings the loss rate over 2 % ends it and sets the
 //! long-term bound to the point where the rate crossed 2 %. Else, at the end of a round in which something was lost:

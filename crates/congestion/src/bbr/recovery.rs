@@ -112,7 +112,7 @@ impl Bbr {
         }
     }
 
-    /// Persistent congestion (RFC 9002 §7.6), which stands for the draft's `OnEnterRTO()`. Recovery starts anew, so
+    /// Persistent congestion (RFC 9002 §7.6), which stands for the draft's `OnEnterRTO()`. Recovery restarts, so
     /// that the window stays down until a packet sent from now on is acknowledged.
     pub(super) fn enter_persistent_congestion(&mut self, loss: &Loss<'_>) {
         self.statistics.persistent_congestions =

@@ -1,6 +1,6 @@
 //! How a connection finds the path's capacity: the growth rules of the first slow start.
 //!
-//! A startup is told of every ACK and answers by how much the window grows, and whether it has seen enough. How the
+//! A startup receives every ACK and returns by how much the window grows, and whether startup is over. How the
 //! first flight leaves ([`FirstFlight`](crate::FirstFlight)) and how the window falls at the first congestion
 //! ([`FirstRecovery`](crate::FirstRecovery)) are chosen beside it, so that each may be had with each:
 //!
@@ -12,7 +12,7 @@
 //! | `rapid-no-jump` | initial window over half a round trip | [`RapidStart`]: 3× or 2× | proportional to loss |
 //! | `rapid-start` | twice the initial window over one round trip | [`RapidStart`]: 3× or 2× | proportional to loss |
 //!
-//! # A startup of one's own
+//! # A custom startup
 //!
 //! One file and one line in a registry. This one grows by half a window a round trip, and ends when the round-trip
 //! time has doubled:

@@ -8,7 +8,7 @@
 //!             1 × newly acked   otherwise                                                  (2× a round trip)
 //! ```
 //!
-//! The decision is taken anew on every ACK, so growth may return to 3×. The smallest RTT of the last round trip is kept
+//! The decision is made again on every ACK, so growth may return to 3×. The smallest RTT of the last round trip is kept
 //! in four slots of a quarter of `min_rtt` each: the newest three and what has passed of the fourth, so the filter's
 //! memory is between three quarters and one `min_rtt` (the draft asks for "about one round"; quicly does the same).
 //! Without a sample in that time the answer is 2×.
@@ -155,7 +155,7 @@ impl RttFloor {
         for vacated in self.slots.iter_mut().take(distance) {
             *vacated = None;
         }
-        // After a long pause the grid of slots starts anew at `now`.
+        // After a long pause the grid of slots restarts at `now`.
         self.newest_since = if distance == SLOTS {
             now
         } else {

@@ -23,7 +23,7 @@ pub(super) struct Jump {
 /// Packets are identified by their send index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Waiting to jump to a window of so many bytes.
+    /// Waiting to jump to a window of this many bytes.
     Armed {
         window: u64,
     },

@@ -1,7 +1,7 @@
 //! Window-based congestion control (RFC 9002 §7): a startup, an avoidance, and all that is the same for each pair.
 //!
 //! [`WindowController`] owns the window and the slow start threshold. It keeps recovery periods (§7.3.2), lets the
-//! window grow only while it is in use (§7.8), holds it above the minimum, undoes congestion that was none, and asks the
+//! window grow only while it is in use (§7.8), holds it above the minimum, undoes congestion events that were spurious, and asks the
 //! parts for the rest:
 //!
 //! | part | answers |
@@ -16,8 +16,8 @@
 //!
 //! - A recovery period ends by the order of sending, not by time: an ACK of a packet sent after it began ends it. With
 //!   times, packets that leave at the very instant of the loss would count as sent before.
-//! - Acknowledged bytes are told apart packet by packet: of an ACK frame that ends recovery, only the packets sent after
-//!   its begin grow the window.
+//! - Acknowledged bytes are counted packet by packet: of an ACK frame that ends recovery, only the packets sent after
+//!   its start grow the window.
 //! - "In use" means: the sender was not out of data when it last stopped, or, in slow start, at least half the window
 //!   was in flight. (A window that doubles each round trip was full one round trip ago.)
 //! - An episode is undone when every packet declared lost in it turns out to have arrived (RFC 9438 §4.9.2 for QUIC). Of

@@ -1,4 +1,4 @@
-//! Whatever a transport tells, in whatever order: nothing overflows, and the promises of [`Controller`] hold.
+//! Any calls in any order: nothing overflows, and the promises of [`Controller`] hold.
 
 use core::time::Duration;
 
