@@ -42,7 +42,7 @@ class Case:
     host: str = "127.0.0.1"
     long_chain: bool = False
     needs: str = ""  # what a peer must offer; by itself, what the mode needs
-    seconds: float = 30
+    seconds: float = 90
 
 
 @dataclasses.dataclass

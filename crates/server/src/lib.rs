@@ -1,5 +1,36 @@
 //! A web server: HTTP/3 on workers of [`lastbyte_driver`], HTTP/1.1 and 2 beside it, one handler for all.
 //!
+//! ```no_run
+//! use std::{sync::Arc, time::Duration};
+//!
+//! use lastbyte_http3::Request;
+//! use lastbyte_quic::connection::Config;
+//! use lastbyte_server::{Answer, Arm, Arms, Handler, Identity, Peer, Reply, Server, Settings};
+//!
+//! struct Hello;
+//!
+//! impl Handler for Hello {
+//!     fn answer(&self, request: &Request, peer: &Peer) -> Reply {
+//!         let path = request.path().unwrap_or_default();
+//!         Answer::text(200, format!("{path} over {}\n", peer.version.name())).into()
+//!     }
+//! }
+//!
+//! let arm = Arm {
+//!     name: "cubic".into(),
+//!     share: 1.0,
+//!     config: Arc::new(Config::new("cubic".parse()?)),
+//! };
+//! let arms = Arms::new(vec![arm]).ok_or("no arm")?;
+//! let days = lastbyte_driver::Clock::since_epoch().as_secs() / 86_400;
+//! let identity = Identity::self_signed(&["localhost".into()], days.cast_signed())?;
+//! let settings = Settings::new("[::]:4433".parse()?, identity, arms, Arc::new(Hello));
+//! let server = Server::start(settings)?;
+//! // Until it is time to stop.
+//! server.shut_down(Duration::from_secs(5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | owns |
 //! |---|---|
 //! | [`handler`] | the [`Handler`] trait, requests' peers, and answers |

@@ -6,6 +6,18 @@
 //! trips takes its place. All chance comes from the scenario's
 //! seed: the same scenario gives the same [`Outcome`], and a [`Listener`] hears the same, to the byte.
 //!
+//! ```
+//! use lastbyte_sim::{Scenario, network::PathText, simulate};
+//!
+//! // 400 kB over a VDSL line.
+//! let path = PathText::named("vdsl")?.path(&mut |file| Err(file.to_owned()))?;
+//! let scenario = Scenario::transfer(path, "rapid-start".parse()?, 400_000);
+//! let outcome = simulate(&scenario, &mut ())?;
+//! let last_byte = outcome.flows[0].responses[0].last_byte.expect("it is complete");
+//! assert!((150..250).contains(&last_byte.as_millis()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | module | owns |
 //! |---|---|
 //! | [`scenario`] | what is to be simulated |

@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
+mod circles;
+#[cfg(test)]
 mod rules;
 #[cfg(test)]
 mod tree;

@@ -162,17 +162,17 @@ fn a_flow_begins_at_its_time() {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_said() {
+fn invalid_scenarios_are_errors() {
     let good = transfer(bottleneck(50, 40, 60), "slow-start", 1);
     let error = |change: &dyn Fn(&mut Scenario)| {
         let mut scenario = good.clone();
         change(&mut scenario);
         simulate(&scenario, &mut ())
-            .expect_err("it cannot be")
+            .expect_err("an invalid scenario")
             .to_string()
     };
     assert!(error(&|one| one.flows.clear()).contains("no flow"));
-    assert!(error(&|one| one.flows[0].requests.clear()).contains("nothing"));
+    assert!(error(&|one| one.flows[0].requests.clear()).contains("without requests"));
     assert!(error(&|one| one.transport.datagram_size = 1199).contains("1200"));
     assert!(error(&|one| one.path.down.duplication = 2.0).contains("the link down"));
 }

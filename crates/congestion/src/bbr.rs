@@ -7,7 +7,7 @@
 //!
 //! | file | owns | draft |
 //! |---|---|---|
-//! | `mod.rs` | the order of steps | §5.2 |
+//! | `bbr.rs` | the order of steps | §5.2 |
 //! | `mode.rs` | states, gains, caps | §5.6.1 |
 //! | `constants.rs` | numbers | §2 |
 //! | `startup.rs`, `full_pipe.rs`, `drain.rs` | the first search | §5.3.1, §5.3.2 |
