@@ -50,7 +50,7 @@
 //! # Threads
 //!
 //! [`run`] blocks until all fetches are complete, and calls the listener from the calling thread. A tokio program calls
-//! it in `spawn_blocking` and receives the bodies through a channel; see `examples/tokio.rs`. QUIC connections run in the
+//! it in `spawn_blocking` and receives the bodies through a channel; see `examples/async_fetch.rs`. QUIC connections run in the
 //! calling thread. TCP connections run in one additional thread, which is started when the first one is needed.
 //!
 //! # Bounds

@@ -1,6 +1,6 @@
 //! The commands of `lastbyte`: arguments, progress and output. The work is done by the other crates.
 //!
-//! A program with congestion controls of its own calls [`run`] with a registry that has them; `examples/algorithm.rs`
+//! A program with congestion controls of its own calls [`run`] with a registry that has them; `examples/plugin.rs`
 //! does, and then has all commands.
 
 #![forbid(unsafe_code)]

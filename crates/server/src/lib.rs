@@ -96,5 +96,6 @@ pub use arms::{Arm, Arms};
 pub use handler::{Answer, Handler, Later, Peer, Reply, Version};
 pub use identity::Identity;
 pub use log::LogWriter;
-pub use server::{Inherited, KeyLog, Server, Settings, StartError, Versions};
+pub use server::{Inherited, Server, Settings, StartError, Versions};
 pub use site::Site;
+pub use tls::KeyLog;

@@ -8,6 +8,7 @@
 
 #![expect(clippy::disallowed_types, reason = "a server writes its log itself")]
 
+pub use self::settings::LogSettings;
 use std::{
     fmt,
     fs::{self, File, Metadata, OpenOptions},
@@ -22,9 +23,8 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use lastbyte_record::packed::Packing;
-
 mod archive;
+mod settings;
 #[cfg(test)]
 mod tests;
 
@@ -78,18 +78,6 @@ impl LogCounts {
 pub struct LogThread {
     thread: JoinHandle<Option<io::Error>>,
     counts: Arc<Counts>,
-}
-
-/// What can be set for a log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogSettings {
-    /// Size in bytes at which the file is rotated to `NAME.1`, the previous `NAME.1` to `NAME.2`, and so on, and a new one
-    /// begun. Default: never.
-    pub rotate_at: Option<u64>,
-    /// Number of rotated files to keep. Default: 0, which means 1.
-    pub keep: u32,
-    /// Compression of rotated files; their names then end with `.gz` or `.zst`. Default: none.
-    pub packing: Packing,
 }
 
 /// Begins to append to a file.

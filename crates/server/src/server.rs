@@ -41,7 +41,7 @@ use super::{
     log::LogWriter,
     metrics,
     tcp::{self, TcpServer},
-    tls::{self, Credentials},
+    tls::{self, Credentials, KeyLog},
 };
 
 mod inherited;
@@ -150,9 +150,6 @@ impl fmt::Display for Versions {
         f.write_str(&names.join(", "))
     }
 }
-
-/// Takes the lines of a key log.
-pub type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Makes a listener for a connection.
 pub type TraceMaker = Arc<dyn Fn(u64, Time) -> Option<Box<dyn Trace>> + Send + Sync>;

@@ -15,6 +15,7 @@
 
 mod directory;
 mod file;
+mod file_identity;
 mod generated;
 mod listing;
 mod open_files;

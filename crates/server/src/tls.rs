@@ -37,7 +37,7 @@ use rustls::{
 };
 
 use self::tickets::TcpTickets;
-use super::{identity::Identity, server::KeyLog};
+use super::identity::Identity;
 
 /// How many `ClientHello`s with 0-RTT are remembered, so that none is taken twice.
 const STRIKES: usize = 1 << 16;
@@ -62,7 +62,10 @@ pub(crate) struct Made {
     pub(crate) tcp: ServerConfig,
 }
 
-/// What decides.
+/// Receives the lines of a key log, in the format of SSLKEYLOGFILE.
+pub type KeyLog = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// The settings that the TLS configurations follow from.
 pub(crate) struct Wanted<'a> {
     pub(crate) identity: &'a Identity,
     /// The text of the file that servers share; `None` for keys of this process alone.
@@ -70,7 +73,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) takes_zero_rtt: bool,
     pub(crate) server_id: u8,
     pub(crate) key_log: Option<KeyLog>,
-    /// Protocols over TCP, the one that is liked best first.
+    /// Protocols over TCP, in order of preference.
     pub(crate) tcp_protocols: Vec<Vec<u8>>,
     /// What ticket keys follow from that are of this process alone: random.
     pub(crate) ticket_secret: [u8; SECRET_LEN],

@@ -425,18 +425,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     (
         "lastbyte",
         &[
-            "commands::get",
-            "commands::get::keep",
-            "commands::get::output",
-            "commands::get::output::target",
-            "commands::get::settings",
-            "commands::get::timing",
-            "commands::get::write_out",
-        ],
-    ),
-    (
-        "lastbyte",
-        &[
             "commands::get::arguments",
             "commands::get::arguments::values",
         ],
@@ -509,10 +497,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ),
     ("server", &["application", "application::served"]),
     ("server", &["exchange", "exchange::channel", "handler"]),
-    ("server", &["log", "log::archive"]),
     ("server", &["proxy", "proxy::body", "proxy::pool"]),
-    ("server", &["server", "tls"]),
-    ("server", &["site::file", "site::open_files"]),
     ("server", &["tcp::body", "tcp::connection", "tcp::request"]),
     ("sim", &["client", "protocol", "server"]),
     ("sim", &["population::sweep", "population::text"]),

@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `arguments` | what can be said on the command line |
 //! | `settings`, `request` | what that means: settings, and what is fetched |
+//! | `exit` | exit codes, as curl's |
 //! | `output` | where what arrives goes |
 //! | `keep` | what is remembered in files, from one run to the next |
 //! | `timing`, `write_out` | what is told afterwards |
 
 mod arguments;
+mod destination;
+mod exit;
 mod keep;
 mod output;
 mod request;
@@ -18,12 +21,12 @@ mod write_out;
 
 use std::{ffi::OsString, io::Write, process::ExitCode};
 
-use lastbyte_client::{Failure as FetchFailure, Fetch, Outcome, RunError, run as fetch};
+use lastbyte_client::{Fetch, RunError, run as fetch};
 use lastbyte_driver::Clock;
 
 pub(crate) use self::arguments::Arguments;
 use self::{
-    arguments::Output,
+    exit::{INTERRUPTED, result},
     keep::Keep,
     output::Outputs,
     settings::{Refusal, settings},
@@ -41,7 +44,7 @@ pub(crate) fn words(given: impl IntoIterator<Item = OsString>) -> Result<Vec<OsS
     })
 }
 
-/// Does what it was told.
+/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = match settings(arguments) {
         Ok(settings) => settings,
@@ -113,59 +116,11 @@ fn tell(arguments: &Arguments, fetches: &[Fetch], rounds: &[Round]) -> Result<()
         .map_err(|error| Failure::stdout(&error))
 }
 
-/// What shells say of a program that was interrupted.
-const INTERRUPTED: u8 = 130;
-
-/// curl's exit code, and why.
-fn result(arguments: &Arguments, outcome: &Outcome) -> (u8, String) {
-    let is_refused = |status: &u16| arguments.shown.fail_with_body && *status >= 400;
-    match (&outcome.failure, outcome.status.filter(is_refused)) {
-        (Some(failure), _) => (exit_code(failure), failure.to_string()),
-        (None, Some(status)) => (22, FetchFailure::Status(status).to_string()),
-        (None, None) => (0, String::new()),
-    }
-}
-
-/// curl's exit code.
-fn exit_code(failure: &FetchFailure) -> u8 {
-    match failure {
-        FetchFailure::Scheme(_) => 1,
-        FetchFailure::Url(_) => 3,
-        FetchFailure::ResolveProxy(_) => 5,
-        FetchFailure::Resolve(_) => 6,
-        FetchFailure::Connect(_) => 7,
-        FetchFailure::Protocol(_) => 8,
-        FetchFailure::Partial { .. } => 18,
-        FetchFailure::Status(_) => 22,
-        FetchFailure::Write(_) => 23,
-        FetchFailure::Read => 26,
-        FetchFailure::ConnectTimeout(_) | FetchFailure::TimeLimit(_) | FetchFailure::Slow(..) => 28,
-        FetchFailure::Range(_) => 33,
-        FetchFailure::Tls(_) => 35,
-        FetchFailure::Request(_) => 43,
-        FetchFailure::Redirects(_) => 47,
-        FetchFailure::Empty => 52,
-        FetchFailure::Response(_) => 56,
-        FetchFailure::Certificate(_) => 60,
-        FetchFailure::Encoding(_) => 61,
-        FetchFailure::TooLarge(_) => 63,
-        FetchFailure::Rewind => 65,
-        FetchFailure::Pin(_) => 90,
-        FetchFailure::Interrupted => INTERRUPTED,
-    }
-}
-
-/// Says what went wrong, unless it is to be silent.
+/// Prints the error unless `--silent` is given, and returns the exit code.
 #[expect(clippy::print_stderr, reason = "errors go to stderr")]
 fn failed(arguments: &Arguments, code: u8, what: &str) -> ExitCode {
     if !arguments.shown.silent || arguments.shown.show_error {
         eprintln!("error: ({code}) {what}");
     }
     ExitCode::from(code)
-}
-
-/// The outputs of all addresses: those that none is given for go to the terminal.
-fn output_of(arguments: &Arguments, fetch: usize) -> Output {
-    let output = arguments.outputs.0.get(fetch);
-    output.cloned().unwrap_or(Output::Stdout)
 }

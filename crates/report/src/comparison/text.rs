@@ -25,12 +25,6 @@ pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
         .iter()
         .map(crate::statistics::Counts::total)
         .sum();
-    let names: Vec<&str> = analysis
-        .arms
-        .iter()
-        .skip(1)
-        .map(|arm| arm.name.as_str())
-        .collect();
     let paired = if analysis.is_paired {
         ", each path in every arm"
     } else {
@@ -41,8 +35,7 @@ pub(super) fn subtitle(analysis: &Analysis, group: &Group) -> String {
         _ => "",
     };
     format!(
-        "TTLB of {} relative to {} · {} connections{paired} · bands: 95 % at each percentile{joint}",
-        listed(&names),
+        "TTLB relative to {} · {} connections{paired} · bands: 95 % at each percentile{joint}",
         analysis.arms[0].name,
         count(total),
     )

@@ -1,6 +1,6 @@
 //! Rotated log files: `NAME.1` is the newest, compressed or not.
 //!
-//! Owns: their names and number, and their packing, by a thread of its own. Never: touches the file that is being written.
+//! Responsible for their names and number, and for compressing them in a thread of its own. The current file is not touched.
 //!
 //! # Decisions
 //!
@@ -24,7 +24,7 @@ use std::{
 
 use lastbyte_record::packed::{PackedLines, Packing};
 
-use super::LogSettings;
+use super::settings::LogSettings;
 
 const PACKINGS: [Packing; 3] = [Packing::None, Packing::Gzip, Packing::Zstd];
 

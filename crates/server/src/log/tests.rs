@@ -2,6 +2,8 @@
 
 use std::{fs, io::Read as _};
 
+use lastbyte_record::packed::Packing;
+
 use super::*;
 use crate::site::Temporary;
 

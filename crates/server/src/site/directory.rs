@@ -21,10 +21,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{
-    file::{FileSource, Identity},
-    open_files::OpenFiles,
-};
+use super::{file::FileSource, file_identity::Identity, open_files::OpenFiles};
 use crate::representation::coding::{CODINGS, Coding};
 
 #[cfg(test)]

@@ -5,57 +5,22 @@
 //! response is reset and never ends as if it were whole. As far as clocks tell: a change within the same tick of the file
 //! system's clock as the opening, which does not change the length either, goes unnoticed.
 
-use std::{cell::Cell, sync::Arc, time::Duration};
+use std::{cell::Cell, sync::Arc};
 
 use lastbyte_quic::stream::{Source, SourceError};
 use lastbyte_wire::VarInt;
 use rustix::{
-    fs::{Stat, fstat},
+    fs::fstat,
     io::{Errno, pread},
 };
 
-use super::open_files::OpenFile;
-use crate::representation::validator::EntityTag;
+use super::{file_identity::Identity, open_files::OpenFile};
 
 /// `H3_INTERNAL_ERROR` (RFC 9114 §8.1): a file that was changed while it was sent.
 pub(super) const INTERNAL_ERROR: VarInt = VarInt::from_u32(0x102);
 
 /// Bytes read between checks that the file is unchanged.
 const CHECK_EVERY: u64 = 256 << 10;
-/// A file that was changed so recently may be changed again without another date: its tag is weak.
-const UNSETTLED: Duration = Duration::from_secs(1);
-
-/// The attributes by which a change of a file is detected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Identity {
-    pub(crate) len: u64,
-    /// Since the Unix epoch.
-    pub(crate) modified: Duration,
-}
-
-impl Identity {
-    pub(super) fn of(stat: &Stat) -> Self {
-        // Before 1970 it is 1970.
-        let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-        let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
-        Self {
-            len: u64::try_from(stat.st_size).unwrap_or(0),
-            modified: Duration::new(seconds, nanos.min(999_999_999)),
-        }
-    }
-
-    /// The tag of what is in the file. Servers that have the same copy, with its times, give the same.
-    pub(super) fn etag(self, now: Duration, coding: Option<&str>) -> EntityTag {
-        let Self { len, modified } = self;
-        let suffix = coding.map_or(String::new(), |coding| format!("-{coding}"));
-        let opaque = format!("{:x}-{len:x}{suffix}", modified.as_nanos());
-        if now < modified + UNSETTLED {
-            EntityTag::weak(&opaque)
-        } else {
-            EntityTag::strong(&opaque)
-        }
-    }
-}
 
 /// An open file.
 #[derive(Debug)]

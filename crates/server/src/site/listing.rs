@@ -7,7 +7,7 @@ use std::{fmt::Write as _, io, os::fd::BorrowedFd, time::Duration};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use rustix::fs::{AtFlags, Dir, FileType, statat};
 
-use super::{directory::is_hidden_name, file::Identity};
+use super::{directory::is_hidden_name, file_identity::Identity};
 use crate::representation::validator::http_date;
 
 /// The most names on a page. Beyond, it says so.

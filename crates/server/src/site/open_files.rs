@@ -12,7 +12,7 @@ use std::{
 
 use rustix::fs::Stat;
 
-use super::file::Identity;
+use super::file_identity::Identity;
 
 /// Which file it is, and what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

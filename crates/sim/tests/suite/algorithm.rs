@@ -22,7 +22,7 @@ fn the_example_startup_is_faster_than_cubic_and_its_key_counts() {
 
 #[test]
 fn the_example_experiment_runs_with_the_example_registry_only() {
-    let text = include_str!("../../../lastbyte/examples/algorithm.toml");
+    let text = include_str!("../../../lastbyte/examples/plugin.toml");
     let registry = example::registry().expect("free names");
     let experiment = Experiment::parse_with(text, &registry, &mut |name| Err(name.to_owned()))
         .expect("an experiment");

@@ -8,7 +8,7 @@ use std::{
 use lastbyte_client::{AltSvc, CookieJar, Memory, SessionFile};
 use lastbyte_driver::Clock;
 
-use super::Arguments;
+use super::arguments::Arguments;
 use crate::{failure::Failure, files};
 
 /// The files.

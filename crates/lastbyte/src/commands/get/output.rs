@@ -22,7 +22,10 @@ use lastbyte_record::qlog::{Dialect, Header, Health, Qlog};
 use lastbyte_wire::Side;
 
 use self::target::Target;
-use super::{Arguments, Output, output_of};
+use super::{
+    arguments::{Arguments, Output},
+    destination::output_of,
+};
 use crate::{
     failure::Failure,
     files::{cannot_write, create, create_folder},
@@ -37,14 +40,6 @@ pub(super) fn to_stdout(arguments: &Arguments) -> usize {
     (0..arguments.urls.0.len())
         .filter(|fetch| output_of(arguments, *fetch) == Output::Stdout)
         .count()
-}
-
-/// A file's place, below the folder that all are put into.
-pub(super) fn in_folder(arguments: &Arguments, path: &Path) -> PathBuf {
-    match &arguments.shown.output_dir {
-        Some(folder) => folder.join(path),
-        None => path.to_owned(),
-    }
 }
 
 /// What is told afterwards of the last response of a fetch.

@@ -12,16 +12,15 @@ use lastbyte_http3::Fields;
 
 use self::uploads::{body, file};
 use super::{
-    Arguments, Output,
-    arguments::{Datum, Resume},
-    output, output_of,
+    arguments::{Arguments, Datum, Output, Resume},
+    destination::{in_folder, output_of},
 };
 use crate::files;
 
-/// Why there is nothing to ask: an exit code, and what to say.
+/// Why a request cannot be made: an exit code, and the error.
 type Refusal = (u8, String);
 
-/// The requests, one for each address.
+/// The requests, one for each URL.
 pub(super) fn fetches(arguments: &Arguments) -> Result<Vec<Fetch>, Refusal> {
     let it = &arguments.request;
     check(arguments)?;
@@ -194,7 +193,7 @@ fn resume_from(arguments: &Arguments, index: usize, url: &Url) -> Result<Option<
                 Output::File(path) => Some(path),
                 Output::RemoteName => url.file_name().map(Into::into),
             };
-            let path = path.map(|path| output::in_folder(arguments, &path));
+            let path = path.map(|path| in_folder(arguments, &path));
             // A file that is not there yet has no bytes.
             Ok(path.map(|path| path.metadata().map_or(0, |about| about.len())))
         }

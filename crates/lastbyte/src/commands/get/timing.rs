@@ -7,7 +7,7 @@ use lastbyte_client::{Fetch, Handshake, Lookup, Outcome, Report, Version};
 use lastbyte_quic::Time;
 use serde_json::{Map, Value, json};
 
-use super::{exit_code, output::LastHead};
+use super::{exit::exit_code, output::LastHead};
 
 /// One time that all was fetched.
 pub(super) struct Round {

@@ -9,7 +9,8 @@ use lastbyte_client::{Fetch, Outcome};
 use serde_json::{Map, Value};
 
 use super::{
-    Arguments, exit_code, result,
+    arguments::Arguments,
+    exit::{exit_code, result},
     timing::{Round, parts},
 };
 use crate::{failure::Failure, files};

@@ -13,16 +13,18 @@ use std::{
 
 use lastbyte_client::{Fetch, Head};
 
-use super::in_folder;
 use crate::{
-    commands::get::{Arguments, Output, output_of},
+    commands::get::{
+        arguments::{Arguments, Output},
+        destination::{in_folder, output_of},
+    },
     failure::Failure,
 };
 
 /// Bodies are written in pieces of this size: a packet holds much less.
 const BUFFER_LEN: usize = 256 << 10;
 
-/// Where one body goes.
+/// The destination of one body.
 pub(super) struct Target {
     /// The file; none for the terminal.
     path: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! The client in a tokio program: the run is a blocking task, which sends the bodies through a channel.
 //!
-//!     cargo run -p lastbyte-client --example tokio -- https://example.com/
+//!     cargo run -p lastbyte-client --example async_fetch -- https://example.com/
 
 #![expect(clippy::disallowed_methods, reason = "an example has arguments")]
 

@@ -1,8 +1,8 @@
 //! All commands, with a startup of your own: an experiment that compares it, a server that runs it.
 //!
 //! ```text
-//! cargo run --release -p lastbyte --example algorithm -- ab crates/lastbyte/examples/algorithm.toml --paired
-//! cargo run --release -p lastbyte --example algorithm -- serve --self-signed --congestion surge
+//! cargo run --release -p lastbyte --example plugin -- ab crates/lastbyte/examples/plugin.toml --paired
+//! cargo run --release -p lastbyte --example plugin -- serve --self-signed --congestion surge
 //! ```
 
 #[expect(

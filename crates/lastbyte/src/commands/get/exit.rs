@@ -1,0 +1,47 @@
+//! Exit codes of `lastbyte get`: those of curl.
+
+use lastbyte_client::{Failure as FetchFailure, Outcome};
+
+use super::arguments::Arguments;
+
+/// The exit code of an interrupted program in shells: 128 + SIGINT.
+pub(super) const INTERRUPTED: u8 = 130;
+
+/// curl's exit code for the outcome of a fetch, and the reason.
+pub(super) fn result(arguments: &Arguments, outcome: &Outcome) -> (u8, String) {
+    let is_refused = |status: &u16| arguments.shown.fail_with_body && *status >= 400;
+    match (&outcome.failure, outcome.status.filter(is_refused)) {
+        (Some(failure), _) => (exit_code(failure), failure.to_string()),
+        (None, Some(status)) => (22, FetchFailure::Status(status).to_string()),
+        (None, None) => (0, String::new()),
+    }
+}
+
+/// curl's exit code for a failure.
+pub(super) fn exit_code(failure: &FetchFailure) -> u8 {
+    match failure {
+        FetchFailure::Scheme(_) => 1,
+        FetchFailure::Url(_) => 3,
+        FetchFailure::ResolveProxy(_) => 5,
+        FetchFailure::Resolve(_) => 6,
+        FetchFailure::Connect(_) => 7,
+        FetchFailure::Protocol(_) => 8,
+        FetchFailure::Partial { .. } => 18,
+        FetchFailure::Status(_) => 22,
+        FetchFailure::Write(_) => 23,
+        FetchFailure::Read => 26,
+        FetchFailure::ConnectTimeout(_) | FetchFailure::TimeLimit(_) | FetchFailure::Slow(..) => 28,
+        FetchFailure::Range(_) => 33,
+        FetchFailure::Tls(_) => 35,
+        FetchFailure::Request(_) => 43,
+        FetchFailure::Redirects(_) => 47,
+        FetchFailure::Empty => 52,
+        FetchFailure::Response(_) => 56,
+        FetchFailure::Certificate(_) => 60,
+        FetchFailure::Encoding(_) => 61,
+        FetchFailure::TooLarge(_) => 63,
+        FetchFailure::Rewind => 65,
+        FetchFailure::Pin(_) => 90,
+        FetchFailure::Interrupted => INTERRUPTED,
+    }
+}
