@@ -43,71 +43,71 @@ pub(super) const KEYS: &[Key] = &[
     Key::new(
         "congestion",
         Takes::Avoidance,
-        "what follows startup: newreno, cubic, pico",
+        "congestion avoidance after startup: newreno, cubic, pico",
     )
     .common(),
     Key::new(
         "growth",
         Takes::Startup,
-        "how the window grows in startup: slow-start (2x a round trip), hystart (RFC 9406), rapid (3x or 2x)",
+        "window growth in startup: slow-start (2x per round trip), hystart (RFC 9406), rapid (3x or 2x)",
     )
     .common(),
     Key::choice(
         "first-flight",
         &["initial-window", "jump"],
-        "whether the first flight is the initial window, or jumps to jump-window paced over one round trip",
+        "first flight: the initial window, or jump-window paced over one round trip",
     )
     .common(),
     Key::choice(
         "recovery",
         &["cut", "proportional"],
-        "how the window falls at the first congestion: at once, or in proportion to what the round lost and delivered",
+        "window reduction at the first congestion: at once, or in proportion to the bytes lost and delivered in that round",
     )
     .common(),
     Key::choice(
         "variant",
         &["draft-02", "quicly"],
-        "which Rapid Start: the draft's, or quicly's of April 2026 (its threshold, K = 11/18, floors, startup-beta 0.7)",
+        "Rapid Start of the draft, or of quicly in April 2026 (its threshold, K = 11/18, floors, startup-beta 0.7)",
     ),
     Key::window(
         "initial-window",
         2,
-        "the window at the start: datagrams (30p) or bytes (44160B)",
+        "initial window in datagrams (30p) or bytes (44160B)",
     )
     .common(),
-    Key::window("min-window", 1, "the window is never less (2p)").common(),
+    Key::window("min-window", 1, "minimum window (2p)").common(),
     Key::window(
         "jump-window",
         2,
-        "what first-flight=jump jumps to (twice the initial window)",
+        "window of first-flight=jump (twice the initial window)",
     )
     .common(),
     Key::number(
         "first-flight-rtts",
         0.1,
         10.0,
-        "over how many round trips the initial window is spread (0.5)",
+        "round trips over which the initial window is paced (0.5)",
     )
     .common(),
     Key::number(
         "beta",
         BETA_MIN,
         BETA_MAX,
-        "the factor by which a window shrinks at congestion, the first one included",
+        "factor by which congestion reduces the window, also in startup",
     )
     .common(),
     Key::number(
         "startup-beta",
         BETA_MIN,
         BETA_MAX,
-        "the same, for the first congestion alone",
+        "beta for the congestion that ends startup",
     )
     .common(),
     Key::number(
         "beta-ecn",
         BETA_MIN,
         BETA_MAX,
-        "the same, for ECN-CE marks without loss after startup (RFC 8511)",
+        "beta for ECN-CE marks without loss after startup (RFC 8511)",
     )
     .common(),
     Key::choice(
@@ -117,24 +117,24 @@ pub(super) const KEYS: &[Key] = &[
     ),
     Key::switch(
         "fast-convergence",
-        "cubic: make room for new flows (on)",
+        "cubic: fast convergence, which releases bandwidth to new flows (on)",
     ),
     Key::number(
         "pacing-gain",
         1.0,
         10.0,
-        "windows that may leave in a round trip after startup (1.25; pico 2)",
+        "pacing rate after startup, in windows per round trip (1.25; pico 2)",
     )
     .common(),
     Key::switch(
         "respect-app-limited",
-        "let the window grow only while it is in use (on)",
+        "no window growth while the sender is application-limited (on)",
     )
     .common(),
     Key::choice(
         "idle",
         &["keep", "rfc9002", "rfc5681", "rfc2861"],
-        "what a pause does to the window: nothing; halved each 5 minutes; back to the initial window after a timeout; halved each timeout",
+        "window after an idle period: kept; halved every 5 minutes; reset to the initial window after a timeout; halved every timeout",
     )
     .common(),
 ];
