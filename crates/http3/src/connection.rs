@@ -132,9 +132,9 @@ impl Connection {
 
     // ---- events and time ---------------------------------------------------------------------------------------------
 
-    /// The next thing that happened. To be called until there is nothing, after datagrams came in, after timeouts, and once
-    /// at the start. It takes all events of the transport's streams; those of [`transport::Connection::poll_event`] are
-    /// left to the caller.
+    /// The next event. Call it until it returns `None`: after datagrams arrived, after timeouts, and once at the start. It
+    /// takes all events of the transport's streams, but not those of the transport's
+    /// [`poll_event`](lastbyte_quic::connection::Connection::poll_event).
     pub fn poll(&mut self, transport: &mut dyn Transport, now: Time) -> Option<Event> {
         self.shared.now = now;
         if self.failure.is_some() {

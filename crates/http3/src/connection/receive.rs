@@ -30,8 +30,8 @@ pub trait BodySink {
     }
 }
 
-/// Leads what the transport receives to a [`BodySink`], as far as it is body: what
-/// [`handle_datagram`](transport::Connection::handle_datagram) is to be given.
+/// Passes the body data that the transport receives to a [`BodySink`]. It is the sink to pass to
+/// [`handle_datagram`](lastbyte_quic::connection::Connection::handle_datagram).
 pub struct Sink<'a> {
     pub(super) http3: &'a mut Connection,
     pub(super) body: &'a mut dyn BodySink,
