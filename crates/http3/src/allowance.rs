@@ -1,17 +1,17 @@
-//! How much a peer may ask of us, over time (RFC 9114 §10.5).
+//! Limits over time on what a peer can request (RFC 9114 §10.5).
 //!
-//! Owns a bucket that fills with time and is emptied by what the peer does. Never: knows what that is.
+//! A token bucket that fills with time and is drained by what the peer does.
 
 use core::time::Duration;
 
 use lastbyte_quic::Time;
 
-/// So much at once, and so much a second from then on.
+/// A burst, and a rate per second after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// At once.
+    /// The number permitted at once.
     pub burst: u32,
-    /// In each second.
+    /// The number permitted per second after that.
     pub per_second: u32,
 }
 
@@ -23,7 +23,7 @@ impl Rate {
     }
 }
 
-/// What is left of a [`Rate`], in billionths, so that no part of a second is lost.
+/// The tokens left of a [`Rate`], in billionths, so that fractions of a second count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     rate: Rate,

@@ -28,23 +28,23 @@ macro_rules! codes {
 codes! {
     /// Nothing is wrong.
     NO_ERROR = 0x100, "H3_NO_ERROR";
-    /// A rule was broken that has no code of its own.
+    /// A protocol violation without a code of its own.
     GENERAL_PROTOCOL_ERROR = 0x101, "H3_GENERAL_PROTOCOL_ERROR";
-    /// Something of ours failed.
+    /// An internal error.
     INTERNAL_ERROR = 0x102, "H3_INTERNAL_ERROR";
-    /// A stream that may not be.
+    /// A stream that the peer may not open.
     STREAM_CREATION_ERROR = 0x103, "H3_STREAM_CREATION_ERROR";
-    /// A stream that the connection needs was closed.
+    /// A stream that the connection requires was closed.
     CLOSED_CRITICAL_STREAM = 0x104, "H3_CLOSED_CRITICAL_STREAM";
-    /// A frame that may not be where it is.
+    /// A frame that is not permitted where it was received.
     FRAME_UNEXPECTED = 0x105, "H3_FRAME_UNEXPECTED";
-    /// A frame whose layout or size is wrong.
+    /// A frame with an invalid layout or size.
     FRAME_ERROR = 0x106, "H3_FRAME_ERROR";
-    /// The peer makes work for nothing.
+    /// The peer generates excessive load.
     EXCESSIVE_LOAD = 0x107, "H3_EXCESSIVE_LOAD";
-    /// An identifier that may not be used so.
+    /// An identifier is used incorrectly.
     ID_ERROR = 0x108, "H3_ID_ERROR";
-    /// A setting that may not be so.
+    /// A setting with an invalid value.
     SETTINGS_ERROR = 0x109, "H3_SETTINGS_ERROR";
     /// The control stream does not start with SETTINGS.
     MISSING_SETTINGS = 0x10a, "H3_MISSING_SETTINGS";

@@ -1,20 +1,20 @@
 //! One end of an HTTP/3 connection (RFC 9114 §3, §5, §6).
 //!
-//! Owns no transport: each call takes the connection that it is about. Streams are told apart here; what comes on each is
-//! read by its room.
+//! It holds no transport: each call takes the transport of the connection. This file dispatches streams by their type; the
+//! modules below read and write them.
 //!
-//! | file | owns |
+//! | file | responsibility |
 //! |---|---|
 //! | `request_stream`, `receiving`, `sending` | one request and its response: the state of both messages |
-//! | `receive` | what follows from what comes |
-//! | `send` | what the application says |
+//! | `receive` | the effect of received frames |
+//! | `send` | messages of the application |
 //! | `critical` | our control and QPACK streams |
-//! | `unidirectional`, `control` | the peer's |
-//! | `priorities` | who is to be served first (RFC 9218) |
-//! | `shutdown` | GOAWAY, both ways |
-//! | `stalls` | requests of clients that neither take nor send |
+//! | `unidirectional`, `control` | the peer's control and QPACK streams |
+//! | `priorities` | the order in which responses are sent (RFC 9218) |
+//! | `shutdown` | GOAWAY, in both directions |
+//! | `stalls` | requests whose clients neither read nor send |
 //! | `datagrams` | HTTP datagrams (RFC 9297) |
-//! | `shared`, `statistics` | what they have in common |
+//! | `shared`, `statistics` | state that they share |
 
 mod control;
 mod critical;
@@ -58,18 +58,18 @@ pub struct Connection {
     encoder: Encoder,
     own: OwnStreams,
     peer: PeerStreams,
-    /// Request streams that are not over.
+    /// Request streams that have not ended.
     streams: BTreeMap<StreamId, RequestStream>,
-    /// Streams that a sink found something on.
+    /// Streams with frames that a sink has received.
     ready: VecDeque<StreamId>,
     receive_errors: VecDeque<(StreamId, ReceiveError)>,
-    /// Until when the heads of requests may take, the earliest first.
+    /// The deadlines of requests whose header is incomplete, the earliest first.
     heads: VecDeque<(Time, StreamId)>,
-    /// When bodies are to be looked at, if there are any.
+    /// When the progress of bodies is checked next, if there are any.
     stalls_at: Option<Time>,
     early_priorities: BTreeMap<StreamId, Priority>,
     shutdown: Shutdown,
-    /// What the peer says about itself, or what was remembered.
+    /// The peer's settings, or those remembered from an earlier connection.
     settings: Option<Settings>,
     remembered: Option<Settings>,
     failure: Option<ConnectionError>,
@@ -278,8 +278,8 @@ impl Connection {
 
     // ---- the connection ----------------------------------------------------------------------------------------------
 
-    /// Shuts down in peace (RFC 9114 §5.2): the peer is told to begin nothing new; a round trip later, what it began
-    /// nevertheless is refused; [`Event::Drained`] tells when nothing is left.
+    /// Shuts down gracefully (RFC 9114 §5.2): sends GOAWAY, so that the peer starts no new requests. A round trip later, new
+    /// ones are rejected. [`Event::Drained`] reports the end.
     pub fn shut_down(&mut self, transport: &mut dyn Transport, now: Time) {
         self.shared.now = now;
         self.begin_shutdown(transport);
@@ -291,13 +291,13 @@ impl Connection {
         transport.close(now, code.get());
     }
 
-    /// What the peer has told about itself, or what was remembered of it; `None` before.
+    /// The peer's settings, or those remembered from an earlier connection; `None` before they are known.
     #[must_use]
     pub const fn peer_settings(&self) -> Option<&Settings> {
         self.settings.as_ref()
     }
 
-    /// Takes fields that are not needed any more, so that their memory serves the next message.
+    /// Takes back fields that are no longer needed, to reuse their memory for the next message.
     pub fn recycle(&mut self, fields: Fields) {
         self.shared.recycle(fields);
     }

@@ -1,38 +1,38 @@
-//! What the application is told.
+//! Events for the application.
 
 use lastbyte_wire::StreamId;
 
 use crate::{Code, ConnectionError, Fields, Priority, Request, Response, StreamError};
 
-/// Something happened to an HTTP/3 connection. A request and its response are named by their stream.
+/// An event of an HTTP/3 connection. A request and its response are identified by their stream.
 ///
-/// Of one message come, in this order: any number of `Informational`, one `Request` or `Response`, any number of `Data`,
-/// at most one `Trailers`, and then `Finished`; or `Reset` at any time, and nothing after it.
+/// The events of a message arrive in this order: any number of `Informational`, one `Request` or `Response`, any number of
+/// `Data`, at most one `Trailers`, and then `Finished`. `Reset` may come at any time, and ends them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The head of a request: to a server.
+    /// Server: the header of a request.
     Request {
         /// Its stream.
         stream: StreamId,
-        /// Its head, which was checked (RFC 9114 §4.3.1).
+        /// The header. It is well-formed (RFC 9114 §4.3.1).
         request: Request,
     },
-    /// An interim response, such as 103 Early Hints: to a client.
+    /// Client: an interim response, such as 103 Early Hints.
     Informational {
         /// The request's stream.
         stream: StreamId,
-        /// Its head; the status is 1xx.
+        /// The header. Its status is 1xx.
         response: Response,
     },
-    /// The head of the final response: to a client.
+    /// Client: the header of the final response.
     Response {
         /// The request's stream.
         stream: StreamId,
-        /// Its head.
+        /// The header.
         response: Response,
     },
-    /// Body waits to be read. Not said again before [`Connection::read`] was called: whoever reads less than there is has to
-    /// come back by itself.
+    /// Body data can be read. Not repeated until [`Connection::read`] is called. If that leaves data unread, no further event
+    /// reports it.
     ///
     /// [`Connection::read`]: crate::Connection::read
     Data {
@@ -46,70 +46,70 @@ pub enum Event {
         /// The fields.
         fields: Fields,
     },
-    /// The message was received to its end, and is as long as it said.
+    /// The message is complete, and its body has the length of its `content-length`.
     Finished {
         /// Its stream.
         stream: StreamId,
     },
-    /// The message will not come to its end. Of a client: nor will the request. Of a server: if the client gave up, the
-    /// response may still be sent.
+    /// The message will not be completed. Client: nor will the request. Server: the response may still be sent if the client
+    /// has reset the request.
     Reset {
         /// Its stream.
         stream: StreamId,
-        /// Who gave up, and why.
+        /// Which end reset it, and why.
         error: StreamError,
     },
-    /// The peer wants no more of what we send on this stream: it is reset.
+    /// The peer requested that we stop sending on this stream, and it was reset (RFC 9000 §3.5).
     Stopped {
         /// The stream.
         stream: StreamId,
         /// The peer's reason; `NO_ERROR` if the server has answered without needing the rest of the request.
         code: Code,
     },
-    /// A source could not be read: our message was reset.
+    /// The source of a body could not be read; our message was reset.
     SourceFailed {
         /// The stream.
         stream: StreamId,
-        /// What it was reset with.
+        /// The error code of the reset.
         code: Code,
     },
-    /// There is room again on a stream where something was blocked.
+    /// A stream on which sending was blocked accepts data again.
     Writable {
         /// The stream.
         stream: StreamId,
     },
-    /// All of our message was acknowledged.
+    /// All of our message has been acknowledged.
     Sent {
         /// The stream.
         stream: StreamId,
     },
-    /// The server permits more requests, after one was refused.
+    /// The server permits more requests, after sending one was blocked by its limit.
     RequestsAvailable,
-    /// The peer's settings have arrived: `Connection::peer_settings`.
+    /// The peer's settings have arrived; see `Connection::peer_settings`.
     Settings,
-    /// The client says how important a response is, in the request or anew. It is already scheduled so: to a server.
+    /// Server: the client set or changed the priority of a response. The transport already schedules it accordingly.
     Priority {
         /// The request's stream.
         stream: StreamId,
-        /// What it said.
+        /// The priority.
         priority: Priority,
     },
     /// An HTTP datagram (RFC 9297 §2).
     Datagram {
         /// The request that it belongs to.
         stream: StreamId,
-        /// What it says.
+        /// Its payload.
         payload: Vec<u8>,
     },
-    /// The peer shuts down (RFC 9114 §5.2). To a client: requests on streams from `id` on are and will be reset as
-    /// `REQUEST_REJECTED`, and no more can be sent. To a server: `id` is a push ID, and of no consequence.
+    /// The peer is shutting down (RFC 9114 §5.2). Client: requests on streams from `id` on are reset with
+    /// `REQUEST_REJECTED`, and no more can be sent. Server: `id` is a push ID and has no effect.
     GoAway {
-        /// The first that is not processed.
+        /// The first ID that is not processed.
         id: u64,
     },
-    /// After a shutdown, ours or the peer's: nothing is left to be done. Close the connection with
+    /// A shutdown, ours or the peer's, is complete: no request is in progress. Close the connection with
     /// [`Connection::close`](crate::Connection::close) and `Code::NO_ERROR`.
     Drained,
-    /// The peer broke a rule, and the connection is being closed. Nothing follows.
+    /// The peer violated the protocol, and the connection is being closed. No event follows.
     Failed(ConnectionError),
 }

@@ -1,18 +1,18 @@
 //! HTTP/3, QPACK and priorities as a pure state machine over a [`Transport`], such as a QUIC connection.
 //!
-//! [`Connection`] is one end, a client's or a server's. It owns no transport: each call takes the
-//! connection that it is about, as a [`Transport`], and the time. [`Connection::poll`] returns what happened, and is to be
-//! called after datagrams came in and after timers; what is sent goes right into the transport's streams.
+//! [`Connection`] is one end, a client's or a server's. It holds no transport: each call takes the time and the connection
+//! that carries it, as a [`Transport`]. Call [`Connection::poll`] for events after datagrams arrived and after timers.
+//! Messages are written directly to the transport's streams.
 //!
-//! | module | owns | RFC |
+//! | module | responsibility | RFC |
 //! |---|---|---|
-//! | [`connection`](Connection) | the streams of a connection, what comes and goes on each, shutting down | 9114 §3, §5, §6 |
-//! | `message`, `fields` | heads, and what makes a message malformed | 9114 §4, 9110 |
-//! | `frame`, `settings` | the frames that are not about streams' content | 9114 §7 |
-//! | [`qpack`] | field compression, both ways, with the dynamic table | 9204 |
-//! | `priority` | urgency and turns, which the transport's scheduler is fed with | 9218 |
-//! | `allowance` | what a peer may make us do for nothing | 9114 §10.5 |
-//! | `code`, `error`, `event`, `config` | what applications see of all that | 9114 §8 |
+//! | [`connection`](Connection) | the streams of a connection, receiving and sending on them, shutdown | 9114 §3, §5, §6 |
+//! | `message`, `fields` | headers, and the rules for well-formed messages | 9114 §4, 9110 |
+//! | `frame`, `settings` | frames other than HEADERS and DATA | 9114 §7 |
+//! | [`qpack`] | field compression in both directions, with the dynamic table | 9204 |
+//! | `priority` | urgency and incremental delivery, for the transport's scheduler | 9218 |
+//! | `allowance` | limits on the work that a peer can cause | 9114 §10.5 |
+//! | `code`, `error`, `event`, `config` | codes, errors, events and settings for applications | 9114 §8 |
 //!
 //! # A server
 //!

@@ -29,14 +29,14 @@ impl Default for Priority {
 }
 
 impl Priority {
-    /// As the transport's scheduler has it.
+    /// The priority for the transport's scheduler.
     #[must_use]
     pub const fn for_transport(self) -> stream::Priority {
         stream::Priority::new(self.urgency, self.is_incremental)
     }
 
-    /// What this text says; of what it leaves out, or says in a way that cannot be understood, this priority stays (§4, §8).
-    /// A text that is no dictionary at all says nothing (RFC 8941 §4.2).
+    /// This priority with the parameters of a field value. Parameters that are missing or invalid keep their values (§4, §8);
+    /// a value that is not a dictionary is ignored (RFC 8941 §4.2).
     #[must_use]
     pub fn updated(self, text: &[u8]) -> Self {
         let mut updated = self;

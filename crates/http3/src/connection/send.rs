@@ -1,4 +1,4 @@
-//! What the application says on request streams (RFC 9114 §4.1).
+//! Sending messages on request streams (RFC 9114 §4.1).
 //!
 //! Owns the order of heads, body and trailers, and their frames. A head and the header of the DATA frame behind it are one
 //! write; a body from a source is one DATA frame. It must never write part of a frame and leave the rest to chance: what

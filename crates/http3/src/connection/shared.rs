@@ -1,4 +1,4 @@
-//! What all streams of a connection share while bytes are read.
+//! State that all streams of a connection share while bytes are read.
 
 use std::collections::VecDeque;
 
@@ -12,17 +12,17 @@ use crate::{
     qpack::{Decoder, QpackError, SectionLimits},
 };
 
-/// Takes bytes of a body. Returns how many.
+/// Receives bytes of a body. Returns how many it accepted.
 pub(super) type TakeBody<'a> = dyn FnMut(&[u8]) -> usize + 'a;
 
-/// Why reading a stream cannot go on.
+/// An error that ends the reading of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReceiveError {
-    /// All streams are concerned.
+    /// It concerns the connection.
     Connection(ConnectionError),
-    /// Only this one.
+    /// It concerns this stream only.
     Stream(StreamError),
-    /// The head of a request is larger than is taken (RFC 9114 §4.2.2).
+    /// The header of a request exceeds the limit (RFC 9114 §4.2.2).
     HeadTooLarge,
 }
 
@@ -50,7 +50,7 @@ impl From<QpackError> for ConnectionError {
     }
 }
 
-/// What a peer may make us do for nothing (RFC 9114 §10.5).
+/// Limits on the work that a peer can cause (RFC 9114 §10.5).
 #[derive(Debug)]
 pub(super) struct Guard {
     pub(super) resets: Allowance,
@@ -70,21 +70,21 @@ pub(super) fn enough(is_enough: bool, of: &'static str) -> Result<(), Connection
     }
 }
 
-/// DATA frames with fewer bytes are tiny.
+/// DATA frames with fewer bytes count as tiny.
 const TINY: u64 = 64;
-/// How many frames of no effect, and of tiny ones, a completed exchange gives back, and how many bytes of the former.
+/// The frames without effect, and tiny ones, that a completed exchange returns, and the bytes of the former.
 const FRAMES_EACH: u64 = 2;
 const UNKNOWN_BYTES_EACH: u64 = 1024;
-/// How many of what is recycled are kept.
+/// The most recycled field sections that are kept.
 const SPARE_MAX: usize = 64;
-/// Memory of a larger section goes back to the system.
+/// The memory of a larger section is freed.
 const SPARE_SIZE_MAX: u64 = 16 << 10;
 
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) side: Side,
     pub(super) config: Config,
-    /// The last time that was told.
+    /// The time of the last call.
     pub(super) now: Time,
     pub(super) decoder: Decoder,
     pub(super) events: VecDeque<Event>,
