@@ -57,7 +57,7 @@ impl AckFrequencyOut {
     const ACKS_PER_ROUND: u64 = 8;
     /// A smaller threshold is not worth a frame: the peer's default is 1.
     const THRESHOLD_MIN: u64 = 3;
-    /// A wish is thought over after so many probe timeouts.
+    /// The number of probe timeouts after which a request is reconsidered.
     const PAUSE_TIMEOUTS: u32 = 4;
 
     /// The peer's parameters: whether it takes the frames, and its `max_ack_delay`.
@@ -108,7 +108,7 @@ impl AckFrequencyOut {
         }
     }
 
-    /// The connection goes by another path: the peer starts anew there (draft §7).
+    /// The connection uses another path: the peer starts again there (draft §7).
     pub fn on_new_path(&mut self) {
         self.is_to_send = self.asked.is_some();
     }

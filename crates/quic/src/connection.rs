@@ -297,7 +297,7 @@ impl Connection {
         self.idle.set_awaiting(is_awaiting);
     }
 
-    /// Somebody wants to hear what happens from now on.
+    /// Sets the listener for trace events from now on.
     pub fn set_trace(&mut self, trace: Box<dyn Trace>) {
         self.tracer.set_listener(trace);
     }

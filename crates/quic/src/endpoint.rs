@@ -127,7 +127,7 @@ pub struct Endpoint {
     scratch: Vec<u8>,
 }
 
-/// How many answers may leave that nobody had to prove anything for.
+/// The most stateless answers: those to packets that prove nothing about their sender.
 struct Buckets {
     resets: Bucket,
     version_negotiations: Bucket,

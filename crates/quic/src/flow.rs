@@ -119,7 +119,7 @@ pub struct ReceiveWindow {
     consumed: u64,
     /// The limit the peer was told.
     limit: u64,
-    /// How far `limit` goes beyond `consumed` when it is told.
+    /// How far `limit` exceeds `consumed` when it is sent.
     size: u64,
     size_max: u64,
     /// When the last limit became due, or the first data came.
@@ -158,7 +158,7 @@ impl ReceiveWindow {
         Ok(())
     }
 
-    /// The application took so many bytes, or gave them up. Returns whether a new limit is due.
+    /// The application consumed or discarded this many bytes. Returns whether a new limit is due.
     pub fn on_consumed(&mut self, bytes: u64, now: Time, rtt: Duration) -> bool {
         self.consumed = self.consumed.saturating_add(bytes);
         debug_assert!(self.consumed <= self.received, "consumed what never came");

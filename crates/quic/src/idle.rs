@@ -1,7 +1,7 @@
 //! The idle timeout and keeping alive (RFC 9000 §10.1).
 //!
 //! The timeout is the smaller of what both sides advertise, but never less than three probe timeouts, so that a few lost
-//! packets do not end a connection. It starts anew with each packet received, and with the first ack-eliciting packet
+//! packets do not end a connection. It restarts with each packet received, and with the first ack-eliciting packet
 //! sent since (§10.1), no matter how many follow: a peer that is gone must be noticed.
 
 use core::time::Duration;

@@ -33,7 +33,7 @@ impl Random {
         random
     }
 
-    /// Bytes that nobody can guess.
+    /// Unpredictable bytes.
     pub(crate) fn bytes<const LEN: usize>(&mut self) -> [u8; LEN] {
         const { assert!(LEN <= 32, "one block") };
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.seed);
@@ -42,7 +42,7 @@ impl Random {
         block.as_ref().first_chunk().copied().unwrap_or([0; LEN])
     }
 
-    /// A number that nobody can guess.
+    /// An unpredictable number.
     pub(crate) fn number(&mut self) -> u64 {
         u64::from_be_bytes(self.bytes())
     }

@@ -105,7 +105,7 @@ impl PathControl {
     }
 }
 
-/// A packet to be sent, as [`Recovery::on_sent`] is told of it.
+/// A packet that is sent, for [`Recovery::on_sent`].
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
     /// Its space.
@@ -739,7 +739,7 @@ struct AckSummary {
     late: u64,
 }
 
-/// Packets declared lost are remembered for so many probe timeouts.
+/// The number of probe timeouts for which lost packets are remembered.
 const LOST_KEPT_TIMEOUTS: u32 = 4;
 
 fn nanos(span: Duration) -> u64 {

@@ -15,7 +15,7 @@
 //! | `state` | the states of both parts, as tables |
 //! | `ids` | how many streams there are and may be |
 //! | `scheduler` | who sends next |
-//! | `event`, `error`, `config` | what is told, what goes wrong, what can be set |
+//! | `event`, `error`, `config` | events, errors, configuration |
 //!
 //! It must never know packets, keys or timers; read a clock; panic for what a peer sends; hold a queue without a bound.
 //!

@@ -1,4 +1,4 @@
-//! What a listener is told of a connection while it happens: for qlog, plots and the connection log.
+//! Trace events of a connection, for qlog, plots and the connection log.
 //!
 //! A connection without a listener asks once an event whether there is one, and computes nothing for it. A listener gets
 //! the frames of a packet as bytes: [`lastbyte_wire::frame::Frames`] reads them.
@@ -67,7 +67,7 @@ pub enum Event<'a> {
     KeysDiscarded(PacketType),
     /// The 1-RTT keys are of this generation now (RFC 9001 §6).
     KeysUpdated(u64),
-    /// The size of datagrams is so many bytes now.
+    /// The datagram size changed to this many bytes.
     DatagramSize(u16),
     /// What became of a path.
     Path(NetworkPath, PathEvent),

@@ -36,14 +36,14 @@ pub trait ConnectionIds: fmt::Debug + Send {
     }
 }
 
-/// IDs of random bytes, which tell nobody anything.
+/// IDs of random bytes, which carry no information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomIds {
     len: usize,
 }
 
 impl RandomIds {
-    /// IDs of so many bytes; `None` for more than 20. Fewer than 4 are taken as none at all, 0: so few would soon come
+    /// IDs of this many bytes; `None` for more than 20. Fewer than 4 count as 0: IDs so short would soon come
     /// twice. Only a client can do without (RFC 9000 §5.1).
     #[must_use]
     pub const fn new(len: usize) -> Option<Self> {
@@ -54,7 +54,7 @@ impl RandomIds {
         }
     }
 
-    /// Empty IDs, for clients: their connections are told apart by addresses alone.
+    /// Empty IDs, for clients: their connections are distinguished by addresses alone.
     #[must_use]
     pub const fn empty() -> Self {
         Self { len: 0 }

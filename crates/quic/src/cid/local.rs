@@ -82,7 +82,7 @@ impl LocalIds {
         self.changes += 1;
     }
 
-    /// The handshake is done, and the peer keeps so many IDs.
+    /// The handshake is complete, and the peer stores this many IDs.
     pub fn start(&mut self, active_connection_id_limit: u64) {
         let limit = usize::try_from(active_connection_id_limit).unwrap_or(usize::MAX);
         self.limit = limit.min(Self::IDS_MAX);

@@ -1,4 +1,4 @@
-//! What the application is told of a connection.
+//! Events of a connection for the application.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Frames in: who is told of each (RFC 9000 §19).
+//! Received frames: the effect of each (RFC 9000 §19).
 
 use core::time::Duration;
 

@@ -44,7 +44,7 @@ struct ReceivedFlags {
 
 impl Connection {
     /// A datagram came for this connection, by this path and with this mark. Its packets are opened in place. In-order
-    /// stream data goes to `sink` while it is at hand. To be followed by [`Connection::poll_transmit`].
+    /// stream data goes to `sink` directly from the packet. Call [`Connection::poll_transmit`] afterwards.
     pub fn handle_datagram(
         &mut self,
         now: Time,

@@ -11,7 +11,7 @@ use std::fmt::{self, Write as _};
 mod tests;
 
 /// A key log that hands each line, without its end, to a function: `Arc::new(KeyLogLines(…))` goes into `key_log` of
-/// [`rustls::ClientConfig`] and [`rustls::ServerConfig`]. Whoever has the lines can read the connections.
+/// [`rustls::ClientConfig`] and [`rustls::ServerConfig`]. With these lines, the connections can be decrypted.
 pub struct KeyLogLines<F>(pub F);
 
 impl<F: Fn(&str) + Send + Sync> rustls::KeyLog for KeyLogLines<F> {

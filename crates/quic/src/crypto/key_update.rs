@@ -315,7 +315,7 @@ impl OneRttKeys {
         }
     }
 
-    /// Updates the keys if so many packets have been sealed with them that it is time, and if it may be done. To be
+    /// Updates the keys if the number of packets sealed with them requires it, and if an update is permitted. To be
     /// called before a packet is begun; says whether there was an update.
     pub fn update_if_due(&mut self, now: Time) -> bool {
         self.sealed >= self.seal.confidentiality_limit() / 2 && self.update(now).is_ok()

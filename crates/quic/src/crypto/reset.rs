@@ -21,7 +21,7 @@ impl ResetKey {
     /// How many bytes it has.
     pub const LEN: usize = 32;
 
-    /// A key of these bytes: random, secret, and for nothing else.
+    /// A key of these bytes: random, secret, and not used elsewhere.
     #[must_use]
     pub fn new(key: &[u8; Self::LEN]) -> Self {
         Self(hmac::Key::new(hmac::HMAC_SHA256, key))

@@ -82,7 +82,7 @@ struct Choice {
 
 /// Who sees to it that sessions can be resumed, beside rustls.
 enum Resumption {
-    /// Nobody: it is for the configuration's stores.
+    /// No session: it is for the configuration's stores.
     Stores,
     /// A server's tickets.
     Server(ServerTickets),

@@ -185,7 +185,7 @@ impl TokenKey {
     /// How many bytes a key has.
     pub const LEN: usize = 32;
 
-    /// A key of these bytes: random, secret, and for nothing else. No two keys in use may have one identity. `None` if
+    /// A key of these bytes: random, secret, and not used elsewhere. No two keys in use may have the same identity. `None` if
     /// the AEAD refuses, which it has no reason to.
     #[must_use]
     pub fn new(id: u32, key: &[u8; Self::LEN]) -> Option<Self> {

@@ -282,7 +282,7 @@ impl Endpoint {
         }
         let (retry, token_extra, is_validated) = match proof {
             Proof::Retry(ids) => (Some(ids), Vec::new(), true),
-            // Now and not before: what does not open costs nobody a token.
+            // Not earlier: a packet that cannot be decrypted consumes no token.
             Proof::Earlier { extra } if self.spend(initial.token()) => (None, extra, true),
             _ => (None, Vec::new(), false),
         };

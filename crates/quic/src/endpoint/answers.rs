@@ -40,7 +40,7 @@ impl Answers {
         self.waiting.len() >= self.limit
     }
 
-    /// An answer to whoever is there. `write` says how long it is. False if there is no room, or nothing was written.
+    /// An answer to the sender of a packet. `write` returns its length. False if there is no room, or nothing was written.
     pub(super) fn push(
         &mut self,
         path: &NetworkPath,

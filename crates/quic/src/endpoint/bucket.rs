@@ -1,4 +1,4 @@
-//! A token bucket: so many answers a second, and so many at once.
+//! A token bucket for answers: a burst, and a rate per second.
 //!
 //! Owns: the permission to answer one more datagram that needed no proof. Never: reads a clock.
 

@@ -18,7 +18,7 @@ pub struct EndpointConfig {
     /// The connection IDs it gives out. Default: 8 random bytes.
     pub ids: Box<dyn ConnectionIds>,
     /// What stateless reset tokens are made with: random, secret, and the same for all servers that may receive each
-    /// other's packets (RFC 9000 §10.3.2). Without one, there are tokens of a key that nobody knows after a restart, and
+    /// other's packets (RFC 9000 §10.3.2). Without one, tokens are made with a key that is lost on restart, and
     /// no stateless reset is ever sent. Default: none.
     pub reset_key: Option<ResetSecret>,
     /// What a server needs; `None` if no connections are accepted.
@@ -42,7 +42,8 @@ impl fmt::Debug for ResetSecret {
 pub struct ServerConfig {
     /// What can be set for each connection. Its versions are those that the server speaks.
     pub connection: Arc<connection::Config>,
-    /// Who says what is set for each connection, in place of [`Self::connection`]: for experiments. Default: nobody.
+    /// A function that selects the configuration of each connection in place of [`Self::connection`], for experiments.
+    /// Default: none.
     pub choose: Option<Arc<dyn ChooseConfig>>,
     /// Where sessions come from.
     pub crypto: Arc<dyn ServerCrypto>,
@@ -61,7 +62,7 @@ pub struct ServerConfig {
 
 /// Says what is set for a client's connection.
 pub trait ChooseConfig: fmt::Debug + Send + Sync {
-    /// The configuration for a client at this address. `random` is drawn anew for each.
+    /// The configuration for a client at this address. `random` is drawn for each.
     fn choose(&self, remote: SocketAddr, random: u64) -> Arc<connection::Config>;
 }
 
@@ -72,7 +73,7 @@ pub enum RetryPolicy {
     Never,
     /// Always.
     Always,
-    /// From so many handshakes in progress on; and beyond [`Limits::unvalidated`] in any case.
+    /// From this many handshakes in progress on; and always beyond [`Limits::unvalidated`].
     UnderLoad {
         /// How many clients' handshakes.
         handshakes: usize,
@@ -91,9 +92,9 @@ pub struct Limits {
     /// IPv6 address. Beyond, new clients from there are refused; and so they are if there are more handshakes from there than
     /// there is room for others. Default: 1000.
     pub handshakes_per_prefix: usize,
-    /// Handshakes in progress of clients that have not shown where they are, whose state anybody could make us keep.
+    /// Handshakes in progress of clients whose address is not validated, whose state any host could make us keep.
     /// Beyond, clients are sent a Retry, or refused where the policy is never to. Those in progress stay: to drop them for
-    /// new ones would let whoever sends most win. Default: 1000.
+    /// new ones would favour the host that sends most. Default: 1000.
     pub unvalidated: usize,
     /// How long a handshake may take, ours as a client too, before the connection is dropped without a word. Default:
     /// 10 s.

@@ -15,7 +15,7 @@
 //!   not meet. It leads to the connection for as long as that lives: an Initial packet that comes late must not open
 //!   another.
 //! - *Reset tokens are found by a keyed hash* and compared in constant time, so that how long it takes tells nothing. The
-//!   address is part of the key: nobody else can end a connection, or take a token's place.
+//!   address is part of the key: no other host can end a connection, or replace a token.
 
 use core::net::SocketAddr;
 

@@ -6,7 +6,7 @@
 //!
 //! - *The oldest makes room for the newest*, so that nothing needs a timer, and who floods the ring only makes others'
 //!   datagrams as lost as they were without it.
-//! - *They are kept by address and destination*, like the Initial packet that they wait for: nobody else gets them.
+//! - *They are kept by address and destination*, like the Initial packet that they wait for: no other connection gets them.
 
 use std::collections::VecDeque;
 

@@ -21,7 +21,7 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Writes the packet, sealed. It need not be padded, as nobody acknowledges it (RFC 9000 §14.1). Returns its length;
+    /// Writes the packet, sealed. It need not be padded, since it is not acknowledged (RFC 9000 §14.1). Returns its length;
     /// `None` if it does not fit.
     pub(super) fn write(&self, buffer: &mut [u8], keys: &Keys) -> Option<usize> {
         let number = PacketNumber::ZERO;

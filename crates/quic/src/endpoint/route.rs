@@ -1,6 +1,6 @@
 //! Where a datagram goes (RFC 9000 §5.2).
 //!
-//! Owns: the order in which things are tried. What a client's first packet comes to is in `accept.rs`.
+//! Responsible for the order of these steps. A client's first packet is handled in `accept.rs`.
 
 use core::fmt;
 

@@ -2,13 +2,13 @@
 //!
 //! Owns: the hash of a few bytes. Never: authenticates anything.
 //!
-//! Decision: our own forty lines, since the standard library has it only behind randomness that nobody can seed. With one
+//! Decision: our own forty lines, since the standard library has it only with randomness that cannot be seeded. With one
 //! round a block and three at the end, as that library's tables use it.
 
 #[cfg(test)]
 mod tests;
 
-/// The key: random and secret, so that nobody can choose what collides.
+/// The key: random and secret, so that no peer can choose colliding inputs.
 #[derive(Clone, Copy)]
 pub(super) struct SipHash {
     key: [u64; 2],

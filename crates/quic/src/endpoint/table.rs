@@ -1,4 +1,4 @@
-//! A hash table whose order nobody ever sees, and whose collisions nobody can choose.
+//! A hash table whose order is not observable, and whose collisions no peer can choose.
 //!
 //! Owns: open addressing with linear probing, under a keyed hash. Never: iterates, so that nothing can depend on the key;
 //! shrinks, so that a table that has grown once allocates no more.
@@ -44,7 +44,7 @@ impl<K: Key, V: Copy> Table<K, V> {
     }
 
     pub(super) fn get(&self, key: &K) -> Option<V> {
-        // Whoever has no such keys should not pay for hashing.
+        // Without such keys, nothing is hashed.
         if self.len == 0 {
             return None;
         }

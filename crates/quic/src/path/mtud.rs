@@ -197,7 +197,7 @@ impl MtuDiscovery {
         }
     }
 
-    /// A packet other than a probe, sent then, was lost. Returns the base size if that makes a black hole: the search starts anew
+    /// A packet other than a probe, sent then, was lost. Returns the base size if that makes a black hole: the search restarts
     /// after a minute.
     pub fn on_packet_lost(&mut self, now: Time, sent_at: Time, bytes: u16) -> Option<u16> {
         if bytes <= BASE || self.current <= BASE {

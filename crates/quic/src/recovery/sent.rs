@@ -20,7 +20,7 @@ use lastbyte_congestion::{Packet, Receipt as SendReceipt, Time};
 use super::LossDecision;
 use crate::{ack::EcnCodepoint, receipt::Receipt};
 
-/// A packet on its way, as it is told to [`SentPackets::push`].
+/// A packet in flight, for [`SentPackets::push`].
 #[derive(Clone, Copy, Debug)]
 pub struct SentPacket {
     /// When it left.
@@ -130,10 +130,10 @@ impl SentPackets {
     const SURPLUS_KEPT: usize = 750;
     /// Skipped numbers that are remembered, at most.
     const SKIPPED_MAX: usize = 256;
-    /// With so many packets nothing is sent but probes and acknowledgments: 27 MB, or 314 MB in flight with datagrams of
+    /// With this many packets only probes and acknowledgments are sent: 27 MB, or 314 MB in flight with datagrams of
     /// 1200 bytes.
     pub const FULL: usize = 1 << 18;
-    /// With so many packets, which probes alone do not reach, the connection is closed.
+    /// With this many packets, which probes alone do not reach, the connection is closed.
     pub const LIMIT: usize = Self::FULL + 4096;
 
     /// No packet sent yet.

@@ -21,7 +21,7 @@ pub struct Read {
 }
 
 impl Streams {
-    /// Opens a stream. `None` if the peer does not permit one more: it is told that we are blocked, and an event follows
+    /// Opens a stream. `None` if the peer does not permit another: we send STREAMS_BLOCKED, and an event follows
     /// when it permits (RFC 9000 §4.6).
     pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let index = self.local.get_mut(direction).open()?;
@@ -110,7 +110,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Gives our part of the stream up: nothing more is sent, and the peer is told `code`. Does nothing if it is over.
+    /// Resets our part of the stream: nothing more is sent, and the peer receives `code`. No effect if it has ended.
     ///
     /// # Errors
     ///

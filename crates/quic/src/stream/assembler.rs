@@ -76,7 +76,7 @@ pub(super) struct Assembler {
     held: RangeSet,
     /// The byte at `offset` is at `offset % ring.len()`. The length is a power of two, or 0.
     ring: Box<[u8]>,
-    /// Only `held` is kept up, for nobody will read.
+    /// Only `held` is updated, since nothing will be read.
     discards: bool,
 }
 
@@ -153,7 +153,7 @@ impl Assembler {
         self.release_if_empty(pool);
     }
 
-    /// Nobody will read: bytes are dropped, only what was received is still known.
+    /// Nothing will be read: bytes are dropped, only the received ranges are kept.
     pub(super) fn discard(&mut self, pool: &mut RingPool) {
         self.discards = true;
         self.advance_to(self.received_to());

@@ -17,7 +17,7 @@ pub enum StreamEvent {
     Available(Direction),
     /// In-order data, or the end, waits to be read.
     Readable(StreamId),
-    /// The peer gave up its part. Whoever gets this event is told: the receiving part is then over (RFC 9000 §3.2).
+    /// The peer reset its part. The receiving part is over when this event is returned (RFC 9000 §3.2).
     Reset {
         /// The stream.
         id: StreamId,

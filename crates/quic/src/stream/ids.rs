@@ -157,7 +157,7 @@ impl PeerStreams {
         Some(self.accepted - 1)
     }
 
-    /// A stream is finished: the peer may open another, and is told when half of its streams are.
+    /// A stream is finished: the peer may open another, and learns it when half of its streams are finished.
     pub(super) fn on_finished(&mut self) {
         self.finished += 1;
         let raise = self.next_limit().get().saturating_sub(self.limit);

@@ -59,7 +59,7 @@ impl Streams {
         receipts: &mut impl FnMut(Receipt),
     ) -> bool {
         let before = writer.position();
-        // Whoever finds the packet full leaves the rest for the next.
+        // What does not fit is left for the next packet.
         let _ = self
             .write_limits(writer, receipts)
             .and_then(|()| self.write_control(writer, receipts));

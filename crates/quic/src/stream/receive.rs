@@ -20,7 +20,7 @@ use super::{
 };
 use crate::flow::{ReceiveWindow, WindowSize};
 
-/// Where received data goes while its packet is still at hand.
+/// The destination of received data, called while its packet is processed.
 pub trait StreamSink {
     /// Takes the next bytes of a stream, in order, each byte once; `fin` tells that the stream ends behind them, and can
     /// come without bytes. Returns how many bytes were taken: the rest is kept, to be read later. If all are, the end is

@@ -21,7 +21,7 @@ pub(super) const fn mix(state: u64, word: u64) -> u64 {
     (mixed ^ mixed >> 29).wrapping_add(ODD[1])
 }
 
-/// A checksum being computed. What is added is told apart from the same bytes added in other portions.
+/// A checksum being computed. The same bytes added in other portions give another checksum.
 #[derive(Clone, Debug)]
 pub(super) struct Checksum {
     lanes: [u64; 4],

@@ -79,7 +79,7 @@ impl fmt::Display for UnfitKeys {
 impl std::error::Error for UnfitKeys {}
 
 impl TicketKeys {
-    /// The keys that follow from these secrets, the newest first. Secrets are random, and for nothing else.
+    /// The keys derived from these secrets, the newest first. Secrets are random, and not used elsewhere.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl TicketKeys {
     }
 
     /// The keys of a shared file: a secret of 64 hexadecimal digits a line, the newest first. A `#` begins a comment,
-    /// which ends with its line; empty lines count for nothing.
+    /// which ends with its line; empty lines are ignored.
     ///
     /// To change keys without losing a ticket: put a new secret *last* at all servers, then, once all have read it, first;
     /// take an old one out when its tickets have lived their life.

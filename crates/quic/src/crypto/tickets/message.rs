@@ -20,7 +20,7 @@ pub(super) const MESSAGE_MAX: usize = 64 * 1024;
 pub(super) struct NewSessionTicket<'a> {
     /// How long it is good for, in seconds.
     pub(super) lifetime_s: u32,
-    /// What a client adds to the ticket's age in milliseconds, so that nobody reads it.
+    /// What a client adds to the ticket's age in milliseconds to obfuscate it.
     pub(super) age_add: u32,
     /// What tells the keys of tickets of one connection apart.
     pub(super) nonce: &'a [u8],

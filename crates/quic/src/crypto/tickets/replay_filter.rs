@@ -2,7 +2,7 @@
 //!
 //! Owns: a memory of fixed size of the last [`DEPTH`] at least. Never: forgets one before; reads a clock; knows tickets.
 //!
-//! Whoever sends a recorded first flight again sends the same `ClientHello`. The TLS library takes 0-RTT only if the
+//! A replayed first flight contains the same `ClientHello`. The TLS library takes 0-RTT only if the
 //! client's claim of the ticket's age is within 60 s of the server's measure, in whole seconds. So a `ClientHello` is good
 //! for less than [`DEPTH`], and nothing has to be remembered for longer.
 //!

@@ -188,7 +188,7 @@ impl ServerTickets {
         written.truncate(start);
         while let Some(message) = self.outgoing.next() {
             if message.first() == Some(&NEW_SESSION_TICKET) {
-                // Without its session it would be good for nothing, so it is not sent.
+                // Without its session it would be useless, so it is not sent.
                 let sealed = self.store.sealed(&message).unwrap_or_default();
                 if written.len() + sealed.len() <= CRYPTO_OUT_MAX {
                     written.extend(sealed);

@@ -56,7 +56,7 @@ struct Server {
 }
 
 impl MemorySessions {
-    /// A store for so many servers, one at least. Default: 256.
+    /// A store for this many servers, at least one. Default: 256.
     #[must_use]
     pub fn new(servers_max: usize) -> Self {
         Self {

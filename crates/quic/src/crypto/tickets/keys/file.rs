@@ -27,7 +27,7 @@ pub enum KeyFileErrorKind {
     Digit(usize),
     /// The secret is that of another line.
     Duplicate(usize),
-    /// All bytes of the secret are the same, so nobody drew it at random.
+    /// All bytes of the secret are the same, so it is not random.
     NotRandom,
     /// There is no secret in the text.
     Empty,
