@@ -10,7 +10,7 @@ mod tests;
 
 /// The fields of a message, in their order, which counts for those of the same name.
 ///
-/// What may not be sent is told when it is sent: [`SendError::InvalidField`](crate::SendError::InvalidField).
+/// Invalid fields are reported when they are sent: [`SendError::InvalidField`](crate::SendError::InvalidField).
 #[derive(Clone, Default)]
 pub struct Fields {
     text: Vec<u8>,
@@ -134,7 +134,7 @@ impl Fields {
     // ---- with pseudo-headers -----------------------------------------------------------------------------------------
 
     fn add(&mut self, name: &str, value: &[u8], is_sensitive: bool) {
-        // Longer than 4 GiB is nothing that anybody sends: such a field is left empty, and is refused as invalid.
+        // No field is longer than 4 GiB: such a field is left empty, and is rejected as invalid.
         let room = (u32::MAX as usize).saturating_sub(self.text.len());
         let (name, value) = if name.len().saturating_add(value.len()) > room {
             ("", &[][..])

@@ -1,15 +1,14 @@
 //! Field compression for HTTP/3 (RFC 9204).
 //!
 //! [`Encoder`] and [`Decoder`] are the two ends of one direction; a connection has one of each. Field sections go over
-//! request streams, insertions over the encoder stream, acknowledgments over the decoder stream, and what happens on each
-//! is told to the end that it is for.
+//! request streams, insertions over the encoder stream, acknowledgments over the decoder stream.
 //!
-//! | file | owns |
+//! | file | responsibility |
 //! |---|---|
-//! | `encoder` | which entry or literal stands for a field, what is inserted, what the peer is known to have (§2.1) |
-//! | `decoder` | field sections, those that wait for insertions, and what is acknowledged (§2.2) |
+//! | `encoder` | the representation of each field, insertions, and the entries that the peer has acknowledged (§2.1) |
+//! | `decoder` | field sections, blocked ones among them, and acknowledgments (§2.2) |
 //! | `table` | the dynamic table: entries, their numbers, eviction (§3.2) |
-//! | `static_table` | the static table and how it is searched (§3.1, Appendix A) |
+//! | `static_table` | the static table and its search (§3.1, Appendix A) |
 //! | `integer`, `huffman` | integers with a prefix, and strings (§4.1; RFC 7541 §5) |
 //!
 //! It must never: refer to an entry that could be evicted before the peer has it; let more streams wait than the peer

@@ -1,7 +1,7 @@
-//! Memory for bodies that wait: for clients that are slow to take a response, or handlers that are slow to read a request.
+//! Memory for buffered bodies: of clients that read responses slowly, and of handlers that read requests slowly.
 //!
-//! Owns: how many bytes wait, for each connection and in the process, and whether there may be more. Never: holds them, or
-//! wakes anybody: a channel that is drained asks again.
+//! Counts the buffered bytes, per connection and for the process, and decides whether more are permitted. It holds no data
+//! and wakes no task: a channel asks again when it is drained.
 //!
 //! # How it is used
 //!

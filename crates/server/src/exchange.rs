@@ -1,9 +1,8 @@
-//! A request whose answer comes piece by piece, from another thread.
+//! A request that is answered piece by piece, from another thread.
 //!
-//! Owns: both ends of the two channels between whoever answers and the connection: the body of the request one way, the
-//! response the other. Never: knows which version of HTTP it is. Both channels have a bound, in bytes, and share the
-//! [budget](crate::budget) of their connection: a reader that is slow holds the writer back, through all of it to the
-//! peer's flow control.
+//! Two channels connect the handler's task with the connection, whatever its HTTP version: one for the body of the request,
+//! one for the response. Both are bounded in bytes and share the [budget](crate::budget) of their connection: a slow reader
+//! blocks the writer, up to the peer's flow control.
 
 pub(crate) mod channel;
 
@@ -125,7 +124,7 @@ impl Incoming {
 }
 
 /// Where a response goes. Dropped before its end, the response is cut off in a way that the client sees: a reset stream,
-/// or a connection that is closed; before its head, the client is told 502.
+/// or a connection that is closed; before its header, the client receives 502.
 #[derive(Debug)]
 pub struct Outgoing {
     sender: Sender<ResponsePart>,

@@ -65,8 +65,8 @@ pub enum Reply {
     Now(Answer),
     /// This answer, after so long.
     After(Duration, Later),
-    /// What somebody says who is not in a hurry. The function is called at once, in the worker's thread: it hands the
-    /// exchange on to whoever answers.
+    /// An answer from another thread or task. The function is called immediately, on the worker's thread, and passes the
+    /// exchange on.
     Task(Task),
 }
 

@@ -4,7 +4,7 @@
 
 use http::{HeaderMap, header};
 
-/// Whether a field is about the connection, whatever the message says. `te` is one, too: trailers are passed on whoever asks.
+/// Whether a field always concerns the connection only. `te` does too: trailers are passed on in any case.
 pub(crate) fn is_hop_by_hop(name: &str) -> bool {
     matches!(
         name,

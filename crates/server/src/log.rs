@@ -1,10 +1,10 @@
-//! Lines of a log, written by a thread of its own.
+//! Log files, written by a thread of their own.
 //!
-//! Owns: the queue, and the file; [`archive`] has those that were put away. Never: makes a worker wait: a line for which
-//! there is no room is dropped and counted.
+//! Responsible for the queue and the current file; [`archive`] handles rotated files. Workers never wait: a line that does not
+//! fit the queue is dropped and counted.
 //!
-//! Lines are written whole and in order of their arrival, many in one call, as soon as no more wait. A process that is
-//! killed loses those in the queue; the file ends with a whole line, unless the system was cut in the middle of a write.
+//! Lines are written whole and in order of arrival, several per call, as soon as the queue is empty. A process that is killed
+//! loses the lines in the queue; the file ends with a complete line, unless the system was interrupted during a write.
 
 #![expect(clippy::disallowed_types, reason = "a server writes its log itself")]
 

@@ -1,17 +1,17 @@
-//! A handler that passes requests on to another server: a reverse proxy (RFC 9110 §3.7, §7.6).
+//! A handler that forwards requests to another server: a reverse proxy (RFC 9110 §3.7, §7.6).
 //!
-//! Owns: the way of a request to the upstream and of its response back, both as they come, with as much in between as
-//! their channels hold; what is told of the client; which failure the client is told. Never: stores a response, asks
-//! twice for what may have been done, or waits in a worker.
+//! Requests and responses are streamed through bounded channels. The handler adds the fields about the client, and maps
+//! failures of the upstream to status codes. It stores no response, never repeats a request that the upstream may have
+//! processed, and never blocks a worker.
 //!
-//! | module | owns |
+//! | module | responsibility |
 //! |---|---|
-//! | [`upstream`] | which server that is, as a URL |
-//! | `pool` | connections to it: made, kept, found to be dead |
-//! | `slots` | how many requests are in flight, and which gives way |
-//! | [`fields`] | which requests are passed on, fields that go no further, and those that are added |
+//! | [`upstream`] | the upstream server, as a URL |
+//! | `pool` | connections to it: opened, kept, found dead |
+//! | `slots` | the limit on requests in flight |
+//! | [`fields`] | requests that are forwarded, fields that are removed and added |
 //! | `forwarded` | lists that proxies extend |
-//! | `body` | the body of a request, as hyper asks for it |
+//! | `body` | the body of a request, for hyper |
 //!
 //! | failure | the client receives |
 //! |---|---|

@@ -1,7 +1,6 @@
-//! What clients are shown and what they can resume with: certificates and ticket keys, over QUIC and over TCP.
+//! TLS configurations of all listeners: certificates and ticket keys, over QUIC and over TCP.
 //!
-//! Owns: the configurations of TLS, and that certificate and ticket keys can be changed while connections go on. Never:
-//! reads a file; whoever does says what was in it.
+//! Certificate and ticket keys can be replaced while connections continue. No file is read here: the caller passes the contents.
 
 mod tickets;
 

@@ -1,8 +1,8 @@
-//! An experiment: a population, and arms that its connections are drawn into.
+//! An experiment: a population, and arms to which its connections are assigned.
 //!
-//! Owns: the keys of an experiment file, and which connection comes into which arm ([`Experiment::connection`]). The same
-//! file and the same number give the same connection, whoever asks and in whatever order. Never: opens a file, or runs
-//! anything.
+//! Responsible for the keys of an experiment file and for the assignment of connections to arms ([`Experiment::connection`]).
+//! The same file and the same number give the same connection, in any order of calls. No file is opened here, and nothing is
+//! simulated.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ pub struct Experiment {
     pub baseline: usize,
     /// Who the connections come from, with the file's sites alone and the file's sweep.
     pub population: Population,
-    /// How many connections are made, if nobody says otherwise.
+    /// The default number of connections.
     pub connections: u64,
     /// Random seed, below [`lastbyte_units::SEED_END`].
     pub seed: u64,

@@ -1,7 +1,7 @@
-//! The two ends of a flow: an endpoint each, with a client on it, or a server.
+//! The two ends of a flow: an endpoint each, with a client or a server.
 //!
-//! Owns: how endpoints are set, and who is told of what. A switchboard: what is asked for and measured is for
-//! [`crate::client`] and [`crate::server`], how it is said for [`crate::protocol`]. Never: knows of links.
+//! Configures the endpoints and dispatches their events. [`crate::client`] and [`crate::server`] make requests and measure,
+//! [`crate::protocol`] encodes them. Nothing here knows about links.
 
 use core::{net::SocketAddr, time::Duration};
 use std::sync::Arc;

@@ -20,7 +20,7 @@ pub struct Outcome {
     pub up: LinkStatistics,
     /// The round-trip time of the path without queues, and without the time that packets take on the wire.
     pub path_rtt: Duration,
-    /// Datagrams that were sent by anybody.
+    /// Datagrams sent by all endpoints.
     pub datagrams: u64,
     /// When it ended: once the server knew that all had arrived, or at the time limit.
     pub ended_at: Time,
@@ -37,7 +37,7 @@ pub struct FlowOutcome {
     pub first_asked: Option<Duration>,
     /// What came of each request, as far as it came.
     pub responses: Vec<ResponseOutcome>,
-    /// Of the first response: when so many bytes had arrived in order, from [`FlowOutcome::started_at`] on.
+    /// Of the first response: when each number of bytes had arrived in order, from [`FlowOutcome::started_at`] on.
     pub progress: Vec<Progress>,
     /// How the server fared, from the handshake until it knew that all had arrived.
     pub server: Option<SenderOutcome>,

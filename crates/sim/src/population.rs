@@ -1,17 +1,16 @@
-//! A population of paths, to draw from: sites, each a mixture of classes of access.
+//! A population of paths: sites, each a mixture of access classes.
 //!
-//! Owns: what a population is ([`Population`]), and what one draw of it comes to ([`Draw`]): a path, a size, other traffic,
-//! and how the client acknowledges. Each field is drawn from a stream of its own, so the same seed gives the same draw, and
-//! what is switched off or multiplied ([`Sweep`]) changes nothing else. Never: opens a file; knows the arms of an
-//! experiment. `docs/population.md` says where the figures of the default are from.
+//! A draw ([`Draw`]) from a [`Population`] is a path, an object size, cross traffic, and the client's acknowledgment behaviour.
+//! Each field is drawn from a random stream of its own, so that the same seed gives the same draw, and switching off or
+//! scaling one ([`Sweep`]) changes no other. `docs/population.md` gives the sources of the default's figures.
 //!
-//! | module | owns |
+//! | module | responsibility |
 //! |---|---|
-//! | [`distribution`] | distributions as people write them |
+//! | [`distribution`] | distributions as text |
 //! | `text` | the keys of the file |
-//! | `sweep` | factors on it |
-//! | `random` | streams of numbers |
-//! | `path` | the links that a draw comes to |
+//! | `sweep` | factors that scale a population |
+//! | `random` | random streams |
+//! | `path` | the links of a draw |
 
 use core::time::Duration;
 
@@ -256,7 +255,7 @@ pub enum CrossFact {
     None,
     /// A long flow under this congestion control.
     Bulk(String),
-    /// Bursts of a web page: so many bytes, so far apart. Simulated as a constant rate of this mean.
+    /// Bursts of a web page: their size and interval. Simulated as a constant rate of the same mean.
     Bursts {
         /// Of each.
         bytes: u64,
@@ -578,7 +577,7 @@ impl Sizes {
     }
 }
 
-/// How far apart handovers are, and how long ago the last was when somebody looks: of a Poisson process, time since and
+/// The interval between handovers, and the time since the last one at a random moment: of a Poisson process, time since and
 /// until are independent.
 fn handover(class: &Class, stream: Stream) -> (Option<Duration>, Duration) {
     let Some(handover) = class.handover else {

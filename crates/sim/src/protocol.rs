@@ -37,7 +37,7 @@ pub(crate) struct CannotAsk;
 
 /// A client's end. It has one request under way at most.
 pub(crate) trait Asks {
-    /// Sends a request for so many bytes.
+    /// Sends a request for this many bytes.
     fn ask(&mut self, connection: &mut Connection, size: u64) -> Result<(), CannotAsk>;
 
     /// Gives the connection a datagram, and measures what of the response was in it.

@@ -63,7 +63,7 @@ pub struct Row {
     pub queue_drops: u64,
     /// Packets that the link down dropped for any reason, of all flows.
     pub link_drops: u64,
-    /// When so many bytes had arrived.
+    /// When these numbers of bytes had arrived.
     pub progress: Vec<Progress>,
     /// Of later responses on the same connection: from request to last byte.
     pub next_ttlb: Vec<Option<Duration>>,

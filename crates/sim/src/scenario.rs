@@ -43,7 +43,7 @@ pub struct FlowPlan {
     pub start: Duration,
     /// What it asks for, one after the other. At least one.
     pub requests: Vec<Request>,
-    /// Of the first response: when so many bytes had arrived in order is of interest. Ascending.
+    /// Numbers of bytes of the first response whose arrival in order is recorded. Ascending.
     pub progress: Vec<u64>,
 }
 
@@ -217,7 +217,7 @@ impl Default for Transport {
 }
 
 impl Scenario {
-    /// One transfer of so many bytes over a path, with defaults.
+    /// One transfer of this many bytes over a path, with defaults.
     #[must_use]
     pub fn transfer(path: Path, congestion: Spec, size: u64) -> Self {
         Self {

@@ -98,7 +98,7 @@ pub fn simulate(scenario: &Scenario, listener: &mut impl Listener) -> Result<Out
 struct Datagram {
     buffer: Vec<u8>,
     len: usize,
-    /// The node it goes to; none for traffic that nobody waits for.
+    /// The node it goes to; none for cross traffic.
     to: Option<usize>,
 }
 
@@ -334,7 +334,7 @@ impl<'a, L: Listener> World<'a, L> {
         }
     }
 
-    /// Lets each node send that was touched, and sets its alarm anew.
+    /// Lets each node with events send, and updates its alarm.
     fn flush(&mut self) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
@@ -346,7 +346,7 @@ impl<'a, L: Listener> World<'a, L> {
             self.set_alarm(index);
             self.look_at(index / 2);
         }
-        // Sending touches nobody: what arrives at once does so in the next turn.
+        // Sending causes no events: what arrives immediately does so in the next turn.
         self.touched = touched;
     }
 

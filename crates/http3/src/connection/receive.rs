@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{Code, Event, ReadError, Response, StreamError, Transport};
 
-/// Where bodies go while their packets are at hand.
+/// The destination of body data, called while its packets are processed.
 pub trait BodySink {
     /// Takes the next bytes of a message's body, in order, each byte once. Returns how many were taken: the rest is kept,
     /// and [`Connection::read`] gets it.

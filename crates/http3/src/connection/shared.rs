@@ -133,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// Something came that has no effect, with so many bytes of it to follow.
+    /// Something without effect was received, with this many bytes of it to follow.
     pub(super) fn on_unknown(&mut self, bytes: u64) -> Result<(), ConnectionError> {
         enough(
             self.guard.unknown.take(1, self.now),

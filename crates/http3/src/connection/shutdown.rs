@@ -1,4 +1,4 @@
-//! Shutting down in peace (RFC 9114 §5.2).
+//! Graceful shutdown (RFC 9114 §5.2).
 //!
 //! Owns what GOAWAY frames said, both ways, which requests are refused for it, and when nothing is left to be done.
 
@@ -136,7 +136,7 @@ impl Connection {
             origin: Origin::Peer,
             reason: "",
         };
-        // The stream itself is cancelled (§5.2); the application is told that it may try again.
+        // The stream itself is cancelled (§5.2); the application learns that it may try again.
         let now = self.shared.now;
         let code = Code::REQUEST_CANCELLED.into();
         if let Some(stream) = self.streams.get_mut(&id) {

@@ -16,7 +16,7 @@ use lastbyte_wire::{Side, StreamId};
 use super::{Connection, receiving::Expects, request_stream::RequestStream};
 use crate::{Code, StreamError, Transport, config::StallLimit, message::check::RequestKind};
 
-/// Bodies are looked at so many times in each timeout: a slow one is given up between 1 and 1.25 timeouts.
+/// The number of checks of a body per timeout: a slow one is cancelled after 1 to 1.25 timeouts.
 const CHECKS: u32 = 8;
 
 /// How far one direction of a stream was, and when.
@@ -31,7 +31,7 @@ struct Mark {
 }
 
 impl Mark {
-    /// Where a body is now, with so many bytes of it known to be missing.
+    /// The progress of a body, of which this many bytes are known to be missing.
     fn new(now: Time, bytes: u64, missing: u64, connection: u64, limit: StallLimit) -> Self {
         Self {
             since: now,

@@ -343,7 +343,7 @@ struct Coded<'a> {
     is_huffman: bool,
 }
 
-/// Reads a string whose length has a prefix of so many bits; the bit above says whether it is Huffman-coded (§4.1.2).
+/// Reads a string whose length has a prefix of this many bits; the bit above marks Huffman coding (§4.1.2).
 #[inline]
 fn string<'a>(reader: &mut Reader<'a>, prefix: u32) -> Result<Coded<'a>, IntegerError> {
     let first = *reader.rest().first().ok_or(IntegerError::Incomplete)?;

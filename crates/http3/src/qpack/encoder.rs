@@ -1,14 +1,13 @@
-//! Field sections out, and insertions ahead of them (RFC 9204 §2.1, §4.3, §4.4, §4.5).
+//! Encoding field sections, and insertions before them (RFC 9204 §2.1, §4.3, §4.4, §4.5).
 //!
-//! Owns our dynamic table at the peer, which of it the peer is known to have, and which sections refer to it that were not
-//! acknowledged.
+//! Holds our dynamic table at the peer, the entries that the peer has acknowledged, and the unacknowledged sections that refer
+//! to it.
 //!
-//! - What is inserted: fields that mostly stay the same at their first use (`user-agent`, `server`, …), any other at its
-//!   second. Never: what is marked as sensitive, and what bears credentials, since whoever can guess values could find them
-//!   out by what is compressed (§7.1).
-//! - What is referred to: entries that the peer acknowledged. Newer ones only if the caller says so and the peer lets
-//!   more streams wait (§2.1.2), so that nothing waits for a packet of another stream but at the start of a connection.
-//! - What is evicted: only what was acknowledged and is not referred to any more (§2.1.1). Entries that come near to it are
+//! - Inserted: fields that rarely change (`user-agent`, `server`, …) at their first use, any other at its second. Never:
+//!   sensitive fields and credentials, since an attacker who can guess values could confirm them by the compression (§7.1).
+//! - Referred to: entries that the peer has acknowledged. Newer ones only if the caller permits it and the peer permits more
+//!   blocked streams (§2.1.2), so that streams wait for each other's packets only at the start of a connection.
+//! - Evicted: only entries that are acknowledged and no longer referred to (§2.1.1). Entries close to eviction are
 //!   duplicated rather than referred to.
 
 use std::collections::VecDeque;

@@ -7,7 +7,7 @@
 //! | `exit` | exit codes, as curl's |
 //! | `output` | where what arrives goes |
 //! | `keep` | what is remembered in files, from one run to the next |
-//! | `timing`, `write_out` | what is told afterwards |
+//! | `timing`, `write_out` | the report afterwards |
 
 mod arguments;
 mod destination;

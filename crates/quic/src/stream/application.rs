@@ -21,7 +21,7 @@ pub struct Read {
 }
 
 impl Streams {
-    /// Opens a stream. `None` if the peer does not permit another: we send STREAMS_BLOCKED, and an event follows
+    /// Opens a stream. `None` if the peer does not permit another: we send `STREAMS_BLOCKED`, and an event follows
     /// when it permits (RFC 9000 §4.6).
     pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let index = self.local.get_mut(direction).open()?;

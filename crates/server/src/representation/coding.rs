@@ -1,6 +1,6 @@
 //! Content codings (RFC 9110 §8.4.1, §12.5.3).
 //!
-//! Owns: what `accept-encoding` says of each coding, and which of those at hand follows. Never: compresses.
+//! Parses `accept-encoding` and selects one of the available codings. Nothing is compressed here.
 
 use lastbyte_http3::Fields;
 

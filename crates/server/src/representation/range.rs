@@ -25,7 +25,7 @@ impl ByteRange {
         self.last - self.first + 1
     }
 
-    /// As `content-range` has it, of so many bytes (§14.4).
+    /// The value of `content-range`, for a representation of this many bytes (§14.4).
     #[must_use]
     pub fn content_range(self, len: u64) -> String {
         format!("bytes {}-{}/{len}", self.first, self.last)

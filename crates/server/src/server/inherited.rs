@@ -1,7 +1,7 @@
 //! Sockets opened by another process: socket activation.
 //!
-//! Owns: what each of them is for, and what has to be right about them. Never: looks for them; that is for whoever knows
-//! the process (`sd_listen_fds(3)`).
+//! Responsible for the purpose of each socket, and for checking its type. The caller finds the descriptors
+//! (`sd_listen_fds(3)`).
 
 use std::{
     fmt,

@@ -1,11 +1,11 @@
 //! A directory as a web site.
 //!
-//! Owns: which file a path means, and what is known of it. **Nothing outside the directory is ever opened**: a path is
-//! decoded first, then taken apart; `..` is refused; and the kernel is told to stay below the directory whatever the links
-//! on the way say (`openat2`, `RESOLVE_BENEATH`), so that a link that is changed in the very moment changes nothing.
+//! Maps a path to a file and its metadata. **Nothing outside the directory is ever opened**: a path is decoded first, then split;
+//! `..` is rejected; and the kernel resolves it below the directory only, whatever symbolic links are on the way (`openat2`,
+//! `RESOLVE_BENEATH`), so that changing a link concurrently has no effect.
 //!
-//! Links that stay inside are followed. What leads out is not found. Names that begin with a dot are not found, but for
-//! `.well-known` (RFC 8615), unless they are asked for when the site is made.
+//! Links within the directory are followed; links that leave it are not found. Names that start with a dot are not found,
+//! except `.well-known` (RFC 8615), unless the site is configured to serve them.
 
 use std::{
     ffi::OsString,

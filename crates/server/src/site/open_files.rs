@@ -1,8 +1,7 @@
 //! Files that responses hold open.
 //!
-//! Owns: how many there are, and that a file which several responses send is open once. Never: keeps a file open that no
-//! response needs, or takes one file for another: they are told apart by device and inode, and by length and time of
-//! change, which are looked at when each response opens the file.
+//! Limits their number, and opens a file once for all responses that send it. A file is closed when no response needs it.
+//! Files are identified by device and inode, and by length and modification time, checked when each response opens the file.
 
 use std::{
     collections::BTreeMap,

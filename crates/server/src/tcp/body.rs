@@ -1,8 +1,8 @@
-//! Bodies of responses, as hyper asks for them.
+//! Response bodies for hyper.
 //!
-//! Owns: pieces of a source, read when there is room to send them; what an exchange says, as it comes; and the line of the
-//! access log, which is written when the last piece was taken, or when nobody takes it any more. Never: holds more than
-//! one piece of a source.
+//! A source is read piece by piece, when there is room to send; the parts of an exchange are passed on as they arrive. The line
+//! of the access log is written when the last piece was taken, or when hyper drops the body. At most one piece of a source
+//! is in memory.
 
 use std::{
     fmt, io,

@@ -1,11 +1,10 @@
-//! The end of a connection, without which the last bytes of a response could be lost.
+//! Closing a connection without losing the last bytes of a response: the steps between the last byte written and the close of
+//! the socket.
 //!
-//! Owns: what happens between the last byte written and the socket's close.
-//!
-//! A socket that is closed while something of the client's was not read is closed by a reset, and a reset throws away what
-//! the client was still to receive (RFC 1122 §4.2.2.13). A client sends something as long as it receives: window updates
-//! over HTTP/2, requests that come too late, the rest of a body that nobody wants. So the socket is closed in stages (RFC
-//! 9112 §9.6): our side first, and all of it once the client has closed its side, or has everything and is silent.
+//! Closing a socket with unread data sends a reset, which discards what the client has not received yet (RFC 1122
+//! §4.2.2.13). A client sends data as long as it receives: window updates over HTTP/2, late requests, the rest of an unwanted
+//! body. So the socket is closed in stages (RFC 9112 §9.6): first our side, then all of it once the client has closed its
+//! side, or has received everything and sends nothing.
 
 use std::{
     io,

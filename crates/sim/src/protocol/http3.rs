@@ -119,7 +119,7 @@ impl Asks for Client {
                     self.http3.recycle(response.into_fields());
                 }
                 Event::Data { stream } => {
-                    // What came with the head. That there is none to be read is told by the next event.
+                    // Read what arrived with the header. If there is nothing to read, the next event reports data.
                     let _ = self.http3.read(connection, now, stream, &mut |bytes| {
                         measures.on_body(now, bytes.len());
                         bytes.len()
@@ -207,7 +207,7 @@ impl Responds for Server {
     }
 }
 
-/// The object of a path: `/SIZE`, so many bytes.
+/// The object of a path: `/SIZE`, in bytes.
 fn answer(path: Option<&str>) -> (Response, Body) {
     let size = path.and_then(|path| path.strip_prefix('/')?.parse::<u64>().ok());
     let Some(size) = size else {

@@ -139,7 +139,7 @@ fn cookies(arguments: &Arguments) -> Option<CookieJar> {
 /// Something is not as it should be, and it goes on all the same.
 fn warn(arguments: &Arguments, path: &Path, what: &str) {
     if !arguments.shown.silent {
-        // Nobody can be told that stderr is gone.
+        // There is no way to report that stderr is gone.
         let _ = writeln!(std::io::stderr(), "warning: `{}`: {what}", path.display());
     }
 }

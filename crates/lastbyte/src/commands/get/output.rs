@@ -42,7 +42,7 @@ pub(super) fn to_stdout(arguments: &Arguments) -> usize {
         .count()
 }
 
-/// What is told afterwards of the last response of a fetch.
+/// The last response of a fetch, for the report afterwards.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastHead {
     /// Its fields.
@@ -141,7 +141,7 @@ impl<'a> Outputs<'a> {
         self.handshakes
     }
 
-    /// What is told afterwards of each fetch.
+    /// The last response of each fetch, for the report afterwards.
     pub(super) fn take_heads(&mut self) -> Vec<LastHead> {
         for (head, target) in self.heads.iter_mut().zip(&self.targets) {
             head.path = target.path().map(Path::to_owned);
@@ -192,7 +192,7 @@ impl<'a> Outputs<'a> {
     /// Says something in any case.
     fn warn(&self, text: &str) {
         let say = || {
-            // Nobody can be told that stderr is gone.
+            // There is no way to report that stderr is gone.
             let _ = io::stderr().lock().write_all(text.as_bytes());
         };
         match &self.bar {
@@ -481,7 +481,7 @@ impl Listener for Outputs<'_> {
     fn on_tick(&mut self) -> bool {
         self.show_progress();
         if to_stdout(self.arguments) > 0 {
-            // Whoever reads along sees what has come. An error is found by the next body.
+            // A reader of the file sees what has arrived. An error is found by the next body.
             let _ = self.stdout.flush();
         }
         !self.interrupt.is_pressed() && self.failure.is_none()

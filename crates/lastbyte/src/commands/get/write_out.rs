@@ -124,7 +124,7 @@ impl WriteOut {
                     Piece::OnError => {}
                 }
             }
-            // Nobody can be told that stderr is gone.
+            // There is no way to report that stderr is gone.
             let _ = io::stderr().write_all(stderr.as_bytes());
             let mut lock = io::stdout().lock();
             let written = lock.write_all(stdout.as_bytes());

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// All that were handed to this process. Only the first call finds them, and only before there are other threads.
 pub(super) fn take() -> Result<Inherited, Failure> {
     let mut inherited = Inherited::default();
-    // Without it they may be somebody else's: whoever started us was handed them, and we inherited its environment.
+    // Without it they may belong to another process: our parent received them, and we inherited its environment.
     if std::env::var_os("LISTEN_PID").is_none_or(|id| id.is_empty()) {
         return Ok(inherited);
     }

@@ -21,7 +21,7 @@ pub(super) fn raise() -> Option<u64> {
     }
 }
 
-/// How many connections over TCP there may be, of so many that are wanted: no more than half the descriptors.
+/// The limit on TCP connections: the wanted number, but at most half the descriptors.
 pub(super) fn for_tcp(limit: Option<u64>, wanted: usize) -> usize {
     wanted.min(half(limit))
 }
@@ -39,7 +39,7 @@ fn half(limit: Option<u64>) -> usize {
     usize::try_from(half).unwrap_or(usize::MAX).max(1)
 }
 
-/// How many connections to an upstream there may be, of so many that are wanted: no more than a quarter of the descriptors.
+/// The limit on upstream connections: the wanted number, but at most a quarter of the descriptors.
 pub(super) fn for_upstream(limit: Option<u64>, wanted: usize) -> usize {
     for_tcp(limit, wanted.saturating_mul(2)).div_ceil(2)
 }

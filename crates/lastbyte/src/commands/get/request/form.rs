@@ -37,7 +37,7 @@ pub(super) fn form(data: &[Datum]) -> Result<Option<(String, Upload)>, Refusal> 
     Ok(Some((kind, Upload::source(joined))))
 }
 
-/// As curl has it: what no part has in it, as nobody knows it beforehand.
+/// A multipart boundary in curl's format: random, so that it occurs in no part.
 fn boundary() -> Result<String, Refusal> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes)
