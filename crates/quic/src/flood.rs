@@ -1,9 +1,14 @@
-//! What a peer may make us do without effect (RFC 9000 §21.9).
+//! Limits on the work that a peer can cause without effect (RFC 9000 §21.9).
 //!
 //! PING, `PATH_CHALLENGE`, `NEW_CONNECTION_ID`, `RETIRE_CONNECTION_ID`, `RESET_STREAM`, `STOP_SENDING`, limits, repeated data
 //! and empty frames cost the sender next to nothing, and us some work each. Each such frame takes one from the peer's budget:
-//! a thousand at once, and a hundred a second. What gets something done gives two back: each frame that brings data that was
-//! not here, each packet of ours newly acknowledged. So a peer whose frames are about a transfer never runs out.
+//! a thousand at once, and a hundred per second. A frame with new data, and each packet of ours that is newly acknowledged,
+//! adds two. So the work without effect is at most twice the work with effect, and that budget.
+//!
+//! # Decisions
+//!
+//! - *What useful frames add is saved*, up to [`FloodGuard::SAVED_MAX`]. A sender that takes its whole window for lost, after a
+//!   change of path or a stall of the receiver, repeats all of it at once: with 10 MB in flight, 7000 frames.
 
 use core::time::Duration;
 
@@ -25,12 +30,14 @@ pub struct FloodGuard {
 pub struct Flooded;
 
 impl FloodGuard {
-    /// Frames that may come at once.
+    /// Frames without effect that are permitted at once.
     pub const BURST: u64 = 1000;
-    /// Frames that may come each second.
+    /// Frames without effect that are permitted per second.
     pub const PER_SECOND: u64 = 100;
-    /// Frames that may come for each that gets something done.
-    pub const PER_NEWS: u64 = 2;
+    /// Frames without effect that are permitted for each useful one.
+    pub const PER_USEFUL: u64 = 2;
+    /// The most frames without effect that are permitted at once, after useful ones: as many as 145 MB in flight.
+    pub const SAVED_MAX: u64 = 100_000;
 
     const COST: u64 = 1_000_000_000 / Self::PER_SECOND;
 
@@ -43,29 +50,26 @@ impl FloodGuard {
         }
     }
 
-    /// So many things were new: frames with data that was not here, packets of ours newly acknowledged.
+    /// This many things were useful: frames with new data, packets of ours newly acknowledged.
     pub fn on_useful(&mut self, count: u64) {
-        let earned = count.saturating_mul(Self::PER_NEWS * Self::COST);
-        self.earn(earned);
+        let earned = count.saturating_mul(Self::PER_USEFUL * Self::COST);
+        let saved_max = Self::SAVED_MAX * Self::COST;
+        self.budget = self.budget.saturating_add(earned).min(saved_max);
     }
 
-    /// A frame came that brought nothing new.
+    /// A frame without effect was received.
     ///
     /// # Errors
     ///
-    /// The budget is spent.
+    /// Returns [`Flooded`] if the budget is spent.
     pub fn on_useless_frame(&mut self, now: Time) -> Result<(), Flooded> {
         let since: Duration = now.since(self.refilled_at);
         self.refilled_at = now;
-        self.earn(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
+        // Time refills the burst, and adds nothing to what useful frames have saved.
+        let earned = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+        let refilled = self.budget.saturating_add(earned);
+        self.budget = self.budget.max(refilled.min(Self::BURST * Self::COST));
         self.budget = self.budget.checked_sub(Self::COST).ok_or(Flooded)?;
         Ok(())
-    }
-
-    fn earn(&mut self, earned: u64) {
-        self.budget = self
-            .budget
-            .saturating_add(earned)
-            .min(Self::BURST * Self::COST);
     }
 }

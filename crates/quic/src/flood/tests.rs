@@ -40,8 +40,26 @@ fn what_gets_something_done_pays_for_two_frames() {
         })
         .count();
     assert!(passed <= 1000, "{passed}");
-    // Nothing is saved up beyond the burst.
+}
+
+#[test]
+fn a_window_of_repeated_data_passes() {
+    let mut guard = FloodGuard::new(Time::ZERO);
+    // 10 MB in datagrams of 1400 bytes arrive, and then all of them again.
+    guard.on_useful(7000);
+    for _ in 0..7000 {
+        assert_eq!(guard.on_useless_frame(Time::ZERO), Ok(()));
+    }
+}
+
+#[test]
+fn what_useful_frames_add_is_bounded() {
+    let mut guard = FloodGuard::new(Time::ZERO);
     guard.on_useful(u64::MAX);
-    let burst = (0..10_000).take_while(|_| guard.on_useless_frame(Time::ZERO).is_ok());
-    assert_eq!(burst.count() as u64, FloodGuard::BURST);
+    let passed = (0..).take_while(|_| guard.on_useless_frame(Time::ZERO).is_ok());
+    assert_eq!(passed.count() as u64, FloodGuard::SAVED_MAX);
+    // Time refills the burst only.
+    let later = Time::from_nanos(u64::MAX / 2);
+    let passed = (0..).take_while(|_| guard.on_useless_frame(later).is_ok());
+    assert_eq!(passed.count() as u64, FloodGuard::BURST);
 }
