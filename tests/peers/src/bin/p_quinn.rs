@@ -15,6 +15,7 @@
 use bytes::{Buf, Bytes};
 use lastbyte_peers::Controllers;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject};
 use std::{fs::File, future::poll_fn, io::Write, net::SocketAddr, sync::Arc, time::Instant};
 
@@ -65,6 +66,44 @@ impl ServerCertVerifier for AnyCert {
     }
 }
 
+/// Tickets that have arrived and were not waited for yet.
+static TICKETS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(0);
+
+/// rustls' cache of sessions, which counts the tickets that arrive.
+#[derive(Debug)]
+struct Sessions(rustls::client::ClientSessionMemoryCache);
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self(rustls::client::ClientSessionMemoryCache::new(256))
+    }
+}
+
+impl ClientSessionStore for Sessions {
+    fn set_kx_hint(&self, server: ServerName<'static>, group: rustls::NamedGroup) {
+        self.0.set_kx_hint(server, group);
+    }
+    fn kx_hint(&self, server: &ServerName<'_>) -> Option<rustls::NamedGroup> {
+        self.0.kx_hint(server)
+    }
+    fn set_tls12_session(&self, server: ServerName<'static>, session: Tls12ClientSessionValue) {
+        self.0.set_tls12_session(server, session);
+    }
+    fn tls12_session(&self, server: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.0.tls12_session(server)
+    }
+    fn remove_tls12_session(&self, server: &ServerName<'static>) {
+        self.0.remove_tls12_session(server);
+    }
+    fn insert_tls13_ticket(&self, server: ServerName<'static>, ticket: Tls13ClientSessionValue) {
+        self.0.insert_tls13_ticket(server, ticket);
+        TICKETS.add_permits(1);
+    }
+    fn take_tls13_ticket(&self, server: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.0.take_tls13_ticket(server)
+    }
+}
+
 fn transport() -> Arc<quinn::TransportConfig> {
     let mut t = quinn::TransportConfig::default();
     if let Ok(spec) = std::env::var("CONGESTION") {
@@ -86,9 +125,11 @@ fn client(alpn: &str, resume: bool) -> R<quinn::Endpoint> {
         .with_no_client_auth();
     tls.alpn_protocols = vec![alpn.into()];
     tls.enable_early_data = resume;
-    if !resume {
-        tls.resumption = rustls::client::Resumption::disabled();
-    }
+    tls.resumption = if resume {
+        rustls::client::Resumption::store(Arc::new(Sessions::default()))
+    } else {
+        rustls::client::Resumption::disabled()
+    };
     let mut cfg = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
     cfg.transport_config(transport());
     let mut ec = quinn::EndpointConfig::default();
@@ -305,7 +346,7 @@ async fn main() -> R<()> {
                     let c = e.connect(addr, "localhost")?.await?;
                     let mut s = h3_client(c.clone()).await?;
                     get(&mut s, addr, &a[3], None).await?;
-                    tokio::time::sleep(std::time::Duration::from_millis(30)).await;
+                    TICKETS.acquire().await?.forget();
                     c.close(0x100u32.into(), b"");
                 }
             }
