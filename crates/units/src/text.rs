@@ -347,16 +347,21 @@ pub fn seed(text: &str) -> Result<u64, UnitError> {
     })
 }
 
+/// A value in the largest of these units that it reaches, rounded to a `precision`th of it; otherwise in `smallest`.
+fn in_units(value: u64, units: [&str; 3], smallest: &str, precision: f64) -> String {
+    for (unit, size) in units.into_iter().zip([1_000_000_000, 1_000_000, 1000]) {
+        if value >= size {
+            let rounded = libm::round(value as f64 / size as f64 * precision) / precision;
+            return format!("{rounded}{unit}");
+        }
+    }
+    format!("{value}{smallest}")
+}
+
 /// Bytes as [`bytes`] reads them: `1.6MB`, `200kB`, `1234B`.
 #[must_use]
 pub fn show_bytes(bytes: u64) -> String {
-    for (unit, size) in [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1000)] {
-        if bytes >= size {
-            let hundredths = libm::round(bytes as f64 / size as f64 * 100.0) / 100.0;
-            return format!("{hundredths}{unit}");
-        }
-    }
-    format!("{bytes}B")
+    in_units(bytes, ["GB", "MB", "kB"], "B", 100.0)
 }
 
 /// A span as [`span`] reads it, in milliseconds: `39ms`, `0.25ms`.
@@ -368,14 +373,12 @@ pub fn show_span(span: Duration) -> String {
 /// A rate as [`rate`] reads it: `55mbit`.
 #[must_use]
 pub fn show_rate(rate: Rate) -> String {
-    let bits = rate.bits_per_second();
-    for (unit, size) in [("gbit", 1_000_000_000), ("mbit", 1_000_000), ("kbit", 1000)] {
-        if bits >= size {
-            let thousandths = libm::round(bits as f64 / size as f64 * 1000.0) / 1000.0;
-            return format!("{thousandths}{unit}");
-        }
-    }
-    format!("{bits}bit")
+    in_units(
+        rate.bits_per_second(),
+        ["gbit", "mbit", "kbit"],
+        "bit",
+        1000.0,
+    )
 }
 
 /// A share as [`probability`] reads it: `2%`.

@@ -11,9 +11,12 @@ use super::string::{range_of, span_of};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::compare::{compare, eql, equal, hash_of};
-use crate::value::exception::{Eval, argument_error, arity, error, no_conversion, wrong_arguments};
+use crate::value::exception::{
+    Eval, argument_error, arity, error, no_conversion, type_error, wrong_arguments,
+};
 use crate::value::inspect::inspect;
 use crate::value::number::need_int;
+use crate::value::table::Table;
 use crate::value::{List, Value};
 use crate::vm::Vm;
 use crate::vm::block::Block;
@@ -25,6 +28,25 @@ fn strict_array(value: &Value) -> Eval<Vec<Value>> {
         Value::Array(list) => Ok(list.borrow().clone()),
         other => Err(no_conversion(other, "Array")),
     }
+}
+
+/// Inserts a pair `[key, value]`, as `to_h` receives them. `wrong_length` is how the error for another length begins.
+pub(crate) fn insert_pair(table: &Table, pair: &Value, wrong_length: &str) -> Eval<()> {
+    let Value::Array(pair) = pair else {
+        return Err(type_error(format!(
+            "wrong element type {} (expected array)",
+            Class::of(pair).name()
+        )));
+    };
+    let pair = pair.borrow();
+    let [key, value] = &pair[..] else {
+        return Err(argument_error(format!(
+            "{wrong_length} (expected 2, was {})",
+            pair.len()
+        )));
+    };
+    table.insert(key.clone(), value.clone());
+    Ok(())
 }
 
 pub(crate) fn call(
@@ -327,7 +349,7 @@ pub(crate) fn dig(vm: &mut Vm, receiver: &Value, args: &[Value]) -> Eval {
     }
     match inner {
         Value::Array(_) | Value::Hash(_) => dig(vm, &inner, rest),
-        other => Err(crate::value::exception::type_error(format!(
+        other => Err(type_error(format!(
             "{} does not have #dig method",
             Class::of(&other).name()
         ))),
@@ -576,7 +598,7 @@ fn bsearch(
                 Some(std::cmp::Ordering::Less) => high = middle,
                 Some(std::cmp::Ordering::Greater) => low = middle + 1,
                 None => {
-                    return Err(crate::value::exception::type_error(format!(
+                    return Err(type_error(format!(
                         "wrong argument type {} (must be numeric, true, false or nil)",
                         Class::of(&other).name()
                     )));

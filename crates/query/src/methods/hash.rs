@@ -5,9 +5,7 @@ use super::{Found, array, enumerable};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::compare::equal;
-use crate::value::exception::{
-    Eval, argument_error, arity, error, frozen, no_conversion, type_error, wrong_arguments,
-};
+use crate::value::exception::{Eval, arity, error, frozen, no_conversion, wrong_arguments};
 use crate::value::inspect::inspect;
 use crate::value::table::{Fallback, Table};
 use crate::value::{Value, proc::Kind};
@@ -494,20 +492,7 @@ fn gather(
         M::ToH => {
             for (key, value) in pairs {
                 let pair = vm.call_block(block, &[key, value])?;
-                let Value::Array(pair) = &pair else {
-                    return Err(type_error(format!(
-                        "wrong element type {} (expected array)",
-                        Class::of(&pair).name()
-                    )));
-                };
-                let pair = pair.borrow();
-                let [key, value] = &pair[..] else {
-                    return Err(argument_error(format!(
-                        "element has wrong array length (expected 2, was {})",
-                        pair.len()
-                    )));
-                };
-                new.insert(key.clone(), value.clone());
+                array::insert_pair(&new, &pair, "element has wrong array length")?;
             }
             return Ok(Value::hash(new));
         }

@@ -2,7 +2,7 @@
 
 use super::super::object::enumerator;
 use super::super::{Found, enumerable};
-use super::{size_argument, strict_array, uniq};
+use super::{insert_pair, size_argument, strict_array, uniq};
 use crate::class::Class;
 use crate::names::M;
 use crate::value::compare::{eql, equal};
@@ -220,20 +220,7 @@ fn to_h(vm: &mut Vm, list: &Rc<List>, block: Option<&Block<'_>>) -> Found {
             Some(block) => vm.call1(block, it)?,
             None => it,
         };
-        let Value::Array(pair) = &pair else {
-            return Err(type_error(format!(
-                "wrong element type {} (expected array)",
-                Class::of(&pair).name()
-            )));
-        };
-        let pair = pair.borrow();
-        let [key, value] = &pair[..] else {
-            return Err(argument_error(format!(
-                "wrong array length (expected 2, was {})",
-                pair.len()
-            )));
-        };
-        table.insert(key.clone(), value.clone());
+        insert_pair(&table, &pair, "wrong array length")?;
     }
     Ok(Some(Value::hash(table)))
 }
