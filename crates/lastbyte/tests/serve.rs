@@ -246,7 +246,7 @@ fn a_certificate_that_is_an_authoritys_is_told_as_such() {
     assert_eq!(serving.end().0, 0);
 }
 
-/// Whoever reads them can decrypt what was recorded: nobody else may, and the operator is told.
+/// Private keys and key logs decrypt recorded traffic: key logs and qlog are for their owner only, and serve reports them.
 #[test]
 fn secrets_on_disk_are_for_their_owner_and_announced() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -25,7 +25,7 @@ struct Stream {
     reset: Option<VarInt>,
 }
 
-/// One end of a transport that delivers when it is told to.
+/// One end of an in-memory transport. The test moves data between the ends.
 struct Memory {
     side: Side,
     streams: BTreeMap<StreamId, Stream>,

@@ -121,7 +121,7 @@ impl Attack {
             .with_protocol_versions(&[&rustls::version::TLS13])
             .expect("versions")
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(trust::Anybody))
+            .with_custom_certificate_verifier(Arc::new(trust::AcceptAny))
             .with_no_client_auth();
         tls.alpn_protocols = vec![http3::ALPN.to_vec()];
         let seen = Arc::new(Seen::default());
@@ -174,11 +174,11 @@ mod trust {
         pki_types::{CertificateDer, ServerName, UnixTime},
     };
 
-    /// The certificate is made by the server when it starts.
+    /// Accepts any certificate: the server generates its own when it starts.
     #[derive(Debug)]
-    pub(super) struct Anybody;
+    pub(super) struct AcceptAny;
 
-    impl ServerCertVerifier for Anybody {
+    impl ServerCertVerifier for AcceptAny {
         fn verify_server_cert(
             &self,
             _: &CertificateDer<'_>,

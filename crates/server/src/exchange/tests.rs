@@ -127,5 +127,5 @@ fn a_queue_waits_for_the_budget_of_its_connection_unless_it_is_empty() {
     assert_eq!(count.0.load(Ordering::Relaxed), 2, "it is empty again");
     assert_eq!(second.poll_ready(&mut context), Poll::Ready(Ok(())));
     drop(first_out);
-    assert!(budget.has_room(), "what nobody will read is not counted");
+    assert!(budget.has_room(), "data without a reader is not counted");
 }
