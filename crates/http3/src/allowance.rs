@@ -46,7 +46,7 @@ impl Allowance {
         self.rate.burst as u64 * BILLION
     }
 
-    /// Takes so much away. Returns whether there was as much.
+    /// Takes this many tokens. Returns whether that many were left.
     pub(crate) fn take(&mut self, amount: u64, now: Time) -> bool {
         let passed = self
             .at
@@ -67,7 +67,7 @@ impl Allowance {
         }
     }
 
-    /// Gives so much back.
+    /// Returns this many tokens.
     pub(crate) fn give(&mut self, amount: u64) {
         let gained = amount.saturating_mul(BILLION);
         self.left = self.left.saturating_add(gained).min(self.most());

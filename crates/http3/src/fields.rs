@@ -15,7 +15,7 @@ mod tests;
 pub struct Fields {
     text: Vec<u8>,
     lines: Vec<Line>,
-    /// So many lines at the front are pseudo-headers.
+    /// The number of lines at the start that are pseudo-headers.
     pseudo: u8,
 }
 

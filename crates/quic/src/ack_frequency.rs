@@ -51,7 +51,7 @@ pub struct Circumstances {
 }
 
 impl AckFrequencyOut {
-    /// So many packets go unacknowledged at most.
+    /// The most packets that go unacknowledged.
     pub const THRESHOLD_MAX: u64 = 10;
     /// Acknowledgments wanted a round trip.
     const ACKS_PER_ROUND: u64 = 8;

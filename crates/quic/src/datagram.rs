@@ -83,14 +83,14 @@ impl Datagrams {
         self.peer_max = max_datagram_frame_size;
     }
 
-    /// The longest datagram that can be sent in packets with so much room for frames; `None` if the peer takes none.
+    /// The longest datagram that can be sent in packets with this much space for frames; `None` if the peer takes none.
     #[must_use]
     pub fn len_max(&self, room: usize) -> Option<usize> {
         let peer = usize::try_from(self.peer_max).unwrap_or(usize::MAX);
         Datagram::data_len_max(room.min(peer), LengthField::Present).filter(|_| self.peer_max > 0)
     }
 
-    /// Sends a datagram, in packets with so much room for frames.
+    /// Sends a datagram, in packets with this much space for frames.
     ///
     /// # Errors
     ///

@@ -58,7 +58,7 @@ impl SendCredit {
         self.used
     }
 
-    /// So many bytes were sent for the first time. Those sent again are not counted (§4.1).
+    /// This many bytes were sent for the first time. Retransmitted ones do not count (§4.1).
     pub fn consume(&mut self, bytes: u64) {
         debug_assert!(bytes <= self.available(), "sent beyond the peer's limit");
         self.used = self.used.saturating_add(bytes);
@@ -102,7 +102,7 @@ pub struct WindowSize {
     pub initial: u64,
     /// What it may grow to. Below `initial` it counts as `initial`.
     ///
-    /// Memory: so much can be held for an application that does not read.
+    /// The memory that can be held for an application that does not read, in bytes.
     pub maximum: u64,
 }
 
@@ -143,7 +143,7 @@ impl ReceiveWindow {
         }
     }
 
-    /// So many bytes beyond those seen before arrived.
+    /// This many bytes beyond those seen before arrived.
     ///
     /// # Errors
     ///

@@ -78,10 +78,10 @@ pub struct ResponseOutcome {
     pub last_byte: Option<Duration>,
 }
 
-/// When so much had arrived.
+/// When this much had arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// So many bytes, in order.
+    /// The number of bytes, in order.
     pub bytes: u64,
     /// Since the flow's start; `None` if they never were there.
     pub after: Option<Duration>,

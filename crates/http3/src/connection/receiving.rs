@@ -50,7 +50,7 @@ enum Inside {
     Between,
     /// None are read: a field section waits for insertions into the dynamic table.
     Blocked,
-    /// So many bytes of a frame.
+    /// Bytes of a frame that remain.
     Headers(u64),
     Data(u64),
     Skipped(u64),

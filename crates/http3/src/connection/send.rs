@@ -22,7 +22,7 @@ use crate::{
     qpack::EncodeOptions,
 };
 
-/// The header of a frame takes so much at most.
+/// The largest frame header, in bytes.
 const FRAME_HEADER_MAX: usize = 16;
 /// DATA frames of written bytes are not cut shorter than this.
 const WRITE_MIN: usize = 64;

@@ -18,9 +18,9 @@ enum Step {
         lines: Vec<(u8, u8, bool)>,
         stream: u8,
     },
-    /// So many bytes of the encoder stream arrive.
+    /// Delivers this many bytes of the encoder stream.
     EncoderStream(u8),
-    /// So many bytes of the decoder stream arrive.
+    /// Delivers this many bytes of the decoder stream.
     DecoderStream(u8),
     /// One of the sections that are under way arrives.
     Section(u8),

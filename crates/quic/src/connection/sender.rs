@@ -79,7 +79,7 @@ impl Sender {
 
     // ---- probes ---------------------------------------------------------------------------------------------------
 
-    /// So many ack-eliciting packets leave in this space, whatever the window says.
+    /// Requests this many ack-eliciting packets in this space, regardless of the window.
     pub(super) const fn request_probes(&mut self, space: Space, count: u8) {
         *self.probes.get_mut(space) = count;
     }

@@ -40,7 +40,7 @@ mod tests;
 pub use error_kind::{KeyUpdateErrorKind, NoUpdate};
 pub use next::{KeyUpdates, NextKeys};
 
-/// So many packets are kept for `CONNECTION_CLOSE` and its repetition.
+/// The packets reserved for `CONNECTION_CLOSE` and its repetition.
 const CLOSING_PACKETS: u64 = 8;
 
 /// The keys of 1-RTT packets.
@@ -208,7 +208,7 @@ impl OneRttKeys {
         }
     }
 
-    /// So many more packets failed to be opened, with whatever keys of the connection: the limit is one for all of them (RFC
+    /// This many more packets could not be decrypted, with any keys of the connection: the limit is one for all of them (RFC
     /// 9001 §6.6). Returns the error of the last.
     pub fn count_forged(&mut self, count: u64) -> OpenError {
         self.forged = self.forged.saturating_add(count);

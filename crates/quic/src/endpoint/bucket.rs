@@ -19,7 +19,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// So many a second, and those of half a second at once.
+    /// This many per second, and those of half a second at once.
     #[must_use]
     pub const fn of(per_second: u32) -> Self {
         Self {

@@ -17,7 +17,7 @@ pub struct FailedPaths {
 }
 
 impl FailedPaths {
-    /// So many may fail at once.
+    /// The most that may fail at once.
     pub const MAX: u32 = 100;
     /// In the long run, one may fail in each such span.
     pub const FORGOTTEN_EVERY: Duration = Duration::from_secs(5);

@@ -251,7 +251,7 @@ impl Streams {
     }
 }
 
-/// Whether the stream's offsets have room for so much more (RFC 9000 §4.5).
+/// Whether the stream's offsets permit this many more bytes (RFC 9000 §4.5).
 fn fits(send: &SendPart, bytes: u64) -> Result<(), WriteError> {
     let end = VarInt::saturating(send.body.end()).checked_add(bytes);
     end.map(|_| ()).ok_or(WriteError::TooLong)

@@ -147,7 +147,7 @@ impl Assembler {
         tail.get(..len).unwrap_or_default()
     }
 
-    /// So many bytes more have been read: those of [`Assembler::peek`], or in-order data that never was in the ring.
+    /// This many more bytes have been read: those of [`Assembler::peek`], or in-order data that never was in the ring.
     pub(super) fn consume(&mut self, bytes: usize, pool: &mut RingPool) {
         self.advance_to(self.read.saturating_add(bytes as u64));
         self.release_if_empty(pool);

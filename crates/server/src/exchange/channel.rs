@@ -170,7 +170,7 @@ impl<T: Size> Receiver<T> {
         Poll::Ready(Some(piece))
     }
 
-    /// So many bytes that were taken out still wait, for the peer to acknowledge them.
+    /// The bytes that were taken out and are not acknowledged by the peer yet.
     pub(crate) fn set_held(&self, bytes: usize) {
         let mut state = self.0.state();
         let before = std::mem::replace(&mut state.held, bytes);

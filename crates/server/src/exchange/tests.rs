@@ -31,7 +31,7 @@ impl Size for Heavy {
     }
 }
 
-/// The budget of a connection that may use so much.
+/// The budget of a connection that may use this many bytes.
 fn room(connection: usize) -> Arc<ConnectionBudget> {
     Budget::new(Limits {
         connection,

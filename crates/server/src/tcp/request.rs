@@ -27,8 +27,8 @@ use crate::{
     hop_by_hop::{is_hop_by_hop, named_by_connection},
 };
 
-/// So much of a body that nobody wants is read, so that a client that sends before it listens hears the answer; of more
-/// than that the connection is closed.
+/// The most of an unwanted body that is read, so that a client that sends before it reads receives the answer; beyond
+/// that, the connection is closed.
 const DISCARD_MAX: usize = 256 << 10;
 
 /// Where requests come from.

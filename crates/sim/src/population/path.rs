@@ -162,7 +162,7 @@ fn capacity(class: &Class, facts: &DrawFacts, stream: Stream) -> Capacity {
         .map_or(Capacity::Constant(facts.rate), Capacity::Schedule)
 }
 
-/// So many rates, one after the other: a first-order autoregression of the logarithm.
+/// A sequence of this many rates: a first-order autoregression of the logarithm.
 pub(super) fn rates(class: &Class, facts: &DrawFacts, stream: Stream, count: u64) -> Vec<Rate> {
     let Some(variation) = class.variation else {
         return vec![facts.rate];

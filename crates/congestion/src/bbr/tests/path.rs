@@ -29,7 +29,7 @@ pub(super) struct Path {
     /// ACKs arrive only at multiples of this; zero for no aggregation.
     pub(super) ack_interval: Duration,
     pub(super) policer: Option<Policer>,
-    /// Every second of the next so many packets takes so much longer, and is overtaken.
+    /// Delays every second one of the next packets by this much, so that others overtake it.
     pub(super) reorder: Option<(u64, Duration)>,
     /// Every second of the next so many packets is lost.
     pub(super) drop_alternate: u64,

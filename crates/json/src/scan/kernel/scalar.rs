@@ -69,7 +69,7 @@ impl Kernel for Scalar {
             let word = u64::from_le_bytes(*word);
             let place = at * 8;
             let are = |word: u64, byte: u64| (gather(word ^ (ONES * byte)) ^ 0xff) << place;
-            // Bytes of at least 0x20 reach the high bit with so much more.
+            // With this added, bytes of at least 0x20 reach the high bit.
             let text = ((word & !HIGH) + ONES * 0x60) | word;
             let other = gather((!text | word) & HIGH) << place;
             marks.specials |= are(word, 0x22) | are(word, 0x5c) | other;

@@ -63,7 +63,7 @@ pub(super) fn simulate_all(
 struct Lines<'a> {
     log: &'a Path,
     out: PackedLines<files::Output>,
-    /// So many are written together or not at all: pairs, of an interrupted run.
+    /// The lines that are written together or not at all: pairs, when a run is interrupted.
     together: u64,
     total: u64,
     /// Those before whose turn there are others yet. As many as are simulated in the time that the slowest takes.

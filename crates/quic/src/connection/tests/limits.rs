@@ -91,7 +91,7 @@ fn path_challenge(writer: &mut Writer<'_>) {
 /// Writes a frame.
 type Write = Box<dyn Fn(&mut Writer<'_>)>;
 
-/// So many packets of these frames get through before the server has enough; all that it sends is thrown away.
+/// The number of packets with these frames that the server accepts before it closes; its own packets are dropped.
 fn packets_until_closed(pair: &mut Pair, most: u32, frames: impl Fn(u32) -> Vec<Write>) -> u32 {
     let mut buffer = vec![0; 65_535];
     for number in 0..most {

@@ -54,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// Hands a response over, of which so much goes to the system.
+    /// Writes a response, of which the system accepts this much.
     async fn respond(&mut self, written: usize) {
         let observed = self.observation.on_request("GET");
         observed.on_head(Some(LEN as u64));
