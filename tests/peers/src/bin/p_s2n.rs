@@ -1,8 +1,10 @@
 //! s2n-quic, raw streams only: its HTTP/3 adapter is not published.
 //!
 //! ```text
-//! p_s2n server ADDR
-//! p_s2n raw    ADDR SIZE     one connection, one raw stream (ALPN `bulk`)
+//! p_s2n server  ADDR
+//! p_s2n raw     ADDR SIZE                    one connection, one raw stream (ALPN `bulk`)
+//! p_s2n rawload ADDR SIZE N CONNS STREAMS    N streams over CONNS connections, STREAMS at a time on each
+//! p_s2n rawhs   ADDR SIZE N CONC             one connection for each stream
 //! ```
 //!
 //! A stream carries an 8-byte little-endian length; the answer has that many bytes. `TLS` names the folder with `cert.pem` and
@@ -14,7 +16,15 @@ use s2n_quic::{
     client::Connect,
     provider::{io::tokio as io, limits::Limits, tls::rustls as tls},
 };
-use std::{net::SocketAddr, path::PathBuf, time::Instant};
+use std::{
+    net::SocketAddr,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicIsize, Ordering::Relaxed},
+    },
+    time::Instant,
+};
 
 type R<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -112,6 +122,55 @@ async fn get(h: &mut s2n_quic::connection::Handle, n: u64) -> R<usize> {
     Ok(got)
 }
 
+/// `n` streams from `conns` groups of `streams` tasks; on one connection for the group, or on one for each stream.
+async fn load(
+    addr: SocketAddr,
+    each: u64,
+    n: usize,
+    conns: usize,
+    streams: usize,
+    is_shared: bool,
+) -> R<(usize, usize)> {
+    let c = client()?;
+    let left = Arc::new(AtomicIsize::new(isize::try_from(n)?));
+    let mut open = Vec::new();
+    let mut tasks = Vec::new();
+    for _ in 0..conns {
+        let shared = if is_shared {
+            Some(connect(&c, addr).await?)
+        } else {
+            None
+        };
+        for _ in 0..streams {
+            let (c, left) = (c.clone(), left.clone());
+            let mut shared = shared.as_ref().map(Connection::handle);
+            tasks.push(tokio::spawn(async move {
+                let (mut reqs, mut bytes) = (0, 0);
+                while left.fetch_sub(1, Relaxed) > 0 {
+                    bytes += match &mut shared {
+                        Some(handle) => get(handle, each).await?,
+                        None => {
+                            let k = connect(&c, addr).await?;
+                            let n = get(&mut k.handle(), each).await?;
+                            k.close(0u32.into());
+                            n
+                        }
+                    };
+                    reqs += 1;
+                }
+                R::Ok((reqs, bytes))
+            }));
+        }
+        open.extend(shared);
+    }
+    let mut total = (0, 0);
+    for task in tasks {
+        let (reqs, bytes) = task.await??;
+        total = (total.0 + reqs, total.1 + bytes);
+    }
+    Ok(total)
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> R<()> {
     let a: Vec<String> = std::env::args().collect();
@@ -125,7 +184,29 @@ async fn main() -> R<()> {
             let n = get(&mut k.handle(), size(&a[3])).await?;
             println!("raw reqs=1 bytes={n} s={:.3} ", t.elapsed().as_secs_f64());
         }
-        what => return Err(format!("unknown command `{what}` (expected server or raw)").into()),
+        what @ ("rawload" | "rawhs") => {
+            let number = |i: usize| a.get(i).map_or(Ok(1), |text| text.parse::<usize>());
+            let streams = if what == "rawload" { number(6)? } else { 1 };
+            let t = Instant::now();
+            let (reqs, bytes) = load(
+                addr,
+                size(&a[3]),
+                number(4)?,
+                number(5)?,
+                streams,
+                what == "rawload",
+            )
+            .await?;
+            println!(
+                "{what} reqs={reqs} bytes={bytes} s={:.3} ",
+                t.elapsed().as_secs_f64()
+            );
+        }
+        what => {
+            return Err(
+                format!("{what}: no command (expected server, raw, rawload or rawhs)").into(),
+            );
+        }
     }
     Ok(())
 }
