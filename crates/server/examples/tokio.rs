@@ -1,11 +1,11 @@
-//! A server inside a program of tokio's: it is started, its handler waits for other things of that program, and it ends in
-//! peace.
+//! A server inside a tokio program: starting it, a handler that waits for another task of the program, and a graceful
+//! shutdown.
 //!
 //!     cargo run -p lastbyte-server --example tokio
-//!     curl -k https://localhost:4433/     # how many asked so far
+//!     curl -k https://localhost:4433/     # the number of requests so far
 //!
-//! HTTP/3 runs on threads of the server's own; a handler hands its exchange to the runtime and returns at once. What starts
-//! and ends the server waits for threads, so it is for `spawn_blocking`.
+//! All versions of HTTP run on the server's own threads. A handler passes its exchange to the program's runtime and returns at
+//! once. Starting and shutting down the server block, so they are called by `spawn_blocking`.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -38,7 +38,7 @@ impl Handler for Asking {
                     Some(count) => Answer::text(200, format!("request {count}\n")),
                     None => Answer::text(503, "the program is ending\n"),
                 };
-                // Whoever asked may be gone.
+                // The client may have cancelled the request.
                 let _ = exchange.outgoing.answer(answer).await;
             });
         }))
@@ -78,7 +78,7 @@ async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let settings = settings(handler)?;
     let server = task::spawn_blocking(move || Server::start(settings)).await??;
     tokio::signal::ctrl_c().await?;
-    // Requests at hand are answered meanwhile, since this thread goes on.
+    // Requests in flight are answered meanwhile, since this thread keeps running.
     let report = task::spawn_blocking(move || server.shut_down(Duration::from_secs(5))).await?;
     let text = format!("{} requests over HTTP/3\n", report.statistics.requests);
     std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())?;

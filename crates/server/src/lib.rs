@@ -60,7 +60,8 @@
 //!   the worker's mailbox.
 //! - The server opens its sockets, or a service manager passes them ([`Inherited`]). Either way there is one UDP socket per
 //!   worker, in the order in which they were bound; steering depends on that order.
-//! - tokio and hyper run on their own threads. No datagram passes through them.
+//! - tokio and hyper run on their own threads. No datagram passes through them. A connection over TCP stays on one thread,
+//!   with a current-thread runtime (`tcp::threads`).
 //! - A connection is logged when all of the first response is acknowledged, as in H2O, or when it ends before that. No
 //!   connection is missing.
 //! - The kernel does not report when the last byte over TCP is acknowledged, so the stream polls for it (`tcp::observed`),

@@ -61,7 +61,7 @@ pub struct Settings {
     pub plain: Option<SocketAddr>,
     /// Address of the metrics and health endpoints, over plain HTTP. Default: none.
     pub metrics: Option<SocketAddr>,
-    /// How many threads serve HTTP/3, and how many HTTP/1.1 and 2. Default: as many as there are cores.
+    /// Number of threads for HTTP/3, and for HTTP/1.1 and 2. Default: the number of cores.
     pub workers: Option<NonZeroUsize>,
     /// Who it is.
     pub identity: Identity,
@@ -323,7 +323,7 @@ impl Server {
                 .map(|log| ("requests", log.counts())),
         );
 
-        let tcp = if listeners.tcp.is_some() || plain.is_some() || metrics_listener.is_some() {
+        let tcp = if !listeners.tcp.is_empty() || plain.is_some() || metrics_listener.is_some() {
             let tls = Arc::new(made.tcp);
             let threads = listeners::threads(&settings);
             let listeners = (listeners.tcp, plain);
@@ -349,7 +349,8 @@ impl Server {
             };
             pool = Some(start_http3(settings, parts)?);
         }
-        if let (Some(listener), Some(tcp)) = (metrics_listener, &tcp) {
+        let runtime = tcp.as_ref().and_then(TcpServer::runtime);
+        if let (Some(listener), Some(tcp), Some(runtime)) = (metrics_listener, &tcp, runtime) {
             let sources = metrics::Sources {
                 workers: pool
                     .as_ref()
@@ -361,7 +362,7 @@ impl Server {
                 clock,
                 began: clock.now(),
             };
-            metrics::listen(tcp.runtime(), listener, sources).map_err(StartError::System)?;
+            metrics::listen(runtime, listener, sources).map_err(StartError::System)?;
         }
         Ok(Self {
             pool,
@@ -516,7 +517,7 @@ impl Server {
 
 fn tcp_parts(
     settings: &Settings,
-    (listener, plain): (Option<TcpListener>, Option<TcpListener>),
+    (listeners, plain): (Vec<TcpListener>, Option<TcpListener>),
     address: SocketAddr,
     tls: Arc<rustls::ServerConfig>,
     threads: usize,
@@ -525,7 +526,7 @@ fn tcp_parts(
     let port = address.port();
     let max_age = settings.alt_svc.filter(|_| settings.versions.http3);
     tcp::Parts {
-        listener,
+        listeners,
         plain,
         https_port: port,
         threads,

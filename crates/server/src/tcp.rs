@@ -1,25 +1,28 @@
 //! HTTP/1.1 and 2 over TLS, beside HTTP/3 and with the same handler.
 //!
-//! Owns: listeners, the threads of the runtime that hyper works on, what one connection may take, and graceful shutdown.
-//! Never: touches a QUIC worker, or looks into requests.
+//! Owns the limits of a connection, the counters, and graceful shutdown. Does not use the QUIC workers, and does not inspect
+//! requests.
 //!
 //! | module | owns |
 //! |---|---|
-//! | `lingering` | the close of a socket, such that nothing is lost that was written |
-//! | `connection` | one connection: handshake, version, idleness, the end |
-//! | `request` | requests into the words of handlers, replies into those of hyper (RFC 9112, RFC 9113) |
-//! | `body` | bodies of responses, from sources and from exchanges |
-//! | `observed` | what the connection is seen to do, for the connection log |
-//! | `pace` | a response over HTTP/2 that its client does not take |
-//! | `stalled` | a peer that takes nothing for too long |
-//! | `prefixes` | how many connections each address has |
-//! | `plain` | the listener that leads from `http` to `https` |
+//! | `threads` | the threads, each with a runtime of its own |
+//! | `accept` | accepting connections, and their distribution over the threads |
+//! | `connection` | one connection: handshake, version, idle timeout, shutdown |
+//! | `request` | requests converted for handlers, replies converted for hyper (RFC 9112, RFC 9113) |
+//! | `body` | response bodies, from sources and from exchanges |
+//! | `observed` | measurements of a connection, for the connection log |
+//! | `pace` | a response over HTTP/2 that its client does not read |
+//! | `stalled` | a peer that reads nothing for too long |
+//! | `lingering` | the close of a socket without loss of written data |
+//! | `prefixes` | the number of connections per address |
+//! | `plain` | the listener that redirects from `http` to `https` |
 
 #![expect(
     clippy::disallowed_types,
-    reason = "listeners over TCP are handed from here to the runtime"
+    reason = "listeners are opened on one thread and used on another"
 )]
 
+mod accept;
 mod body;
 mod connection;
 mod lingering;
@@ -29,13 +32,13 @@ mod plain;
 mod prefixes;
 mod request;
 mod stalled;
+mod threads;
 
 pub(crate) use self::plain::Text;
-use self::prefixes::Prefixes;
+use self::threads::Threads;
 
 use std::{
-    io,
-    net::SocketAddr,
+    io, net,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -44,37 +47,36 @@ use std::{
 };
 
 use tokio::{
-    net::{TcpListener, TcpStream},
-    runtime,
-    sync::{Semaphore, mpsc, watch},
+    runtime::Handle,
+    sync::{mpsc, watch},
     time,
 };
 use tokio_rustls::TlsAcceptor;
 
 use super::{access::AccessLog, budget::Budget, handler::Handler, log::LogWriter};
 
-/// How much of anything there may be, over TCP.
+/// Limits over TCP, for all threads together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; more wait in the system's queue. Default: 10 000.
+    /// Maximum connections; more wait in the system's queue. Default: 10 000.
     pub connections: usize,
-    /// Connections at a time of one address (IPv6: of one /64); more are closed. Default: 1000.
+    /// Maximum connections of one address (IPv6: of one /64); more are closed. Default: 1000.
     pub connections_per_prefix: usize,
-    /// How long a TLS handshake may take. Default: 10 s.
+    /// Time limit for a TLS handshake. Default: 10 s.
     pub handshake: Duration,
-    /// How long the head of a request may take. Over HTTP/1.1 that begins with the end of the one before, so that it is
-    /// also how long a connection may have nothing to do. Default: 30 s.
+    /// Time limit for the head of a request. Over HTTP/1.1 it starts at the end of the previous request, so it is also the
+    /// idle timeout. Default: 30 s.
     pub head: Duration,
-    /// How long a connection of HTTP/2 may have no request. Default: 60 s.
+    /// Time limit for a connection of HTTP/2 without a request. Default: 60 s.
     pub idle: Duration,
-    /// How long a client may take nothing of a response, or send nothing of a request's body that is waited for. Default:
-    /// 30 s.
+    /// Time limit for a client that reads nothing of a response, or sends nothing of a request body that is waited for.
+    /// Default: 30 s.
     pub stall: Duration,
-    /// How many bytes of a request's body, or of a response over HTTP/2, must move in that time. Default: 3000.
+    /// Bytes of a request body, or of a response over HTTP/2, that must move in that time. Default: 3000.
     pub stall_bytes: u64,
-    /// The largest head of a request, in bytes. Default: 64 KiB. Beyond: 431, over HTTP/2 too.
+    /// Maximum size of the head of a request, in bytes. Default: 64 KiB. Larger ones get 431, over HTTP/2 too.
     pub head_size: usize,
-    /// Requests at a time on a connection of HTTP/2. Default: 128.
+    /// Maximum concurrent requests on a connection of HTTP/2. Default: 128.
     pub streams: u32,
 }
 
@@ -94,35 +96,53 @@ impl Default for Limits {
     }
 }
 
-/// What was counted over TCP.
+/// Counters over TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections that are there now.
+    /// Open connections.
     pub connections: u64,
-    /// How often a connection that waited could not be accepted, for instance since too many files are open. It goes on
-    /// waiting.
+    /// Failed attempts to accept a waiting connection, for instance because too many files are open. It keeps waiting.
     pub accepts_failed: u64,
-    /// Connections closed at once, since their address had as many as it may have.
+    /// Connections closed at once, because their address had as many as permitted.
     pub refused: u64,
-    /// Handshakes completed.
+    /// Completed handshakes.
     pub handshakes: u64,
-    /// Of those, the ones that resumed an earlier connection.
+    /// Of those, the ones that resumed an earlier session.
     pub resumed: u64,
-    /// Handshakes that failed, or took too long.
+    /// Handshakes that failed or timed out.
     pub handshakes_failed: u64,
     /// Requests over HTTP/1.0 and 1.1.
     pub requests_http1: u64,
     /// Requests over HTTP/2.
     pub requests_http2: u64,
-    /// Responses begun, by the first digit of their status.
+    /// Started responses, by the first digit of their status.
     pub responses: [u64; 6],
-    /// Responses that did not come to their end.
+    /// Responses that were not completed.
     pub cut_off: u64,
 }
 
-/// The same, as it is being counted.
+impl Statistics {
+    /// Adds the counters of another thread.
+    fn add(&mut self, other: &Self) {
+        self.accepted += other.accepted;
+        self.connections += other.connections;
+        self.accepts_failed += other.accepts_failed;
+        self.refused += other.refused;
+        self.handshakes += other.handshakes;
+        self.resumed += other.resumed;
+        self.handshakes_failed += other.handshakes_failed;
+        self.requests_http1 += other.requests_http1;
+        self.requests_http2 += other.requests_http2;
+        self.cut_off += other.cut_off;
+        for (sum, more) in self.responses.iter_mut().zip(other.responses) {
+            *sum += more;
+        }
+    }
+}
+
+/// The counters of one thread. Others read them.
 #[derive(Debug, Default)]
 struct Counts {
     accepted: AtomicU64,
@@ -165,27 +185,28 @@ impl Counts {
 
 /// What a server over TCP is made of.
 pub(crate) struct Parts {
-    /// None if neither HTTP/1.1 nor 2 is spoken.
-    pub(crate) listener: Option<std::net::TcpListener>,
-    /// Where clients in clear text are led to `https` from.
-    pub(crate) plain: Option<std::net::TcpListener>,
-    /// The port that they are led to.
+    /// For HTTP/1.1 and 2: none, one for all threads, or one for each.
+    pub(crate) listeners: Vec<net::TcpListener>,
+    /// For requests over plain HTTP, which are redirected to `https`.
+    pub(crate) plain: Option<net::TcpListener>,
+    /// The port that they are redirected to.
     pub(crate) https_port: u16,
     pub(crate) threads: usize,
     pub(crate) tls: Arc<rustls::ServerConfig>,
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) access: Option<AccessLog>,
-    /// Where the line of each connection goes.
+    /// For the line of each connection.
     pub(crate) log: Option<LogWriter>,
     /// The value of `alt-svc`.
     pub(crate) alt_svc: Option<String>,
     pub(crate) limits: Limits,
-    /// How much of bodies may wait.
+    /// The limit on buffered bytes of bodies.
     pub(crate) budget: Budget,
 }
 
-/// What all connections share.
+/// What the connections of a thread share.
 struct Shared {
+    acceptor: TlsAcceptor,
     handler: Arc<dyn Handler>,
     access: Option<AccessLog>,
     log: Option<LogWriter>,
@@ -193,155 +214,125 @@ struct Shared {
     limits: Limits,
     budget: Budget,
     counts: Arc<Counts>,
+    /// The number of the next connection, of all threads.
+    next_number: Arc<AtomicU64>,
+    stopped: watch::Receiver<bool>,
+}
+
+/// A thread that serves connections.
+#[derive(Clone)]
+struct Thread {
+    handle: Handle,
+    shared: Arc<Shared>,
 }
 
 /// A server over TCP that runs.
 #[derive(Debug)]
 pub(crate) struct TcpServer {
-    runtime: runtime::Runtime,
+    threads: Threads,
     stop: watch::Sender<bool>,
-    /// Ends when all connections have ended.
+    /// Closed when all connections have ended.
     ended: mpsc::Receiver<()>,
-    counts: Arc<Counts>,
+    /// By thread.
+    counts: Vec<Arc<Counts>>,
 }
 
-/// Lives as long as a connection does.
+/// Held by a connection until it ends.
 type Alive = mpsc::Sender<()>;
 
 impl TcpServer {
     pub(crate) fn start(parts: Parts) -> io::Result<Self> {
-        let runtime = runtime::Builder::new_multi_thread()
-            .worker_threads(parts.threads.max(1))
-            .thread_name("tcp")
-            .enable_all()
-            .build()?;
+        let threads = Threads::start(parts.threads)?;
         let (stop, stopped) = watch::channel(false);
         let (alive, ended) = mpsc::channel(1);
-        let counts = Arc::new(Counts::default());
-        let shared = Arc::new(Shared {
-            handler: parts.handler,
-            access: parts.access,
-            log: parts.log,
-            alt_svc: parts.alt_svc.and_then(|text| text.try_into().ok()),
-            limits: parts.limits,
-            budget: parts.budget,
-            counts: Arc::clone(&counts),
-        });
-        let _inside = runtime.enter();
-        if let Some(listener) = parts.listener {
-            let listener = TcpListener::from_std(listener)?;
-            let acceptor = TlsAcceptor::from(parts.tls);
-            let (shared, stopped, alive) = (shared, stopped.clone(), alive.clone());
-            let limits = parts.limits;
-            runtime.spawn(accept(
-                listener,
-                limits,
-                stopped.clone(),
-                Arc::clone(&counts),
-                move |stream, remote| {
-                    let (shared, acceptor) = (Arc::clone(&shared), acceptor.clone());
-                    connection::serve(
-                        shared,
-                        acceptor,
-                        stream,
-                        remote,
-                        stopped.clone(),
-                        alive.clone(),
-                    )
-                },
-            ));
+        let alt_svc: Option<http::HeaderValue> =
+            parts.alt_svc.and_then(|text| text.try_into().ok());
+        let next_number = Arc::default();
+        let all: Vec<Thread> = threads
+            .handles()
+            .iter()
+            .map(|handle| Thread {
+                handle: handle.clone(),
+                shared: Arc::new(Shared {
+                    acceptor: TlsAcceptor::from(Arc::clone(&parts.tls)),
+                    handler: Arc::clone(&parts.handler),
+                    access: parts.access.clone(),
+                    log: parts.log.clone(),
+                    alt_svc: alt_svc.clone(),
+                    limits: parts.limits,
+                    budget: parts.budget.clone(),
+                    counts: Arc::default(),
+                    next_number: Arc::clone(&next_number),
+                    stopped: stopped.clone(),
+                }),
+            })
+            .collect();
+        let admission = accept::Admission::new(&parts.limits);
+        let has_one_each = parts.listeners.len() == all.len();
+        for (listener, thread) in parts.listeners.into_iter().zip(&all) {
+            let alive = alive.clone();
+            let serving = if has_one_each {
+                vec![thread.clone()]
+            } else {
+                all.clone()
+            };
+            let serve = move |shared, stream, remote| {
+                connection::serve(shared, stream, remote, alive.clone())
+            };
+            thread
+                .handle
+                .spawn(accept::accept(listener, serving, admission.clone(), serve));
         }
-        if let Some(listener) = parts.plain {
-            let listener = TcpListener::from_std(listener)?;
-            let (limits, port) = (parts.limits, parts.https_port);
-            runtime.spawn(accept(
-                listener,
-                limits,
-                stopped,
-                Arc::clone(&counts),
-                move |stream, _| plain::serve(stream, limits, port),
-            ));
+        if let (Some(listener), Some(thread)) = (parts.plain, all.first()) {
+            let port = parts.https_port;
+            let admission = accept::Admission::new(&parts.limits);
+            let serve =
+                move |shared: Arc<Shared>, stream, _| plain::serve(stream, shared.limits, port);
+            thread
+                .handle
+                .spawn(accept::accept(listener, all.clone(), admission, serve));
         }
         Ok(Self {
-            runtime,
+            threads,
             stop,
             ended,
-            counts,
+            counts: all
+                .iter()
+                .map(|thread| Arc::clone(&thread.shared.counts))
+                .collect(),
         })
     }
 
-    /// The threads, for what else is to run on them.
-    pub(crate) fn runtime(&self) -> &runtime::Handle {
-        self.runtime.handle()
+    /// A runtime for the listener of the metrics.
+    pub(crate) fn runtime(&self) -> Option<&Handle> {
+        self.threads.handles().first()
     }
 
     pub(crate) fn counts(&self) -> impl Fn() -> Statistics + Send + Sync + 'static + use<> {
-        let counts = Arc::clone(&self.counts);
-        move || counts.read()
+        let counts = self.counts.clone();
+        move || sum(&counts)
     }
 
-    /// Says to clients that this is the end: GOAWAY, `connection: close`.
+    /// Announces the shutdown to clients: GOAWAY, `connection: close`.
     pub(crate) fn begin_shutdown(&self) {
         let _ = self.stop.send(true);
     }
 
-    /// Waits until all connections are over, or so long.
-    pub(crate) fn finish(mut self, limit: Duration) -> Statistics {
+    /// Waits until all connections have ended, for up to `limit`, and closes those that are left.
+    pub(crate) fn finish(self, limit: Duration) -> Statistics {
         self.begin_shutdown();
-        let ended = self
-            .runtime
-            .block_on(async { time::timeout(limit, self.ended.recv()).await });
-        // What is left is cut off here.
-        drop(ended);
-        let counts = Arc::clone(&self.counts);
-        self.runtime.shutdown_timeout(Duration::from_millis(100));
-        counts.read()
+        let mut ended = self.ended;
+        self.threads.end_after(async move {
+            let _ = time::timeout(limit, ended.recv()).await;
+        });
+        sum(&self.counts)
     }
 }
 
-/// After an error that will pass, such as too many open files, so long until the next try.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// Accepts connections up to the limit, until shutdown.
-async fn accept<F, S>(
-    listener: TcpListener,
-    limits: Limits,
-    mut stopped: watch::Receiver<bool>,
-    counts: Arc<Counts>,
-    serve: F,
-) where
-    F: Fn(TcpStream, SocketAddr) -> S + Send + 'static,
-    S: Future<Output = ()> + Send + 'static,
-{
-    let connections = limits.connections.clamp(1, Semaphore::MAX_PERMITS);
-    let room = Arc::new(Semaphore::new(connections));
-    let prefixes = Prefixes::new(limits.connections_per_prefix);
-    loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
-            return;
-        };
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = stopped.changed() => return,
-        };
-        match accepted {
-            Ok((stream, remote)) => {
-                let Some(counted) = prefixes.count(remote.ip()) else {
-                    count(&counts.refused);
-                    continue;
-                };
-                let served = serve(stream, remote);
-                tokio::spawn(async move {
-                    served.await;
-                    drop((permit, counted));
-                });
-            }
-            // The client went away again before it was accepted.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-            Err(_) => {
-                count(&counts.accepts_failed);
-                time::sleep(ACCEPT_PAUSE).await;
-            }
-        }
+fn sum(counts: &[Arc<Counts>]) -> Statistics {
+    let mut sum = Statistics::default();
+    for counts in counts {
+        sum.add(&counts.read());
     }
+    sum
 }

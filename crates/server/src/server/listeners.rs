@@ -1,14 +1,20 @@
 //! Sockets that a server listens on.
 //!
-//! Owns: that UDP and TCP have the same port, also where any free one is asked for.
+//! UDP and TCP have the same port, even if any free port is requested.
 
 use std::{
+    io,
     net::{SocketAddr, TcpListener},
     num::NonZeroUsize,
+    os::fd::OwnedFd,
     thread,
 };
 
 use lastbyte_udp::{Socket, Steering, bind_group};
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, listen, socket_with,
+    sockopt::{set_socket_reuseaddr, set_socket_reuseport},
+};
 
 use super::{Settings, StartError, WORKER_BYTE, inherited::Inherited};
 
@@ -17,7 +23,8 @@ pub(super) struct Listeners {
     pub(super) address: SocketAddr,
     /// One for each worker of HTTP/3.
     pub(super) udp: Option<(Vec<Socket>, Steering)>,
-    pub(super) tcp: Option<TcpListener>,
+    /// None, one for all threads of HTTP/1.1 and 2, or one for each.
+    pub(super) tcp: Vec<TcpListener>,
     pub(super) plain: Option<TcpListener>,
     pub(super) metrics: Option<TcpListener>,
 }
@@ -40,7 +47,7 @@ pub(super) fn bind(settings: &mut Settings) -> Result<Listeners, StartError> {
         Some(main) => Listeners {
             address: main.address,
             udp: main.udp,
-            tcp: main.tcp,
+            tcp: main.tcp.into_iter().collect(),
             plain: None,
             metrics: None,
         },
@@ -48,14 +55,14 @@ pub(super) fn bind(settings: &mut Settings) -> Result<Listeners, StartError> {
     };
     listeners.plain = match settings.inherited.take_plain() {
         Some(listener) => Some(listener),
-        None => settings.plain.map(listen).transpose()?,
+        None => settings.plain.map(open_one).transpose()?,
     };
     listeners.metrics = match settings.inherited.take_metrics() {
         Some(listener) => Some(listener),
-        None => settings.metrics.map(listen).transpose()?,
+        None => settings.metrics.map(open_one).transpose()?,
     };
-    let all = [&listeners.tcp, &listeners.plain, &listeners.metrics];
-    for listener in all.into_iter().flatten() {
+    let others = listeners.plain.iter().chain(&listeners.metrics);
+    for listener in listeners.tcp.iter().chain(others) {
         listener.set_nonblocking(true).map_err(StartError::System)?;
     }
     Ok(listeners)
@@ -80,17 +87,18 @@ fn bind_main(settings: &Settings) -> Result<Listeners, StartError> {
             None
         };
         let tcp = if settings.versions.are_over_tcp() {
-            match listen(address) {
-                Ok(listener) => {
-                    address = listener.local_addr().unwrap_or(address);
-                    Some(listener)
+            match open_group(address, threads(settings)) {
+                Ok(listeners) => {
+                    let first = listeners.first().map(TcpListener::local_addr);
+                    address = first.and_then(Result::ok).unwrap_or(address);
+                    listeners
                 }
                 // The port is in use over TCP; another may be free for both.
                 Err(_) if wanted.port() == 0 && tries < TRIES => continue,
-                Err(error) => return Err(error),
+                Err(error) => return Err(StartError::Bind(address, error)),
             }
         } else {
-            None
+            Vec::new()
         };
         return Ok(Listeners {
             address,
@@ -102,7 +110,85 @@ fn bind_main(settings: &Settings) -> Result<Listeners, StartError> {
     }
 }
 
-/// As `std` does it: with `SO_REUSEADDR`, so that a server can come again at once, and IPv4 too on all of IPv6.
-fn listen(address: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(address).map_err(|error| StartError::Bind(address, error))
+/// Maximum connections that wait to be accepted, for each listener. The system may permit fewer (`net.core.somaxconn`).
+const BACKLOG: i32 = 1024;
+
+/// A listener for each of `count` threads, among which the kernel distributes connections. One for all threads on systems
+/// whose kernel does not distribute them.
+fn open_group(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
+    if count < 2 || !cfg!(target_os = "linux") {
+        return Ok(vec![open(address, false)?]);
+    }
+    if address.port() != 0 {
+        // The kernel would silently join this group with another one of the same user, and each would receive a part of
+        // the connections. Binding a socket without `SO_REUSEPORT` first fails if the address is in use.
+        drop(bound(address, false)?);
+    }
+    let mut address = address;
+    let mut listeners = Vec::with_capacity(count);
+    for _ in 0..count {
+        let listener = open(address, true)?;
+        // If the port is 0, the first listener receives a free port, which the others use too.
+        address.set_port(listener.local_addr()?.port());
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+fn open_one(address: SocketAddr) -> Result<TcpListener, StartError> {
+    open(address, false).map_err(|error| StartError::Bind(address, error))
+}
+
+fn open(address: SocketAddr, shares_address: bool) -> io::Result<TcpListener> {
+    let socket = bound(address, shares_address)?;
+    listen(&socket, BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// A socket as `std` makes it for a listener, with `SO_REUSEADDR`, so that a server can be restarted at once; and with
+/// `SO_REUSEPORT` if it shares its address with others.
+fn bound(address: SocketAddr, shares_address: bool) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let socket = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_reuseaddr(&socket, true)?;
+    set_socket_reuseport(&socket, shares_address)?;
+    rustix::net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+    #[test]
+    fn each_thread_has_a_listener_of_the_same_address() {
+        for count in [1, 3] {
+            let group = open_group(ANY, count).expect("a free port");
+            assert_eq!(group.len(), count);
+            let addresses = group.iter().map(|it| it.local_addr().expect("it is bound"));
+            let mut addresses: Vec<_> = addresses.collect();
+            addresses.dedup();
+            assert_eq!(addresses.len(), 1);
+            assert_ne!(addresses[0].port(), 0);
+        }
+    }
+
+    /// `SO_REUSEPORT` alone would let a second server of the same user take a part of the connections.
+    #[test]
+    fn a_second_server_cannot_listen_on_the_same_address() {
+        for (first, second) in [(3, 3), (3, 1), (1, 3), (1, 1)] {
+            let group = open_group(ANY, first).expect("a free port");
+            let address = group[0].local_addr().expect("it is bound");
+            let error = open_group(address, second).expect_err("it is in use");
+            assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+            drop(group);
+            open_group(address, second).expect("it is free again");
+        }
+    }
 }

@@ -16,8 +16,8 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpStream, sync::watch, time};
-use tokio_rustls::{TlsAcceptor, server::TlsStream};
+use tokio::{net::TcpStream, time};
+use tokio_rustls::server::TlsStream;
 
 use super::{
     Alive, Shared, count,
@@ -54,13 +54,12 @@ type Tls = TlsStream<Stalled<Lent<observed::Stream<TcpStream>>>>;
 
 pub(super) async fn serve(
     shared: Arc<Shared>,
-    acceptor: TlsAcceptor,
     stream: TcpStream,
     remote: SocketAddr,
-    stopped: watch::Receiver<bool>,
     alive: Alive,
 ) {
-    let number = shared.counts.accepted.fetch_add(1, Ordering::Relaxed);
+    count(&shared.counts.accepted);
+    let number = shared.next_number.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(Arc::clone(&shared));
     // Responses are written whole, or as much as there is room for: nothing is gained by waiting for more.
     let _ = stream.set_nodelay(true);
@@ -69,7 +68,7 @@ pub(super) async fn serve(
     let stream = observed::Stream::new(stream, observation.clone());
     let (stream, returned) = Lent::new(stream);
     let stream = Stalled::new(stream, shared.limits.stall);
-    let handshake = time::timeout(shared.limits.handshake, acceptor.accept(stream)).await;
+    let handshake = time::timeout(shared.limits.handshake, shared.acceptor.accept(stream)).await;
     let Ok(Ok(tls)) = handshake else {
         count(&shared.counts.handshakes_failed);
         return;
@@ -91,9 +90,9 @@ pub(super) async fn serve(
         });
     }
     if is_http2 {
-        serve_http2(&shared, tls, remote, observation, stopped).await;
+        serve_http2(&shared, tls, remote, observation).await;
     } else {
-        serve_http1(&shared, tls, remote, observation, stopped).await;
+        serve_http1(&shared, tls, remote, observation).await;
     }
     if let Ok(stream) = returned.await {
         linger(stream, shared.limits.stall).await;
@@ -106,8 +105,8 @@ async fn serve_http1(
     tls: Tls,
     remote: SocketAddr,
     observation: Option<Arc<Observation>>,
-    mut stopped: watch::Receiver<bool>,
 ) {
+    let mut stopped = shared.stopped.clone();
     let asked = Connection {
         remote,
         observation,
@@ -138,8 +137,8 @@ async fn serve_http2(
     tls: Tls,
     remote: SocketAddr,
     observation: Option<Arc<Observation>>,
-    mut stopped: watch::Receiver<bool>,
 ) {
+    let mut stopped = shared.stopped.clone();
     let asked = Connection {
         remote,
         observation,

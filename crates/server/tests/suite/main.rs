@@ -14,4 +14,5 @@ mod operations;
 mod proxy;
 mod replay;
 mod serving;
+mod threads;
 mod upstream;

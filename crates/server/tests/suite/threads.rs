@@ -1,0 +1,166 @@
+//! HTTP/1.1 and 2 over several threads: which one serves a connection, and what they share.
+
+use std::{
+    collections::BTreeMap,
+    net::TcpListener,
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use lastbyte_http3::Request;
+use lastbyte_server::{
+    Answer, Handler, Inherited, Peer, Reply, Settings, Site, Versions, tcp::Limits,
+};
+
+use crate::{
+    operations::plain,
+    serving::{Client, Serving, settings},
+};
+
+/// Responds with the name of its thread.
+struct ThreadName;
+
+impl Handler for ThreadName {
+    fn answer(&self, _: &Request, _: &Peer) -> Reply {
+        let thread = thread::current();
+        Answer::text(200, thread.name().unwrap_or_default()).into()
+    }
+}
+
+fn with_threads(handler: impl Handler + 'static, threads: usize) -> Settings {
+    let mut settings = settings(handler);
+    settings.workers = NonZeroUsize::new(threads);
+    settings.versions = Versions {
+        http3: false,
+        ..Versions::ALL
+    };
+    settings
+}
+
+/// The thread that serves the next request of a connection.
+fn thread_of(client: &mut Client) -> String {
+    client.send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+    client.head();
+    String::from_utf8(client.take("tcp-0".len())).expect("text")
+}
+
+#[test]
+fn connections_of_one_passed_listener_are_given_to_all_threads_in_turn() {
+    let mut settings = with_threads(ThreadName, 3);
+    let mut inherited = Inherited::default();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    inherited.add_tcp("", listener).expect("it listens");
+    settings.inherited = inherited;
+    let serving = Serving::start(settings);
+    let mut clients = Vec::new();
+    for _ in 0..6 {
+        let mut client = serving.connect();
+        let thread = thread_of(&mut client);
+        clients.push((client, thread));
+    }
+    let threads: Vec<&str> = clients.iter().map(|(_, thread)| thread.as_str()).collect();
+    assert_eq!(
+        threads,
+        ["tcp-0", "tcp-1", "tcp-2", "tcp-0", "tcp-1", "tcp-2"]
+    );
+    drop(clients);
+    serving.end();
+}
+
+#[test]
+fn a_connection_stays_on_its_thread_and_the_kernel_chooses_which() {
+    let serving = Serving::start(with_threads(ThreadName, 2));
+    let mut connections = BTreeMap::<String, usize>::new();
+    for _ in 0..64 {
+        let mut client = serving.connect();
+        let thread = thread_of(&mut client);
+        for _ in 0..3 {
+            assert_eq!(thread_of(&mut client), thread);
+        }
+        *connections.entry(thread).or_default() += 1;
+    }
+    assert_eq!(connections.len(), 2, "{connections:?}");
+    let report = serving.server.shut_down(crate::serving::PATIENCE);
+    assert_eq!(
+        (report.tcp.accepted, report.tcp.requests_http1),
+        (64, 64 * 4),
+        "the counters are sums over the threads"
+    );
+}
+
+#[test]
+fn the_limit_on_connections_is_one_for_all_threads() {
+    let mut settings = with_threads(Site::generated(), 2);
+    settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
+    settings.tcp = Limits {
+        connections: 1,
+        ..Limits::default()
+    };
+    let serving = Arc::new(Serving::start(settings));
+    let mut first = serving.connect();
+    first.send(b"GET /1 HTTP/1.1\r\nhost: x\r\n\r\n");
+    first.head();
+    first.take(1);
+    let clients: Vec<_> = (0..16)
+        .map(|_| {
+            let serving = Arc::clone(&serving);
+            let get = move || serving.get("/1", "").status;
+            thread::Builder::new().spawn(get).expect("a thread")
+        })
+        .collect();
+    let metrics = serving.server.metrics_address().expect("it listens");
+    let open = || {
+        let text = String::from_utf8(plain(metrics, "/metrics").body).expect("text");
+        let mut lines = text.lines();
+        let line =
+            lines.find_map(|line| line.strip_prefix("lastbyte_connections{transport=\"tcp\"} "));
+        line.expect("a metric").parse::<u64>().expect("a number")
+    };
+    assert_eq!(open(), 1);
+    drop(first);
+    // The others wait for it and for each other, whichever listener the kernel gave them to.
+    for client in clients {
+        assert!(open() <= 1);
+        assert_eq!(client.join().expect("a status"), 200);
+    }
+    Arc::into_inner(serving).expect("the only one").end();
+}
+
+#[test]
+fn an_endless_response_does_not_hold_up_the_other_connections_of_its_thread() {
+    let serving = Serving::start(with_threads(Site::generated(), 1));
+    let (moved, is_over) = (
+        Arc::new(AtomicU64::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    let mut bulk = serving.connect();
+    bulk.send(b"GET /1000GB HTTP/1.1\r\nhost: x\r\n\r\n");
+    let reader = {
+        let (moved, is_over) = (Arc::clone(&moved), Arc::clone(&is_over));
+        let read = move || {
+            while !is_over.load(Ordering::Relaxed) {
+                let len = bulk.take(64 << 10).len();
+                moved.fetch_add(len as u64, Ordering::Relaxed);
+            }
+        };
+        thread::Builder::new().spawn(read).expect("a thread")
+    };
+    let mut other = serving.connect();
+    for _ in 0..10 {
+        let before = moved.load(Ordering::Relaxed);
+        other.send(b"GET /1000 HTTP/1.1\r\nhost: x\r\n\r\n");
+        other.head();
+        other.take(1000);
+        // The endless one goes on as well.
+        while moved.load(Ordering::Relaxed) == before {
+            thread::yield_now();
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    reader.join().expect("it read");
+    drop(serving.server.shut_down(std::time::Duration::ZERO));
+}
