@@ -178,6 +178,22 @@ fn relays_until_it_is_told_to_stop_and_then_says_what_became_of_all() {
     assert_eq!(report["up"]["delivered"], 1);
     assert_eq!(report["down"]["packets"], 0);
     assert!(report["late_us"]["max"].as_f64().expect("a number") > 0.0);
+
+    // Every key is on the page, as `key` or `up.key`.
+    let page = include_str!("../../../docs/emulate.md");
+    let of = |object: &Value| -> Vec<String> {
+        let object = object.as_object().expect("an object");
+        object.keys().cloned().collect()
+    };
+    let within_up = of(&report["up"]).into_iter().map(|key| format!("up.{key}"));
+    assert_eq!(of(&report["up"]), of(&report["down"]));
+    for key in of(&report)
+        .into_iter()
+        .chain(within_up)
+        .chain(of(&report["late_us"]))
+    {
+        assert!(page.contains(&format!("`{key}`")), "{key}");
+    }
 }
 
 #[test]
