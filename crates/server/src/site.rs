@@ -19,6 +19,7 @@ mod file_identity;
 mod generated;
 mod listing;
 mod open_files;
+mod read_ahead;
 
 #[cfg(test)]
 pub(crate) use self::directory::tests::Temporary;
