@@ -22,8 +22,8 @@ pub enum Receipt {
         id: StreamId,
         /// Offset in the stream.
         offset: u64,
-        /// Bytes.
-        len: u16,
+        /// Bytes: of one frame, or of several that were acknowledged together ([`Receipt::joined`]).
+        len: u32,
         /// Whether the frame carried FIN.
         fin: bool,
     },
@@ -65,3 +65,37 @@ pub enum Receipt {
     /// DATAGRAM: not repeated.
     Datagram,
 }
+
+impl Receipt {
+    /// One receipt for two frames, if `next` carried the data that follows that of `self` on the same stream.
+    #[must_use]
+    pub fn joined(&self, next: &Self) -> Option<Self> {
+        match (*self, *next) {
+            (
+                Self::Stream {
+                    id,
+                    offset,
+                    len,
+                    fin: false,
+                },
+                Self::Stream {
+                    id: next_id,
+                    offset: next_offset,
+                    len: next_len,
+                    fin,
+                },
+            ) if id == next_id && offset.checked_add(u64::from(len)) == Some(next_offset) => {
+                Some(Self::Stream {
+                    id,
+                    offset,
+                    len: len.checked_add(next_len)?,
+                    fin,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -41,13 +41,14 @@ use crate::{
 
 /// Takes back the receipts of frames once the fate of their packet is known.
 pub trait ReceiptSink {
-    /// The packet that carried this frame was acknowledged.
+    /// The packet that carried this frame was acknowledged, or packets with consecutive data of one stream, whose
+    /// receipts were joined.
     fn acked(&mut self, space: Space, receipt: Receipt);
     /// The packet that carried this frame was declared lost.
     fn lost(&mut self, space: Space, receipt: Receipt);
 }
 
-/// Observes the fate of packets, after the receipts of their frames were handed back.
+/// Observes the fate of packets: of lost ones after their receipts were handed back, of acknowledged ones before.
 pub trait PacketObserver {
     /// A packet was acknowledged.
     fn packet_acked(&mut self, now: Time, space: Space, acked: &NewlyAcked);
@@ -501,12 +502,11 @@ impl Recovery {
         let (statistics, thresholds) = (&mut self.statistics, &mut self.thresholds);
         let next = sent.next_number();
         let in_flight = &mut self.in_flight;
-        let mut on_packet = |acked: &NewlyAcked, receipts: &mut dyn Iterator<Item = Receipt>| {
+        let mut on_packet = |acked: &NewlyAcked| {
             let packet = &acked.packet;
             summary.packets += 1;
             statistics.packets_acked += 1;
             statistics.bytes_acked += u64::from(packet.bytes);
-            receipts.for_each(|receipt| sink.acked(space, receipt));
             observer.packet_acked(ack.now, space, acked);
             if acked.was_lost {
                 statistics.packets_late += 1;
@@ -537,7 +537,10 @@ impl Recovery {
             }
         };
         for range in ack.frame.ranges() {
-            sent.acknowledge(range.start().get(), range.end().get(), &mut on_packet)?;
+            let (first, last) = (range.start().get(), range.end().get());
+            sent.acknowledge(first, last, &mut on_packet, &mut |receipt| {
+                sink.acked(space, receipt);
+            })?;
         }
         Ok(summary)
     }

@@ -13,7 +13,8 @@
 //! are dropped, then the oldest of the rest. Numbers of dropped packets are missing from the ring: if they are
 //! acknowledged later, nothing happens.
 
-use std::collections::VecDeque;
+use core::ops::Range;
+use std::collections::{VecDeque, vec_deque};
 
 use lastbyte_congestion::{Packet, Receipt as SendReceipt, Time};
 
@@ -78,6 +79,12 @@ struct Slot {
     /// Its receipts are `receipts..receipts + receipt_count` of all ever made.
     receipts: u64,
     receipt_count: u16,
+}
+
+impl Slot {
+    fn receipts_end(&self) -> u64 {
+        self.receipts + u64::from(self.receipt_count)
+    }
 }
 
 /// A number that was never sent: acknowledging it is a lie (RFC 9000 §21.4).
@@ -234,7 +241,7 @@ impl SentPackets {
     }
 
     /// Acknowledges `first..=last`. `newly` receives each packet that was not acknowledged before, ascending within a
-    /// run, with its receipts.
+    /// run; `receipts` receives the receipts of a run after its packets, those of consecutive stream data joined.
     ///
     /// # Errors
     ///
@@ -243,7 +250,8 @@ impl SentPackets {
         &mut self,
         first: u64,
         last: u64,
-        newly: &mut impl FnMut(&NewlyAcked, &mut dyn Iterator<Item = Receipt>),
+        newly: &mut impl FnMut(&NewlyAcked),
+        receipts: &mut impl FnMut(Receipt),
     ) -> Result<(), AckedUnsent> {
         if last >= self.next {
             return Err(AckedUnsent { number: last });
@@ -268,9 +276,8 @@ impl SentPackets {
             while lower > start && self.run_start(lower - 1).is_none() {
                 lower -= 1;
             }
-            for index in lower..end {
-                self.acknowledge_at(index, newly);
-            }
+            self.acknowledge_run(lower..end, newly);
+            self.receipts_of_run(lower..end, receipts);
             end = lower;
         }
         self.trim(Time::ZERO);
@@ -285,30 +292,53 @@ impl SentPackets {
             .map(|slot| slot.run_start)
     }
 
-    fn acknowledge_at(
-        &mut self,
-        index: usize,
-        newly: &mut impl FnMut(&NewlyAcked, &mut dyn Iterator<Item = Receipt>),
-    ) {
-        let run_before = index
+    /// Acknowledges the packets of these indices, none of which is done.
+    fn acknowledge_run(&mut self, run: Range<usize>, newly: &mut impl FnMut(&NewlyAcked)) {
+        let run_before = run
+            .start
             .checked_sub(1)
             .and_then(|before| self.run_start(before));
-        let Some(slot) = self.slots.get_mut(index) else {
+        let mut run_start = run_before;
+        for slot in self.slots.range_mut(run) {
+            let acked = NewlyAcked {
+                number: slot.number,
+                packet: slot.packet,
+                was_lost: slot.fate == Fate::Lost,
+            };
+            slot.fate = Fate::Done;
+            slot.run_start = *run_start.get_or_insert(slot.number);
+            if !acked.was_lost {
+                self.in_flight -= usize::from(slot.counts_in_flight);
+                self.ack_eliciting_outstanding -= u64::from(acked.packet.is_ack_eliciting);
+            }
+            newly(&acked);
+        }
+    }
+
+    /// Hands out the receipts of the packets of these indices, joined where data follows on data of the same stream: then
+    /// acknowledging many packets of one stream takes one look at the stream.
+    fn receipts_of_run(&self, run: Range<usize>, each: &mut impl FnMut(Receipt)) {
+        let slots = run.end.checked_sub(1).and_then(|last| {
+            let (first, last) = (self.slots.get(run.start)?, self.slots.get(last)?);
+            Some((first.receipts, last.receipts_end()))
+        });
+        let Some((start, end)) = slots else {
             return;
         };
-        let acked = NewlyAcked {
-            number: slot.number,
-            packet: slot.packet,
-            was_lost: slot.fate == Fate::Lost,
-        };
-        slot.fate = Fate::Done;
-        slot.run_start = run_before.unwrap_or(slot.number);
-        let (start, count) = (slot.receipts, slot.receipt_count);
-        if !acked.was_lost {
-            self.in_flight -= usize::from(slot.counts_in_flight);
-            self.ack_eliciting_outstanding -= u64::from(acked.packet.is_ack_eliciting);
+        let mut pending: Option<Receipt> = None;
+        for receipt in self.receipts_in(start..end) {
+            match pending.and_then(|before| before.joined(receipt)) {
+                Some(joined) => pending = Some(joined),
+                None => {
+                    if let Some(before) = pending.replace(*receipt) {
+                        each(before);
+                    }
+                }
+            }
         }
-        newly(&acked, &mut self.receipts_of(start, count));
+        if let Some(last) = pending {
+            each(last);
+        }
     }
 
     /// Hands out the receipts of the oldest outstanding packets that elicit acknowledgments, of at most `count` packets.
@@ -323,7 +353,8 @@ impl SentPackets {
                 && !packet.is_mtu_probe
         });
         for slot in outstanding.take(count) {
-            self.receipts_of(slot.receipts, slot.receipt_count)
+            self.receipts_in(slot.receipts..slot.receipts_end())
+                .copied()
                 .for_each(&mut *each);
         }
     }
@@ -370,10 +401,10 @@ impl SentPackets {
         };
         slot.fate = Fate::Lost;
         let (number, packet) = (slot.number, slot.packet);
-        let (start, count) = (slot.receipts, slot.receipt_count);
+        let receipts = slot.receipts..slot.receipts_end();
         self.in_flight -= usize::from(slot.counts_in_flight);
         self.ack_eliciting_outstanding -= u64::from(packet.is_ack_eliciting);
-        lost(number, &packet, &mut self.receipts_of(start, count));
+        lost(number, &packet, &mut self.receipts_in(receipts).copied());
     }
 
     /// The span of sending times of the ack-eliciting packets that were lost in one run, up to `newest`, with none
@@ -492,13 +523,15 @@ impl SentPackets {
             Fate::Lost => slot.packet.sent_at < before,
             Fate::Done => true,
         };
-        while let Some(slot) = self.slots.front().filter(|slot| is_over(slot)) {
-            let upto = slot.receipts + u64::from(slot.receipt_count);
-            self.slots.pop_front();
-            while self.receipts_base < upto && self.receipts.pop_front().is_some() {
-                self.receipts_base += 1;
-            }
-        }
+        let over = self.slots.iter().take_while(|slot| is_over(slot)).count();
+        let last = over.checked_sub(1).and_then(|last| self.slots.get(last));
+        let Some(receipts_end) = last.map(Slot::receipts_end) else {
+            return;
+        };
+        let receipts = self.receipts_in(self.receipts_base..receipts_end).len();
+        self.slots.drain(..over);
+        self.receipts.drain(..receipts);
+        self.receipts_base += receipts as u64;
     }
 
     /// Keeps the bound of the module's header. Returns how many packets were forgotten that were neither acknowledged nor
@@ -552,12 +585,13 @@ impl SentPackets {
         self.receipts.truncate(kept);
     }
 
-    fn receipts_of(&self, start: u64, count: u16) -> impl Iterator<Item = Receipt> + '_ {
+    fn receipts_in(&self, range: Range<u64>) -> vec_deque::Iter<'_, Receipt> {
         let kept = self.receipts.len();
-        let from = usize::try_from(start.saturating_sub(self.receipts_base)).unwrap_or(usize::MAX);
-        let from = from.min(kept);
-        let to = from.saturating_add(usize::from(count)).min(kept);
-        self.receipts.range(from..to).copied()
+        let index = |of: u64| {
+            let index = of.saturating_sub(self.receipts_base);
+            usize::try_from(index).map_or(kept, |index| index.min(kept))
+        };
+        self.receipts.range(index(range.start)..index(range.end))
     }
 
     /// The index of the first packet whose number is `number` or larger. Numbers are missing where one was skipped or a

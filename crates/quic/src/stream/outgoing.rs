@@ -184,7 +184,7 @@ impl Streams {
         receipts(Receipt::Stream {
             id,
             offset: chunk.offset,
-            len: u16::try_from(fit.len).unwrap_or(u16::MAX),
+            len: u32::try_from(fit.len).unwrap_or(u32::MAX),
             fin: header.fin,
         });
         if self.queues.take_in(id, stream, is_permitted) {

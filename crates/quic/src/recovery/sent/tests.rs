@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use lastbyte_wire::{StreamId, VarInt};
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
@@ -37,16 +38,14 @@ fn send(sent: &mut SentPackets) {
     );
 }
 
+/// Acknowledges `first..=last`; returns the numbers, and asserts that the receipts are those of these packets.
 fn acked(sent: &mut SentPackets, first: u64, last: u64) -> Result<Vec<u64>, AckedUnsent> {
-    let mut numbers = Vec::new();
-    sent.acknowledge(first, last, &mut |acked, receipts| {
-        let receipts: Vec<Receipt> = receipts.collect();
-        let expected: Vec<Receipt> = (0..(acked.number % 4) as u16)
-            .map(|index| mark(acked.number, index))
-            .collect();
-        assert_eq!(receipts, expected, "packet {}", acked.number);
-        numbers.push(acked.number);
-    })?;
+    let (mut numbers, mut receipts) = (Vec::new(), Vec::new());
+    let note = &mut |acked: &NewlyAcked| numbers.push(acked.number);
+    sent.acknowledge(first, last, note, &mut |receipt| receipts.push(receipt))?;
+    let of = |number: u64| (0..(number % 4) as u16).map(move |index| mark(number, index));
+    let expected: Vec<Receipt> = numbers.iter().flat_map(|number| of(*number)).collect();
+    assert_eq!(receipts, expected, "packets {numbers:?}");
     Ok(numbers)
 }
 
@@ -64,6 +63,51 @@ fn each_packet_is_acknowledged_once() {
     assert_eq!(acked(&mut sent, 8, 8), Ok(vec![8]));
     assert_eq!(acked(&mut sent, 0, 9), Ok(vec![9, 6, 7]));
     assert!(sent.is_empty() && !sent.has_ack_eliciting());
+}
+
+fn data(offset: u64, len: u32) -> Receipt {
+    Receipt::Stream {
+        id: StreamId::from(VarInt::ZERO),
+        offset,
+        len,
+        fin: false,
+    }
+}
+
+#[test]
+fn consecutive_data_of_a_run_is_acknowledged_as_one_range() {
+    let mut sent = SentPackets::new();
+    for number in 0..10 {
+        // Packet 6 repeats what packet 2 carried; packet 7 goes on where packet 5 ended.
+        let offset = match number {
+            6 => 2000,
+            7.. => (number - 1) * 1000,
+            _ => number * 1000,
+        };
+        let ack = (number == 4).then_some(Receipt::Ack { largest: 9 });
+        sent.push(packet(number), ack.into_iter().chain([data(offset, 1000)]));
+    }
+    let mut receipts = Vec::new();
+    let mut acknowledge = |sent: &mut SentPackets, first, last| {
+        sent.acknowledge(first, last, &mut |_| {}, &mut |receipt| {
+            receipts.push(receipt);
+        })
+        .expect("sent");
+        core::mem::take(&mut receipts)
+    };
+    assert_eq!(acknowledge(&mut sent, 1, 1), [data(1000, 1000)]);
+    assert_eq!(
+        acknowledge(&mut sent, 0, 9),
+        [
+            data(2000, 2000),
+            Receipt::Ack { largest: 9 },
+            data(4000, 2000),
+            data(2000, 1000),
+            data(6000, 3000),
+            data(0, 1000),
+        ]
+    );
+    assert!(sent.is_empty() && sent.receipts.is_empty());
 }
 
 #[test]
@@ -163,14 +207,17 @@ fn rfc9000_13_2_4_a_million_packets_that_elicit_nothing_cost_nothing() {
     assert_eq!(forgotten + sent.len() as u64, 1_000_000);
     // All of them arrived: those still known have their receipts, the others are no error.
     let mut largest = Vec::new();
-    sent.acknowledge(0, 999_999, &mut |acked, receipts| {
-        largest.extend(receipts.map(|receipt| (acked.number, receipt)));
-    })
-    .expect("all were sent");
+    let mut receipts = Vec::new();
+    let note = &mut |acked: &NewlyAcked| {
+        largest.push(Receipt::Ack {
+            largest: acked.number,
+        });
+    };
+    sent.acknowledge(0, 999_999, note, &mut |receipt| receipts.push(receipt))
+        .expect("all were sent");
     assert!(largest.len() >= SentPackets::SURPLUS_KEPT);
-    for (number, receipt) in largest {
-        assert_eq!(receipt, Receipt::Ack { largest: number });
-    }
+    // The first packet has no receipt.
+    assert_eq!(receipts, largest[1..]);
     assert!(sent.is_empty() && sent.receipts.is_empty());
 }
 
@@ -205,7 +252,8 @@ fn rfc9000_14_4_lost_mtu_probes_do_not_count_in_a_run_of_losses() {
         sent.push(probe, []);
     }
     sent.push(packet(6), []);
-    sent.acknowledge(5, 5, &mut |_, _| {}).expect("sent");
+    sent.acknowledge(5, 5, &mut |_| {}, &mut |_| {})
+        .expect("sent");
     sent.declare_lost(|_, _| LOST, &mut |_, _, _, _| {});
     let span = Some((Time::from_nanos(2), Time::from_nanos(4)));
     assert_eq!(sent.lost_run(4, Time::ZERO), span);
@@ -280,10 +328,9 @@ fn lost_packets_are_known_when_they_come_late() {
     assert_eq!(next, Some(Time::from_nanos(u64::MAX)));
     assert_eq!(lost, [(0, 0), (1, 1), (2, 2)]);
     let mut late = Vec::new();
-    sent.acknowledge(1, 4, &mut |acked, _| {
-        late.push((acked.number, acked.was_lost));
-    })
-    .expect("all were sent");
+    let note = &mut |acked: &NewlyAcked| late.push((acked.number, acked.was_lost));
+    sent.acknowledge(1, 4, note, &mut |_| {})
+        .expect("all were sent");
     assert_eq!(late, [(1, true), (2, true), (3, false), (4, false)]);
     assert!(sent.has_ack_eliciting());
     sent.expire(Time::from_nanos(1));
@@ -440,10 +487,11 @@ proptest! {
                 }
                 Action::Ack(back, len) => {
                     let Some(last) = sent.next_number().checked_sub(1 + back) else { continue };
-                    let _ = sent.acknowledge(last.saturating_sub(len), last, &mut |acked, _| {
+                    let note = &mut |acked: &NewlyAcked| {
                         acknowledged += 1;
                         late += u64::from(acked.was_lost);
-                    });
+                    };
+                    let _ = sent.acknowledge(last.saturating_sub(len), last, note, &mut |_| {});
                 }
                 Action::Lose(distance) => {
                     let limit = sent.largest_acked().unwrap_or(0).saturating_sub(distance);
