@@ -109,7 +109,9 @@ pub trait Controller: fmt::Debug + Send {
     /// How many bytes may be in flight.
     fn window(&self) -> u64;
 
-    /// How fast they may leave.
+    /// How fast they may leave. A transport may keep the answer until it calls another `on_` method or the round-trip time
+    /// changes. [`on_sent`](Controller::on_sent) changes it only with the first packet in flight, or together with
+    /// [`window`](Controller::window), so that a train of packets needs one answer.
     fn pacing(&self, rtt: &Rtt) -> Pacing;
 
     /// Everything worth logging or drawing, as it is now.

@@ -75,7 +75,7 @@ pub struct PathControl {
     rtt: Rtt,
     controller: Box<dyn Controller>,
     pacer: Pacer,
-    /// The controller's pacing; `None` since the controller or the round-trip time may have changed.
+    /// The controller's pacing; `None` since it may have changed ([`Controller::pacing`] says when).
     pacing: Option<Pacing>,
 }
 
@@ -95,6 +95,23 @@ impl PathControl {
     fn change(&mut self) -> (&mut dyn Controller, &mut Rtt) {
         self.pacing = None;
         (&mut *self.controller, &mut self.rtt)
+    }
+
+    /// A packet leaves that makes this many bytes in flight. Returns the controller's receipt.
+    fn on_sent(&mut self, now: Time, bytes: u64, in_flight: u64) -> lastbyte_congestion::Receipt {
+        let window = self.controller.window();
+        let receipt = self.controller.on_sent(&Sent {
+            now,
+            bytes,
+            in_flight,
+            rtt: &self.rtt,
+        });
+        if in_flight <= bytes || self.controller.window() != window {
+            self.pacing = None;
+        }
+        let (pacer, pacing) = self.pacer();
+        pacer.on_sent(now, bytes, &pacing);
+        receipt
     }
 
     /// The pacer, and how fast data may leave, which is asked once between two changes.
@@ -340,15 +357,7 @@ impl Recovery {
         if outgoing.is_in_flight {
             self.announce_restart(now);
             self.in_flight = self.in_flight.saturating_add(bytes);
-            let (path_controller, rtt) = self.control.change();
-            controller = path_controller.on_sent(&Sent {
-                now,
-                bytes,
-                in_flight: self.in_flight,
-                rtt,
-            });
-            let (pacer, pacing) = self.control.pacer();
-            pacer.on_sent(now, bytes, &pacing);
+            controller = self.control.on_sent(now, bytes, self.in_flight);
             self.last_sent_at = Some(now);
             self.is_app_limited = false;
         }

@@ -158,12 +158,17 @@ impl Driver {
     fn send(&mut self, input: &mut Input<'_>) -> Option<()> {
         let bytes = input.size()?;
         self.in_flight = self.in_flight.saturating_add(bytes);
+        let (window, pacing) = (self.controller.window(), self.controller.pacing(&self.rtt));
         let receipt = self.controller.on_sent(&Sent {
             now: self.now,
             bytes,
             in_flight: self.in_flight,
             rtt: &self.rtt,
         });
+        if self.in_flight > bytes && self.controller.window() == window {
+            // The contract of `Controller::pacing`.
+            assert_eq!(self.controller.pacing(&self.rtt), pacing);
+        }
         self.sent.push(Packet {
             bytes,
             sent_at: self.now,
