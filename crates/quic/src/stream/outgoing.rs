@@ -12,6 +12,7 @@ use super::{
     ControlSet, Streams,
     event::EventSet,
     ids::{DIRECTIONS, PeerStreams},
+    scheduler::Place,
     send::Chunk,
 };
 use crate::receipt::Receipt;
@@ -187,6 +188,10 @@ impl Streams {
             len: u32::try_from(fit.len).unwrap_or(u32::MAX),
             fin: header.fin,
         });
+        if send.class() == stream.place.map(Place::class) {
+            // There is more of the same, as mostly: it stays in its queue, and in no other.
+            return Ok(());
+        }
         if self.queues.take_in(id, stream, is_permitted) {
             self.remove(id);
         }

@@ -76,6 +76,13 @@ pub(super) struct Place {
     turn: u64,
 }
 
+impl Place {
+    /// What the stream has to send.
+    pub(super) fn class(self) -> Class {
+        self.class
+    }
+}
+
 #[derive(Debug, Default)]
 struct Level {
     unmetered: BTreeSet<StreamId>,

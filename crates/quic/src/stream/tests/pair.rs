@@ -259,6 +259,7 @@ fn run(seed: u64, gives_up: bool) {
                     1200
                 };
                 let (payload, receipts) = packet(&mut ends[index].streams, len as usize);
+                assert_settled(&mut ends[index].streams);
                 if !payload.is_empty() {
                     path.push(Packet {
                         from: index,
@@ -280,6 +281,7 @@ fn run(seed: u64, gives_up: bool) {
             let at = random.below(if reorders { path.len() as u64 } else { 1 });
             let fate = random.below(10);
             let packet = path.remove(at as usize);
+            let packet_from = packet.from;
             if fate != 0 {
                 deliver(&mut ends, &packet);
             }
@@ -302,9 +304,25 @@ fn run(seed: u64, gives_up: bool) {
                 let streams = &mut ends[packet.from].streams;
                 acknowledge(streams, &packet.receipts);
             }
+            assert_settled(&mut ends[packet_from].streams);
         }
     }
     check(&ends);
+}
+
+/// What left a stream in its queues saw that nothing had changed for them: settling all streams changes nothing.
+fn assert_settled(streams: &mut Streams) {
+    let state = |streams: &Streams| -> Vec<_> {
+        let of = |stream: &Stream| (stream.place, stream.control, stream.control_queued);
+        let live = streams.live.iter();
+        live.map(|(id, stream)| (*id, of(stream), stream.events_queued))
+            .collect()
+    };
+    let before = state(streams);
+    for (id, ..) in &before {
+        streams.settle(*id);
+    }
+    assert_eq!(state(streams), before);
 }
 
 fn deliver(ends: &mut [End; 2], packet: &Packet) {
