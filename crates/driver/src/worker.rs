@@ -2,13 +2,14 @@
 //!
 //! Responsible for the order of events within a turn, the buffers, and the time to wait.
 //!
-//! 1. Wait for a datagram, for space in the send buffer if datagrams are pending, for the next deadline, or for a command.
+//! 1. If nothing is due: wait for a datagram, for space in the send buffer if datagrams are pending, for the next deadline,
+//!    or for a command.
 //! 2. Receive datagrams; forward those that belong to other workers.
 //! 3. Fire expired timers.
 //! 4. Call the application: connections with events, commands, its own turn.
 //! 5. Send datagrams.
 
-use std::{fmt, io, net::IpAddr, time::Duration};
+use std::{fmt, io, net::IpAddr};
 
 use lastbyte_congestion::Time;
 use lastbyte_quic::{
@@ -69,7 +70,7 @@ pub struct Worker<A: Application> {
     commands: Option<Commands<A::Command>>,
 }
 
-/// The state before the first wait: everything has to be tried.
+/// The state without a wait: everything has to be tried.
 const EVERYTHING: Ready = Ready {
     readable: true,
     writable: true,
@@ -186,21 +187,16 @@ impl<A: Application> Worker<A> {
                 .into_iter()
                 .flatten()
                 .min();
-            let wants_write = self.waiting.is_some();
-            if has_closed || (more_to_receive && !wants_write) {
-                // More can be received without waiting, or the application may have waited for a connection to close.
+            let idle_from = self.clock.now();
+            let is_due = deadline.is_some_and(|deadline| deadline <= idle_from);
+            if is_due || more_to_receive || has_closed {
+                // There is work, or the application may have waited for a connection to close: whether more was received is
+                // what the next turn asks the socket anyway.
                 ready = EVERYTHING;
                 continue;
             }
-            let idle_from = self.clock.now();
             let timeout = deadline.map(|deadline| deadline.since(idle_from));
-            let timeout = timeout.map(|timeout| {
-                if more_to_receive {
-                    Duration::ZERO
-                } else {
-                    timeout
-                }
-            });
+            let wants_write = self.waiting.is_some();
             ready = self.waiter.wait(&self.socket, wants_write, timeout)?;
             self.statistics.idle += self.clock.now().since(idle_from);
         }
@@ -392,3 +388,6 @@ const fn ecn_of(ecn: EcnCodepoint) -> Ecn {
         EcnCodepoint::Ce => Ecn::Ce,
     }
 }
+
+#[cfg(test)]
+mod tests;
