@@ -129,8 +129,12 @@ impl<'a> Writer<'a> {
     /// # Errors
     ///
     /// Returns [`BufferFull`] if they do not fit.
+    #[inline]
     pub fn zeros(&mut self, len: usize) -> Result<(), BufferFull> {
-        self.reserve(len)?.fill(0);
+        // No call of `memset` for nothing, as most packets need no padding.
+        if len > 0 {
+            self.reserve(len)?.fill(0);
+        }
         Ok(())
     }
 
