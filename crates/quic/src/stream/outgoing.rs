@@ -17,9 +17,6 @@ use super::{
 };
 use crate::receipt::Receipt;
 
-/// The most data in a frame: what a receipt can tell.
-const FRAME_DATA_MAX: usize = u16::MAX as usize;
-
 /// How a frame fills its packet.
 struct Fit {
     /// PADDING before the frame.
@@ -203,7 +200,7 @@ impl Streams {
 /// end where the packet does is moved to its end by PADDING, rather than be split for a byte or two.
 #[inline]
 fn fit(header: &StreamHeader, chunk: &Chunk, space: usize) -> Option<Fit> {
-    let wanted = usize::try_from(chunk.len).map_or(FRAME_DATA_MAX, |len| len.min(FRAME_DATA_MAX));
+    let wanted = usize::try_from(chunk.len).unwrap_or(usize::MAX);
     let without = header.data_len_max(space, LengthField::Absent)?;
     if wanted < without
         && let Some(with) = header.data_len_max(space, LengthField::Present)
@@ -216,19 +213,9 @@ fn fit(header: &StreamHeader, chunk: &Chunk, space: usize) -> Option<Fit> {
         });
     }
     let len = wanted.min(without);
-    // More than a frame can hold: another follows.
-    let is_split_by_receipt = len == FRAME_DATA_MAX && without - len > 8;
     (len > 0 || wanted == 0).then_some(Fit {
-        padding: if is_split_by_receipt {
-            0
-        } else {
-            without - len
-        },
+        padding: without - len,
         len,
-        length_field: if is_split_by_receipt {
-            LengthField::Present
-        } else {
-            LengthField::Absent
-        },
+        length_field: LengthField::Absent,
     })
 }
