@@ -9,6 +9,7 @@
 //! | `accept` | accepting connections, and their distribution over the threads |
 //! | `connection` | one connection: handshake, version, idle timeout, shutdown |
 //! | `request` | requests converted for handlers, replies converted for hyper (RFC 9112, RFC 9113) |
+//! | `in_flight` | a connection as its requests see it, and their number |
 //! | `body` | response bodies, from sources and from exchanges |
 //! | `observed` | measurements of a connection, for the connection log |
 //! | `pace` | a response over HTTP/2 that its client does not read |
@@ -25,6 +26,7 @@
 mod accept;
 mod body;
 mod connection;
+mod in_flight;
 mod lingering;
 mod observed;
 mod pace;

@@ -498,7 +498,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("server", &["application", "application::served"]),
     ("server", &["exchange", "exchange::channel", "handler"]),
     ("server", &["proxy", "proxy::body", "proxy::pool"]),
-    ("server", &["tcp::body", "tcp::connection", "tcp::request"]),
     ("sim", &["client", "protocol", "server"]),
     ("sim", &["population::sweep", "population::text"]),
 ];

@@ -15,11 +15,15 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use hyper::body::{Body, Frame, SizeHint};
 use lastbyte_congestion::Time;
-use lastbyte_driver::Clock;
 use lastbyte_http3::Fields;
 use lastbyte_quic::stream::Source;
 
-use super::{Shared, connection::AtHand, count, observed::Observed, pace};
+use super::{
+    count,
+    in_flight::{Connection, InFlight},
+    observed::Observed,
+    pace,
+};
 use crate::{
     access::{Ending, Record},
     exchange::{ResponsePart, channel::Receiver},
@@ -35,7 +39,6 @@ pub(super) struct ResponseBody {
     /// Whether it fails with the next call: by then what was said before has left.
     is_failing: bool,
     report: Report,
-    at_hand: Option<AtHand>,
 }
 
 enum Kind {
@@ -51,18 +54,38 @@ enum Kind {
     },
 }
 
-/// Receives the outcome of the response.
+/// Receives the outcome of the response. Its request is in flight until then.
 pub(super) struct Report {
-    pub(super) shared: Arc<Shared>,
-    pub(super) clock: Clock,
-    pub(super) began: Time,
-    pub(super) record: Option<Record>,
-    pub(super) observed: Option<Observed>,
-    pub(super) is_told: bool,
+    connection: Arc<Connection>,
+    in_flight: Option<InFlight>,
+    /// For the access log, with the time at which the request arrived.
+    record: Option<Box<(Record, Time)>>,
+    observed: Option<Observed>,
 }
 
 impl Report {
-    /// How long the response says it is.
+    pub(super) fn new(
+        in_flight: InFlight,
+        record: Option<(Record, Time)>,
+        observed: Option<Observed>,
+    ) -> Self {
+        Self {
+            connection: Arc::clone(&in_flight.0),
+            in_flight: Some(in_flight),
+            record: record.map(Box::new),
+            observed,
+        }
+    }
+
+    /// The status of the response, and the length of its body.
+    pub(super) fn on_status(&mut self, status: u16, body_len: u64) {
+        if let Some((record, _)) = self.record.as_deref_mut() {
+            record.status = status;
+            record.body_len = body_len;
+        }
+    }
+
+    /// The length of the body that the head announces.
     pub(super) fn on_head(&self, content_length: Option<u64>) {
         if let Some(observed) = &self.observed {
             observed.on_head(content_length);
@@ -70,18 +93,21 @@ impl Report {
     }
 
     fn finish(&mut self, is_complete: bool) {
-        if std::mem::replace(&mut self.is_told, true) {
+        // Once only.
+        if self.in_flight.take().is_none() {
             return;
         }
+        let shared = &self.connection.shared;
         if !is_complete {
-            count(&self.shared.counts.cut_off);
+            count(&shared.counts.cut_off);
         }
         if let Some(observed) = &self.observed {
             observed.on_end(is_complete);
         }
-        if let (Some(record), Some(access)) = (self.record.take(), &self.shared.access) {
+        if let (Some(record), Some(access)) = (self.record.take(), &shared.access) {
+            let (record, began) = *record;
             let ending = Ending {
-                took: self.clock.now().since(self.began),
+                took: self.connection.clock.now().since(began),
                 is_complete,
             };
             access.end(&record, ending);
@@ -90,7 +116,7 @@ impl Report {
 }
 
 impl Drop for Report {
-    /// The client went before it was answered.
+    /// The client cancelled the request before the response was complete.
     fn drop(&mut self) {
         self.finish(false);
     }
@@ -114,13 +140,7 @@ impl ResponseBody {
             is_over: false,
             is_failing: false,
             report,
-            at_hand: None,
         }
-    }
-
-    /// Lives until the body is done with.
-    pub(super) fn hold(&mut self, at_hand: AtHand) {
-        self.at_hand = Some(at_hand);
     }
 
     /// hyper drops what it has not written yet when a body fails: it is given the time to.
@@ -195,12 +215,10 @@ impl Body for ResponseBody {
             Poll::Ready(None) => {
                 self.is_over = true;
                 self.report.finish(true);
-                self.at_hand = None;
             }
             Poll::Ready(Some(Err(_))) => {
                 self.is_over = true;
                 self.report.finish(false);
-                self.at_hand = None;
             }
             Poll::Pending => {}
         }

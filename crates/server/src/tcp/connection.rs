@@ -5,10 +5,7 @@
 use std::{
     net::SocketAddr,
     pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
 };
 
 use hyper::{
@@ -21,10 +18,11 @@ use tokio_rustls::server::TlsStream;
 
 use super::{
     Alive, Shared, count,
+    in_flight::Connection,
     lingering::{Lent, linger},
     observed::{self, Observation, Session},
     pace::{PacedExecutor, Slowest},
-    request::{self, Connection},
+    request,
     stalled::Stalled,
 };
 
@@ -107,12 +105,8 @@ async fn serve_http1(
     observation: Option<Arc<Observation>>,
 ) {
     let mut stopped = shared.stopped.clone();
-    let asked = Connection {
-        remote,
-        observation,
-        budget: shared.budget.connection(),
-    };
-    let service = service_fn(|request| request::serve(Arc::clone(shared), asked.clone(), request));
+    let requests = Connection::new(shared, remote, observation);
+    let service = service_fn(|request| request::serve(&requests, request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(shared.limits.head)
@@ -139,28 +133,14 @@ async fn serve_http2(
     observation: Option<Arc<Observation>>,
 ) {
     let mut stopped = shared.stopped.clone();
-    let asked = Connection {
-        remote,
-        observation,
-        budget: shared.budget.connection(),
-    };
-    let (begun, at_hand) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let service = service_fn(|request| {
-        begun.fetch_add(1, Ordering::Relaxed);
-        let guard = AtHand::new(Arc::clone(&at_hand));
-        let answered = request::serve(Arc::clone(shared), asked.clone(), request);
-        async move {
-            let mut response = answered.await?;
-            response.body_mut().hold(guard);
-            Ok::<_, std::convert::Infallible>(response)
-        }
-    });
+    let requests = Connection::new(shared, remote, observation);
+    let service = service_fn(|request| request::serve(&requests, request));
     let limits = &shared.limits;
     let slowest = Slowest {
         timeout: limits.stall,
         bytes: limits.stall_bytes,
     };
-    let connection = http2::Builder::new(PacedExecutor(slowest))
+    let connection = http2::Builder::new(PacedExecutor::new(slowest))
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
@@ -179,9 +159,9 @@ async fn serve_http2(
             _ = connection.as_mut() => return,
             _ = stopped.wait_for(|stopped| *stopped) => break,
             () = time::sleep(limits.idle) => {
-                let begun = begun.load(Ordering::Relaxed);
-                let is_idle = begun == seen && at_hand.load(Ordering::Relaxed) == 0;
-                seen = begun;
+                let started = requests.started();
+                let is_idle = started == seen && requests.is_idle();
+                seen = started;
                 if is_idle {
                     break;
                 }
@@ -192,31 +172,14 @@ async fn serve_http2(
     // The last response is followed by a PING, and its last bytes may wait for a window: clients that care for neither are
     // not waited for (RFC 9113 §6.8).
     loop {
-        let idle_before = at_hand.load(Ordering::Relaxed) == 0;
+        let idle_before = requests.is_idle();
         tokio::select! {
             _ = connection.as_mut() => return,
             () = time::sleep(limits.stall) => {
-                if idle_before && at_hand.load(Ordering::Relaxed) == 0 {
+                if idle_before && requests.is_idle() {
                     return;
                 }
             }
         }
-    }
-}
-
-/// Counts a request as being answered.
-#[derive(Debug)]
-pub(super) struct AtHand(Arc<AtomicUsize>);
-
-impl AtHand {
-    fn new(count: Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
-    }
-}
-
-impl Drop for AtHand {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,10 +1,14 @@
-//! Responses over HTTP/2 that their client does not take, while it takes others or sends PINGs.
+//! Responses over HTTP/2 that their client does not read, while it reads others or sends PINGs.
 //!
-//! Owns: how long what a body has given waits for room in the client's window for its stream. Never: counts the time that
-//! a body takes to give more. hyper works on each response in a task of its own, which it starts by the executor here, and
-//! asks its body for more once there is room: a task whose body is not asked for too long is dropped, and its stream reset.
+//! hyper sends each response in a task of its own, which the executor here spawns, and asks its body for more once there is
+//! room in the client's window for the stream. A task whose body is not asked for too long is aborted, and its stream reset.
+//! The time that a body takes to give more does not count.
+//!
+//! A task of the connection looks at all its responses, while there are any. A timer for each response would wake the thread
+//! itself, by a system call: once for two small responses, as measured.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -12,87 +16,253 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, sleep};
+use tokio::{
+    task::AbortHandle,
+    time::{Instant, sleep},
+};
 
 tokio::task_local! {
-    static PACE: Arc<Pace>;
+    static RESPONSE: Response;
 }
 
 /// How slowly a body may move.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slowest {
-    /// Over how long it is measured.
+    /// The period of measurement.
     pub(super) timeout: Duration,
-    /// Bytes in that time.
+    /// Bytes in that period.
     pub(super) bytes: u64,
 }
 
-/// How often a response is looked at in each timeout.
+/// How often the responses are looked at in each timeout.
 const CHECKS: u32 = 8;
 
-/// Starts tasks, and ends those that are too slow.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PacedExecutor(pub(super) Slowest);
+/// Spawns the responses of a connection, and aborts those that are too slow.
+#[derive(Clone, Debug)]
+pub(super) struct PacedExecutor {
+    slowest: Slowest,
+    responses: Arc<Mutex<Responses>>,
+}
+
+/// The responses of a connection that are being sent: no more than it has streams.
+#[derive(Debug, Default)]
+struct Responses {
+    next: u64,
+    running: BTreeMap<u64, Running>,
+    /// Whether a task looks at them.
+    is_watched: bool,
+}
+
+/// A response that is being sent.
+#[derive(Debug)]
+struct Running {
+    pace: Arc<Pace>,
+    task: AbortHandle,
+    /// Since when it has waited for room, and what was taken until then.
+    mark: Option<(Instant, u64)>,
+}
+
+/// The progress of one response, in bytes.
+#[derive(Debug, Default)]
+struct Pace {
+    /// For these, there was room.
+    taken: AtomicU64,
+    /// These wait for room. 0: none.
+    waiting: AtomicU64,
+}
+
+/// A response, as its task sees it.
+struct Response {
+    number: u64,
+    pace: Arc<Pace>,
+    responses: Arc<Mutex<Responses>>,
+}
+
+fn lock(responses: &Mutex<Responses>) -> MutexGuard<'_, Responses> {
+    responses.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Drop for Response {
+    /// The task is complete or aborted.
+    fn drop(&mut self) {
+        lock(&self.responses).running.remove(&self.number);
+    }
+}
+
+impl PacedExecutor {
+    pub(super) fn new(slowest: Slowest) -> Self {
+        Self {
+            slowest,
+            responses: Arc::default(),
+        }
+    }
+
+    /// Aborts slow responses until there are none to look at.
+    async fn watch(self) {
+        loop {
+            sleep(self.slowest.timeout / CHECKS).await;
+            let mut responses = lock(&self.responses);
+            let now = Instant::now();
+            let slow: Vec<AbortHandle> = responses
+                .running
+                .values_mut()
+                .filter_map(|running| {
+                    let is_slow = running.is_too_slow(now, self.slowest);
+                    is_slow.then(|| running.task.clone())
+                })
+                .collect();
+            responses.is_watched = !responses.running.is_empty();
+            let is_over = !responses.is_watched;
+            drop(responses);
+            for task in slow {
+                task.abort();
+            }
+            if is_over {
+                return;
+            }
+        }
+    }
+}
 
 impl<F> hyper::rt::Executor<F> for PacedExecutor
 where
-    F: Future + Send + 'static,
+    F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, task: F) {
-        let pace = Arc::new(Pace::default());
-        let slowest = self.0;
-        tokio::spawn(PACE.scope(Arc::clone(&pace), async move {
-            tokio::select! {
-                _ = task => {}
-                () = too_slow(&pace, slowest) => {}
+        let mut responses = lock(&self.responses);
+        let number = responses.next;
+        responses.next += 1;
+        drop(responses);
+        let pace = Arc::<Pace>::default();
+        let response = Response {
+            number,
+            pace: Arc::clone(&pace),
+            responses: Arc::clone(&self.responses),
+        };
+        // Not while locked: at the end of the runtime, the task is dropped here.
+        let running = Running {
+            pace,
+            task: tokio::spawn(RESPONSE.scope(response, task)).abort_handle(),
+            mark: None,
+        };
+        let mut responses = lock(&self.responses);
+        responses.running.insert(number, running);
+        if !std::mem::replace(&mut responses.is_watched, true) {
+            drop(responses);
+            tokio::spawn(self.clone().watch());
+        }
+    }
+}
+
+impl Running {
+    fn is_too_slow(&mut self, now: Instant, slowest: Slowest) -> bool {
+        let taken = self.pace.taken.load(Ordering::Relaxed);
+        let is_waiting = self.pace.waiting.load(Ordering::Relaxed) > 0;
+        match self.mark {
+            Some((since, before)) if is_waiting && taken - before < slowest.bytes.max(1) => {
+                now - since >= slowest.timeout
             }
-        }));
+            _ => {
+                self.mark = is_waiting.then_some((now, taken));
+                false
+            }
+        }
     }
 }
 
-/// How far one response is.
-#[derive(Debug, Default)]
-struct Pace {
-    /// Bytes for which there was room.
-    taken: AtomicU64,
-    /// Bytes that wait for room.
-    waiting: Mutex<Option<u64>>,
-}
-
-impl Pace {
-    fn waiting(&self) -> MutexGuard<'_, Option<u64>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A body is asked for more: what it gave before has found room.
+/// A body is asked for more: there was room for what it gave before.
 pub(super) fn on_asked() {
-    let _ = PACE.try_with(|pace| {
-        let waited = pace.waiting().take().unwrap_or(0);
+    let _ = RESPONSE.try_with(|Response { pace, .. }| {
+        let waited = pace.waiting.swap(0, Ordering::Relaxed);
         pace.taken.fetch_add(waited, Ordering::Relaxed);
     });
 }
 
 /// A body gives bytes, which may have to wait.
 pub(super) fn on_given(bytes: u64) {
-    let _ = PACE.try_with(|pace| *pace.waiting() = Some(bytes));
+    let _ = RESPONSE.try_with(|response| response.pace.waiting.store(bytes, Ordering::Relaxed));
 }
 
-/// Ends when a response is too slow.
-async fn too_slow(pace: &Pace, slowest: Slowest) {
-    let mut mark: Option<(Instant, u64)> = None;
-    loop {
-        sleep(slowest.timeout / CHECKS).await;
-        let taken = pace.taken.load(Ordering::Relaxed);
-        let is_waiting = pace.waiting().is_some();
-        mark = match mark {
-            Some((since, before)) if is_waiting && taken - before < slowest.bytes.max(1) => {
-                if since.elapsed() >= slowest.timeout {
-                    return;
-                }
-                Some((since, before))
+#[cfg(test)]
+mod tests {
+    use hyper::rt::Executor as _;
+    use tokio::{runtime, sync::oneshot};
+
+    use super::*;
+
+    const SLOWEST: Slowest = Slowest {
+        timeout: Duration::from_millis(80),
+        bytes: 100,
+    };
+
+    fn run(test: impl Future<Output = ()>) {
+        let runtime = runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(test);
+    }
+
+    /// A body that gives `bytes` each time it is asked, every 10 ms, and never ends.
+    async fn body(bytes: u64) {
+        loop {
+            on_asked();
+            on_given(bytes);
+            sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Executes a task, and returns a receiver that fails when the task is dropped.
+    fn execute(
+        executor: &PacedExecutor,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) -> oneshot::Receiver<()> {
+        let (held, dropped) = oneshot::channel();
+        executor.execute(async move {
+            task.await;
+            let _ = held.send(());
+        });
+        dropped
+    }
+
+    #[test]
+    fn a_body_whose_bytes_find_no_room_is_aborted_and_others_are_not() {
+        run(async {
+            let executor = PacedExecutor::new(SLOWEST);
+            let mut moving = execute(&executor, body(1000));
+            // It has given everything, and waits for more from elsewhere.
+            let mut waiting = execute(&executor, async {
+                on_asked();
+                on_given(1000);
+                on_asked();
+                std::future::pending::<()>().await;
+            });
+            let began = Instant::now();
+            let stalled = execute(&executor, async {
+                on_asked();
+                on_given(1000);
+                std::future::pending::<()>().await;
+            });
+            let slow = execute(&executor, body(1));
+            assert!(stalled.await.is_err(), "aborted");
+            assert!(slow.await.is_err(), "aborted");
+            assert!(began.elapsed() >= SLOWEST.timeout);
+            assert!(moving.try_recv() == Err(oneshot::error::TryRecvError::Empty));
+            assert!(waiting.try_recv() == Err(oneshot::error::TryRecvError::Empty));
+            assert_eq!(lock(&executor.responses).running.len(), 2);
+        });
+    }
+
+    #[test]
+    fn complete_responses_leave_nothing_behind() {
+        run(async {
+            let executor = PacedExecutor::new(SLOWEST);
+            for _ in 0..100 {
+                execute(&executor, async {}).await.expect("it completes");
             }
-            _ => is_waiting.then(|| (Instant::now(), taken)),
-        };
+            while lock(&executor.responses).is_watched {
+                sleep(SLOWEST.timeout / CHECKS).await;
+            }
+            assert!(lock(&executor.responses).running.is_empty());
+            execute(&executor, async {}).await.expect("it completes");
+            assert!(lock(&executor.responses).is_watched, "again");
+        });
     }
 }

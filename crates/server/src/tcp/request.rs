@@ -1,15 +1,19 @@
-//! Requests into the words of handlers, and replies into those of hyper.
+//! Requests converted for handlers, and replies converted for hyper.
 //!
-//! Owns: which fields are about the connection and go no further (RFC 9110 §7.6.1), where a request is for (RFC 9112 §3.2,
-//! §3.3), what becomes of a request's body, and the answers that no handler is asked for.
+//! Removes the fields that concern one connection only (RFC 9110 §7.6.1), checks the target (RFC 9112 §3.2, §3.3), reads or
+//! discards the body, and gives the responses that need no handler.
 
 use std::{
-    convert::Infallible, future::poll_fn, net::SocketAddr, pin::Pin, sync::Arc, time::Duration,
+    convert::Infallible,
+    future::poll_fn,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
 };
 
 use http::{StatusCode, header};
 use hyper::body::{Body as _, Incoming};
-use lastbyte_driver::Clock;
 use lastbyte_http3::{Fields, Request, Response, target};
 use tokio::time;
 
@@ -17,40 +21,64 @@ use super::{
     Shared,
     body::{Report, ResponseBody, header_map},
     count,
-    observed::Observation,
+    in_flight::{Connection, InFlight},
 };
 use crate::{
     access::AccessLog,
-    budget::ConnectionBudget,
     exchange::{Channels, Piece, ResponsePart, channel::Sender, exchange},
     handler::{Answer, Peer, Reply, Version},
     hop_by_hop::{is_hop_by_hop, named_by_connection},
 };
 
-/// The most of an unwanted body that is read, so that a client that sends before it reads receives the answer; beyond
+/// The most of an unwanted body that is read, so that a client that sends before it reads receives the response; beyond
 /// that, the connection is closed.
 const DISCARD_MAX: usize = 256 << 10;
 
-/// Where requests come from.
-#[derive(Clone)]
-pub(super) struct Connection {
-    pub(super) remote: SocketAddr,
-    pub(super) observation: Option<Arc<Observation>>,
-    /// How much of its bodies may wait.
-    pub(super) budget: Arc<ConnectionBudget>,
+/// The response to a request, as a future.
+///
+/// hyper moves it several times, and keeps it as long as the response. So it is small: only a response that is not known at
+/// once has an allocation of its own.
+pub(super) struct Responding {
+    received: Option<(InFlight, http::Request<Incoming>)>,
+    later: Option<Later>,
 }
 
-/// Answers a request.
-pub(super) async fn serve(
-    shared: Arc<Shared>,
-    connection: Connection,
-    request: http::Request<Incoming>,
-) -> Result<http::Response<ResponseBody>, Infallible> {
-    let Connection {
-        remote,
-        observation,
-        budget,
-    } = connection;
+type Later = Pin<Box<dyn Future<Output = http::Response<ResponseBody>> + Send>>;
+
+/// Responds to a request of a connection.
+pub(super) fn serve(connection: &Arc<Connection>, request: http::Request<Incoming>) -> Responding {
+    Responding {
+        received: Some((connection.begin(), request)),
+        later: None,
+    }
+}
+
+impl Future for Responding {
+    type Output = Result<http::Response<ResponseBody>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some((in_flight, request)) = self.received.take() {
+            match respond(in_flight, request) {
+                Responded::Now(response) => return Poll::Ready(Ok(response)),
+                Responded::Later(later) => self.later = Some(later),
+            }
+        }
+        match &mut self.later {
+            Some(later) => later.as_mut().poll(context).map(Ok),
+            // Polled after it was complete.
+            None => Poll::Pending,
+        }
+    }
+}
+
+enum Responded {
+    Now(http::Response<ResponseBody>),
+    Later(Later),
+}
+
+fn respond(in_flight: InFlight, request: http::Request<Incoming>) -> Responded {
+    let connection = Arc::clone(&in_flight.0);
+    let shared = &connection.shared;
     let version = match request.version() {
         http::Version::HTTP_2 => Version::Http2,
         http::Version::HTTP_10 => Version::Http10,
@@ -61,28 +89,26 @@ pub(super) async fn serve(
     } else {
         &shared.counts.requests_http1
     });
-    let clock = Clock::new();
     let peer = Peer {
-        remote,
+        remote: connection.remote,
         version,
         is_early: false,
     };
-    let observed = observation.map(|connection| connection.on_request(request.method().as_str()));
+    let observation = connection.observation.as_ref();
+    let observed = observation.map(|it| it.on_request(request.method().as_str()));
     let expects = request.headers().contains_key(header::EXPECT);
-    let has_encoding = request.headers().contains_key(header::TRANSFER_ENCODING);
+    // RFC 9112 §6.1: beside a `content-length` the connection has to be closed, whatever the message was taken for. hyper
+    // removes that field before it is seen here, so all of them are closed.
+    let must_close =
+        version == Version::Http11 && request.headers().contains_key(header::TRANSFER_ENCODING);
     let (translated, body) = translate(request, version);
     let record = match &translated {
-        Ok(request) if shared.access.is_some() => Some(AccessLog::begin(request, &peer)),
+        Ok(request) if shared.access.is_some() => {
+            Some((AccessLog::begin(request, &peer), connection.clock.now()))
+        }
         _ => None,
     };
-    let report = Report {
-        shared: Arc::clone(&shared),
-        clock,
-        began: clock.now(),
-        record,
-        observed,
-        is_told: false,
-    };
+    let report = Report::new(in_flight, record, observed);
     let (is_head, reply) = match translated {
         Ok(request) => {
             let is_head = request.method() == "HEAD";
@@ -90,47 +116,56 @@ pub(super) async fn serve(
         }
         Err(answer) => (false, answer.into()),
     };
-    let response = match reply {
-        Reply::Now(answer) => {
-            discard(&shared, body, expects).await;
-            whole(answer, report)
+    // A client that waits for `100 Continue` does not receive it.
+    let body =
+        (!expects && !body.is_end_stream() || matches!(reply, Reply::Task(_))).then_some(body);
+    match (reply, body) {
+        (Reply::Now(answer), None) => {
+            Responded::Now(finish(&connection, whole(answer, report), must_close))
         }
-        Reply::After(span, answer) => {
-            time::sleep(span).await;
-            discard(&shared, body, expects).await;
-            whole(answer(), report)
-        }
-        Reply::Task(task) => {
-            let (exchange, channels) = exchange(&budget);
-            task(exchange);
-            run(&shared, channels, body, report, is_head).await
-        }
-    };
-    let mut response = finish(&shared, response);
-    if has_encoding && version == Version::Http11 {
-        // RFC 9112 §6.1: beside a `content-length` the connection has to be closed, whatever the message was taken for. hyper
-        // takes that field out before it is seen here, so that all of them are.
-        let close = http::HeaderValue::from_static("close");
-        response.headers_mut().insert(header::CONNECTION, close);
+        (reply, body) => Responded::Later(Box::pin(async move {
+            let response = match reply {
+                Reply::Now(answer) => {
+                    discard(&connection.shared, body).await;
+                    whole(answer, report)
+                }
+                Reply::After(span, answer) => {
+                    time::sleep(span).await;
+                    discard(&connection.shared, body).await;
+                    whole(answer(), report)
+                }
+                Reply::Task(task) => {
+                    let (exchange, channels) = exchange(&connection.budget);
+                    task(exchange);
+                    run(&connection.shared, channels, body, report, is_head).await
+                }
+            };
+            finish(&connection, response, must_close)
+        })),
     }
-    Ok(response)
 }
 
-/// What all responses get.
+/// Adds what all responses have.
 fn finish(
-    shared: &Shared,
+    connection: &Connection,
     mut response: http::Response<ResponseBody>,
+    must_close: bool,
 ) -> http::Response<ResponseBody> {
+    let shared = &connection.shared;
     let class = usize::from(response.status().as_u16() / 100);
     if let Some(counter) = shared.counts.responses.get(class) {
         count(counter);
     }
+    let fields = response.headers_mut();
     if let Some(alt_svc) = &shared.alt_svc {
-        // RFC 7838 §3. The handler may know better.
-        response
-            .headers_mut()
+        // RFC 7838 §3. A field of the handler takes precedence.
+        fields
             .entry(header::ALT_SVC)
             .or_insert_with(|| alt_svc.clone());
+    }
+    if must_close {
+        let close = http::HeaderValue::from_static("close");
+        fields.insert(header::CONNECTION, close);
     }
     response
 }
@@ -144,23 +179,22 @@ fn head(response: &Response) -> http::Response<()> {
 }
 
 fn whole(answer: Answer, mut report: Report) -> http::Response<ResponseBody> {
-    if let Some(record) = &mut report.record {
-        record.status = answer.response.status();
-        record.body_len = answer.body_len();
-    }
+    report.on_status(answer.response.status(), answer.body_len());
     head(&answer.response).map(|()| ResponseBody::whole(answer.body, report))
 }
 
-/// A request whose answer comes piece by piece.
+/// A request whose response comes piece by piece.
 async fn run(
     shared: &Arc<Shared>,
     channels: Channels,
-    body: Incoming,
+    body: Option<Incoming>,
     mut report: Report,
     is_head: bool,
 ) -> http::Response<ResponseBody> {
     let Channels { incoming, outgoing } = channels;
-    tokio::spawn(forward(Arc::clone(shared), body, incoming));
+    if let Some(body) = body {
+        tokio::spawn(forward(Arc::clone(shared), body, incoming));
+    }
     loop {
         match poll_fn(|context| outgoing.poll_next(context)).await {
             // hyper cannot send interim responses.
@@ -173,10 +207,7 @@ async fn run(
                 let len = response.fields().get("content-length");
                 let len = len.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
                 report.on_head(len);
-                if let Some(record) = &mut report.record {
-                    record.status = response.status();
-                    record.body_len = len.unwrap_or(0);
-                }
+                report.on_status(response.status(), len.unwrap_or(0));
                 let has_no_body = is_head || matches!(response.status(), 204 | 304);
                 return head(&response).map(|()| {
                     if has_no_body {
@@ -196,7 +227,7 @@ async fn run(
     }
 }
 
-/// Hands the body of a request on, as fast as it is taken. Only the time counts in which the client is waited for.
+/// Passes the body of a request on, as fast as it is read. Only the time in which the client is waited for counts.
 async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece>) {
     let (mut waited, mut moved) = (Duration::ZERO, 0);
     loop {
@@ -217,7 +248,9 @@ async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece
                 }
                 Err(frame) => {
                     if let Ok(map) = frame.into_trailers() {
-                        incoming.push(Piece::Trailers(regular(&map)));
+                        let mut fields = Fields::new();
+                        add_regular(&map, &mut fields);
+                        incoming.push(Piece::Trailers(fields));
                     }
                 }
             },
@@ -237,11 +270,11 @@ async fn forward(shared: Arc<Shared>, mut body: Incoming, incoming: Sender<Piece
     }
 }
 
-/// Reads an unwanted body up to a limit. A client that waits for `100 Continue` is not asked for it.
-async fn discard(shared: &Shared, mut body: Incoming, expects: bool) {
-    if expects || body.is_end_stream() {
+/// Reads an unwanted body up to a limit.
+async fn discard(shared: &Shared, body: Option<Incoming>) {
+    let Some(mut body) = body else {
         return;
-    }
+    };
     let mut left = DISCARD_MAX;
     let all = async {
         while let Some(Ok(frame)) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await
@@ -255,17 +288,15 @@ async fn discard(shared: &Shared, mut body: Incoming, expects: bool) {
     let _ = time::timeout(shared.limits.stall, all).await;
 }
 
-/// The fields that are about the message.
-fn regular(map: &http::HeaderMap) -> Fields {
+/// Adds the fields that concern the message.
+fn add_regular(map: &http::HeaderMap, fields: &mut Fields) {
     let named = named_by_connection(map);
-    let mut fields = Fields::new();
     for (name, value) in map {
         let name = name.as_str();
         if !is_hop_by_hop(name) && name != "host" && !named.iter().any(|known| known == name) {
             fields.push(name, value.as_bytes());
         }
     }
-    fields
 }
 
 type Translated = Result<Request, Answer>;
@@ -323,8 +354,26 @@ fn translate(request: http::Request<Incoming>, version: Version) -> (Translated,
     }
     let authority = authority.unwrap_or_default();
     let mut translated = Request::new(head.method.as_str(), "https", &authority, target);
-    for line in &regular(&head.headers) {
-        translated.fields_mut().push(line.name, line.value);
-    }
+    add_regular(&head.headers, translated.fields_mut());
     (Ok(translated), body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// hyper and tokio move it about ten times for each request: with the state of all ways to respond in it, it had 3 KB.
+    #[test]
+    fn the_future_of_a_response_is_small() {
+        assert!(
+            size_of::<Responding>() <= 320,
+            "{}",
+            size_of::<Responding>()
+        );
+        assert!(
+            size_of::<ResponseBody>() <= 320,
+            "{}",
+            size_of::<ResponseBody>()
+        );
+    }
 }

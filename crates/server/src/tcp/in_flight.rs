@@ -1,0 +1,80 @@
+//! A connection as its requests see it, and how many of them are in flight.
+
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use lastbyte_driver::Clock;
+
+use super::{Shared, observed::Observation};
+use crate::budget::ConnectionBudget;
+
+/// What the requests of a connection share.
+pub(super) struct Connection {
+    pub(super) shared: Arc<Shared>,
+    pub(super) remote: SocketAddr,
+    pub(super) observation: Option<Arc<Observation>>,
+    /// The limit on its buffered bytes of bodies.
+    pub(super) budget: Arc<ConnectionBudget>,
+    pub(super) clock: Clock,
+    started: AtomicUsize,
+    in_flight: AtomicUsize,
+}
+
+impl Connection {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        remote: SocketAddr,
+        observation: Option<Arc<Observation>>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            shared: Arc::clone(shared),
+            remote,
+            observation,
+            budget: shared.budget.connection(),
+            clock: Clock::new(),
+            started: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+        })
+    }
+
+    /// A request starts.
+    pub(super) fn begin(self: &Arc<Self>) -> InFlight {
+        self.started.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(Arc::clone(self))
+    }
+
+    /// The number of requests so far.
+    pub(super) fn started(&self) -> usize {
+        self.started.load(Ordering::Relaxed)
+    }
+
+    /// Whether no request is in flight.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// A request, in flight until this is dropped.
+#[derive(Debug)]
+pub(super) struct InFlight(pub(super) Arc<Connection>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("remote", &self.remote)
+            .finish_non_exhaustive()
+    }
+}
