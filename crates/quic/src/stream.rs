@@ -345,8 +345,14 @@ impl Streams {
     /// The stream is over.
     fn remove(&mut self, id: StreamId) {
         self.live.remove(&id);
-        if !self.is_local(id) {
-            self.peer.get_mut(id.direction()).on_finished();
+        if self.is_local(id) {
+            return;
+        }
+        let peer = self.peer.get_mut(id.direction());
+        peer.on_finished();
+        if id.direction() == Direction::Bidirectional && peer.are_all_finished() {
+            // No request is open: a connection that is idle keeps no rings.
+            self.rings.clear();
         }
     }
 

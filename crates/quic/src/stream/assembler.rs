@@ -14,8 +14,8 @@ use super::ranges::RangeSet;
 #[cfg(test)]
 mod tests;
 
-/// The smallest ring, in bytes.
-const RING_MIN: usize = 4096;
+/// The smallest ring, in bytes. An HTTP/3 client's control and QPACK streams begin with a few dozen.
+const RING_MIN: usize = 256;
 
 /// Rings that are not in use.
 #[derive(Default)]
@@ -27,6 +27,8 @@ pub(super) struct RingPool {
 impl RingPool {
     /// How many bytes are kept for the next stream that needs them. Larger rings go back to the system.
     const BYTES_MAX: usize = 1 << 20;
+    /// Smaller rings are not kept: a stream that fills packets needs larger ones.
+    const KEPT_MIN: usize = 2048;
 
     fn take(&mut self, len: usize) -> Box<[u8]> {
         match self.free.iter().position(|ring| ring.len() >= len) {
@@ -42,7 +44,7 @@ impl RingPool {
     /// Keeps the ring, and for it gives up smaller ones: a large one can stand in for those, and growing into it anew costs
     /// more.
     fn give(&mut self, ring: Box<[u8]>) {
-        if ring.is_empty() || ring.len() > Self::BYTES_MAX {
+        if !(Self::KEPT_MIN..=Self::BYTES_MAX).contains(&ring.len()) {
             return;
         }
         self.bytes += ring.len();
@@ -55,6 +57,11 @@ impl RingPool {
             self.bytes -= self.free.swap_remove(smaller).len();
         }
         self.free.push(ring);
+    }
+
+    /// Frees all of them: what may come is not worth their memory.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
     }
 }
 

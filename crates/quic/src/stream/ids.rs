@@ -164,6 +164,11 @@ impl PeerStreams {
         self.due |= raise > 0 && raise >= self.concurrent_max / 2;
     }
 
+    /// Whether none that the peer opened is live.
+    pub(super) const fn are_all_finished(&self) -> bool {
+        self.finished == self.opened
+    }
+
     pub(super) fn next_limit(&self) -> StreamCount {
         let limit = self.finished.saturating_add(self.concurrent_max);
         StreamCount::new(limit).unwrap_or(StreamCount::MAX)

@@ -107,16 +107,16 @@ fn rings_are_used_again() {
     let (mut first, mut second) = (Assembler::default(), Assembler::default());
     let mut pool = RingPool::default();
     first
-        .insert(1, &bytes(1, 100), GAPS_MAX, &mut pool)
+        .insert(1, &bytes(1, 1200), GAPS_MAX, &mut pool)
         .expect("within the limits");
-    first.consume(101, &mut pool);
-    assert_eq!(pool.bytes, RING_MIN);
+    first.consume(1201, &mut pool);
+    assert_eq!(pool.bytes, RingPool::KEPT_MIN);
     second
-        .insert(1, &bytes(1, 100), GAPS_MAX, &mut pool)
+        .insert(1, &bytes(1, 1200), GAPS_MAX, &mut pool)
         .expect("within the limits");
     assert_eq!(pool.bytes, 0);
     second.discard(&mut pool);
-    assert_eq!(pool.bytes, RING_MIN);
+    assert_eq!(pool.bytes, RingPool::KEPT_MIN);
     for _ in 0..2 {
         first
             .insert(1 << 21, &[0], GAPS_MAX, &mut pool)
@@ -127,4 +127,17 @@ fn rings_are_used_again() {
         pool.bytes <= RingPool::BYTES_MAX,
         "large rings are not kept"
     );
+    pool.clear();
+    assert_eq!((pool.bytes, pool.free.len()), (0, 0));
+}
+
+#[test]
+fn small_rings_are_small_and_not_kept() {
+    let (mut assembler, mut pool) = (Assembler::default(), RingPool::default());
+    assembler
+        .insert(0, &bytes(0, 40), GAPS_MAX, &mut pool)
+        .expect("within the limits");
+    assert_eq!(assembler.memory(), RING_MIN);
+    assembler.consume(40, &mut pool);
+    assert_eq!((assembler.memory(), pool.bytes), (0, 0));
 }

@@ -367,7 +367,7 @@ fn readable_is_not_told_when_the_sink_took_the_rest_meanwhile() {
     let mut server = server();
     let mut sink = Hesitant(false);
     dispatch(&mut server, &stream(2, 0, b"hel", false), &mut sink).expect("legal");
-    assert_eq!(server.buffered(), 4096);
+    assert_eq!(server.buffered(), 256);
     dispatch(&mut server, &stream(2, 3, b"lo", true), &mut sink).expect("legal");
     assert_eq!(server.buffered(), 0);
     let opened = StreamEvent::Opened(Direction::Unidirectional);
