@@ -58,10 +58,11 @@ pub struct Encoder {
     /// How many insertions the peer is known to have (§2.1.4).
     known_received: u64,
     outstanding: VecDeque<Section>,
-    /// By the hash of a field, and of a name: one more than the index of an entry that may have it.
-    fields: Box<[u32; FIELD_SLOTS]>,
-    /// By the hash of a field: the rest of the hash, of what was sent once.
-    seen: Box<[u32; FIELD_SLOTS]>,
+    /// By the hash of a field, and of a name: one more than the index of an entry that may have it. Empty until there is an
+    /// entry.
+    fields: Vec<u32>,
+    /// By the hash of a field: the rest of the hash, of what was sent once. Empty until there is such a field.
+    seen: Vec<u32>,
     /// What is to be said on the encoder stream.
     instructions: Vec<u8>,
     lines: Vec<u8>,
@@ -118,8 +119,8 @@ impl Encoder {
             blocked_max: 0,
             known_received: 0,
             outstanding: VecDeque::new(),
-            fields: Box::new([0; FIELD_SLOTS]),
-            seen: Box::new([0; FIELD_SLOTS]),
+            fields: Vec::new(),
+            seen: Vec::new(),
             instructions: Vec::new(),
             lines: Vec::new(),
             partial: Vec::new(),
@@ -291,6 +292,9 @@ impl Encoder {
     }
 
     fn note(&mut self, hash: u32, index: u64) {
+        if self.fields.is_empty() {
+            self.fields = vec![0; FIELD_SLOTS];
+        }
         if let Some(slot) = self.fields.get_mut(hash as usize % FIELD_SLOTS) {
             *slot = (index as u32).wrapping_add(1);
         }
@@ -298,6 +302,9 @@ impl Encoder {
 
     /// Whether a field was sent before; from now on it was.
     fn was_seen(&mut self, field_hash: u32) -> bool {
+        if self.seen.is_empty() {
+            self.seen = vec![0; FIELD_SLOTS];
+        }
         let rest = (field_hash >> 9) | 1 << 31;
         match self.seen.get_mut(field_hash as usize % FIELD_SLOTS) {
             Some(slot) => std::mem::replace(slot, rest) == rest,
