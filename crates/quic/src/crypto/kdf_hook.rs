@@ -8,6 +8,7 @@
 //!
 //! - *Through the thread, for the length of one call*: rustls knows an HKDF by a reference that lives forever, the same for
 //!   all connections, so it cannot know whose key it derives. But it derives within the call that reads the ticket.
+//! - *No keys of TLS records*: QUIC protects packets, so the suites derive no such keys, and TLS over TCP fails with them.
 //! - *Suites are made once and never given back*, one for each of the underlying provider's: rustls wants them to live
 //!   forever.
 
@@ -19,14 +20,21 @@ use std::{
 
 use lastbyte_wire::packet::Version;
 use rustls::{
-    CipherSuiteCommon, Error, SupportedCipherSuite, Tls13CipherSuite,
+    CipherSuiteCommon, ConnectionTrafficSecrets, Error, SupportedCipherSuite, Tls13CipherSuite,
     crypto::{
         ActiveKeyExchange, CryptoProvider,
+        cipher::{
+            AeadKey, InboundOpaqueMessage, InboundPlainMessage, Iv, MessageDecrypter,
+            MessageEncrypter, OutboundOpaqueMessage, OutboundPlainMessage, Tls13AeadAlgorithm,
+            UnsupportedOperationError,
+        },
         hmac::Tag,
         tls13::{Hkdf, HkdfExpander, OkmBlock, OutputLengthError},
     },
 };
 
+/// What all labels begin with.
+const PREFIX: &[u8] = b"tls13 ";
 /// The label of a ticket's key, as it stands in an `HkdfLabel` after its length.
 const LABEL: &[u8] = b"tls13 resumption";
 
@@ -123,7 +131,6 @@ fn ticket_nonce(info: &[u8]) -> Option<&[u8]> {
 
 /// The same `HkdfLabel` with the label of the version that is set. `None` if it has none of QUIC's, or none is set.
 fn relabelled(info: &[&[u8]]) -> Option<Vec<u8>> {
-    const PREFIX: &[u8] = b"tls13 ";
     let version = LABELS.get()?;
     let whole = info.concat();
     let (length, label, context) = parts(&whole)?;
@@ -138,6 +145,73 @@ fn relabelled(info: &[&[u8]]) -> Option<Vec<u8>> {
     changed.push(context.len() as u8);
     changed.extend(context);
     Some(changed)
+}
+
+/// Whether it is a key or an IV of TLS records that is derived. QUIC has none (RFC 9001 §4), but rustls derives them four
+/// times in each handshake.
+fn is_of_records(info: &[&[u8]]) -> bool {
+    let [_, _, prefix, label, ..] = info else {
+        return false;
+    };
+    *prefix == PREFIX && (*label == b"key" || *label == b"iv")
+}
+
+/// In place of the AEAD of TLS records: makes no keys, and neither seals nor opens.
+struct NoRecords {
+    key_len: usize,
+    fips: bool,
+}
+
+impl Tls13AeadAlgorithm for NoRecords {
+    fn encrypter(&self, _: AeadKey, _: Iv) -> Box<dyn MessageEncrypter> {
+        Box::new(NoRecordKey)
+    }
+
+    fn decrypter(&self, _: AeadKey, _: Iv) -> Box<dyn MessageDecrypter> {
+        Box::new(NoRecordKey)
+    }
+
+    fn key_len(&self) -> usize {
+        self.key_len
+    }
+
+    fn extract_keys(
+        &self,
+        _: AeadKey,
+        _: Iv,
+    ) -> Result<ConnectionTrafficSecrets, UnsupportedOperationError> {
+        Err(UnsupportedOperationError)
+    }
+
+    fn fips(&self) -> bool {
+        self.fips
+    }
+}
+
+struct NoRecordKey;
+
+impl MessageEncrypter for NoRecordKey {
+    fn encrypt(
+        &mut self,
+        _: OutboundPlainMessage<'_>,
+        _: u64,
+    ) -> Result<OutboundOpaqueMessage, Error> {
+        Err(Error::EncryptError)
+    }
+
+    fn encrypted_payload_len(&self, payload_len: usize) -> usize {
+        payload_len
+    }
+}
+
+impl MessageDecrypter for NoRecordKey {
+    fn decrypt<'a>(
+        &mut self,
+        _: InboundOpaqueMessage<'a>,
+        _: u64,
+    ) -> Result<InboundPlainMessage<'a>, Error> {
+        Err(Error::DecryptError)
+    }
 }
 
 struct HookedHkdf(&'static dyn Hkdf);
@@ -185,6 +259,10 @@ impl Hkdf for HookedHkdf {
 
 impl HkdfExpander for HookedExpander {
     fn expand_slice(&self, info: &[&[u8]], output: &mut [u8]) -> Result<(), OutputLengthError> {
+        if is_of_records(info) {
+            output.fill(0);
+            return Ok(());
+        }
         match relabelled(info) {
             Some(info) => self.0.expand_slice(&[&info], output),
             None => self.0.expand_slice(info, output),
@@ -247,7 +325,10 @@ fn tapped(base: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
             confidentiality_limit: base.common.confidentiality_limit,
         },
         hkdf_provider: hkdf,
-        aead_alg: base.aead_alg,
+        aead_alg: Box::leak(Box::new(NoRecords {
+            key_len: base.aead_alg.key_len(),
+            fips: base.aead_alg.fips(),
+        })),
         quic: base.quic,
     }));
     all.push(Hooked { base, tapped });
@@ -256,7 +337,8 @@ fn tapped(base: &'static Tls13CipherSuite) -> &'static Tls13CipherSuite {
 
 /// A provider of cryptography that is another but for what it lets `crypto` see and do. A configuration built with it can
 /// keep a client's sessions ([`super::tickets::client`]), which it has to be for that, and go on in another version of QUIC
-/// than it began with (RFC 9368 §2.3), which otherwise neither side does.
+/// than it began with (RFC 9368 §2.3), which otherwise neither side does. It is for QUIC only: TLS over TCP fails with it, as
+/// it makes no keys for TLS records.
 #[must_use]
 pub fn provider(base: CryptoProvider) -> CryptoProvider {
     let cipher_suites = base
