@@ -8,6 +8,8 @@
 //!
 //! - *Configurations are rustls' own*, checked when they are wrapped: certificates, verifiers, tickets and the key log
 //!   ([`super::key_log`]) are rustls' business, and hiding them would only rename them.
+//! - *A server's rustls goes when its work is done* ([`established`]), if there are [`super::tickets`]: a connection lives
+//!   much longer than its handshake.
 //! - *A session fails once and for all*: rustls must not be asked again after an error.
 //! - *rustls knows no encryption levels when it reads*, so this file does (RFC 9001 §4.1.3).
 //! - *The version can change in the handshake* (RFC 9368 §2.3), though rustls derives all keys for the one that it began
@@ -15,7 +17,7 @@
 //!   the other version ([`super::kdf_hook`]), and so does a server those of 0-RTT, which stays in the first. Without a provider
 //!   that allows it no client lists other versions, and no server changes them under 0-RTT.
 
-use std::{collections::VecDeque, fmt};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 use lastbyte_wire::{TransportError, packet::Version};
 use rustls::{
@@ -31,6 +33,7 @@ use super::{
 };
 
 mod config;
+mod established;
 mod hello;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -38,6 +41,7 @@ pub(crate) mod testing;
 mod tests;
 
 pub use config::{ConfigError, TlsClient, TlsServer};
+use established::{Established, ExporterLog};
 
 /// The same version in rustls' words.
 pub(super) const fn version(version: Version) -> quic::Version {
@@ -49,7 +53,7 @@ pub(super) const fn version(version: Version) -> quic::Version {
 
 /// A handshake by rustls.
 struct TlsSession {
-    connection: Connection,
+    progress: Progress,
     /// Data to be sent. [`CRYPTO_OUT_MAX`] bytes a space at most.
     outgoing: PerSpace<Vec<u8>>,
     /// The space that what rustls writes next belongs to.
@@ -80,12 +84,20 @@ struct Choice {
     hello: Vec<u8>,
 }
 
+/// How far the handshake is.
+enum Progress {
+    /// rustls reads and writes messages; a client's for as long as the connection lives, as tickets come any time.
+    Rustls(Box<Connection>),
+    /// A server's is complete.
+    Established(Box<Established>),
+}
+
 /// Who sees to it that sessions can be resumed, beside rustls.
 enum Resumption {
     /// No session: it is for the configuration's stores.
     Stores,
-    /// A server's tickets.
-    Server(ServerTickets),
+    /// A server's tickets, and what keying material is exported from once they are written.
+    Server(ServerTickets, Arc<ExporterLog>),
     /// What is to be saved of a client's.
     Client(SessionWatch),
 }
@@ -93,7 +105,7 @@ enum Resumption {
 impl TlsSession {
     fn new(connection: Connection, version: Version, resumption: Resumption) -> Self {
         Self {
-            connection,
+            progress: Progress::Rustls(Box::new(connection)),
             outgoing: PerSpace::default(),
             writing: Space::Initial,
             keys: VecDeque::new(),
@@ -117,11 +129,13 @@ impl TlsSession {
         server_name: &str,
         resumption: Resumption,
     ) -> Result<Self, SessionError> {
-        let mut session = Self::new(connection.into(), version, resumption);
+        let connection: Connection = connection.into();
+        let zero_rtt = connection.zero_rtt_keys();
+        let remembered = connection.quic_transport_parameters().map(<[u8]>::to_vec);
+        let mut session = Self::new(connection, version, resumption);
         session.server_name = Some(server_name.to_owned());
-        if let Some(keys) = session.connection.zero_rtt_keys() {
-            let remembered = session.connection.quic_transport_parameters();
-            session.remembered = remembered.map(<[u8]>::to_vec);
+        if let Some(keys) = zero_rtt {
+            session.remembered = remembered;
             session.offered = true;
             session.keys.push_back(NewKeys::ZeroRtt(keys.into()));
         }
@@ -134,7 +148,7 @@ impl TlsSession {
     fn reading(&self) -> Space {
         if self.writing == Space::Initial {
             Space::Initial
-        } else if self.connection.is_handshaking() {
+        } else if self.is_handshaking() {
             Space::Handshake
         } else {
             Space::Application
@@ -171,7 +185,7 @@ impl TlsSession {
             .server
             .connect(first, best.version, &best.parameters)
             .ok()?;
-        self.connection = connection;
+        self.progress = Progress::Rustls(Box::new(connection));
         self.resumption = resumption;
         self.version = best.version;
         Some(first)
@@ -184,27 +198,30 @@ impl TlsSession {
         data: &[u8],
         first: Option<Version>,
     ) -> Result<(), SessionError> {
+        let Progress::Rustls(connection) = &mut self.progress else {
+            return Err(Established::unexpected_message());
+        };
         let result = match &mut self.resumption {
             Resumption::Client(watch) if space == Space::Application => {
-                watch.read(&mut self.connection, data)
+                watch.read(connection, data)
             }
-            Resumption::Server(tickets) if space == Space::Initial => {
+            Resumption::Server(tickets, _) if space == Space::Initial => {
                 tickets.on_initial(data);
-                self.connection.read_hs(data)
+                connection.read_hs(data)
             }
-            _ => self.connection.read_hs(data),
+            _ => connection.read_hs(data),
         };
         if let Err(error) = result {
-            return Err(self.describe(&error));
+            return Err(describe(connection, &error));
         }
-        if let Resumption::Server(tickets) = &mut self.resumption
-            && let Some(kind) = self.connection.handshake_kind()
+        if let Resumption::Server(tickets, _) = &mut self.resumption
+            && let Some(kind) = connection.handshake_kind()
         {
             tickets.on_answered(kind == HandshakeKind::Resumed);
         }
-        if !self.is_client()
+        if matches!(**connection, Connection::Server(_))
             && space == Space::Initial
-            && let Some(keys) = kdf_hook::with_labels(first, || self.connection.zero_rtt_keys())
+            && let Some(keys) = kdf_hook::with_labels(first, || connection.zero_rtt_keys())
         {
             self.offered = true;
             self.keys.push_back(NewKeys::ZeroRtt(keys.into()));
@@ -214,17 +231,33 @@ impl TlsSession {
         if self.is_client() && self.outgoing.get_mut(Space::Initial).len() > said {
             self.retried = true;
         }
+        self.release_rustls();
         Ok(())
+    }
+
+    /// Once a server's handshake is complete and its tickets are written, rustls has nothing more to do.
+    fn release_rustls(&mut self) {
+        if let Progress::Rustls(connection) = &self.progress
+            && let Connection::Server(server) = &**connection
+            && let Resumption::Server(tickets, log) = &mut self.resumption
+            && !server.is_handshaking()
+            && let Some(established) = Established::new(server, log, tickets.take_resumed())
+        {
+            self.progress = Progress::Established(Box::new(established));
+            self.resumption = Resumption::Stores;
+        }
     }
 
     /// Takes from rustls what it has to say, and keys.
     fn pump(&mut self) -> Result<(), SessionError> {
         loop {
+            let Progress::Rustls(connection) = &mut self.progress else {
+                return Ok(());
+            };
             let out = self.outgoing.get_mut(self.writing);
             let before = out.len();
-            let connection = &mut self.connection;
             let change = kdf_hook::with_labels(self.labels, || connection.write_hs(out));
-            if let Resumption::Server(tickets) = &mut self.resumption
+            if let Resumption::Server(tickets, _) = &mut self.resumption
                 && self.writing == Space::Application
             {
                 tickets.rewrite(out, before);
@@ -251,30 +284,30 @@ impl TlsSession {
         }
     }
 
-    /// What an error is called on the wire: the alert that TLS raised (RFC 9001 §4.8). Without one it is ours, unless
-    /// rustls blames the peer.
-    fn describe(&self, error: &Error) -> SessionError {
-        let code = match (self.connection.alert(), error) {
-            (Some(alert), _) => TransportError::from_tls_alert(alert.into()),
-            (
-                None,
-                Error::InappropriateMessage { .. }
-                | Error::InappropriateHandshakeMessage { .. }
-                | Error::InvalidMessage(_)
-                | Error::PeerIncompatible(_)
-                | Error::PeerMisbehaved(_)
-                | Error::InvalidCertificate(_),
-            ) => TransportError::PROTOCOL_VIOLATION,
-            (None, _) => TransportError::INTERNAL_ERROR,
-        };
-        SessionError {
-            code,
-            reason: error.to_string().into(),
-        }
+    fn is_client(&self) -> bool {
+        matches!(&self.progress, Progress::Rustls(connection) if matches!(**connection, Connection::Client(_)))
     }
+}
 
-    const fn is_client(&self) -> bool {
-        matches!(self.connection, Connection::Client(_))
+/// What an error is called on the wire: the alert that TLS raised (RFC 9001 §4.8). Without one it is ours, unless rustls
+/// blames the peer.
+fn describe(connection: &Connection, error: &Error) -> SessionError {
+    let code = match (connection.alert(), error) {
+        (Some(alert), _) => TransportError::from_tls_alert(alert.into()),
+        (
+            None,
+            Error::InappropriateMessage { .. }
+            | Error::InappropriateHandshakeMessage { .. }
+            | Error::InvalidMessage(_)
+            | Error::PeerIncompatible(_)
+            | Error::PeerMisbehaved(_)
+            | Error::InvalidCertificate(_),
+        ) => TransportError::PROTOCOL_VIOLATION,
+        (None, _) => TransportError::INTERNAL_ERROR,
+    };
+    SessionError {
+        code,
+        reason: error.to_string().into(),
     }
 }
 
@@ -292,12 +325,22 @@ impl Session for TlsSession {
         let data = self.outgoing.get_mut(space);
         let len = data.len();
         // Its memory is not needed again: a handshake says most things once.
-        out.append(&mut std::mem::take(data));
+        let mut data = std::mem::take(data);
+        if out.is_empty() {
+            *out = data;
+        } else {
+            out.append(&mut data);
+        }
         len
     }
 
     fn next_keys(&mut self) -> Option<NewKeys> {
-        self.keys.pop_front()
+        let keys = self.keys.pop_front();
+        if keys.is_none() {
+            // There are some three times in a connection's life.
+            self.keys = VecDeque::new();
+        }
+        keys
     }
 
     fn version(&self) -> Version {
@@ -313,7 +356,10 @@ impl Session for TlsSession {
     }
 
     fn is_handshaking(&self) -> bool {
-        self.connection.is_handshaking()
+        match &self.progress {
+            Progress::Rustls(connection) => connection.is_handshaking(),
+            Progress::Established(_) => false,
+        }
     }
 
     fn peer_parameters(&self) -> Option<&[u8]> {
@@ -321,7 +367,10 @@ impl Session for TlsSession {
         if self.is_client() && !self.has_one_rtt_keys {
             return None;
         }
-        self.connection.quic_transport_parameters()
+        match &self.progress {
+            Progress::Rustls(connection) => connection.quic_transport_parameters(),
+            Progress::Established(established) => established.parameters.as_deref(),
+        }
     }
 
     fn remembered_parameters(&self) -> Option<&[u8]> {
@@ -329,13 +378,19 @@ impl Session for TlsSession {
     }
 
     fn alpn(&self) -> Option<&[u8]> {
-        self.connection.alpn_protocol()
+        match &self.progress {
+            Progress::Rustls(connection) => connection.alpn_protocol(),
+            Progress::Established(established) => established.alpn.as_deref(),
+        }
     }
 
     fn server_name(&self) -> Option<&str> {
-        match &self.connection {
-            Connection::Client(_) => self.server_name.as_deref(),
-            Connection::Server(connection) => connection.server_name(),
+        match &self.progress {
+            Progress::Rustls(connection) => match &**connection {
+                Connection::Client(_) => self.server_name.as_deref(),
+                Connection::Server(server) => server.server_name(),
+            },
+            Progress::Established(established) => established.server_name.as_deref(),
         }
     }
 
@@ -343,7 +398,10 @@ impl Session for TlsSession {
         if !self.offered {
             return EarlyData::Unavailable;
         }
-        match &self.connection {
+        let Progress::Rustls(connection) = &self.progress else {
+            return EarlyData::Accepted;
+        };
+        match &**connection {
             Connection::Server(_) => EarlyData::Accepted,
             Connection::Client(_) if self.retried => EarlyData::Rejected,
             Connection::Client(client) if client.is_early_data_accepted() => EarlyData::Accepted,
@@ -353,34 +411,44 @@ impl Session for TlsSession {
     }
 
     fn is_resumed(&self) -> Option<bool> {
-        let kind = self.connection.handshake_kind()?;
+        let kind = match &self.progress {
+            Progress::Rustls(connection) => connection.handshake_kind(),
+            Progress::Established(established) => established.kind,
+        }?;
         Some(kind == HandshakeKind::Resumed)
     }
 
     fn tickets_received(&self) -> u32 {
-        match &self.connection {
-            Connection::Client(connection) => connection.tls13_tickets_received(),
-            Connection::Server(_) => 0,
+        match &self.progress {
+            Progress::Rustls(connection) => match &**connection {
+                Connection::Client(client) => client.tls13_tickets_received(),
+                Connection::Server(_) => 0,
+            },
+            Progress::Established(_) => 0,
         }
     }
 
     fn resumed_ticket(&self) -> Option<&ResumedTicket> {
-        match &self.resumption {
-            Resumption::Server(tickets) => tickets.resumed(),
-            Resumption::Stores | Resumption::Client(_) => None,
+        match (&self.progress, &self.resumption) {
+            (Progress::Established(established), _) => established.resumed.as_ref(),
+            (_, Resumption::Server(tickets, _)) => tickets.resumed(),
+            (_, Resumption::Stores | Resumption::Client(_)) => None,
         }
     }
 
     fn set_ticket_data(&mut self, data: &[u8]) -> Result<(), ApplicationDataTooLong> {
         match &mut self.resumption {
-            Resumption::Server(tickets) => tickets.set_application(data),
+            Resumption::Server(tickets, _) => tickets.set_application(data),
             Resumption::Stores | Resumption::Client(_) => Ok(()),
         }
     }
 
     fn cipher_suite(&self) -> Option<&'static str> {
-        let suite = self.connection.negotiated_cipher_suite()?;
-        Some(match suite.suite() {
+        let suite = match &self.progress {
+            Progress::Rustls(connection) => connection.negotiated_cipher_suite()?.suite(),
+            Progress::Established(established) => established.suite.common.suite,
+        };
+        Some(match suite {
             CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
             CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
             CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
@@ -389,8 +457,12 @@ impl Session for TlsSession {
     }
 
     fn peer_certificate(&self) -> Option<&[u8]> {
-        let certificates = self.connection.peer_certificates()?;
-        certificates.first().map(AsRef::as_ref)
+        match &self.progress {
+            Progress::Rustls(connection) => {
+                connection.peer_certificates()?.first().map(AsRef::as_ref)
+            }
+            Progress::Established(established) => established.certificate.as_deref(),
+        }
     }
 
     fn export_keying_material(
@@ -399,17 +471,26 @@ impl Session for TlsSession {
         context: Option<&[u8]>,
         out: &mut [u8],
     ) -> Result<(), ExportError> {
-        self.connection
-            .export_keying_material(out, label, context)
-            .map(drop)
-            .map_err(|_| ExportError)
+        match &self.progress {
+            Progress::Rustls(connection) => connection
+                .export_keying_material(out, label, context)
+                .map(drop)
+                .map_err(|_| ExportError),
+            Progress::Established(established) => {
+                established.export_keying_material(label, context, out)
+            }
+        }
     }
 }
 
 impl fmt::Debug for TlsSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let progress: &dyn fmt::Debug = match &self.progress {
+            Progress::Rustls(connection) => connection,
+            Progress::Established(_) => &"Established",
+        };
         f.debug_struct("TlsSession")
-            .field("connection", &self.connection)
+            .field("progress", progress)
             .field("reading", &self.reading())
             .field("failed", &self.failed)
             .finish_non_exhaustive()

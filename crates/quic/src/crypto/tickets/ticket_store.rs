@@ -181,6 +181,11 @@ impl ServerTickets {
         self.resumed.as_ref()
     }
 
+    /// As [`Self::resumed`], when nothing will ask here any more.
+    pub(in crate::crypto) const fn take_resumed(&mut self) -> Option<ResumedTicket> {
+        self.resumed.take()
+    }
+
     /// What is to be sent in place of what rustls wrote for 1-RTT packets: `written` from `start` on.
     pub(in crate::crypto) fn rewrite(&mut self, written: &mut Vec<u8>, start: usize) {
         let start = start.min(written.len());

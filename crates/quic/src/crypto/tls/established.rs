@@ -1,0 +1,162 @@
+//! What is left of a server's handshake once it is complete and its tickets are written.
+//!
+//! Owns: the answers that a [`Session`](crate::crypto::Session) still has to give, and the secret that keying material is
+//! exported from (RFC 8446 §7.5). Never: reads a message. A client may send none from here on: no `KeyUpdate` (RFC 9001
+//! §6), and no certificate, as a server of QUIC asks for none after the handshake (RFC 9001 §4.4).
+//!
+//! Decision: rustls keeps about 4 KB for a connection, its configuration included, which would stay for as long as the
+//! connection does. rustls gives the exporter's secret to the key log only, so a key log of our own takes it from there.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use lastbyte_wire::TransportError;
+use rustls::{
+    HandshakeKind, KeyLog, SupportedCipherSuite, Tls13CipherSuite,
+    crypto::tls13::{HkdfExpander, OkmBlock},
+    quic::ServerConnection,
+};
+
+use crate::crypto::{ExportError, SessionError, tickets::ResumedTicket};
+
+#[cfg(test)]
+mod tests;
+
+/// The label that rustls logs the exporter's secret with.
+const EXPORTER_LABEL: &str = "EXPORTER_SECRET";
+/// The alert `unexpected_message` (RFC 8446 §6).
+const UNEXPECTED_MESSAGE: u8 = 10;
+
+/// A key log that keeps the exporter's secret of one connection, and passes on what the configuration's own wants.
+pub(super) struct ExporterLog {
+    next: Arc<dyn KeyLog>,
+    secret: Mutex<Option<OkmBlock>>,
+}
+
+impl ExporterLog {
+    pub(super) fn new(next: Arc<dyn KeyLog>) -> Self {
+        Self {
+            next,
+            secret: Mutex::new(None),
+        }
+    }
+
+    fn take(&self) -> Option<OkmBlock> {
+        let mut secret = self.secret.lock().unwrap_or_else(PoisonError::into_inner);
+        secret.take()
+    }
+}
+
+impl KeyLog for ExporterLog {
+    fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
+        if label == EXPORTER_LABEL && secret.len() <= OkmBlock::MAX_LEN {
+            let mut kept = self.secret.lock().unwrap_or_else(PoisonError::into_inner);
+            *kept = Some(OkmBlock::new(secret));
+        }
+        if self.next.will_log(label) {
+            self.next.log(label, client_random, secret);
+        }
+    }
+
+    fn will_log(&self, label: &str) -> bool {
+        label == EXPORTER_LABEL || self.next.will_log(label)
+    }
+}
+
+/// Secrets are not shown.
+impl fmt::Debug for ExporterLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ExporterLog(..)")
+    }
+}
+
+/// A server's session whose handshake is complete.
+pub(super) struct Established {
+    pub(super) parameters: Option<Box<[u8]>>,
+    pub(super) alpn: Option<Box<[u8]>>,
+    pub(super) server_name: Option<Box<str>>,
+    pub(super) certificate: Option<Box<[u8]>>,
+    pub(super) kind: Option<HandshakeKind>,
+    pub(super) suite: &'static Tls13CipherSuite,
+    pub(super) resumed: Option<ResumedTicket>,
+    exporter: OkmBlock,
+}
+
+impl Established {
+    /// Of a handshake that is complete. `None` if it is not known what keying material would be exported from.
+    pub(super) fn new(
+        connection: &ServerConnection,
+        log: &ExporterLog,
+        resumed: Option<ResumedTicket>,
+    ) -> Option<Self> {
+        let Some(SupportedCipherSuite::Tls13(suite)) = connection.negotiated_cipher_suite() else {
+            return None;
+        };
+        let certificates = connection.peer_certificates().unwrap_or_default();
+        Some(Self {
+            parameters: connection.quic_transport_parameters().map(Box::from),
+            alpn: connection.alpn_protocol().map(Box::from),
+            server_name: connection.server_name().map(Box::from),
+            certificate: certificates.first().map(|first| Box::from(first.as_ref())),
+            kind: connection.handshake_kind(),
+            suite,
+            exporter: log.take()?,
+            resumed,
+        })
+    }
+
+    /// The error for a message of the client's, whichever it is.
+    pub(super) fn unexpected_message() -> SessionError {
+        SessionError::new(
+            TransportError::from_tls_alert(UNEXPECTED_MESSAGE),
+            "a handshake message after the handshake",
+        )
+    }
+
+    /// RFC 8446 §7.5.
+    pub(super) fn export_keying_material(
+        &self,
+        label: &[u8],
+        context: Option<&[u8]>,
+        out: &mut [u8],
+    ) -> Result<(), ExportError> {
+        if out.is_empty() {
+            return Err(ExportError);
+        }
+        let hash = self.suite.common.hash_provider;
+        let hkdf = self.suite.hkdf_provider;
+        let of_label = hkdf.expander_for_okm(&self.exporter);
+        let secret = with_label(label, hash.hash(&[]).as_ref(), hash.output_len(), |info| {
+            of_label.expand_block(info)
+        })?;
+        let context = hash.hash(context.unwrap_or_default());
+        let exporter: Box<dyn HkdfExpander> = hkdf.expander_for_okm(&secret);
+        with_label(b"exporter", context.as_ref(), out.len(), |info| {
+            exporter.expand_slice(info, out)
+        })?
+        .map_err(|_| ExportError)
+    }
+}
+
+/// Calls `expand` with the `HkdfLabel` of RFC 8446 §7.1.
+fn with_label<T>(
+    label: &[u8],
+    context: &[u8],
+    len: usize,
+    expand: impl FnOnce(&[&[u8]]) -> T,
+) -> Result<T, ExportError> {
+    const PREFIX: &[u8] = b"tls13 ";
+    let len = u16::try_from(len).map_err(|_| ExportError)?;
+    let label_len = u8::try_from(PREFIX.len() + label.len()).map_err(|_| ExportError)?;
+    let context_len = u8::try_from(context.len()).map_err(|_| ExportError)?;
+    Ok(expand(&[
+        &len.to_be_bytes(),
+        &[label_len],
+        PREFIX,
+        label,
+        &[context_len],
+        context,
+    ]))
+}

@@ -1,0 +1,119 @@
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing may panic")]
+
+use std::sync::{Arc, Mutex};
+
+use lastbyte_wire::{TransportError, packet::Version};
+
+use crate::crypto::{
+    ClientCrypto as _, EarlyData, ExportError, ServerCrypto as _, Space,
+    key_log::KeyLogLines,
+    testing::{End, drive},
+    tickets::testing::Fleet,
+    tls::{
+        TlsClient, TlsServer,
+        testing::{all_suites, client_config, identity, server_config},
+    },
+};
+
+/// A client and a server with tickets, whose handshake is complete.
+fn established() -> (End, End) {
+    let fleet = Fleet::new();
+    let client = TlsClient::new(client_config(all_suites(), &fleet.identity.roots)).unwrap();
+    let server = fleet.server(fleet.tickets(&[1]));
+    let mut c = End::new(client.start(Version::V1, "localhost", b"").unwrap());
+    let mut s = End::new(server.start(Version::V1, b"").unwrap());
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    (c, s)
+}
+
+#[test]
+fn the_server_keeps_little_and_answers_as_before() {
+    let (c, s) = established();
+    let text = format!("{:?}", s.session);
+    assert!(text.contains("Established"), "{text}");
+    let (c, s) = (&c.session, &s.session);
+    assert!(!s.is_handshaking());
+    assert_eq!(s.alpn(), c.alpn());
+    assert!(s.alpn().is_some());
+    assert_eq!(s.server_name(), Some("localhost"));
+    assert_eq!(s.cipher_suite(), c.cipher_suite());
+    assert!(s.cipher_suite().is_some());
+    assert_eq!(s.is_resumed(), Some(false));
+    assert_eq!(s.early_data(), EarlyData::Unavailable);
+    assert_eq!(s.peer_parameters(), Some(&b""[..]));
+    assert_eq!(s.peer_certificate(), None);
+    assert_eq!(s.resumed_ticket(), None);
+    assert_eq!(s.tickets_received(), 0);
+    assert!(c.tickets_received() > 0);
+}
+
+#[test]
+fn rfc8446_7_5_exports_what_the_client_exports() {
+    let (c, s) = established();
+    for context in [None, Some(&b"context"[..])] {
+        for len in [1, 32, 100] {
+            let (mut ours, mut theirs) = (vec![0; len], vec![0; len]);
+            let export = |end: &End, out: &mut [u8]| {
+                end.session.export_keying_material(b"label", context, out)
+            };
+            export(&s, &mut ours).unwrap();
+            export(&c, &mut theirs).unwrap();
+            assert_eq!(ours, theirs, "{context:?} {len}");
+            assert_ne!(ours, vec![0; len]);
+        }
+    }
+    let too_much = |label: &[u8], len| {
+        let mut out = vec![0; len];
+        s.session.export_keying_material(label, None, &mut out)
+    };
+    assert_eq!(too_much(b"label", 0), Err(ExportError));
+    assert_eq!(too_much(b"label", 255 * 48 + 1), Err(ExportError));
+    assert_eq!(too_much(b"label", 1 << 16), Err(ExportError));
+    assert_eq!(too_much(&[b'x'; 250], 32), Err(ExportError));
+}
+
+#[test]
+fn rfc9001_6_no_message_is_expected_of_the_client() {
+    // KeyUpdate, a Certificate, a Finished, an unknown type, and a piece of one.
+    for message in [
+        &[24, 0, 0, 1, 0][..],
+        &[11, 0, 0, 0],
+        &[20, 0, 0, 0],
+        &[99, 0, 0, 0],
+        &[24],
+    ] {
+        let (_, mut s) = established();
+        for _ in 0..2 {
+            let error = s.session.read_crypto(Space::Application, message);
+            assert_eq!(error.unwrap_err().code, TransportError::from_tls_alert(10));
+        }
+    }
+    for space in [Space::Initial, Space::Handshake] {
+        let (_, mut s) = established();
+        let error = s.session.read_crypto(space, b"late").unwrap_err();
+        assert_eq!(error.code, TransportError::PROTOCOL_VIOLATION);
+    }
+}
+
+#[test]
+fn the_key_log_of_the_configuration_gets_its_lines() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let identity = identity();
+    let mut config = server_config(all_suites(), &identity);
+    let log = Arc::clone(&lines);
+    config.key_log = Arc::new(KeyLogLines(move |line: &str| {
+        log.lock().unwrap().push(line.to_owned());
+    }));
+    let fleet = Fleet::new();
+    let server = TlsServer::with_tickets(config, Arc::new(fleet.tickets(&[1]))).unwrap();
+    let client = TlsClient::new(client_config(all_suites(), &identity.roots)).unwrap();
+    let mut c = End::new(client.start(Version::V1, "localhost", b"").unwrap());
+    let mut s = End::new(server.start(Version::V1, b"").unwrap());
+    drive(&mut c, &mut s, usize::MAX).unwrap();
+    let lines = lines.lock().unwrap();
+    let has = |label| lines.iter().any(|line| line.starts_with(label));
+    assert!(
+        has("SERVER_TRAFFIC_SECRET_0") && has("EXPORTER_SECRET"),
+        "{lines:?}"
+    );
+}
