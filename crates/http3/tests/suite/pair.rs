@@ -16,6 +16,7 @@ use lastbyte_quic::{
     cid::{ConnectionIds, RandomIds},
     connection::{self as transport, ClientStart, NetworkPath, ServerStart},
     crypto::{
+        ServerCrypto as _,
         plain::{PlainClient, PlainServer},
         reset::ResetKey,
     },
@@ -241,6 +242,7 @@ impl Pair {
             local_id: id(2),
             peer_id: id(1),
             destination: id(3),
+            initial_keys: crypto.initial_keys(Version::V1, &id(3)),
             retry: None,
             is_address_validated: false,
             ids: ids(2),

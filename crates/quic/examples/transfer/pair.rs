@@ -221,6 +221,7 @@ impl Pair {
             local_id: server_id,
             peer_id: client_id,
             destination: first,
+            initial_keys: crypto.server.initial_keys(Version::V1, &first),
             retry: None,
             is_address_validated: false,
             ids: ids(2),

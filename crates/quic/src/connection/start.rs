@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     cid::ConnectionIdGenerator,
-    crypto::{ClientCrypto, ServerCrypto, StartError, VersionOffer},
+    crypto::{ClientCrypto, Keys, ServerCrypto, StartError, VersionOffer},
     path::Amplification,
     random::Seed,
 };
@@ -58,6 +58,8 @@ pub struct ServerStart<'a> {
     pub peer_id: ConnectionId,
     /// The destination connection ID of the packet, from which the keys of Initial packets come.
     pub destination: ConnectionId,
+    /// These keys, in the version of the packet ([`ServerCrypto::initial_keys`]).
+    pub initial_keys: Keys,
     /// After a Retry, what its token says: the destination of the client's very first packet, and the source of the Retry
     /// packet (RFC 9000 §7.3).
     pub retry: Option<RetryIds>,
@@ -195,7 +197,6 @@ impl Connection {
         let choice = better
             .into_iter()
             .map(|version| (version, keys_in(version)));
-        let keys = start.crypto.initial_keys(start.version, &start.destination);
         let amplification = if start.is_address_validated {
             Amplification::unlimited()
         } else {
@@ -216,7 +217,7 @@ impl Connection {
             config,
             state,
             session,
-            keys,
+            start.initial_keys,
             (start.path, amplification),
             (start.peer_id, ids, start.seed),
         ))

@@ -294,6 +294,7 @@ impl Endpoint {
             local_id,
             peer_id: initial.source,
             destination: initial.destination,
+            initial_keys: keys,
             retry,
             is_address_validated: is_validated,
             ids,

@@ -171,6 +171,7 @@ pub(in crate::connection) fn server(
         local_id: id(2000),
         peer_id: id(1000),
         destination: id(99),
+        initial_keys: crypto.initial_keys(version, &id(99)),
         retry: None,
         is_address_validated: false,
         ids: Box::new(Counter(2000)),

@@ -4,7 +4,7 @@ use lastbyte_wire::{
 };
 
 use super::*;
-use crate::crypto::retry;
+use crate::crypto::{ServerCrypto as _, retry};
 
 fn retry_packet(version: Version, token: &[u8], original: u64) -> Vec<u8> {
     let header = RetryHeader {
@@ -48,6 +48,7 @@ fn server_after_retry(crypto: &PlainServer, retry_source: u64) -> Connection {
         local_id: id(2000),
         peer_id: id(1000),
         destination: id(555),
+        initial_keys: crypto.initial_keys(Version::V1, &id(555)),
         retry: Some(RetryIds {
             original_destination: id(99),
             retry_source: id(retry_source),
