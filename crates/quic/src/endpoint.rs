@@ -295,6 +295,7 @@ impl Endpoint {
             return Some(transmit);
         }
         while let Some(handle) = self.ready.pop_front() {
+            self.give_owed_token(now, handle);
             let Some(slot) = self.slots.get_mut(handle) else {
                 continue;
             };
@@ -306,7 +307,7 @@ impl Endpoint {
                 return transmit;
             }
             slot.is_ready = false;
-            self.settle(now, handle);
+            self.settle(handle);
         }
         None
     }

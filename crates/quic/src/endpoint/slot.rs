@@ -81,7 +81,7 @@ impl Endpoint {
     }
 
     /// Notes what has changed about a connection that has nothing more to send.
-    pub(super) fn settle(&mut self, now: Time, handle: Handle) {
+    pub(super) fn settle(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else {
             return;
         };
@@ -99,21 +99,21 @@ impl Endpoint {
                 self.established.begin(prefix);
             }
         }
-        if slot.owes_token && slot.connection.stage() == Stage::Confirmed {
-            slot.owes_token = false;
-            self.give_token(now, handle);
-        }
-        let Some(slot) = self.slots.get_mut(handle) else {
-            return;
-        };
         self.demux.sync(handle, &mut slot.routes, &slot.connection);
         let give_up = slot.handshake.map(|handshake| handshake.deadline);
         let deadline = slot.connection.deadline().into_iter().chain(give_up).min();
         self.timers.set(handle.index(), deadline);
     }
 
-    /// The handshake is confirmed: the client gets a token, if that is wanted.
-    fn give_token(&mut self, now: Time, handle: Handle) {
+    /// Once the handshake is confirmed, the client gets a token, if that is wanted: in the packet that tells it so.
+    pub(super) fn give_owed_token(&mut self, now: Time, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(handle) else {
+            return;
+        };
+        if !slot.owes_token || slot.connection.stage() != Stage::Confirmed {
+            return;
+        }
+        slot.owes_token = false;
         let is_wanted = self
             .server
             .as_ref()
