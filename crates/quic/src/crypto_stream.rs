@@ -16,8 +16,10 @@ pub const RECEIVE_MAX: u64 = 32 * 1024;
 /// The CRYPTO data of one space.
 #[derive(Clone, Debug, Default)]
 pub struct CryptoStream {
-    /// All that was ever to be sent.
+    /// What is to be sent, from `freed` on.
     to_send: Vec<u8>,
+    /// How much was sent, acknowledged and freed.
+    freed: u64,
     /// How much of it has been sent at least once.
     sent: usize,
     /// What was lost and has to be sent again, ascending: start and end.
@@ -53,7 +55,7 @@ impl CryptoStream {
     /// Whether there is something to write.
     #[must_use]
     pub fn wants_to_send(&self) -> bool {
-        self.sent < self.to_send.len() || !self.lost.is_empty()
+        self.sent_bytes() < self.end() || !self.lost.is_empty()
     }
 
     /// Sends again all that was not acknowledged: a probe has to carry something (RFC 9002 §6.2.4).
@@ -72,8 +74,8 @@ impl CryptoStream {
                 return;
             };
             let len = room.min(usize::try_from(end - start).unwrap_or(room));
-            let from = usize::try_from(start).unwrap_or(usize::MAX);
-            let Some(data) = self.to_send.get(from..from + len) else {
+            let from = usize::try_from(start - self.freed).unwrap_or(usize::MAX);
+            let Some(data) = self.to_send.get(from..from.saturating_add(len)) else {
                 return;
             };
             if (Crypto { offset, data }).encode(writer) == Err(BufferFull) {
@@ -91,8 +93,13 @@ impl CryptoStream {
         if let Some((start, end)) = self.lost.first_key_value() {
             return Some((*start, *end));
         }
-        let (sent, len) = (self.sent as u64, self.to_send.len() as u64);
-        (sent < len).then_some((sent, len))
+        let (sent, end) = (self.sent_bytes(), self.end());
+        (sent < end).then_some((sent, end))
+    }
+
+    /// Behind all that was ever to be sent.
+    const fn end(&self) -> u64 {
+        self.freed + self.to_send.len() as u64
     }
 
     fn on_written(&mut self, start: u64, end: u64, len: u64) {
@@ -113,6 +120,10 @@ impl CryptoStream {
         {
             self.acked_up_to = self.acked_up_to.max(end);
             self.acked.remove(&start);
+        }
+        if self.acked_up_to == self.end() && self.lost.is_empty() {
+            self.freed = self.end();
+            self.to_send = Vec::new();
         }
     }
 

@@ -47,6 +47,11 @@ impl Events {
     }
 
     pub(super) fn poll(&mut self) -> Option<Event> {
-        self.waiting.pop_front()
+        let event = self.waiting.pop_front();
+        if event.is_none() {
+            // Most come with the handshake, and hardly any after it.
+            self.waiting = VecDeque::new();
+        }
+        event
     }
 }

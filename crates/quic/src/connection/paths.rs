@@ -29,7 +29,7 @@ pub(super) struct Path {
     /// The sequence number of the peer's connection ID on this path; `None`: that of the path in use.
     pub(super) cid: Option<u64>,
     /// Kept since the path was left, for a return (§9.4).
-    saved: Option<(PathControl, MtuDiscovery)>,
+    saved: Option<Box<(PathControl, MtuDiscovery)>>,
     /// Which of our connection IDs the peer used here when the path was left.
     peer_used: Option<ConnectionId>,
     /// Whether the connection moves here once the path is validated.
@@ -367,7 +367,10 @@ impl Paths {
         let is_rebinding = network.is_same_but_for_port(&left.network)
             && network.local.ip() == left.network.local.ip();
         let (saved, mtu) = match self.current.saved.take() {
-            Some((control, mtu)) => (Some(control), mtu),
+            Some(saved) => {
+                let (control, mtu) = *saved;
+                (Some(control), mtu)
+            }
             None if is_rebinding => {
                 return Some(Promotion {
                     network,
@@ -390,7 +393,7 @@ impl Paths {
     /// Keeps what was known of the path that [`Paths::promote`] left, for a return.
     pub(super) fn save(&mut self, index: usize, control: PathControl, mtu: MtuDiscovery) {
         if let Some(path) = self.others.get_mut(index) {
-            path.saved = Some((control, mtu));
+            path.saved = Some(Box::new((control, mtu)));
         }
     }
 

@@ -116,7 +116,8 @@ impl Level {
 
 #[derive(Debug, Default)]
 pub(super) struct Scheduler {
-    levels: [Level; Priority::URGENCY_MAX as usize + 2],
+    /// Those that were ever used.
+    levels: [Option<Box<Level>>; Priority::URGENCY_MAX as usize + 2],
     /// Bit n is set if there is a stream on level n.
     occupied: u16,
     unmetered: usize,
@@ -136,7 +137,7 @@ impl Scheduler {
     /// The stream whose frame is next.
     pub(super) fn next(&self, has_credit: bool) -> Option<StreamId> {
         let mut occupied = self.occupied;
-        while let Some(level) = self.levels.get(occupied.trailing_zeros() as usize) {
+        while let Some(Some(level)) = self.levels.get(occupied.trailing_zeros() as usize) {
             if let Some(id) = level.next(has_credit) {
                 return Some(id);
             }
@@ -179,7 +180,7 @@ impl Scheduler {
         let Some(place) = at.filter(|place| place.class == Class::Fresh) else {
             return;
         };
-        if let Some(level) = self.levels.get_mut(usize::from(place.priority.level)) {
+        if let Some(Some(level)) = self.levels.get_mut(usize::from(place.priority.level)) {
             level.is_turn_of_incremental = !place.priority.incremental;
         }
         if place.priority.incremental {
@@ -197,6 +198,7 @@ impl Scheduler {
         let Some(level) = self.levels.get_mut(usize::from(place.priority.level)) else {
             return;
         };
+        let level = level.get_or_insert_default();
         self.occupied |= 1 << place.priority.level;
         match place.class {
             Class::Unmetered => {
@@ -216,7 +218,7 @@ impl Scheduler {
     }
 
     fn remove(&mut self, id: StreamId, place: Place) {
-        let Some(level) = self.levels.get_mut(usize::from(place.priority.level)) else {
+        let Some(Some(level)) = self.levels.get_mut(usize::from(place.priority.level)) else {
             return;
         };
         let was_there = match place.class {

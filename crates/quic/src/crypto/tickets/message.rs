@@ -12,6 +12,8 @@ mod tests;
 pub(super) const NEW_SESSION_TICKET: u8 = 4;
 /// Type and length.
 pub(super) const HEADER_LEN: usize = 4;
+/// Of a `NewSessionTicket`: lifetime, `age_add`, and three lengths.
+const FIXED_LEN: usize = 4 + 4 + 1 + 2 + 2;
 /// The longest message that is put together, header included. Tickets of other servers may be long.
 pub(super) const MESSAGE_MAX: usize = 64 * 1024;
 
@@ -62,19 +64,25 @@ impl<'a> NewSessionTicket<'a> {
 
     /// The whole message. `None` if a field is too long for its length.
     pub(super) fn encode(&self) -> Option<Vec<u8>> {
-        let mut body = Vec::new();
-        body.extend_from_slice(&self.lifetime_s.to_be_bytes());
-        body.extend_from_slice(&self.age_add.to_be_bytes());
-        body.push(u8::try_from(self.nonce.len()).ok()?);
-        body.extend_from_slice(self.nonce);
-        for field in [self.ticket, self.extensions] {
-            body.extend_from_slice(&u16::try_from(field.len()).ok()?.to_be_bytes());
-            body.extend_from_slice(field);
-        }
-        let [0, length @ ..] = u32::try_from(body.len()).ok()?.to_be_bytes() else {
+        let len = FIXED_LEN + self.nonce.len() + self.ticket.len() + self.extensions.len();
+        let [0, len @ ..] = u32::try_from(len).ok()?.to_be_bytes() else {
             return None;
         };
-        Some([&[NEW_SESSION_TICKET], &length[..], &body[..]].concat())
+        Some(
+            [
+                &[NEW_SESSION_TICKET][..],
+                &len,
+                &self.lifetime_s.to_be_bytes(),
+                &self.age_add.to_be_bytes(),
+                &[u8::try_from(self.nonce.len()).ok()?],
+                self.nonce,
+                &u16::try_from(self.ticket.len()).ok()?.to_be_bytes(),
+                self.ticket,
+                &u16::try_from(self.extensions.len()).ok()?.to_be_bytes(),
+                self.extensions,
+            ]
+            .concat(),
+        )
     }
 }
 
