@@ -1,12 +1,14 @@
-//! What idle connections cost a server in memory, over QUIC and over TCP, and what it costs to ask for its metrics then.
+//! The memory of a server with many idle connections, over QUIC and over TCP, and the time of a scrape of its metrics then.
 //!
 //! ```sh
-//! cargo run --release -p lastbyte-server --example idle -- 10000
+//! cargo run --release -p lastbyte-server --example idle -- 100000
 //! ```
 //!
 //! A server runs in a process of its own, with one thread for HTTP/3 and one for HTTP/1.1 and 2. Connections are opened to
-//! it, finish their handshakes, and then all are idle. The resident memory of
-//! the server is read before and with all of them.
+//! it, complete their handshakes, exchange the settings of HTTP, and then all are idle. The resident memory of the server is
+//! read before, and with all of them. Connections of HTTP/3 then send a request each that the server holds, and it is read
+//! again. All connections of HTTP/3 share one socket of the client. Those over TCP need a descriptor each at both ends, so
+//! there are as many as the limit permits (`ulimit -n`).
 
 #![expect(
     clippy::print_stdout,
@@ -28,7 +30,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use lastbyte_driver::{Application, Clock, Turn, Worker};
+use lastbyte_driver::{Application, Clock, Datagram, Turn, Worker};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     Time,
@@ -46,8 +48,12 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// Longer than all of it takes.
 const IDLE: Duration = Duration::from_secs(3600);
-/// Handshakes at a time.
+/// Handshakes and requests at a time.
 const AT_A_TIME: usize = 50;
+/// Between two times.
+const PAUSE: Duration = Duration::from_millis(5);
+/// A resource that the server answers after the longest delay that it allows.
+const HELD: &str = "/delay/60s/1";
 
 fn main() -> Outcome<()> {
     match std::env::args().nth(1).as_deref() {
@@ -105,58 +111,92 @@ fn resident(server: &Child) -> Outcome<u64> {
 }
 
 fn measure(count: usize) -> Outcome<()> {
-    println!("{count} connections, all idle");
-    alone("QUIC, with HTTP/3", count, over_quic)?;
-    alone("TCP, with TLS 1.3 and HTTP/2", count, over_tcp)
+    quic(count)?;
+    tcp(count.min(descriptors()?))
 }
 
-/// Opens connections to a server that has had no others.
-fn alone<C>(
-    name: &str,
-    count: usize,
-    open: impl Fn(SocketAddr, &Arc<RootCertStore>, usize) -> Outcome<C>,
-) -> Outcome<()> {
-    let mut server = Command::new(std::env::current_exe()?)
-        .arg("server")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let mut said = String::new();
-    let stdout = server.stdout.take().ok_or("its output")?;
-    BufReader::new(stdout).read_line(&mut said)?;
-    let mut words = said.split_whitespace();
-    let mut word = || words.next().ok_or("no server");
-    let address: SocketAddr = word()?.parse()?;
-    let metrics: SocketAddr = word()?.parse()?;
-    let hex = word()?;
-    let bytes: Result<Vec<u8>, _> = (0..hex.len() / 2)
-        .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16))
-        .collect();
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from(bytes?))?;
+/// How many connections over TCP the limit of descriptors leaves room for.
+fn descriptors() -> Outcome<usize> {
+    let limits = fs::read_to_string("/proc/self/limits")?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
+    let soft = line.and_then(|line| line.split_whitespace().next());
+    let soft = soft.ok_or("this system does not tell")?;
+    Ok(soft
+        .parse()
+        .map_or(usize::MAX, |soft: usize| soft.saturating_sub(100)))
+}
 
-    let before = resident(&server)?;
-    let connections = open(address, &Arc::new(roots), count)?;
-    let with = resident(&server)?;
-    let each = with.saturating_sub(before) / count as u64;
-    println!(
-        "{name}: {} KiB before, {} KiB with them, {each} bytes a connection",
-        before / 1024,
-        with / 1024
-    );
-    let mut scrapes = Vec::new();
-    for _ in 0..5 {
-        scrapes.push(scrape(metrics)?);
+/// A server in a process of its own, without connections yet.
+struct Started {
+    process: Child,
+    address: SocketAddr,
+    metrics: SocketAddr,
+    roots: Arc<RootCertStore>,
+    /// Its resident memory at the start.
+    before: u64,
+}
+
+impl Started {
+    fn new() -> Outcome<Self> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .arg("server")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        let stdout = process.stdout.take().ok_or("its output")?;
+        BufReader::new(stdout).read_line(&mut line)?;
+        let mut words = line.split_whitespace();
+        let mut word = || words.next().ok_or("no server");
+        let address = word()?.parse()?;
+        let metrics = word()?.parse()?;
+        let hex = word()?;
+        let bytes: Result<Vec<u8>, _> = (0..hex.len() / 2)
+            .map(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16))
+            .collect();
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from(bytes?))?;
+        let before = resident(&process)?;
+        Ok(Self {
+            process,
+            address,
+            metrics,
+            roots: Arc::new(roots),
+            before,
+        })
     }
-    scrapes.sort();
-    println!("  a scrape of its metrics: {:?}", scrapes[2]);
-    drop(connections);
-    server.kill()?;
-    server.wait()?;
-    Ok(())
+
+    /// Prints the server's memory with this many connections.
+    fn print(&self, name: &str, count: usize) -> Outcome<()> {
+        // The workers answer once they have done what came before.
+        scrape(self.metrics)?;
+        let with = resident(&self.process)?;
+        let each = with.saturating_sub(self.before) / count.max(1) as u64;
+        println!(
+            "{count} connections, {name}: {} KiB before, {} KiB with them, {each} bytes a connection",
+            self.before / 1024,
+            with / 1024
+        );
+        Ok(())
+    }
+
+    /// Prints the time of a scrape, the median of five, and ends the server.
+    fn end(mut self) -> Outcome<()> {
+        let mut scrapes = Vec::new();
+        for _ in 0..5 {
+            scrapes.push(scrape(self.metrics)?);
+        }
+        scrapes.sort();
+        println!("  a scrape of the metrics: {:?}", scrapes[2]);
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
+    }
 }
 
-/// How long it takes to be told all metrics.
+/// How long a scrape of all metrics takes.
 fn scrape(metrics: SocketAddr) -> Outcome<Duration> {
     let begun = Instant::now();
     let mut stream = TcpStream::connect(metrics)?;
@@ -180,15 +220,21 @@ fn client_config(roots: &Arc<RootCertStore>, protocol: &[u8]) -> Outcome<ClientC
     Ok(config)
 }
 
-/// Connections that are opened, and do nothing then.
+/// Connections of HTTP/3 that are opened and then idle, or hold a request.
 struct Idle {
     path: NetworkPath,
     crypto: Arc<TlsClient>,
     config: Arc<Config>,
+    /// By the index of their handle: what there is until the server's settings came, or all of it if requests follow.
+    http3: Vec<Option<http3::Connection>>,
+    handles: Vec<Handle>,
     wanted: usize,
     begun: usize,
     open: usize,
     lost: usize,
+    /// How many requests were sent, and how many are wanted.
+    asked: usize,
+    wanted_requests: usize,
 }
 
 impl Application for Idle {
@@ -196,13 +242,26 @@ impl Application for Idle {
 
     fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
 
-    fn on_ready(&mut self, _: Time, _: Handle, connection: &mut Connection) {
-        while let Some(event) = connection.poll_event() {
-            if event == Event::HandshakeConfirmed {
-                self.open += 1;
-            }
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        _: Handle,
+        connection: &mut Connection,
+        datagram: Datagram<'_>,
+    ) {
+        let Datagram { path, ecn, bytes } = datagram;
+        connection.handle_datagram(now, &path, ecn, bytes, &mut lastbyte_quic::stream::KeepAll);
+    }
+
+    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+        while connection.poll_event().is_some() {}
+        let http3 = self.http3.get_mut(handle.index() as usize);
+        let Some(http3) = http3.and_then(Option::as_mut) else {
+            return;
+        };
+        while let Some(event) = http3.poll(connection, now) {
+            self.open += usize::from(matches!(event, http3::Event::Settings));
         }
-        while connection.streams().poll_event().is_some() {}
     }
 
     fn on_closed(&mut self, _: Time, _: Closed) {
@@ -223,33 +282,66 @@ impl Application for Idle {
                 crypto,
                 Vec::new(),
             );
-            self.lost += usize::from(connected.is_err());
+            let Ok(handle) = connected else {
+                self.lost += 1;
+                continue;
+            };
+            let index = handle.index() as usize;
+            if self.http3.len() <= index {
+                self.http3.resize_with(index + 1, || None);
+            }
+            self.http3[index] = Some(http3::Connection::client(&http3::Config::default()));
+            self.handles.push(handle);
         }
+        for _ in 0..AT_A_TIME {
+            let Some(handle) = self
+                .handles
+                .get(self.asked)
+                .filter(|_| self.asked < self.wanted_requests)
+            else {
+                break;
+            };
+            self.asked += 1;
+            let http3 = self.http3.get_mut(handle.index() as usize);
+            if let Some(http3) = http3.and_then(Option::as_mut)
+                && let Some(connection) = endpoint.connection(*handle)
+            {
+                let request = http3::Request::new("GET", "https", "localhost", HELD);
+                if http3
+                    .request(connection, &request, http3::Body::Empty)
+                    .is_err()
+                {
+                    self.lost += 1;
+                }
+            }
+        }
+        let is_asking = self.asked < self.wanted_requests.min(self.handles.len());
         Turn {
-            deadline: None,
-            is_done: self.open + self.lost >= self.wanted,
+            deadline: is_asking.then_some(now + PAUSE),
+            is_done: self.open + self.lost >= self.wanted && !is_asking,
         }
     }
 }
 
-fn over_quic(
-    server: SocketAddr,
-    roots: &Arc<RootCertStore>,
-    count: usize,
-) -> Outcome<Worker<Idle>> {
+fn quic(count: usize) -> Outcome<()> {
+    let server = Started::new()?;
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let socket = Socket::bind(any, &Options::default())?;
     let idle = Idle {
         path: NetworkPath {
             local: socket.local_address(),
-            remote: server,
+            remote: server.address,
         },
-        crypto: Arc::new(TlsClient::new(client_config(roots, http3::ALPN)?)?),
+        crypto: Arc::new(TlsClient::new(client_config(&server.roots, http3::ALPN)?)?),
         config: config()?,
+        http3: Vec::new(),
+        handles: Vec::new(),
         wanted: count,
         begun: 0,
         open: 0,
         lost: 0,
+        asked: 0,
+        wanted_requests: 0,
     };
     let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32])?;
     let mut worker = Worker::new(socket, endpoint, idle, Clock::new())?;
@@ -258,19 +350,20 @@ fn over_quic(
     if lost > 0 {
         eprintln!("{lost} connections were lost");
     }
-    Ok(worker)
+    server.print("HTTP/3, idle", count)?;
+    worker.application().wanted_requests = count;
+    worker.run()?;
+    server.print("HTTP/3, a request held", count)?;
+    server.end()
 }
 
-/// Sockets with sessions that have finished their handshakes.
-fn over_tcp(
-    server: SocketAddr,
-    roots: &Arc<RootCertStore>,
-    count: usize,
-) -> Outcome<Vec<(TcpStream, ClientConnection)>> {
-    let config = Arc::new(client_config(roots, b"h2")?);
+/// Connections of HTTP/2 over TCP.
+fn tcp(count: usize) -> Outcome<()> {
+    let server = Started::new()?;
+    let config = Arc::new(client_config(&server.roots, b"h2")?);
     let mut all = Vec::new();
     for number in 0..count {
-        let mut socket = TcpStream::connect(server)
+        let mut socket = TcpStream::connect(server.address)
             .map_err(|error| format!("connection {number}: {error} (see `ulimit -n`)"))?;
         let name = "localhost".try_into()?;
         let mut session = ClientConnection::new(Arc::clone(&config), name)?;
@@ -282,7 +375,8 @@ fn over_tcp(
             .writer()
             .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")?;
         session.complete_io(&mut socket)?;
-        all.push((socket, session));
+        all.push(socket);
     }
-    Ok(all)
+    server.print("HTTP/2, idle", count)?;
+    server.end()
 }
