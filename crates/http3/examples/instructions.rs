@@ -298,20 +298,21 @@ impl Pair {
             seed: [1; 32],
         };
         let client = transport::Connection::client(now, &config, start).expect("a client");
-        let start = ServerStart {
-            crypto: &*crypto.server,
-            version: Version::V1,
-            path: server_path,
-            local_id: id(2),
-            peer_id: id(1),
-            destination: id(3),
-            retry: None,
-            is_address_validated: false,
-            ids: ids(2),
-            seed: [2; 32],
-        };
         let http3 = Config::default();
         let server = run(is_counted, || {
+            let start = ServerStart {
+                crypto: &*crypto.server,
+                version: Version::V1,
+                path: server_path,
+                local_id: id(2),
+                peer_id: id(1),
+                destination: id(3),
+                initial_keys: crypto.server.initial_keys(Version::V1, &id(3)),
+                retry: None,
+                is_address_validated: false,
+                ids: ids(2),
+                seed: [2; 32],
+            };
             End::new(
                 transport::Connection::server(now, &config, start).expect("a server"),
                 Connection::server(&http3),

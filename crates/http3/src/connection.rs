@@ -58,8 +58,8 @@ pub struct Connection {
     encoder: Encoder,
     own: OwnStreams,
     peer: PeerStreams,
-    /// Request streams that have not ended.
-    streams: BTreeMap<StreamId, RequestStream>,
+    /// Request streams that have not ended. Boxed, as a node of the map has room for eleven.
+    streams: BTreeMap<StreamId, Box<RequestStream>>,
     /// Streams with frames that a sink has received.
     ready: VecDeque<StreamId>,
     receive_errors: VecDeque<(StreamId, ReceiveError)>,
@@ -217,7 +217,7 @@ impl Connection {
                 continue;
             }
             self.shutdown.on_accepted(id);
-            self.streams.insert(id, RequestStream::default());
+            self.streams.insert(id, Box::default());
             if id.index() + 1 >= self.shared.config.limits.requests {
                 let now = self.shared.now;
                 self.shut_down(transport, now);

@@ -34,7 +34,7 @@ use lastbyte_driver::{Application, Clock, Datagram, Turn, Worker};
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
     Time,
-    connection::{Config, Connection, Event, NetworkPath},
+    connection::{Config, Connection, NetworkPath},
     crypto::tls::TlsClient,
     endpoint::{Closed, Endpoint, EndpointConfig, Handle},
 };

@@ -153,7 +153,7 @@ impl Http3Server {
         });
         if self.shared.access.is_some() {
             let record = AccessLog::begin(&request, &peer);
-            served.records.insert(stream, (now, record));
+            served.records.insert(stream, Box::new((now, record)));
         }
         let is_head = request.method() == "HEAD";
         served.http3.recycle(request.into_fields());
@@ -175,7 +175,7 @@ impl Http3Server {
                 let waker = mailbox::waker(&self.mailbox, handle, stream);
                 served
                     .running
-                    .insert(stream, Running::new(channels, waker, is_head));
+                    .insert(stream, Box::new(Running::new(channels, waker, is_head)));
                 let start = Start {
                     handle,
                     stream,

@@ -10,14 +10,16 @@ use super::{Connection, shared::enough};
 use crate::{
     Code, Config, ConnectionError, Settings, Transport,
     frame::{FrameHeader, FrameType, reserved},
-    settings::put_varint,
 };
 
-pub(super) const CONTROL: u32 = 0x0;
-pub(super) const PUSH: u32 = 0x1;
-pub(super) const ENCODER: u32 = 0x2;
-pub(super) const DECODER: u32 = 0x3;
+// Of one byte each, as variable-length integers too (RFC 9000 §16).
+pub(super) const CONTROL: u8 = 0x0;
+pub(super) const PUSH: u8 = 0x1;
+pub(super) const ENCODER: u8 = 0x2;
+pub(super) const DECODER: u8 = 0x3;
 
+/// Room for our settings and a frame that is ignored.
+const SETTINGS_LEN: usize = 64;
 /// What may wait for one of the streams. More means that the peer gives no credit for what it needs.
 const WAITING_MAX: usize = 64 << 10;
 
@@ -34,7 +36,7 @@ pub(super) struct OwnStreams {
 
 impl OwnStreams {
     pub(super) fn new(side: Side, config: &Config) -> Self {
-        let mut outbox = Vec::new();
+        let mut outbox = Vec::with_capacity(SETTINGS_LEN);
         let settings = Settings {
             max_field_section_size: u64::from(config.field_section_size_max),
             qpack_max_table_capacity: u64::from(config.qpack_table_capacity),
@@ -43,7 +45,7 @@ impl OwnStreams {
             enable_connect_protocol: config.extended_connect && side == Side::Server,
             h3_datagram: config.datagrams,
         };
-        let mut payload = Vec::new();
+        let mut payload = Vec::with_capacity(SETTINGS_LEN);
         let grease = config
             .grease
             .map(|seed| (reserved(seed >> 1), VarInt::saturating(seed & 0xff)));
@@ -93,13 +95,11 @@ impl OwnStreams {
 }
 
 /// Opens a stream, and says which it is.
-fn open(transport: &mut dyn Transport, stream_type: u32) -> Option<StreamId> {
+fn open(transport: &mut dyn Transport, stream_type: u8) -> Option<StreamId> {
     let id = transport.open(Direction::Unidirectional)?;
-    let mut first = Vec::new();
-    put_varint(&mut first, VarInt::from_u32(stream_type));
     // A new stream has an empty buffer.
     let _ = transport.set_priority(id, stream::Priority::CRITICAL);
-    let _ = transport.write(id, &first);
+    let _ = transport.write(id, &[stream_type]);
     Some(id)
 }
 

@@ -402,7 +402,7 @@ impl Connection {
     }
 
     pub(super) fn forget_if_over(&mut self, id: StreamId) {
-        if self.streams.get(&id).is_some_and(RequestStream::is_over) {
+        if self.streams.get(&id).is_some_and(|stream| stream.is_over()) {
             self.streams.remove(&id);
             self.early_priorities.remove(&id);
         }

@@ -74,7 +74,7 @@ impl Connection {
             priority,
             ..RequestStream::default()
         };
-        self.streams.insert(id, stream);
+        self.streams.insert(id, Box::new(stream));
         let _ = transport.set_priority(id, priority.for_transport());
         if let Err(error) = self.put_head(transport, id, fields, facts, body) {
             // Its buffer cannot take even one head.

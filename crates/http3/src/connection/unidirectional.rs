@@ -129,7 +129,7 @@ impl Connection {
             }
             return Ok(false);
         };
-        let which = self.identify(u32::try_from(stream_type.get()).unwrap_or(u32::MAX))?;
+        let which = self.identify(u8::try_from(stream_type.get()).unwrap_or(u8::MAX))?;
         self.peer.uses.insert(id, which);
         if matches!(which, Use::None) {
             self.shared.on_unknown(0)?;
@@ -146,7 +146,7 @@ impl Connection {
         Ok(true)
     }
 
-    fn identify(&mut self, stream_type: u32) -> Result<Use, ConnectionError> {
+    fn identify(&mut self, stream_type: u8) -> Result<Use, ConnectionError> {
         const TWICE: ConnectionError =
             error(Code::STREAM_CREATION_ERROR, "a second stream of its kind");
         let peer = &mut self.peer;

@@ -41,12 +41,12 @@ pub(super) struct Served {
     /// Answers that were put off. A client has as many as it may have requests at a time.
     pub(super) delayed: BTreeMap<(Time, StreamId), Later>,
     /// Answers that come piece by piece.
-    pub(super) running: BTreeMap<StreamId, Running>,
+    pub(super) running: BTreeMap<StreamId, Box<Running>>,
     /// Of those, the ones that wait for the client's address to be validated: a request in 0-RTT can have a spoofed source
     /// address, which an upstream might trust.
     pub(super) held: Vec<Start>,
     /// What will be in the access log, and when the request came.
-    pub(super) records: BTreeMap<StreamId, (Time, Record)>,
+    pub(super) records: BTreeMap<StreamId, Box<(Time, Record)>>,
 }
 
 /// A request that is to be handed on to who answers it.
@@ -73,8 +73,8 @@ impl Served {
 
     /// Notes what a response turned out to be.
     pub(super) fn note(&mut self, stream: StreamId, status: u16, body_len: u64) {
-        if let Some((_, record)) = self.records.get_mut(&stream) {
-            (record.status, record.body_len) = (status, body_len);
+        if let Some(entry) = self.records.get_mut(&stream) {
+            (entry.1.status, entry.1.body_len) = (status, body_len);
         }
         if let Some(first) = self.first.as_mut().filter(|first| first.stream == stream) {
             first.content_length = body_len;
@@ -97,14 +97,15 @@ impl Served {
         stream: StreamId,
         is_complete: bool,
     ) {
-        if let Some((began, record)) = self.records.remove(&stream)
+        if let Some(entry) = self.records.remove(&stream)
             && let Some(access) = &shared.access
         {
+            let (began, record) = &*entry;
             let ending = Ending {
-                took: now.since(began),
+                took: now.since(*began),
                 is_complete,
             };
-            access.end(&record, ending);
+            access.end(record, ending);
         }
     }
 
@@ -207,7 +208,7 @@ pub(super) fn find(
 }
 
 /// The sink of request bodies that no handler reads.
-pub(super) struct Sink<'a>(pub(super) &'a BTreeMap<StreamId, Running>);
+pub(super) struct Sink<'a>(pub(super) &'a BTreeMap<StreamId, Box<Running>>);
 
 impl BodySink for Sink<'_> {
     fn body(&mut self, _stream: StreamId, bytes: &[u8]) -> usize {
