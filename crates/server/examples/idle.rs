@@ -83,6 +83,8 @@ fn serve() -> Outcome<()> {
     let mut settings = Settings::new(address, identity, arms, Arc::new(Site::generated()));
     settings.workers = NonZeroUsize::new(1);
     settings.metrics = Some(address);
+    // All come from one address, which may have as many as are left for others.
+    settings.quic.connections = usize::MAX;
     settings.tcp.connections = usize::MAX;
     settings.tcp.head = IDLE;
     settings.tcp.idle = IDLE;
@@ -343,7 +345,9 @@ fn quic(count: usize) -> Outcome<()> {
         asked: 0,
         wanted_requests: 0,
     };
-    let endpoint = Endpoint::new(EndpointConfig::client(), [7; 32])?;
+    let mut endpoint = EndpointConfig::client();
+    endpoint.limits.connections = usize::MAX;
+    let endpoint = Endpoint::new(endpoint, [7; 32])?;
     let mut worker = Worker::new(socket, endpoint, idle, Clock::new())?;
     worker.run()?;
     let lost = worker.application().lost;

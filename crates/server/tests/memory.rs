@@ -3,7 +3,7 @@
 //! The handler runs on the worker's thread, so it can say what that thread has allocated. Buffers of the cryptographic
 //! library are not counted: about 3 KB a connection.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use lastbyte_driver::{Application, Clock, Turn, Worker};
 use lastbyte_http3::{self as http3, Body, Event};
@@ -27,7 +27,7 @@ const IDLE_MAX: usize = 18_500;
 /// Bytes of one with a request that waits for its answer, at most.
 const HELD_MAX: usize = 22_000;
 /// Longer than it takes until all is acknowledged; a test that waits for it fails.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Answers with the bytes that its thread has allocated, or much later.
 struct Told;
@@ -35,7 +35,7 @@ struct Told;
 impl Handler for Told {
     fn answer(&self, request: &http3::Request, _: &Peer) -> Reply {
         if request.path() == Some("/held") {
-            let hour = std::time::Duration::from_secs(3600);
+            let hour = Duration::from_secs(3600);
             return Reply::After(hour, Box::new(|| Answer::bare(204)));
         }
         Answer::text(200, live_bytes().to_string()).into()
@@ -117,7 +117,9 @@ impl Application for Clients {
             };
             let (first, others) = self.all.split_first_mut().expect("a connection");
             if std::mem::take(&mut self.holds) {
-                others.iter_mut().for_each(|other| send(other, "/held"));
+                for other in others {
+                    send(other, "/held");
+                }
             }
             if std::mem::take(&mut self.asks) {
                 send(first, "/");
@@ -143,14 +145,14 @@ fn live(worker: &mut Worker<Clients>) -> usize {
 
 /// Asks until a connection takes no more than this of the server: what waits for acknowledgments is freed soon.
 fn settle(worker: &mut Worker<Clients>, before: usize, most: usize, name: &str) -> usize {
-    let end = Instant::now() + PATIENCE;
+    let clock = Clock::new();
+    let end = clock.now() + PATIENCE;
     loop {
         let each = live(worker).saturating_sub(before) / COUNT;
         if each <= most {
-            println!("{name}: {each} bytes");
             return each;
         }
-        assert!(Instant::now() < end, "{name}: {each} bytes, not {most}");
+        assert!(clock.now() < end, "{name}: {each} bytes, not {most}");
     }
 }
 
