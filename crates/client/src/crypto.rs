@@ -8,7 +8,7 @@ use lastbyte_http3 as http3;
 use lastbyte_quic::{
     WallTime,
     crypto::{
-        ClientCrypto,
+        AeadProvider, ClientCrypto,
         tickets::{
             client::{ClientSessions, SessionStore},
             clock::WallClock,
@@ -52,6 +52,7 @@ impl CryptoCache {
             trust: settings.trust.clone(),
             pins: settings.pins.clone(),
             identity: settings.identity.clone(),
+            aead: settings.aead,
             early_data: settings.early_data,
             versions: (settings.tls12, settings.tls13),
             key_log: settings.key_log.as_ref().map(|it| Arc::as_ptr(it).addr()),
@@ -71,7 +72,7 @@ impl CryptoCache {
 fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, CryptoError> {
     let invalid = |error: &dyn fmt::Display| CryptoError::Trust(error.to_string());
     let invalid_identity = |error: &dyn fmt::Display| CryptoError::Identity(error.to_string());
-    let plain = rustls::crypto::aws_lc_rs::default_provider();
+    let plain = settings.aead.crypto_provider();
     let provider = lastbyte_quic::crypto::provider(plain.clone());
     // The library gathers entropy when random bytes are first drawn, which takes about 100 ms. Draw some now, so that this
     // delay does not appear in the timing of the first connection.
@@ -160,6 +161,7 @@ struct CryptoKey {
     trust: Trust,
     pins: Vec<String>,
     identity: Option<Identity>,
+    aead: AeadProvider,
     early_data: bool,
     versions: (bool, bool),
     /// The address of the key log: key logs cannot be compared.

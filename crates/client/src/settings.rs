@@ -4,7 +4,7 @@ use core::{fmt, time::Duration};
 use std::sync::Arc;
 
 use lastbyte_http3 as http3;
-use lastbyte_quic::{connection, flow::WindowSize};
+use lastbyte_quic::{connection, crypto::AeadProvider, flow::WindowSize};
 
 use crate::{
     family::Family,
@@ -69,6 +69,8 @@ pub struct Settings {
     pub pins: Vec<String>,
     /// The client certificate for servers that request one. Default: none.
     pub identity: Option<Identity>,
+    /// The library for AES-GCM in TLS 1.3 and QUIC. Default: aws-lc; `lastbyte_driver::AeadChoice` measures which is faster.
+    pub aead: AeadProvider,
     /// Receives the TLS secrets, for decryption of packet captures. Default: none.
     pub key_log: Option<Arc<dyn rustls::KeyLog>>,
     /// Whether safe requests are sent in 0-RTT when a session is resumed (RFC 8470). Default: no.
@@ -137,6 +139,7 @@ impl Settings {
             trust: Trust::default(),
             pins: Vec::new(),
             identity: None,
+            aead: AeadProvider::default(),
             key_log: None,
             early_data: false,
             family: Family::default(),

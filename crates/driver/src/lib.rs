@@ -6,6 +6,7 @@
 //! | [`application`] | the trait that a server, a client or a load generator implements |
 //! | [`pool`] | the worker pool of a server: threads, queues and command channels |
 //! | [`forward`] | forwarding of datagrams that arrived at another worker |
+//! | [`aead`] | the choice of the library that protects packets, by measurement |
 //! | [`clock`] | the clock that drives the sans-IO state machines |
 //!
 //! # Example
@@ -85,6 +86,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod aead;
 pub mod application;
 pub mod clock;
 mod command;
@@ -93,6 +95,7 @@ pub mod pool;
 mod statistics;
 pub mod worker;
 
+pub use aead::AeadChoice;
 pub use application::{Application, Datagram, Turn};
 pub use clock::Clock;
 pub use command::Remote;

@@ -11,6 +11,7 @@ pub(crate) mod sim;
 pub(crate) mod specs;
 mod summary;
 mod values;
+pub(crate) mod version;
 
 #[cfg(test)]
 mod tests;

@@ -17,10 +17,21 @@ use lastbyte_congestion::Registry;
 
 /// A workbench for making the web's last byte arrive sooner.
 #[derive(Debug, Parser)]
-#[command(name = "lastbyte", version, arg_required_else_help = true)]
+#[command(
+    name = "lastbyte",
+    disable_version_flag = true,
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true
+)]
 struct Arguments {
+    /// Print version
+    #[arg(short = 'V', long)]
+    version: bool,
+    /// With --version: also print the cryptographic libraries in use
+    #[arg(short, long, requires = "version")]
+    verbose: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -48,14 +59,16 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Err(error) => return commands::usage(&error),
     };
     let result = match arguments.command {
-        Command::Get(arguments) => commands::get::run(&arguments),
-        Command::Sim(arguments) => commands::sim::run(&arguments),
-        Command::Emulate(arguments) => commands::emulate::run(&arguments),
-        Command::Ab(arguments) => commands::ab::run(&arguments, registry),
-        Command::Report(arguments) => commands::report::run(&arguments),
-        Command::Query(arguments) => Ok(commands::query::run(&arguments)),
-        Command::Specs(arguments) => commands::specs::run(&arguments, registry),
-        Command::Serve(arguments) => commands::serve::run(&arguments, registry),
+        // Without a command there is `--version`.
+        None => commands::version::run(arguments.verbose),
+        Some(Command::Get(arguments)) => commands::get::run(&arguments),
+        Some(Command::Sim(arguments)) => commands::sim::run(&arguments),
+        Some(Command::Emulate(arguments)) => commands::emulate::run(&arguments),
+        Some(Command::Ab(arguments)) => commands::ab::run(&arguments, registry),
+        Some(Command::Report(arguments)) => commands::report::run(&arguments),
+        Some(Command::Query(arguments)) => Ok(commands::query::run(&arguments)),
+        Some(Command::Specs(arguments)) => commands::specs::run(&arguments, registry),
+        Some(Command::Serve(arguments)) => commands::serve::run(&arguments, registry),
     };
     match result {
         Ok(code) => code,

@@ -318,3 +318,81 @@ fn rfc9002_7_2_the_first_flight_is_ten_packets_by_default() {
         );
     }
 }
+
+#[test]
+fn packets_and_records_are_protected_by_the_library_of_the_option() {
+    let folder = folder("serve-aead");
+    let body = vec![b'x'; 300_000];
+    fs::write(folder.join("file"), &body).expect("room");
+    for at_server in ["aws-lc", "ring"] {
+        let flags = ["--self-signed", "--aead", at_server, "."];
+        let serving = Serving::start(&folder, &flags);
+        let printed = format!("AES-GCM by {at_server} (set by an option)\n");
+        assert!(
+            serving.process.said.contains(&printed),
+            "{}",
+            serving.process.said
+        );
+        for at_client in ["aws-lc", "ring", "auto"] {
+            for version in ["3", "2"] {
+                let flags = ["--aead", at_client, "--http", version];
+                let got = serving.get(&folder, "/file", &flags);
+                assert!(
+                    got.stdout == body,
+                    "{at_server} {at_client} {}",
+                    stderr(&got)
+                );
+            }
+        }
+        let (code, said) = serving.end();
+        assert_eq!(code, 0, "{said}");
+    }
+}
+
+#[test]
+fn the_faster_library_is_measured_unless_one_is_set() {
+    let folder = folder("serve-aead-auto");
+    let serving = Serving::start(&folder, &["--self-signed", "."]);
+    let said = &serving.process.said;
+    assert!(
+        said.contains("\nAES-GCM by ") || said.starts_with("AES-GCM by "),
+        "{said}"
+    );
+    assert!(
+        said.contains(" (measured for 1424 bytes: aws-lc "),
+        "{said}"
+    );
+    let wrong = lastbyte(&folder, &["get", "--aead", "openssl", "https://localhost/"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        stderr(&wrong).contains("[possible values: auto, aws-lc, ring]"),
+        "{}",
+        stderr(&wrong)
+    );
+    let (code, said) = serving.end();
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
+fn the_verbose_version_names_the_libraries() {
+    let folder = folder("version");
+    let expected = format!("lastbyte {}\n", env!("CARGO_PKG_VERSION"));
+    for flag in ["-V", "--version"] {
+        let plain = lastbyte(&folder, &[flag]);
+        assert_eq!(String::from_utf8_lossy(&plain.stdout), expected);
+    }
+    for flags in [&["-vV"][..], &["--version", "-v"]] {
+        let verbose = lastbyte(&folder, flags);
+        let text = String::from_utf8_lossy(&verbose.stdout).into_owned();
+        let rest = text.strip_prefix(&expected).expect("the version first");
+        assert!(
+            rest.contains("handshake: aws-lc\n") && rest.contains("AES-GCM"),
+            "{text}"
+        );
+        assert_eq!(verbose.status.code(), Some(0));
+    }
+    // Without `--version` there is nothing to be verbose about; beside a command it is an error.
+    for flags in [&["-v"][..], &["-V", "specs"]] {
+        assert_eq!(lastbyte(&folder, flags).status.code(), Some(2), "{flags:?}");
+    }
+}

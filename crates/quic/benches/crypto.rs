@@ -1,10 +1,11 @@
-//! What it costs to protect a packet, beside the bare AEAD, and beside the plain keys of simulators.
+//! The cost of protecting a packet, beside the plain keys of simulators, and of the AEADs of both libraries.
 //!
 //! `cargo bench -p lastbyte-quic`
+//!
+//! `OPENSSL_ia32cap=:~0xc0030000` hides AVX-512 from aws-lc. ring does not use AVX-512.
 
 use std::hint::black_box;
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use lastbyte_quic::crypto::{Keys, TAG_LEN, initial, plain};
 use lastbyte_wire::{
@@ -14,6 +15,7 @@ use lastbyte_wire::{
         Packets, Version,
     },
 };
+use rustls::{Tls13CipherSuite, quic};
 
 const NUMBER: u32 = 1000;
 
@@ -85,23 +87,65 @@ fn protect_and_unprotect(criterion: &mut Criterion, name: &str, keys: fn(Side) -
     group.finish();
 }
 
-fn bare(criterion: &mut Criterion) {
-    let key = UnboundKey::new(&AES_128_GCM, &[1; 16]).expect("16 bytes");
-    let key = LessSafeKey::new(key);
-    let mut group = criterion.benchmark_group("bare_aes_128_gcm");
-    for size in [1200, 1452] {
-        group.throughput(Throughput::Bytes(size as u64));
-        let mut payload = vec![0; size - 19 - TAG_LEN];
-        group.bench_function(BenchmarkId::new("seal", size), |bencher| {
-            bencher.iter(|| {
-                let nonce = Nonce::assume_unique_for_key([2; 12]);
-                let payload = black_box(&mut payload[..]);
-                key.seal_in_place_separate_tag(nonce, Aad::from([0; 19]), payload)
-                    .expect("a payload is sealed")
-            });
-        });
+/// Packet keys of both libraries, without headers.
+fn libraries(criterion: &mut Criterion) {
+    use rustls::crypto::{aws_lc_rs::cipher_suite as aws_lc, ring::cipher_suite as ring};
+    for (suite, by_aws_lc, by_ring) in [
+        (
+            "aes_128_gcm",
+            aws_lc::TLS13_AES_128_GCM_SHA256,
+            ring::TLS13_AES_128_GCM_SHA256,
+        ),
+        (
+            "aes_256_gcm",
+            aws_lc::TLS13_AES_256_GCM_SHA384,
+            ring::TLS13_AES_256_GCM_SHA384,
+        ),
+        (
+            "chacha20_poly1305",
+            aws_lc::TLS13_CHACHA20_POLY1305_SHA256,
+            ring::TLS13_CHACHA20_POLY1305_SHA256,
+        ),
+    ] {
+        let mut group = criterion.benchmark_group(format!("libraries/{suite}"));
+        for len in [16, 64, 1172, 1424, 1452] {
+            for (library, suite) in [("aws_lc", by_aws_lc), ("ring", by_ring)] {
+                let suite = suite.tls13().and_then(Tls13CipherSuite::quic_suite);
+                let keys = |side| {
+                    let suite = suite.expect("a suite for QUIC");
+                    suite.keys(b"lastbyte", side, quic::Version::V1)
+                };
+                let seal = keys(rustls::Side::Client).local.packet;
+                let open = keys(rustls::Side::Server).remote.packet;
+                let mut buffer = vec![0; len + TAG_LEN];
+                group.throughput(Throughput::Bytes(len as u64));
+                group.bench_function(
+                    BenchmarkId::new(format!("seal/{library}"), len),
+                    |bencher| {
+                        bencher.iter(|| {
+                            let plaintext = black_box(&mut buffer[..len]);
+                            let tag = seal.encrypt_in_place(7, &[0; 12], plaintext);
+                            tag.expect("a payload is sealed")
+                        });
+                    },
+                );
+                group.bench_function(
+                    BenchmarkId::new(format!("both/{library}"), len),
+                    |bencher| {
+                        bencher.iter(|| {
+                            let plaintext = black_box(&mut buffer[..len]);
+                            let tag = seal.encrypt_in_place(7, &[0; 12], plaintext);
+                            buffer[len..]
+                                .copy_from_slice(tag.expect("a payload is sealed").as_ref());
+                            let opened = open.decrypt_in_place(7, &[0; 12], &mut buffer);
+                            opened.expect("it is authentic").len()
+                        });
+                    },
+                );
+            }
+        }
+        group.finish();
     }
-    group.finish();
 }
 
 fn crypto(criterion: &mut Criterion) {
@@ -111,7 +155,7 @@ fn crypto(criterion: &mut Criterion) {
     protect_and_unprotect(criterion, "plain", |side| {
         plain::initial_keys(side, Version::V1, &connection_id())
     });
-    bare(criterion);
+    libraries(criterion);
     criterion.bench_function("initial_keys", |bencher| {
         bencher.iter(|| initial::keys(Side::Server, Version::V1, black_box(&connection_id())));
     });

@@ -10,6 +10,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`keys`] | one direction's keys: seal and open in place, mask (RFC 9001 §5) |
+//! | [`aead`] | the library that protects packets and TLS records |
 //! | [`initial`] | keys from the client's first destination connection ID (RFC 9001 §5.2) |
 //! | [`key_update`] | the 1-RTT keys over their generations, and the limits of their use (RFC 9001 §6) |
 //! | [`tls`] | TLS 1.3 (RFC 9001 §4, §8), with its key log in [`key_log`] |
@@ -43,6 +44,7 @@ use lastbyte_wire::{
 pub(crate) use crate::space::PerSpace;
 pub use crate::space::Space;
 
+pub mod aead;
 pub mod initial;
 mod kdf_hook;
 pub mod key_log;
@@ -59,6 +61,7 @@ pub mod token;
 #[cfg(test)]
 pub(crate) mod vectors;
 
+pub use aead::AeadProvider;
 pub use kdf_hook::provider;
 pub use key_update::{KeyUpdateErrorKind, OneRttKeys, OneRttOpened};
 pub use keys::{

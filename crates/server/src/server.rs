@@ -23,7 +23,7 @@ use lastbyte_http3 as http3;
 use lastbyte_quic::{
     cid::{QuicLbConfig, QuicLbIds},
     connection::Config,
-    crypto::tls::TlsServer,
+    crypto::{AeadProvider, tls::TlsServer},
     endpoint::{self, Endpoint, EndpointConfig, ResetSecret, RetryPolicy, TokenStore},
     random::Seed,
     trace::Trace,
@@ -77,6 +77,8 @@ pub struct Settings {
     pub log: Option<LogWriter>,
     /// Where the line of each request goes.
     pub access: Option<AccessLog>,
+    /// The library for AES-GCM in TLS 1.3 and QUIC. Default: aws-lc; `lastbyte_driver::AeadChoice` measures which is faster.
+    pub aead: AeadProvider,
     /// Where secrets go, a line each, for debuggers.
     pub key_log: Option<KeyLog>,
     /// Makes a listener for each connection, with its number and the time at its begin: for qlog.
@@ -177,6 +179,7 @@ impl Settings {
             handler,
             log: None,
             access: None,
+            aead: AeadProvider::default(),
             key_log: None,
             trace: None,
             retry: RetryPolicy::UnderLoad { handshakes: 500 },
@@ -284,6 +287,7 @@ impl Server {
             ticket_keys: settings.ticket_keys.as_deref(),
             takes_zero_rtt: settings.takes_zero_rtt,
             server_id: settings.server_id.unwrap_or(0),
+            aead: settings.aead,
             key_log: settings.key_log.clone(),
             tcp_protocols: versions.tcp_protocols(),
             ticket_secret: random()?,

@@ -14,6 +14,7 @@ use lastbyte_http3 as http3;
 use lastbyte_quic::{
     WallTime,
     crypto::{
+        AeadProvider,
         key_log::KeyLogLines,
         provider,
         tickets::{
@@ -71,6 +72,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) ticket_keys: Option<&'a [u8]>,
     pub(crate) takes_zero_rtt: bool,
     pub(crate) server_id: u8,
+    pub(crate) aead: AeadProvider,
     pub(crate) key_log: Option<KeyLog>,
     /// Protocols over TCP, in order of preference.
     pub(crate) tcp_protocols: Vec<Vec<u8>>,
@@ -102,15 +104,15 @@ pub(crate) fn make(wanted: Wanted<'_>) -> Result<Made, String> {
     let key_log = wanted
         .key_log
         .map(|key_log| Arc::new(KeyLogLines(move |line: &str| key_log(line))));
-    let base = Arc::new(provider(default_provider()));
-    let mut quic = ServerConfig::builder_with_provider(base)
+    let base = wanted.aead.crypto_provider();
+    let mut quic = ServerConfig::builder_with_provider(Arc::new(provider(base.clone())))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| say(&error))?
         .with_no_client_auth()
         .with_cert_resolver(certificate.clone());
     quic.alpn_protocols = vec![http3::ALPN.to_vec()];
     let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
-    let mut tcp = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+    let mut tcp = ServerConfig::builder_with_provider(Arc::new(base))
         .with_protocol_versions(&versions)
         .map_err(|error| say(&error))?
         .with_no_client_auth()

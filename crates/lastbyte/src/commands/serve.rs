@@ -26,9 +26,11 @@ use std::{
 };
 
 use lastbyte_congestion::{Registry, Spec, Time};
+use lastbyte_driver::AeadChoice;
 use lastbyte_http3 as http3;
 use lastbyte_quic::{
-    connection::Config, endpoint::RetryPolicy, flow::WindowSize, path::MtuConfig, trace::Trace,
+    connection::Config, crypto::AeadProvider, endpoint::RetryPolicy, flow::WindowSize,
+    path::MtuConfig, trace::Trace,
 };
 use lastbyte_record::qlog::{Dialect, Header, Qlog};
 use lastbyte_server::{
@@ -70,7 +72,8 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
             .map_err(|error| Failure::Run(format!("cannot listen for signals: {error}")))?
     };
     let descriptors = descriptors::raise();
-    let mut settings = settings(arguments, descriptors, registry)?;
+    let aead = arguments.aead.choose();
+    let mut settings = settings(arguments, descriptors, registry, aead.provider)?;
     settings.inherited = inherited;
     let hash = settings.identity.public_key_hash();
     Server::check(&settings).map_err(Failure::usage)?;
@@ -101,7 +104,7 @@ pub(crate) fn run(arguments: &Arguments, registry: &Registry) -> Result<ExitCode
     if one_for_all && server.workers() == 1 {
         say(ONE_WORKER)?;
     }
-    say(&greeting(arguments, &server, hash.as_deref()))?;
+    say(&greeting(arguments, &server, hash.as_deref(), &aead))?;
 
     runtime.block_on(async {
         loop {
@@ -152,10 +155,14 @@ fn load(arguments: &Arguments) -> Result<Arguments, Failure> {
 }
 
 /// The handler of requests.
-fn handler(arguments: &Arguments, descriptors: Option<u64>) -> Result<Arc<dyn Handler>, Failure> {
+fn handler(
+    arguments: &Arguments,
+    descriptors: Option<u64>,
+    aead: AeadProvider,
+) -> Result<Arc<dyn Handler>, Failure> {
     if let Some(upstream) = &arguments.proxy {
         let tls = if upstream.is_secure {
-            Some(proxy_tls(arguments)?)
+            Some(proxy_tls(arguments, aead)?)
         } else {
             None
         };
@@ -188,7 +195,10 @@ fn handler(arguments: &Arguments, descriptors: Option<u64>) -> Result<Arc<dyn Ha
 }
 
 /// The TLS configuration for an upstream server: trusted roots and ALPN.
-fn proxy_tls(arguments: &Arguments) -> Result<Arc<rustls::ClientConfig>, Failure> {
+fn proxy_tls(
+    arguments: &Arguments,
+    aead: AeadProvider,
+) -> Result<Arc<rustls::ClientConfig>, Failure> {
     let mut roots = rustls::RootCertStore::empty();
     match arguments.proxy_ca.as_deref() {
         Some(path) => {
@@ -211,8 +221,8 @@ fn proxy_tls(arguments: &Arguments) -> Result<Arc<rustls::ClientConfig>, Failure
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         }
     }
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
+    let provider = aead.crypto_provider();
+    let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
         .with_safe_default_protocol_versions()
         .map_err(Failure::run)?
         .with_root_certificates(roots)
@@ -229,8 +239,9 @@ fn settings(
     arguments: &Arguments,
     descriptors: Option<u64>,
     registry: &Registry,
+    aead: AeadProvider,
 ) -> Result<Settings, Failure> {
-    let handler = handler(arguments, descriptors)?;
+    let handler = handler(arguments, descriptors, aead)?;
     let (arms, experiment) = arms(arguments, registry)?;
     let identity = identity(arguments)?;
     let mut settings = Settings::new(arguments.listen, identity, arms, handler);
@@ -245,6 +256,7 @@ fn settings(
         Retry::Load => RetryPolicy::UnderLoad { handshakes: 500 },
         Retry::Never => RetryPolicy::Never,
     };
+    settings.aead = aead;
     settings.takes_zero_rtt = !arguments.no_0rtt;
     settings.server_id = arguments.server_id;
     settings.host = host_identity();
@@ -582,7 +594,12 @@ fn qlogs(folder: &Path) -> Result<TraceMaker, Failure> {
 }
 
 /// The messages at startup. The line `listening on` is the last one: scripts wait for it.
-fn greeting(arguments: &Arguments, server: &Server, hash: Option<&str>) -> String {
+fn greeting(
+    arguments: &Arguments,
+    server: &Server,
+    hash: Option<&str>,
+    aead: &AeadChoice,
+) -> String {
     let address = server.address();
     let mut text = String::new();
     let mut missing = Vec::new();
@@ -619,6 +636,7 @@ fn greeting(arguments: &Arguments, server: &Server, hash: Option<&str>) -> Strin
     if let Some(address) = server.metrics_address() {
         let _ = writeln!(text, "serving metrics on {address}");
     }
+    let _ = writeln!(text, "AES-GCM by {aead}");
     let versions = server.versions();
     let count = server.workers();
     let plural = if count == 1 { "" } else { "s" };

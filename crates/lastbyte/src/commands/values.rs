@@ -3,7 +3,31 @@
 
 use core::{num::NonZeroUsize, ops::RangeInclusive};
 
+use clap::ValueEnum;
+use lastbyte_driver::AeadChoice;
+use lastbyte_quic::crypto::AeadProvider;
 use lastbyte_units as units;
+
+/// A value of `--aead`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Aead {
+    /// The faster one, measured at startup
+    Auto,
+    /// aws-lc
+    AwsLc,
+    /// ring
+    Ring,
+}
+
+impl Aead {
+    pub(crate) fn choose(self) -> AeadChoice {
+        match self {
+            Self::Auto => AeadChoice::measure(),
+            Self::AwsLc => AeadChoice::pinned(AeadProvider::AwsLc),
+            Self::Ring => AeadChoice::pinned(AeadProvider::Ring),
+        }
+    }
+}
 
 /// Parses a size in bytes within these bounds.
 pub(crate) fn size<T: TryFrom<u64>>(

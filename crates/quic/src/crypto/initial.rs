@@ -9,36 +9,52 @@
 use lastbyte_wire::{ConnectionId, Side, packet::Version};
 use rustls::{Tls13CipherSuite, crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256, quic};
 
-use super::{Keys, tls};
+use super::{
+    Keys,
+    aead::{AES_128_GCM_BY_RING, AeadProvider},
+    tls,
+};
 
 #[cfg(test)]
 pub(super) mod tests;
 
-/// `AEAD_AES_128_GCM` with SHA-256, whatever the handshake will agree on (RFC 9001 §5.2, §5.3).
-static SUITE: &Tls13CipherSuite = match TLS13_AES_128_GCM_SHA256.tls13() {
-    Some(suite) => suite,
-    None => panic!("it is a suite of TLS 1.3"),
-};
+const fn for_quic(suite: &'static Tls13CipherSuite) -> quic::Suite {
+    match suite.quic {
+        Some(quic) => quic::Suite { suite, quic },
+        None => panic!("not a cipher suite for QUIC"),
+    }
+}
 
-static ALGORITHM: &dyn quic::Algorithm = match SUITE.quic {
-    Some(algorithm) => algorithm,
-    None => panic!("it is a suite for QUIC"),
+/// `AEAD_AES_128_GCM` with SHA-256, whatever the handshake will agree on (RFC 9001 §5.2, §5.3).
+static AWS_LC: quic::Suite = match TLS13_AES_128_GCM_SHA256.tls13() {
+    Some(suite) => for_quic(suite),
+    None => panic!("not a cipher suite of TLS 1.3"),
 };
 
 /// The keys of this side for Initial packets, given the destination connection ID of the client's first one, or of the
 /// one that follows a Retry.
 #[must_use]
 pub fn keys(side: Side, version: Version, destination: &ConnectionId) -> Keys {
+    keys_by(AeadProvider::AwsLc, side, version, destination)
+}
+
+/// The same keys, with the AES-GCM of this library: to test and to measure the libraries.
+#[must_use]
+pub fn keys_by(
+    aead: AeadProvider,
+    side: Side,
+    version: Version,
+    destination: &ConnectionId,
+) -> Keys {
     let side = match side {
         Side::Client => rustls::Side::Client,
         Side::Server => rustls::Side::Server,
     };
-    quic::Keys::initial(
-        tls::version(version),
-        SUITE,
-        ALGORITHM,
-        destination.as_slice(),
-        side,
-    )
-    .into()
+    let suite = match aead {
+        AeadProvider::AwsLc => AWS_LC,
+        AeadProvider::Ring => for_quic(&AES_128_GCM_BY_RING),
+    };
+    suite
+        .keys(destination.as_slice(), side, tls::version(version))
+        .into()
 }

@@ -20,6 +20,7 @@ pub(crate) use self::config::expanded;
 pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Urls};
 pub(crate) use self::values::Resume;
 use self::values::{connect_to, dns_server, pin, pinned, redirects, resolve, resume, size, span};
+use crate::commands::values::Aead;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -296,6 +297,11 @@ pub(crate) struct Connection {
     /// Maximum TLS version; below 1.3 disables HTTP/3
     #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3", "default"], default_value = "default", hide_default_value = true)]
     pub(crate) tls_max: String,
+    /// Library that protects packets and TLS records with AES-GCM
+    ///
+    /// The handshake uses aws-lc.
+    #[arg(long, value_enum, default_value_t = Aead::Auto)]
+    pub(crate) aead: Aead,
     /// Do not verify the server's certificate
     ///
     /// The connection can be intercepted by a man in the middle.

@@ -64,6 +64,7 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
     if let Some(key_log) = key_log(arguments)? {
         settings.key_log = Some(key_log);
     }
+    settings.aead = it.aead.choose().provider;
     settings.early_data = it.zero_rtt;
     if it.session_store.is_some() || (it.zero_rtt && it.repeat.get() > 1) {
         settings.ticket_wait = TICKET_WAIT;

@@ -22,7 +22,10 @@ use lastbyte_units as units;
 use lastbyte_wire::packet::Version;
 
 use super::descriptors;
-use crate::{commands::values, failure::Failure};
+use crate::{
+    commands::values::{self, Aead},
+    failure::Failure,
+};
 
 /// The defaults over QUIC.
 const QUIC: endpoint::Limits = endpoint::Limits::DEFAULT;
@@ -184,6 +187,11 @@ pub(crate) struct Arguments {
     /// Reject 0-RTT
     #[arg(long, help_heading = "Transport")]
     pub(super) no_0rtt: bool,
+    /// Library that protects packets and TLS records with AES-GCM
+    ///
+    /// The handshake uses aws-lc.
+    #[arg(long, value_enum, default_value_t = Aead::Auto, help_heading = "Transport")]
+    pub(super) aead: Aead,
     /// QUIC versions, in order of preference
     #[arg(long, value_name = "V,...", value_delimiter = ',', default_values = ["1", "2"], value_parser = version, help_heading = "Transport")]
     pub(super) quic_version: Vec<Version>,

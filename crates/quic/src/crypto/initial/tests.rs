@@ -66,8 +66,21 @@ fn salts_and_labels_of_the_codec_derive_what_the_rfcs_print() {
     }
 }
 
-/// Writes, seals and masks a packet, and compares; opens the packet of the RFC, and compares.
+/// Writes, seals and masks a packet with each library, and compares; opens the packet of the RFC, and compares.
 fn check(
+    vectors: &Vectors,
+    side: Side,
+    number: (u32, PacketNumberLen),
+    packet: [&str; 3],
+    padding: usize,
+) {
+    for aead in AeadProvider::ALL {
+        check_with(aead, vectors, side, number, packet, padding);
+    }
+}
+
+fn check_with(
+    aead: AeadProvider,
     vectors: &Vectors,
     side: Side,
     (number, len): (u32, PacketNumberLen),
@@ -97,7 +110,7 @@ fn check(
     writer.bytes(&payload).unwrap();
     let finished = open.finish(&mut writer, TAG_LEN).unwrap();
     assert_eq!(writer.written()[..finished.payload_offset], hex(header));
-    keys(side, vectors.version, &destination())
+    keys_by(aead, side, vectors.version, &destination())
         .seal
         .protect(number, &finished, writer.written_mut())
         .unwrap();
@@ -106,7 +119,7 @@ fn check(
     let mut packet = hex(packet);
     let packet = first(&mut packet, 0).unwrap();
     assert_eq!(packet.packet_type(), PacketType::Initial);
-    let opened = keys(side.peer(), vectors.version, &destination())
+    let opened = keys_by(aead, side.peer(), vectors.version, &destination())
         .open
         .unprotect(packet, None)
         .unwrap();

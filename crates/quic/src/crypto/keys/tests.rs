@@ -15,7 +15,7 @@ use rustls::crypto::{
 
 use super::*;
 use crate::crypto::{
-    initial,
+    AeadProvider, initial,
     initial::tests::expand_label,
     testing::{connection_id, first, handshake_packet, number},
     vectors::{CHACHA20_NUMBER, CHACHA20_SECRET, V1, V2, hex},
@@ -84,9 +84,11 @@ fn a_short_header_packet_with_chacha20_is_that_of_the_rfcs() {
 
 #[test]
 fn limits_are_those_of_the_rfc() {
-    let initial = initial::keys(Side::Client, Version::V1, &connection_id());
-    assert_eq!(initial.seal.packet.confidentiality_limit(), 1 << 23);
-    assert_eq!(initial.seal.packet.integrity_limit(), 1 << 52);
+    for aead in AeadProvider::ALL {
+        let initial = initial::keys_by(aead, Side::Client, Version::V1, &connection_id());
+        assert_eq!(initial.seal.packet.confidentiality_limit(), 1 << 23);
+        assert_eq!(initial.seal.packet.integrity_limit(), 1 << 52);
+    }
     let chacha20 = chacha20(vec![0; 32], vec![0; 12], vec![0; 32]).packet;
     // Above the number of possible packets.
     assert!(chacha20.confidentiality_limit() > 1 << 62);
@@ -146,13 +148,16 @@ fn a_packet_that_is_not_in_the_buffer_is_an_error() {
     }
 }
 
-/// The keys of a client, real and plain.
-fn all_keys() -> [Keys; 2] {
+/// The keys of a client, of both libraries and plain.
+fn all_keys() -> [Keys; 3] {
     keys_of(Side::Client)
 }
 
-fn keys_of(side: Side) -> [Keys; 2] {
-    [initial::keys, plain::initial_keys].map(|keys| keys(side, Version::V1, &connection_id()))
+fn keys_of(side: Side) -> [Keys; 3] {
+    let [aws_lc, ring] =
+        AeadProvider::ALL.map(|aead| initial::keys_by(aead, side, Version::V1, &connection_id()));
+    let plain = plain::initial_keys(side, Version::V1, &connection_id());
+    [aws_lc, ring, plain]
 }
 
 proptest! {

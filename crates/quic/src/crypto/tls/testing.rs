@@ -17,7 +17,7 @@ use rustls::{
 
 use super::{TlsClient, TlsServer};
 use crate::crypto::{
-    ClientCrypto as _, ServerCrypto as _, provider as open_provider,
+    AeadProvider, ClientCrypto as _, ServerCrypto as _, provider as open_provider,
     testing::End,
     tickets::{
         client::{ClientSessions, MemorySessions, SessionStore},
@@ -38,6 +38,13 @@ pub(in crate::crypto) const SUITES: [(SupportedCipherSuite, &str); 3] = [
         cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
         "TLS_CHACHA20_POLY1305_SHA256",
     ),
+];
+
+/// Libraries for the AES-GCM of client and server.
+pub(in crate::crypto) const AEADS: [(AeadProvider, AeadProvider); 3] = [
+    (AeadProvider::AwsLc, AeadProvider::AwsLc),
+    (AeadProvider::Ring, AeadProvider::Ring),
+    (AeadProvider::Ring, AeadProvider::AwsLc),
 ];
 
 /// A certificate for `localhost`, its key, and who vouches for it.

@@ -9,13 +9,13 @@ use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs::kx_group};
 
 use super::{
     testing::{
-        SUITES, all_suites, client_config, ends, identity, identity_of, pair, provider,
+        AEADS, SUITES, all_suites, client_config, ends, identity, identity_of, pair, provider,
         server_config,
     },
     *,
 };
 use crate::crypto::{
-    ClientCrypto as _, ServerCrypto as _,
+    AeadProvider, ClientCrypto as _, ServerCrypto as _,
     key_log::KeyLogLines,
     testing::{End, drive, first, handshake_packet, passes},
 };
@@ -36,13 +36,19 @@ fn failure(client: rustls::ClientConfig, server: rustls::ServerConfig) -> (bool,
 
 #[test]
 fn all_cipher_suites_carry_packets_both_ways_in_both_versions() {
+    for (at_client, at_server) in AEADS {
+        carry_packets(at_client, at_server);
+    }
+}
+
+fn carry_packets(at_client: AeadProvider, at_server: AeadProvider) {
     let identity = identity();
     for (suite, name) in SUITES {
         for (version, chunk) in [(Version::V1, usize::MAX), (Version::V2, 7)] {
-            let provider = provider(&[suite]);
-            let client = client_config(Arc::clone(&provider), &identity.roots);
+            let client = client_config(provider(&[at_client.suite(suite)]), &identity.roots);
             let client = TlsClient::new(client).unwrap();
-            let server = TlsServer::new(server_config(provider, &identity)).unwrap();
+            let server = server_config(provider(&[at_server.suite(suite)]), &identity);
+            let server = TlsServer::new(server).unwrap();
             let (mut client, mut server) = ends(&client, &server, version);
             assert_eq!(client.session.alpn(), None);
             assert_eq!(client.session.cipher_suite(), None);
@@ -86,8 +92,21 @@ fn all_cipher_suites_carry_packets_both_ways_in_both_versions() {
 
 #[test]
 fn keys_are_updated_both_ways_and_by_both_at_once() {
-    let (client, server) = pair();
-    let (mut client, mut server) = ends(&client, &server, Version::V1);
+    let identity = identity();
+    for (at_client, at_server) in AEADS {
+        for (suite, _) in SUITES {
+            let client = client_config(provider(&[at_client.suite(suite)]), &identity.roots);
+            let server = server_config(provider(&[at_server.suite(suite)]), &identity);
+            update_keys(
+                &TlsClient::new(client).unwrap(),
+                &TlsServer::new(server).unwrap(),
+            );
+        }
+    }
+}
+
+fn update_keys(client: &TlsClient, server: &TlsServer) {
+    let (mut client, mut server) = ends(client, server, Version::V1);
     drive(&mut client, &mut server, usize::MAX).unwrap();
     let (client, server) = (client.keys(), server.keys());
     client.on_handshake_confirmed();
