@@ -1,8 +1,41 @@
-//! What is kept in files: sessions, bodies by the server's names.
+//! What is kept in files: sessions, bodies by the server's names. How bodies are written.
 
-use std::fs;
+use std::{
+    fs,
+    os::{fd::OwnedFd, unix::net::UnixDatagram},
+    time::Duration,
+};
 
-use super::{Place, code, raw::ScriptedServer, stderr};
+use super::{Place, body, code, command, raw::ScriptedServer, stderr};
+
+/// stdout is a socket on which each write is a datagram.
+#[test]
+fn a_body_goes_to_stdout_in_large_pieces() {
+    const LEN: usize = 16_000_000;
+    let place = Place::new("get-pieces");
+    let (reader, stdout) = UnixDatagram::pair().expect("two sockets");
+    let patience = Duration::from_secs(60);
+    reader.set_read_timeout(Some(patience)).expect("a timeout");
+    let mut child = command()
+        .args(["--cacert", "ca.pem", &place.url(&LEN.to_string())])
+        .current_dir(&place.folder)
+        .stdout(OwnedFd::from(stdout))
+        .spawn()
+        .expect("the binary runs");
+    let mut received = Vec::new();
+    let mut pieces = Vec::new();
+    let mut buffer = vec![0; 1 << 20];
+    while received.len() < LEN {
+        let len = reader.recv(&mut buffer).expect("a piece");
+        received.extend_from_slice(&buffer[..len]);
+        pieces.push(len);
+    }
+    assert!(child.wait().expect("it ends").success());
+    assert!(received == body(LEN));
+    // Ten times a second it writes what it has.
+    let large = pieces.iter().filter(|len| **len >= 64 << 10).count();
+    assert!(large * 2 > pieces.len(), "{pieces:?}");
+}
 
 #[test]
 fn sessions_go_from_one_run_to_the_next() {

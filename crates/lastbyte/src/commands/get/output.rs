@@ -6,7 +6,7 @@ use core::{net::SocketAddr, time::Duration};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    io::{self, BufWriter, Stdout, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -60,7 +60,7 @@ pub(super) struct Outputs<'a> {
     round: usize,
     targets: Vec<Target>,
     heads: Vec<LastHead>,
-    stdout: BufWriter<Stdout>,
+    stdout: Box<dyn Write>,
     /// Where heads go, if they are wanted.
     dump: Option<Box<dyn Write>>,
     handshakes: BTreeMap<usize, Handshake>,
@@ -107,7 +107,7 @@ impl<'a> Outputs<'a> {
             targets: targets.collect::<Result<_, Failure>>()?,
             heads: vec![LastHead::default(); fetches.len()],
             dump,
-            stdout: BufWriter::with_capacity(1 << 16, io::stdout()),
+            stdout: Box::new(target::stdout().map_err(|error| Failure::stdout(&error))?),
             handshakes: BTreeMap::new(),
             qlogs: Vec::new(),
             failure: None,

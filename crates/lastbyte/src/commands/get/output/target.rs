@@ -8,6 +8,7 @@
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Seek as _, SeekFrom, Write},
+    os::fd::AsFd as _,
     path::{Path, PathBuf},
 };
 
@@ -23,6 +24,16 @@ use crate::{
 
 /// Bodies are written in pieces of this size: a packet holds much less.
 const BUFFER_LEN: usize = 256 << 10;
+
+/// The same for stdout: a pipe of Linux holds 64 KiB.
+const STDOUT_BUFFER_LEN: usize = 128 << 10;
+
+/// Opens stdout, without the line buffer of [`io::stdout`]: it would write each piece up to its last newline, and the rest by
+/// itself.
+pub(super) fn stdout() -> io::Result<BufWriter<File>> {
+    let stdout = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    Ok(BufWriter::with_capacity(STDOUT_BUFFER_LEN, stdout))
+}
 
 /// The destination of one body.
 pub(super) struct Target {
