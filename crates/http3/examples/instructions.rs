@@ -144,7 +144,6 @@ struct End {
     http3: Connection,
     path: NetworkPath,
     bodies: Bytes,
-    buffer: Vec<u8>,
 }
 
 impl End {
@@ -154,7 +153,6 @@ impl End {
             http3,
             path,
             bodies: Bytes::default(),
-            buffer: vec![0; BATCH],
         }
     }
 
@@ -254,6 +252,8 @@ struct Pair {
     response: Response,
     /// The length of each response's body.
     len: u64,
+    /// For outgoing datagrams.
+    buffer: Vec<u8>,
 }
 
 /// What of the server's and the client's work is counted.
@@ -325,6 +325,7 @@ impl Pair {
             now,
             response: Response::default(),
             len,
+            buffer: vec![0; BATCH],
         }
     }
 
@@ -337,19 +338,20 @@ impl Pair {
             now,
             response,
             len,
+            buffer,
         } = self;
         let now = *now;
-        while let Some(transmit) = client.quic.poll_transmit(now, &mut client.buffer) {
-            let datagrams = client.buffer[..transmit.len].chunks_mut(transmit.segment_len);
+        while let Some(transmit) = client.quic.poll_transmit(now, buffer) {
+            let datagrams = buffer[..transmit.len].chunks_mut(transmit.segment_len);
             for datagram in datagrams {
                 run(counts.server_receives, || server.receive(now, datagram));
             }
         }
         run(counts.server_serves, || server.serve(now, *len, response));
         while let Some(transmit) = run(counts.server_sends, || {
-            server.quic.poll_transmit(now, &mut server.buffer)
+            server.quic.poll_transmit(now, buffer)
         }) {
-            let datagrams = server.buffer[..transmit.len].chunks_mut(transmit.segment_len);
+            let datagrams = buffer[..transmit.len].chunks_mut(transmit.segment_len);
             for datagram in datagrams {
                 run(counts.client_receives, || client.receive(now, datagram));
             }
