@@ -51,8 +51,10 @@ pub(crate) enum Command {
     ShutDown(Duration),
     /// There are letters in the mailbox.
     Mail,
-    /// Return the counters.
+    /// Send the counters.
     Measure(oneshot::Sender<Measured>),
+    /// Respond at once.
+    Ping(oneshot::Sender<()>),
 }
 
 /// What all workers share.
@@ -340,13 +342,6 @@ impl Http3Server {
             self.on_ready(now, handle, connection);
         }
     }
-
-    fn measured(&self, endpoint: &Endpoint) -> Measured {
-        let live = endpoint
-            .handles()
-            .filter_map(|handle| endpoint.peek(handle));
-        self.measure.report(self.count, endpoint.handshakes(), live)
-    }
 }
 
 impl Application for Http3Server {
@@ -439,7 +434,7 @@ impl Application for Http3Server {
             }
             served.end_all_records(&self.shared, now);
             let _ = served.log(&self.shared, &closed.connection, None);
-            self.measure.on_closed(&closed.connection);
+            self.measure.on_closed(&closed);
         }
     }
 
@@ -452,10 +447,9 @@ impl Application for Http3Server {
             Command::ShutDown(limit) => self.begin_shutdown(now, endpoint, limit),
             // Looked for in each turn.
             Command::Mail => {}
-            Command::Measure(answer) => {
-                // Who asked may have lost patience.
-                let _ = answer.send(self.measured(endpoint));
-            }
+            Command::Measure(answer) => self.measure.begin(endpoint, answer),
+            // The receiver may have timed out.
+            Command::Ping(answer) => drop(answer.send(())),
         }
     }
 
@@ -474,7 +468,8 @@ impl Application for Http3Server {
         }
         self.start(endpoint);
         let next = self.due.first().map(|(due, _)| *due);
-        let deadline = [next, self.ends_at].into_iter().flatten().min();
+        let slice = self.measure.advance(endpoint, self.count).then_some(now);
+        let deadline = [next, self.ends_at, slice].into_iter().flatten().min();
         let Some(ends_at) = self.ends_at else {
             return Turn {
                 deadline,

@@ -220,7 +220,7 @@ impl Asking {
     }
 }
 
-fn get(serving: &Serving, path: &str, fields: &[(&str, &str)]) -> Got {
+pub(crate) fn get(serving: &Serving, path: &str, fields: &[(&str, &str)]) -> Got {
     let mut request = Request::new("GET", "https", "localhost", path);
     for (name, value) in fields {
         request = request.with(name, value);

@@ -225,3 +225,33 @@ fn only_the_versions_that_are_wanted_are_spoken() {
     assert_eq!(serving.server.workers(), 0);
     serving.end();
 }
+
+/// More connections than a worker adds to its sums in one turn.
+const COUNT: u64 = 150;
+
+#[test]
+fn metrics_have_the_sums_over_all_connections_of_a_worker() {
+    let mut settings = settings(Site::generated());
+    settings.metrics = Some("127.0.0.1:0".parse().expect("an address"));
+    let serving = Serving::start(settings);
+    let metrics = serving.server.metrics_address().expect("it listens");
+    let value = |name: &str| {
+        let text = String::from_utf8(plain(metrics, "/metrics").body).expect("text");
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+        value.trim().parse::<u64>().expect("a number")
+    };
+    // The clients vanish without closing their connections.
+    std::thread::scope(|scope| {
+        for _ in 0..COUNT {
+            let client = || assert_eq!(crate::http3::get(&serving, "/1000", &[]).status, 200);
+            let thread = std::thread::Builder::new();
+            thread.spawn_scoped(scope, client).expect("a thread");
+        }
+    });
+    assert_eq!(value("lastbyte_connections{transport=\"quic\"}"), COUNT);
+    let received = value("lastbyte_quic_packets_received_total");
+    assert!(received >= 4 * COUNT, "{received}");
+    assert!(value("lastbyte_quic_packets_received_total") >= received);
+    drop(serving.server.shut_down(Duration::ZERO));
+}
