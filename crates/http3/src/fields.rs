@@ -19,6 +19,10 @@ pub struct Fields {
     pseudo: u8,
 }
 
+/// The room that [`Fields::copy_with_room`] leaves for fields, such as `date` and what a site adds, in lines and bytes.
+const ROOM_LINES: usize = 4;
+const ROOM_TEXT: usize = 128;
+
 #[derive(Clone, Copy)]
 struct Line {
     name: u32,
@@ -58,6 +62,19 @@ impl Fields {
     /// (RFC 9204 §7.1.3).
     pub fn push_sensitive(&mut self, name: &str, value: impl AsRef<[u8]>) {
         self.add(name, value.as_ref(), true);
+    }
+
+    /// A copy with room for a few more fields.
+    #[must_use]
+    pub fn copy_with_room(&self) -> Self {
+        let mut copy = Self {
+            text: Vec::with_capacity(self.text.len() + ROOM_TEXT),
+            lines: Vec::with_capacity(self.lines.len() + ROOM_LINES),
+            pseudo: self.pseudo,
+        };
+        copy.text.extend_from_slice(&self.text);
+        copy.lines.extend_from_slice(&self.lines);
+        copy
     }
 
     /// The field, added: for building a section in one expression.

@@ -30,12 +30,13 @@ use self::{
 };
 use super::handler::Answer;
 
-/// What a resource is sent as.
+/// What a resource is sent as, apart from its bytes.
+#[derive(Clone, Debug)]
 pub struct Representation {
-    /// Its bytes.
-    pub source: Box<dyn Source>,
+    /// Its length in bytes.
+    pub len: u64,
     /// Its `content-type`.
-    pub content_type: String,
+    pub content_type: &'static str,
     /// Its `content-encoding`, if it has one.
     pub coding: Option<&'static str>,
     /// The validators that identify it among representations of the resource.
@@ -49,37 +50,82 @@ pub struct Representation {
 /// The random boundary of multipart bodies. It cannot be guessed, so no body contains it.
 pub type Boundary = [u8; 16];
 
-impl Representation {
+/// A representation with the head of its whole response, for any number of requests.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    representation: Representation,
+    whole: Response,
+}
+
+impl Prepared {
     /// The answer to a request for it. `now` is the time since the Unix epoch.
     ///
     /// Only `GET` has ranges (§14.2); requests with methods other than `GET` and `HEAD` get all of it.
     #[must_use]
-    pub fn answer(self, request: &Request, now: Duration, boundary: Boundary) -> Answer {
+    pub fn answer(
+        &self,
+        source: Box<dyn Source>,
+        request: &Request,
+        now: Duration,
+        boundary: impl FnOnce() -> Boundary,
+    ) -> Answer {
+        let representation = &self.representation;
         let fields = request.fields();
         let is_head = request.method() == "HEAD";
         let reads = is_head || request.method() == "GET";
-        match conditional::evaluate(fields, self.etag.as_ref(), self.modified, reads) {
+        match conditional::evaluate(
+            fields,
+            representation.etag.as_ref(),
+            representation.modified,
+            reads,
+        ) {
             Verdict::Proceed => {}
             // §15.4.5: what a cache needs to update what it has, and nothing else.
-            Verdict::NotModified => return self.describe(Answer::bare(304)),
+            Verdict::NotModified => return representation.describe(Answer::bare(304)),
             Verdict::Failed => {
                 let answer = Answer::text(412, "Precondition failed\n");
                 return head_or_all(answer, is_head);
             }
         }
-        let len = self.source.len();
-        let wanted = if reads && !is_head && self.range_applies(fields, now) {
+        let len = representation.len;
+        let wanted = if reads && !is_head && representation.range_applies(fields, now) {
             range::wanted(fields, len)
         } else {
             Wanted::All
         };
         let answer = match wanted {
-            Wanted::All => self.whole(),
+            Wanted::All => self.whole(source),
             Wanted::Nothing => Answer::text(416, "Range not satisfiable\n")
                 .with("content-range", format!("bytes */{len}")),
-            Wanted::Some(ranges) => self.partial(&ranges, boundary),
+            Wanted::Some(ranges) => representation.partial(source, &ranges, boundary),
         };
         head_or_all(answer, is_head)
+    }
+
+    /// The `content-type`.
+    #[must_use]
+    pub const fn content_type(&self) -> &'static str {
+        self.representation.content_type
+    }
+
+    fn whole(&self, source: Box<dyn Source>) -> Answer {
+        Answer {
+            response: self.whole.copy_with_room(),
+            body: (!source.is_empty()).then_some(source),
+        }
+    }
+}
+
+impl Representation {
+    /// Makes the head of its whole response.
+    #[must_use]
+    pub fn prepare(self) -> Prepared {
+        let head = self.begin(200, self.content_type);
+        let head = head.with("content-length", self.len.to_string());
+        Prepared {
+            whole: head.response,
+            representation: self,
+        }
     }
 
     /// Whether the condition on `Range` holds (§13.1.5).
@@ -114,39 +160,29 @@ impl Representation {
         self.describe(answer.with("accept-ranges", "bytes"))
     }
 
-    fn whole(self) -> Answer {
-        self.begin(200, &self.content_type).with_body(self.source)
-    }
-
-    fn partial(self, ranges: &[ByteRange], boundary: Boundary) -> Answer {
-        let len = self.source.len();
+    fn partial(
+        &self,
+        source: Box<dyn Source>,
+        ranges: &[ByteRange],
+        boundary: impl FnOnce() -> Boundary,
+    ) -> Answer {
+        let len = self.len;
         if let [range] = ranges {
             return self
-                .begin(206, &self.content_type)
+                .begin(206, self.content_type)
                 .with("content-range", range.content_range(len))
-                .with_body(Box::new(Assembly::slice(self.source, *range)));
+                .with_body(Box::new(Assembly::slice(source, *range)));
         }
-        let boundary = format!("{:032x}", u128::from_be_bytes(boundary));
+        let boundary = format!("{:032x}", u128::from_be_bytes(boundary()));
         let content_type = format!("multipart/byteranges; boundary={boundary}");
         let answer = self.begin(206, &content_type);
-        let parts = Assembly::parts(self.source, ranges, &self.content_type, &boundary);
+        let parts = Assembly::parts(source, ranges, self.content_type, &boundary);
         answer.with_body(Box::new(parts))
     }
 }
 
 fn head_or_all(answer: Answer, is_head: bool) -> Answer {
     if is_head { answer.head_only() } else { answer }
-}
-
-impl std::fmt::Debug for Representation {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Representation")
-            .field("len", &self.source.len())
-            .field("content_type", &self.content_type)
-            .field("coding", &self.coding)
-            .field("etag", &self.etag)
-            .finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

@@ -13,9 +13,11 @@
 //! All but the first are for tests and measurements: each client may have as many bytes, and hold as many requests, as it
 //! likes. A directory is served without them unless [`Site::with_generated`] asks for them.
 
+mod cache;
 mod directory;
 mod file;
 mod file_identity;
+mod found;
 mod generated;
 mod listing;
 mod open_files;
@@ -32,7 +34,8 @@ use lastbyte_http3::{Request, Response};
 use percent_encoding::utf8_percent_encode;
 
 use self::{
-    directory::{Directory, Found, FoundFile},
+    directory::Directory,
+    found::{Found, FoundFile},
     generated::{Generated, size_of_path},
 };
 use super::{
@@ -99,6 +102,16 @@ impl Site {
         self
     }
 
+    /// How long a file that was found is used without another look-up, and small files without another read. A file that was
+    /// replaced or changed is noticed after this time at the latest. Zero: each request looks its file up. Default: zero.
+    #[must_use]
+    pub fn with_file_cache(mut self, valid_for: Duration) -> Self {
+        if let Some(directory) = &mut self.directory {
+            directory.cache_for(valid_for);
+        }
+        self
+    }
+
     /// Whether a directory without `index.html` is listed. Default: no.
     #[must_use]
     pub fn with_listings(self, lists: bool) -> Self {
@@ -109,7 +122,7 @@ impl Site {
     #[must_use]
     pub fn with_hidden(mut self, shows_hidden: bool) -> Self {
         if let Some(directory) = &mut self.directory {
-            directory.shows_hidden = shows_hidden;
+            directory.show_hidden(shows_hidden);
         }
         self
     }
@@ -128,7 +141,7 @@ impl Site {
         };
         if let Some(directory) = &self.directory {
             match directory.find(path) {
-                Found::File(found) => return file(found, request),
+                Found::File(found) => return file(&found, request),
                 Found::Unslashed => return moved(path, query),
                 Found::Directory(directory) if self.lists => {
                     return self.list(directory.as_fd(), path);
@@ -148,16 +161,18 @@ impl Site {
             return status_answer(status);
         }
         match size_of_path(path) {
-            Some(len) => object(len).answer(request, Clock::since_epoch(), boundary()),
+            Some(len) => {
+                let source = Box::new(Generated { len });
+                object(len)
+                    .prepare()
+                    .answer(source, request, Clock::since_epoch(), boundary)
+            }
             None => Answer::text(404, "Not found\n"),
         }
     }
 
     fn list(&self, directory: std::os::fd::BorrowedFd<'_>, path: &str) -> Answer {
-        let shows_hidden = self
-            .directory
-            .as_ref()
-            .is_some_and(|directory| directory.shows_hidden);
+        let shows_hidden = self.directory.as_ref().is_some_and(Directory::shows_hidden);
         let title = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
         match listing::page(directory, &title, shows_hidden) {
             Ok(page) => {
@@ -225,45 +240,30 @@ fn without_other_fields(request: &Request) -> Request {
 }
 
 /// The answer with a file, in the coding that the client likes best.
-fn file(found: FoundFile, request: &Request) -> Answer {
-    let now = Clock::since_epoch();
-    let FoundFile {
-        mut source,
-        content_type,
-        mut compressed,
-    } = found;
-    let varies = !compressed.is_empty();
-    let candidates: Vec<_> = compressed
-        .iter()
-        .enumerate()
-        .map(|(index, (coding, source))| (*coding, source.identity().len, index))
-        .collect();
-    let mut coding = None;
-    if varies && let Some(index) = Accepted::of(request.fields()).best(&candidates) {
-        let (chosen, sibling) = compressed.swap_remove(index);
-        coding = Some(chosen.name);
-        source = sibling;
+fn file(found: &FoundFile, request: &Request) -> Answer {
+    let mut chosen = &found.original;
+    if !found.compressed.is_empty() {
+        let candidates: Vec<_> = found
+            .compressed
+            .iter()
+            .filter_map(|variant| Some((variant.coding?, variant.len(), variant)))
+            .collect();
+        if let Some(variant) = Accepted::of(request.fields()).best(&candidates) {
+            chosen = variant;
+        }
     }
-    if request.fields().get("range").is_some() {
-        source = source.in_parts();
-    }
-    let identity = source.identity();
-    Representation {
-        source: Box::new(source),
-        content_type,
-        coding,
-        etag: Some(identity.etag(now, coding)),
-        modified: Some(identity.modified),
-        varies,
-    }
-    .answer(request, now, boundary())
+    let in_parts = request.fields().get("range").is_some();
+    let source = chosen.source(in_parts);
+    chosen
+        .prepared
+        .answer(source, request, Clock::since_epoch(), boundary)
 }
 
 /// An object by its size. What is in it never changes.
 fn object(len: u64) -> Representation {
     Representation {
-        source: Box::new(Generated { len }),
-        content_type: "application/octet-stream".into(),
+        len,
+        content_type: "application/octet-stream",
         coding: None,
         etag: Some(EntityTag::strong(&format!("generated-{len:x}"))),
         modified: None,

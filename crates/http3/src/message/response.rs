@@ -45,6 +45,15 @@ impl Response {
         self.fields.push_pseudo(":status", &digits);
     }
 
+    /// A copy with room for a few more fields.
+    #[must_use]
+    pub fn copy_with_room(&self) -> Self {
+        Self {
+            fields: self.fields.copy_with_room(),
+            status: self.status,
+        }
+    }
+
     /// What was received, after it was checked.
     pub(super) const fn received(fields: Fields, status: u16) -> Self {
         Self { fields, status }

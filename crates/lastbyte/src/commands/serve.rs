@@ -186,6 +186,7 @@ fn handler(
     let mut site = site
         .with_generated(arguments.generated || arguments.directory.is_none())
         .with_open_files(descriptors::for_files(descriptors))
+        .with_file_cache(arguments.file_cache)
         .with_listings(arguments.listing)
         .with_hidden(arguments.hidden);
     for (name, value) in &arguments.header {

@@ -15,8 +15,8 @@ const NOW: Duration = Duration::from_secs(MODIFIED + 1000);
 
 fn representation(etag: EntityTag) -> Representation {
     Representation {
-        source: Box::new(BODY),
-        content_type: "text/plain".into(),
+        len: BODY.len() as u64,
+        content_type: "text/plain",
         coding: None,
         etag: Some(etag),
         modified: Some(Duration::new(MODIFIED, 5)),
@@ -24,12 +24,17 @@ fn representation(etag: EntityTag) -> Representation {
     }
 }
 
+fn answer(representation: &Representation, request: &Request) -> Answer {
+    let prepared = representation.clone().prepare();
+    prepared.answer(Box::new(BODY), request, NOW, || [0xab; 16])
+}
+
 fn ask(method: &str, fields: &[(&str, &str)]) -> Answer {
     let mut request = Request::new(method, "https", "localhost", "/");
     for (name, value) in fields {
         request = request.with(name, value);
     }
-    representation(EntityTag::strong("a")).answer(&request, NOW, [0xab; 16])
+    answer(&representation(EntityTag::strong("a")), &request)
 }
 
 fn status(method: &str, fields: &[(&str, &str)]) -> u16 {
@@ -252,10 +257,11 @@ fn rfc9110_13_1_5_a_range_of_what_it_was_is_not_sent_of_what_it_is() {
     let request = Request::new("GET", "https", "localhost", "/")
         .with(range.0, range.1)
         .with("if-range", DATE);
-    let answer = representation(EntityTag::weak("a")).answer(
+    let answer = representation(EntityTag::weak("a")).prepare().answer(
+        Box::new(BODY),
         &request,
         Duration::from_secs(MODIFIED),
-        [0; 16],
+        || [0; 16],
     );
     assert_eq!(answer.response.status(), 200);
 }

@@ -8,49 +8,32 @@
 //! except `.well-known` (RFC 8615), unless the site is configured to serve them.
 
 use std::{
+    borrow::Cow,
     ffi::OsString,
     io,
     os::fd::OwnedFd,
     path::{Component, Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
+use lastbyte_driver::Clock;
 use percent_encoding::percent_decode_str;
 use rustix::{
     fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2},
     io::Errno,
 };
 
-use super::{file::FileSource, file_identity::Identity, open_files::OpenFiles};
+use super::{
+    cache::FileCache,
+    file_identity::Identity,
+    found::{Found, FoundFile, Variant},
+    open_files::{OpenFile, OpenFiles},
+};
 use crate::representation::coding::{CODINGS, Coding};
 
 #[cfg(test)]
 pub(crate) mod tests;
-
-/// What a path leads to.
-#[derive(Debug)]
-pub(crate) enum Found {
-    /// A file.
-    File(FoundFile),
-    /// A directory that was named without the slash at its end.
-    Unslashed,
-    /// A directory without an index.
-    Directory(OwnedFd),
-    /// Nothing, or nothing that may be seen.
-    Nothing,
-    /// It cannot be told: the process or the system has no file descriptor left, or none for one more response.
-    Exhausted,
-    /// It is there, but cannot be read.
-    Failed,
-}
-
-/// A file, and its siblings that hold it compressed.
-#[derive(Debug)]
-pub(crate) struct FoundFile {
-    pub(crate) source: FileSource,
-    pub(crate) content_type: String,
-    pub(crate) compressed: Vec<(Coding, FileSource)>,
-}
 
 /// A directory that is served.
 #[derive(Clone, Debug)]
@@ -58,8 +41,11 @@ pub(crate) struct Directory {
     root: Arc<OwnedFd>,
     /// The same, without links in it.
     path: PathBuf,
-    pub(crate) shows_hidden: bool,
+    shows_hidden: bool,
     open_files: Arc<OpenFiles>,
+    /// How long a found file is used without another look-up.
+    valid_for: Duration,
+    cache: Option<Arc<FileCache>>,
 }
 
 /// A pipe must not keep a worker waiting for its writer, nor a terminal become ours.
@@ -78,16 +64,49 @@ impl Directory {
             path,
             shows_hidden: false,
             open_files: OpenFiles::new(usize::MAX),
+            valid_for: Duration::ZERO,
+            cache: None,
         })
     }
 
     /// How many files responses may hold open at a time.
     pub(crate) fn limit_open_files(&mut self, limit: usize) {
         self.open_files = OpenFiles::new(limit);
+        self.clear_cache();
+    }
+
+    pub(crate) fn show_hidden(&mut self, shows_hidden: bool) {
+        self.shows_hidden = shows_hidden;
+        self.clear_cache();
+    }
+
+    pub(crate) const fn shows_hidden(&self) -> bool {
+        self.shows_hidden
+    }
+
+    /// How long a found file is used without another look-up; zero for not at all.
+    pub(crate) fn cache_for(&mut self, valid_for: Duration) {
+        self.valid_for = valid_for;
+        self.clear_cache();
+    }
+
+    fn clear_cache(&mut self) {
+        let cache = || Arc::new(FileCache::new(self.valid_for, self.open_files.limit()));
+        self.cache = (!self.valid_for.is_zero()).then(cache);
     }
 
     /// What the path of a request, without its query, leads to.
     pub(crate) fn find(&self, path: &str) -> Found {
+        let Some(cache) = &self.cache else {
+            return self.look_up(path);
+        };
+        match canonical(path) {
+            Some(canonical) => cache.find(&canonical, || self.look_up(path)),
+            None => Found::Nothing,
+        }
+    }
+
+    fn look_up(&self, path: &str) -> Found {
         let Some(relative) = relative(path) else {
             return Found::Nothing;
         };
@@ -156,27 +175,39 @@ impl Directory {
         let Some(file) = self.open_files.share(file, stat) else {
             return Found::Exhausted;
         };
-        let compressed = CODINGS
+        let siblings: Vec<_> = CODINGS
             .iter()
-            .filter_map(|coding| Some((*coding, self.sibling(relative, *coding, identity)?)));
-        Found::File(FoundFile {
-            content_type: content_type.to_owned(),
-            compressed: compressed.collect(),
-            source: FileSource::new(file, identity),
-        })
+            .filter_map(|coding| Some((*coding, self.sibling(relative, *coding, identity)?)))
+            .collect();
+        let (now, varies) = (Clock::since_epoch(), !siblings.is_empty());
+        let variant = |file, coding| Variant::new(file, content_type, coding, varies, now);
+        let is_settled = std::iter::once(&file)
+            .chain(siblings.iter().map(|(_, sibling)| sibling))
+            .all(|file| file.key().identity.is_settled(now));
+        Found::File(Arc::new(FoundFile {
+            original: variant(file, None),
+            compressed: siblings
+                .into_iter()
+                .map(|(coding, file)| variant(file, Some(coding)))
+                .collect(),
+            is_settled,
+        }))
     }
 
     /// The same file compressed; one that is older than the file itself holds what it was.
-    fn sibling(&self, relative: &Path, coding: Coding, original: Identity) -> Option<FileSource> {
+    fn sibling(
+        &self,
+        relative: &Path,
+        coding: Coding,
+        original: Identity,
+    ) -> Option<Arc<OpenFile>> {
         let mut name = OsString::from(relative);
         name.push(coding.suffix);
         let file = self.open_inside(Path::new(&name)).ok()?;
         let stat = fstat(&file).ok()?;
-        let identity = Identity::of(&stat);
         let fits = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-            && identity.modified >= original.modified;
-        let file = self.open_files.share(file, &stat).filter(|_| fits)?;
-        Some(FileSource::new(file, identity))
+            && Identity::of(&stat).modified >= original.modified;
+        self.open_files.share(file, &stat).filter(|_| fits)
     }
 
     /// Opens what lies below the root when all links are followed.
@@ -241,6 +272,26 @@ pub(super) fn relative(path: &str) -> Option<PathBuf> {
         }
     }
     Some(relative)
+}
+
+/// The path that the cache knows a resource by: decoded, and without empty and `.` segments. `None` if it is invalid.
+fn canonical(path: &str) -> Option<Cow<'_, str>> {
+    let is_plain = path.starts_with('/')
+        && !path.contains(['%', '\\', '\0'])
+        && !path.contains("//")
+        && !path.contains("/.");
+    if is_plain {
+        return Some(path.into());
+    }
+    let relative = relative(path)?;
+    let mut canonical = format!("/{}", relative.to_str()?);
+    match (canonical.len(), path.ends_with('/')) {
+        // The root without a slash at its end: a redirect, unlike the root.
+        (1, false) => canonical.push('.'),
+        (1, true) | (_, false) => {}
+        (_, true) => canonical.push('/'),
+    }
+    Some(canonical.into())
 }
 
 fn is_hidden(relative: &Path) -> bool {

@@ -12,13 +12,9 @@ use std::{cell::Cell, sync::Arc};
 
 use lastbyte_quic::stream::{Source, SourceError};
 use lastbyte_wire::VarInt;
-use rustix::{
-    fs::fstat,
-    io::{Errno, pread},
-};
+use rustix::io::{Errno, pread};
 
 use super::{
-    file_identity::Identity,
     open_files::OpenFile,
     read_ahead::{self, BUFFER_LEN, Loan},
 };
@@ -37,7 +33,6 @@ const DIRECT_MIN: usize = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct FileSource {
     file: Arc<OpenFile>,
-    identity: Identity,
     /// The offset from which reads check that the file is unchanged; 0 for all.
     check_at: Cell<u64>,
     /// Where the next read starts, if the file is read in order.
@@ -48,10 +43,9 @@ pub(crate) struct FileSource {
 }
 
 impl FileSource {
-    pub(super) const fn new(file: Arc<OpenFile>, identity: Identity) -> Self {
+    pub(super) const fn new(file: Arc<OpenFile>) -> Self {
         Self {
             file,
-            identity,
             check_at: Cell::new(CHECK_EVERY),
             next: Cell::new(Some(0)),
             ahead: Cell::new(None),
@@ -65,10 +59,6 @@ impl FileSource {
         self.check_at.set(0);
         self.next.set(None);
         self
-    }
-
-    pub(super) const fn identity(&self) -> Identity {
-        self.identity
     }
 
     /// Returns whether it read ahead.
@@ -124,7 +114,7 @@ impl FileSource {
 
     /// Reads ahead, if that is worth it for a reader that wants `wanted` bytes, and a buffer is free.
     fn read_ahead(&self, offset: u64, wanted: usize) -> Result<bool, Errno> {
-        let left = self.identity.len.saturating_sub(offset);
+        let left = self.len().saturating_sub(offset);
         let len = usize::try_from(left).map_or(BUFFER_LEN, |left| left.min(self.ahead_len.get()));
         if len <= wanted || wanted >= DIRECT_MIN {
             return Ok(false);
@@ -164,7 +154,7 @@ fn read_exact(file: &OpenFile, offset: u64, buffer: &mut [u8]) -> Result<(), Err
 
 impl Source for FileSource {
     fn len(&self) -> u64 {
-        self.identity.len
+        self.file.key().identity.len
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<(), SourceError> {
@@ -175,13 +165,12 @@ impl Source for FileSource {
         // Checked after reading: what was read before the change is the content before the change. The last bytes of the
         // file are checked in any case.
         let end = offset + buffer.len() as u64;
-        if has_read_ahead || end >= self.check_at.get() || end == self.identity.len {
-            let stat = fstat(&self.file).map_err(changed)?;
-            if Identity::of(&stat) != self.identity {
+        if has_read_ahead || end >= self.check_at.get() || end == self.len() {
+            if !self.file.is_unchanged() {
                 return Err(changed(Errno::STALE));
             }
             // After the end, every read is checked: retransmitted bytes must be the same.
-            if end == self.identity.len {
+            if end == self.len() {
                 self.check_at.set(0);
             } else if self.check_at.get() > 0 {
                 self.check_at.set(end + CHECK_EVERY);

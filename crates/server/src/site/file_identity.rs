@@ -28,15 +28,20 @@ impl Identity {
         }
     }
 
+    /// Whether the last change is long enough ago that another would have another date.
+    pub(super) fn is_settled(self, now: Duration) -> bool {
+        now >= self.modified + UNSETTLED
+    }
+
     /// The tag of what is in the file. Servers that have the same copy, with its times, give the same.
     pub(super) fn etag(self, now: Duration, coding: Option<&str>) -> EntityTag {
         let Self { len, modified } = self;
         let suffix = coding.map_or(String::new(), |coding| format!("-{coding}"));
         let opaque = format!("{:x}-{len:x}{suffix}", modified.as_nanos());
-        if now < modified + UNSETTLED {
-            EntityTag::weak(&opaque)
-        } else {
+        if self.is_settled(now) {
             EntityTag::strong(&opaque)
+        } else {
+            EntityTag::weak(&opaque)
         }
     }
 }

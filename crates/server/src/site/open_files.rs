@@ -9,16 +9,16 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
 
-use rustix::fs::Stat;
+use rustix::fs::{Stat, fstat};
 
 use super::file_identity::Identity;
 
 /// Which file it is, and what is in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+pub(super) struct Key {
     device: u64,
     inode: u64,
-    identity: Identity,
+    pub(super) identity: Identity,
 }
 
 /// All of them.
@@ -37,6 +37,10 @@ pub(super) struct OpenFile {
 }
 
 impl OpenFiles {
+    pub(super) const fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// With this limit.
     pub(super) fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -74,6 +78,17 @@ impl OpenFiles {
     }
 }
 
+impl OpenFile {
+    pub(super) const fn key(&self) -> Key {
+        self.key
+    }
+
+    /// Whether it has the content that it was opened for.
+    pub(super) fn is_unchanged(&self) -> bool {
+        fstat(self).is_ok_and(|stat| Identity::of(&stat) == self.key.identity)
+    }
+}
+
 impl AsFd for OpenFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -93,7 +108,7 @@ impl Drop for OpenFile {
 
 #[cfg(test)]
 mod tests {
-    use rustix::fs::{Mode, OFlags, fstat};
+    use rustix::fs::{Mode, OFlags};
 
     use super::{super::Temporary, *};
 

@@ -121,6 +121,11 @@ pub(crate) struct Arguments {
     /// Serve the directory only (default)
     #[arg(long, help_heading = "Site", conflicts_with = "generated")]
     pub(super) no_generated: bool,
+    /// Time before a cached file is looked up again; 0s to disable the cache
+    ///
+    /// A file that is replaced or changed is noticed after this time at the latest. Files of up to 64 KiB are kept in memory.
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = units::span, help_heading = "Site")]
+    pub(super) file_cache: Duration,
     /// Add a field to responses to GET and HEAD: 'cache-control: max-age=60'
     #[arg(long, value_name = "FIELD", help_heading = "Site", value_parser = field)]
     pub(super) header: Vec<(String, String)>,

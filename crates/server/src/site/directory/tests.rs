@@ -36,9 +36,11 @@ impl Drop for Temporary {
 fn content(found: Found) -> Option<(String, String)> {
     match found {
         Found::File(found) => {
-            let mut bytes = vec![0; found.source.len() as usize];
-            found.source.read_at(0, &mut bytes).expect("it has them");
-            Some((String::from_utf8(bytes).expect("text"), found.content_type))
+            let mut bytes = vec![0; found.original.len() as usize];
+            let source = found.original.source(false);
+            source.read_at(0, &mut bytes).expect("it has them");
+            let content_type = found.original.prepared.content_type().to_owned();
+            Some((String::from_utf8(bytes).expect("text"), content_type))
         }
         _ => None,
     }
@@ -110,9 +112,9 @@ fn a_directory_is_its_index_and_types_follow_names() {
     assert!(matches!(site.find("/nowhere"), Found::Nothing));
 }
 
-fn source(site: &Directory, path: &str) -> FileSource {
+fn source(site: &Directory, path: &str, in_parts: bool) -> Box<dyn Source> {
     match site.find(path) {
-        Found::File(found) => found.source,
+        Found::File(found) => found.original.source(in_parts),
         other => panic!("{other:?}"),
     }
 }
@@ -122,7 +124,7 @@ fn a_file_that_is_cut_short_while_it_is_sent_fails_its_stream() {
     let directory = Temporary::new("cut");
     directory.file("f", "0123456789");
     let site = Directory::open(&directory.0).expect("a directory");
-    let source = source(&site, "/f");
+    let source = source(&site, "/f", false);
     directory.file("f", "01");
     let mut bytes = [0; 10];
     let error = source.read_at(0, &mut bytes).expect_err("they are gone");
@@ -135,20 +137,20 @@ fn a_file_that_is_changed_in_place_never_ends_as_if_it_were_whole() {
     directory.file("f", "0123456789");
     let site = Directory::open(&directory.0).expect("a directory");
     let path = directory.0.join("f");
-    let (whole, part) = (source(&site, "/f"), source(&site, "/f").in_parts());
+    let (whole, part) = (source(&site, "/f", false), source(&site, "/f", true));
     let mut bytes = [0; 5];
     whole.read_at(0, &mut bytes).expect("as it was");
     part.read_at(0, &mut bytes).expect("as it was");
     // As long as before, and of another date.
     directory.file("f", "abcdefghij");
     let file = fs::File::options().write(true).open(&path).expect("a file");
-    let other = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let other = std::time::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
     file.set_modified(other).expect("a date");
     assert!(whole.read_at(5, &mut bytes).is_err(), "the last bytes");
     assert!(part.read_at(1, &mut bytes).is_err(), "any bytes");
 
     // A new file under the name is no change of the one that is sent.
-    let before = source(&site, "/f");
+    let before = source(&site, "/f", false);
     directory.file("new", "0123456789");
     fs::rename(directory.0.join("new"), path).expect("a file");
     let mut bytes = [0; 10];
@@ -171,7 +173,7 @@ fn neither_pipes_nor_hidden_names_are_found() {
         assert!(matches!(site.find(path), Found::Nothing), "{path}");
     }
     assert!(content(site.find("/.well-known/x")).is_some());
-    site.shows_hidden = true;
+    site.show_hidden(true);
     assert!(content(site.find("/.git/config")).is_some());
     assert!(matches!(site.find("/pipe"), Found::Nothing));
 }
@@ -185,7 +187,7 @@ fn siblings_that_are_older_than_their_file_are_not_used() {
     let date = |name: &str, seconds| {
         let path = directory.0.join(name);
         let file = fs::File::options().write(true).open(path).expect("a file");
-        let date = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        let date = std::time::UNIX_EPOCH + Duration::from_secs(seconds);
         file.set_modified(date).expect("a date");
     };
     date("f.js", 1000);
@@ -195,7 +197,10 @@ fn siblings_that_are_older_than_their_file_are_not_used() {
     let Found::File(found) = site.find("/f.js") else {
         panic!("it is there");
     };
-    let names = found.compressed.iter().map(|(coding, _)| coding.name);
+    let names = found
+        .compressed
+        .iter()
+        .filter_map(|variant| Some(variant.coding?.name));
     let names: Vec<_> = names.collect();
     assert_eq!(names, ["gzip"]);
 }

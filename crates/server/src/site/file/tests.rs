@@ -6,11 +6,10 @@
 
 use std::fs;
 
+use rustix::fs::fstat;
+
 use super::*;
-use crate::site::{
-    Temporary,
-    directory::{Directory, Found},
-};
+use crate::site::{Temporary, open_files::OpenFiles};
 
 const LEN: usize = 3 * BUFFER_LEN + 1000;
 
@@ -21,11 +20,10 @@ fn bytes() -> Vec<u8> {
 }
 
 fn source(directory: &Temporary) -> FileSource {
-    let site = Directory::open(&directory.0).expect("a directory");
-    match site.find("/f") {
-        Found::File(found) => found.source,
-        other => panic!("{other:?}"),
-    }
+    let file = fs::File::open(directory.0.join("f")).expect("a file");
+    let stat = fstat(&file).expect("it is open");
+    let file = OpenFiles::new(1).share(file.into(), &stat).expect("room");
+    FileSource::new(file)
 }
 
 fn with_file(name: &str) -> Temporary {
