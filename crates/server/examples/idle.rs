@@ -86,6 +86,7 @@ fn serve() -> Outcome<()> {
     // All come from one address, which may have as many as are left for others.
     settings.quic.connections = usize::MAX;
     settings.tcp.connections = usize::MAX;
+    settings.tcp.connections_per_prefix = usize::MAX;
     settings.tcp.head = IDLE;
     settings.tcp.idle = IDLE;
     let server = Server::start(settings)?;
