@@ -76,10 +76,7 @@ impl ControlStream {
             self.frame = None;
             if frame_type.is_known() {
                 let payload = std::mem::take(&mut self.payload);
-                let result = self.on_frame(frame_type, &payload, shared);
-                self.payload = payload;
-                self.payload.clear();
-                result?;
+                self.on_frame(frame_type, &payload, shared)?;
             }
         }
     }
@@ -200,8 +197,7 @@ fn priority_update(payload: &[u8]) -> Result<Said, ConnectionError> {
 impl Connection {
     /// Does what the control stream said.
     pub(super) fn apply_control(&mut self, transport: &mut dyn Transport) {
-        let mut said = std::mem::take(&mut self.peer.control.said);
-        for one in said.drain(..) {
+        for one in std::mem::take(&mut self.peer.control.said) {
             let result = match one {
                 Said::Settings(settings) => self.on_settings(transport, settings),
                 Said::GoAway(id) => self.on_goaway(transport, id),
@@ -215,7 +211,6 @@ impl Connection {
                 return;
             }
         }
-        self.peer.control.said = said;
     }
 
     fn on_settings(
