@@ -251,8 +251,8 @@ impl Streams {
     #[must_use]
     pub fn progress(&self, id: StreamId) -> Option<Progress> {
         let stream = self.live.get(&id)?;
-        let send = stream.send.as_ref();
-        let receive = stream.receive.as_ref();
+        let send = stream.send.as_deref();
+        let receive = stream.receive.as_deref();
         Some(Progress {
             acked: send.map_or(0, SendPart::acked_to),
             end: send.map_or(0, |send| send.body.end()),
@@ -281,13 +281,13 @@ impl Streams {
     pub fn states(&self, id: StreamId) -> Option<(Option<SendState>, Option<ReceiveState>)> {
         let stream = self.live.get(&id)?;
         Some((
-            stream.send.as_ref().map(SendPart::state),
-            stream.receive.as_ref().map(ReceivePart::state),
+            stream.send.as_deref().map(SendPart::state),
+            stream.receive.as_deref().map(ReceivePart::state),
         ))
     }
 
     fn send_mut(&mut self, id: StreamId) -> Option<&mut SendPart> {
-        self.live.get_mut(&id)?.send.as_mut()
+        self.live.get_mut(&id)?.send.as_deref_mut()
     }
 
     fn is_local(&self, id: StreamId) -> bool {
@@ -383,7 +383,7 @@ struct Queues {
 impl Queues {
     /// Puts a stream into the queues where it belongs. Returns whether it is over, and to be removed.
     fn take_in(&mut self, id: StreamId, stream: &mut Stream, is_permitted: bool) -> bool {
-        let class = stream.send.as_ref().and_then(SendPart::class);
+        let class = stream.send.as_deref().and_then(SendPart::class);
         let wanted = class
             .filter(|_| is_permitted)
             .map(|class| (stream.priority, class));

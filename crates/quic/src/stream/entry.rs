@@ -46,8 +46,9 @@ impl ControlSet {
 
 #[derive(Debug)]
 pub(super) struct Stream {
-    pub(super) send: Option<SendPart>,
-    pub(super) receive: Option<ReceivePart>,
+    /// In boxes, as half of the streams of an idle HTTP/3 connection have either.
+    pub(super) send: Option<Box<SendPart>>,
+    pub(super) receive: Option<Box<ReceivePart>>,
     pub(super) priority: Priority,
     /// Where the scheduler has it.
     pub(super) place: Option<Place>,
@@ -60,8 +61,8 @@ pub(super) struct Stream {
 impl Stream {
     pub(super) fn new(send: Option<SendPart>, receive: Option<ReceivePart>) -> Self {
         Self {
-            send,
-            receive,
+            send: send.map(Box::new),
+            receive: receive.map(Box::new),
             priority: Priority::default(),
             place: None,
             control: ControlSet::default(),
@@ -104,7 +105,7 @@ impl Stream {
 
     /// Whether a frame still says something.
     pub(super) fn is_of_use(&self, control: ControlSet) -> bool {
-        let (send, receive) = (self.send.as_ref(), self.receive.as_ref());
+        let (send, receive) = (self.send.as_deref(), self.receive.as_deref());
         if control == ControlSet::RESET_STREAM {
             send.is_some_and(|send| send.state() == SendState::ResetSent)
         } else if control == ControlSet::STOP_SENDING {
