@@ -42,6 +42,13 @@ pub struct FieldLine<'a> {
     pub is_sensitive: bool,
 }
 
+/// One field of a section as bytes. To compare names, this is cheaper than a [`FieldLine`], whose name is checked to be text.
+#[derive(Clone, Copy)]
+pub(crate) struct RawLine<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) value: &'a [u8],
+}
+
 impl Fields {
     /// No fields.
     #[must_use]
@@ -87,15 +94,15 @@ impl Fields {
     /// The value of the first field with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.iter()
-            .find(|line| line.name == name)
+        self.raw()
+            .find(|line| line.name == name.as_bytes())
             .map(|line| line.value)
     }
 
     /// The values of all fields with this name.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> + 'a {
-        self.iter()
-            .filter(move |line| line.name == name)
+        self.raw()
+            .filter(move |line| line.name == name.as_bytes())
             .map(|line| line.value)
     }
 
@@ -223,10 +230,20 @@ impl Fields {
     }
 
     /// The line at an index among all.
-    pub(crate) fn line(&self, index: u8) -> Option<FieldLine<'_>> {
+    pub(crate) fn line(&self, index: u8) -> Option<RawLine<'_>> {
         self.lines
             .get(usize::from(index))
-            .map(|line| line.of(&self.text))
+            .map(|line| line.raw(&self.text))
+    }
+
+    /// All lines as bytes, pseudo-headers too.
+    pub(crate) fn all_raw(&self) -> impl Iterator<Item = RawLine<'_>> {
+        self.lines.iter().map(|line| line.raw(&self.text))
+    }
+
+    /// All fields as bytes.
+    pub(crate) fn raw(&self) -> impl Iterator<Item = RawLine<'_>> {
+        self.regular().iter().map(|line| line.raw(&self.text))
     }
 
     fn regular(&self) -> &[Line] {
@@ -237,11 +254,19 @@ impl Fields {
 }
 
 impl Line {
-    fn of<'a>(&self, text: &'a [u8]) -> FieldLine<'a> {
+    fn raw<'a>(&self, text: &'a [u8]) -> RawLine<'a> {
         let slice = |from: u32, to: u32| text.get(from as usize..to as usize).unwrap_or_default();
-        FieldLine {
-            name: core::str::from_utf8(slice(self.name, self.value)).unwrap_or(""),
+        RawLine {
+            name: slice(self.name, self.value),
             value: slice(self.value, self.end),
+        }
+    }
+
+    fn of<'a>(&self, text: &'a [u8]) -> FieldLine<'a> {
+        let RawLine { name, value } = self.raw(text);
+        FieldLine {
+            name: core::str::from_utf8(name).unwrap_or(""),
+            value,
             is_sensitive: self.is_sensitive,
         }
     }

@@ -52,12 +52,12 @@ const NAMES: [&str; 5] = [":method", ":scheme", ":authority", ":path", ":protoco
 
 impl PseudoHeaders {
     /// The next line has this name. Returns whether that may be: it is known, and was not there before.
-    pub(crate) fn note(&mut self, name: &str) -> bool {
+    pub(crate) fn note(&mut self, name: &[u8]) -> bool {
         self.count += 1;
         let count = self.count;
         NAMES
             .iter()
-            .position(|known| *known == name)
+            .position(|known| known.as_bytes() == name)
             .and_then(|which| self.at.get_mut(which))
             .filter(|at| **at == 0)
             .map(|at| *at = count)

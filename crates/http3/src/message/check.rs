@@ -4,7 +4,7 @@
 //! for those who count it.
 
 use super::{PseudoHeaders, Request, Response, target, text};
-use crate::{FieldLine, Fields, StreamError};
+use crate::{Fields, StreamError, fields::RawLine};
 
 /// What kind of request it is, which decides on the body of its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,19 +45,21 @@ fn malformed(reason: Broken) -> StreamError {
 }
 
 /// Fields that are about a connection, which HTTP/3 has no use for (§4.2).
-fn is_connection_specific(line: &FieldLine<'_>) -> bool {
+fn is_connection_specific(line: &RawLine<'_>) -> bool {
     match line.name {
-        "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => true,
-        "te" => line.value != b"trailers",
+        b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
+            true
+        }
+        b"te" => line.value != b"trailers",
         _ => false,
     }
 }
 
 /// Checks a field, and notes what counts.
 #[inline]
-fn field(line: &FieldLine<'_>, facts: &mut Facts) -> Result<(), Broken> {
-    if !text::is_name(line.name.as_bytes()) {
-        return Err(if line.name.starts_with(':') {
+fn field(line: &RawLine<'_>, facts: &mut Facts) -> Result<(), Broken> {
+    if !text::is_name(line.name) {
+        return Err(if line.name.starts_with(b":") {
             "a pseudo-header behind a field, or in trailers"
         } else {
             "a field name that is not a token in lower case"
@@ -69,7 +71,7 @@ fn field(line: &FieldLine<'_>, facts: &mut Facts) -> Result<(), Broken> {
     if is_connection_specific(line) {
         return Err("a field that is about a connection");
     }
-    if line.name == "content-length" {
+    if line.name == b"content-length" {
         let length = content_length(line.value).ok_or("invalid `content-length`")?;
         if facts
             .content_length
@@ -93,12 +95,12 @@ fn content_length(value: &[u8]) -> Option<u64> {
 fn lines(
     fields: &mut Fields,
     facts: &mut Facts,
-    mut note: impl FnMut(&FieldLine<'_>) -> Result<(), Broken>,
+    mut note: impl FnMut(&RawLine<'_>) -> Result<(), Broken>,
 ) -> Result<(), Broken> {
     let mut pseudo = 0u8;
-    let mut all = fields.all();
+    let mut all = fields.all_raw();
     let mut next = all.next();
-    while let Some(line) = next.filter(|line| line.name.starts_with(':')) {
+    while let Some(line) = next.filter(|line| line.name.starts_with(b":")) {
         note(&line)?;
         pseudo = pseudo.saturating_add(1);
         next = all.next();
@@ -122,7 +124,7 @@ pub(crate) fn request(
             return Err("a pseudo-header that is not one of a request, or comes twice");
         }
         // An authority that is empty is told apart from none below.
-        let is_no_authority = line.name == ":authority" && line.value.is_empty();
+        let is_no_authority = line.name == b":authority" && line.value.is_empty();
         if !text::is_visible(line.value) && !is_no_authority {
             return Err("a pseudo-header that is empty, or not ASCII");
         }
@@ -196,7 +198,7 @@ pub(crate) fn response(mut fields: Fields) -> Result<(Response, Facts), StreamEr
     let mut facts = Facts::default();
     let mut status = None;
     lines(&mut fields, &mut facts, |line| {
-        if line.name != ":status" || status.is_some() {
+        if line.name != b":status" || status.is_some() {
             return Err("a pseudo-header that is not one of a response, or comes twice");
         }
         status = status_of(line.value);
@@ -224,7 +226,7 @@ fn status_of(value: &[u8]) -> Option<u16> {
 pub(crate) fn trailers(fields: &Fields) -> Result<(), StreamError> {
     let mut facts = Facts::default();
     fields
-        .all()
+        .all_raw()
         .try_for_each(|line| field(&line, &mut facts))
         .map_err(malformed)
 }
@@ -233,13 +235,13 @@ pub(crate) fn trailers(fields: &Fields) -> Result<(), StreamError> {
 /// of text that was not.
 pub(crate) fn outgoing(fields: &Fields) -> Option<Facts> {
     let mut facts = Facts::default();
-    let count = fields.all().count() - fields.len();
-    for line in fields.all().take(count) {
+    let count = fields.all().size_hint().0 - fields.len();
+    for line in fields.all_raw().take(count) {
         if !text::is_visible(line.value) {
             return None;
         }
     }
-    for line in fields {
+    for line in fields.raw() {
         field(&line, &mut facts).ok()?;
     }
     Some(facts)

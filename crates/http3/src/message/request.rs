@@ -58,7 +58,7 @@ impl Request {
     fn put(&mut self, name: &'static str, value: &str) {
         // Before the fields: only constructors do this.
         self.fields.push_pseudo(name, value.as_bytes());
-        self.pseudo.note(name);
+        self.pseudo.note(name.as_bytes());
     }
 
     /// What was received, after it was checked.
