@@ -4,6 +4,7 @@
 //! one is reused.
 
 use core::fmt;
+use std::sync::Arc;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,18 @@ pub struct Fields {
     lines: Vec<Line>,
     /// The number of lines at the start that are pseudo-headers.
     pseudo: u8,
+    prepared: Option<Arc<Prepared>>,
+}
+
+/// The first lines of a section, checked and encoded for any number of messages.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// How many lines.
+    pub(crate) count: usize,
+    /// Their encoding with the static table alone.
+    pub(crate) encoded: Vec<u8>,
+    /// What their `content-length` says.
+    pub(crate) content_length: Option<u64>,
 }
 
 /// The room that [`Fields::copy_with_room`] leaves for fields, such as `date` and what a site adds, in lines and bytes.
@@ -57,6 +70,7 @@ impl Fields {
             text: Vec::new(),
             lines: Vec::new(),
             pseudo: 0,
+            prepared: None,
         }
     }
 
@@ -78,6 +92,7 @@ impl Fields {
             text: Vec::with_capacity(self.text.len() + ROOM_TEXT),
             lines: Vec::with_capacity(self.lines.len() + ROOM_LINES),
             pseudo: self.pseudo,
+            prepared: self.prepared.clone(),
         };
         copy.text.extend_from_slice(&self.text);
         copy.lines.extend_from_slice(&self.lines);
@@ -129,6 +144,7 @@ impl Fields {
 
     /// Takes all fields out. The memory stays, for those that come next.
     pub fn clear(&mut self) {
+        self.prepared = None;
         let keep = usize::from(self.pseudo);
         self.lines.truncate(keep);
         let end = self.lines.last().map_or(0, |line| line.end);
@@ -219,14 +235,31 @@ impl Fields {
         self.text.clear();
         self.lines.clear();
         self.pseudo = 0;
+        self.prepared = None;
     }
 
     /// All lines, pseudo-headers too.
     pub(crate) fn all(&self) -> Iter<'_> {
+        self.all_from(0)
+    }
+
+    /// All lines from an index on.
+    pub(crate) fn all_from(&self, index: usize) -> Iter<'_> {
         Iter {
             text: &self.text,
-            lines: self.lines.iter(),
+            lines: self.lines.get(index..).unwrap_or_default().iter(),
         }
+    }
+
+    /// Keeps the check and the encoding of the lines that there are. They stay valid: lines are only appended, or all removed.
+    pub(crate) fn set_prepared(&mut self, prepared: Prepared) {
+        debug_assert_eq!(prepared.count, self.lines.len());
+        self.prepared = Some(Arc::new(prepared));
+    }
+
+    /// The check and the encoding of the first lines, if they were prepared.
+    pub(crate) fn prepared(&self) -> Option<&Prepared> {
+        self.prepared.as_deref()
     }
 
     /// The line at an index among all.

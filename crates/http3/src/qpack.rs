@@ -22,6 +22,7 @@ mod static_table;
 mod table;
 
 pub use decoder::{Decoded, Decoder, SectionLimits};
+pub(crate) use encoder::encode_static;
 pub use encoder::{EncodeOptions, Encoder};
 
 use core::fmt;

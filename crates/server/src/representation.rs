@@ -121,9 +121,10 @@ impl Representation {
     #[must_use]
     pub fn prepare(self) -> Prepared {
         let head = self.begin(200, self.content_type);
-        let head = head.with("content-length", self.len.to_string());
+        let mut whole = head.with("content-length", self.len.to_string()).response;
+        whole.prepare();
         Prepared {
-            whole: head.response,
+            whole,
             representation: self,
         }
     }

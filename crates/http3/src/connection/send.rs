@@ -216,8 +216,14 @@ impl Connection {
         }
         let options = self.encode_options(transport);
         self.section.clear();
+        let (encoded, lines) = match fields.prepared() {
+            Some(prepared) if self.encoder.is_static() => {
+                (&prepared.encoded[..], fields.all_from(prepared.count))
+            }
+            _ => (&[][..], fields.all()),
+        };
         self.encoder
-            .encode(id.get(), fields.all(), options, &mut self.section);
+            .encode_behind(id.get(), encoded, lines, options, &mut self.section);
         self.outgoing.clear();
         let len = self.section.len() as u64;
         FrameHeader::put(FrameType::HEADERS, len, &mut self.outgoing);

@@ -234,15 +234,19 @@ pub(crate) fn trailers(fields: &Fields) -> Result<(), StreamError> {
 /// What is to be sent: whether names and values are such, and what they say of the body. Pseudo-headers were made here, but
 /// of text that was not.
 pub(crate) fn outgoing(fields: &Fields) -> Option<Facts> {
-    let mut facts = Facts::default();
-    let count = fields.all().size_hint().0 - fields.len();
-    for line in fields.all_raw().take(count) {
-        if !text::is_visible(line.value) {
+    let prepared = fields.prepared();
+    let done = prepared.map_or(0, |prepared| prepared.count);
+    let mut facts = Facts {
+        content_length: prepared.and_then(|prepared| prepared.content_length),
+        ..Facts::default()
+    };
+    let pseudo = fields.all().size_hint().0 - fields.len();
+    for (index, line) in fields.all_raw().enumerate().skip(done) {
+        if index >= pseudo {
+            field(&line, &mut facts).ok()?;
+        } else if !text::is_visible(line.value) {
             return None;
         }
-    }
-    for line in fields.raw() {
-        field(&line, &mut facts).ok()?;
     }
     Some(facts)
 }

@@ -2,7 +2,8 @@
 
 use core::fmt;
 
-use crate::Fields;
+use super::check;
+use crate::{Fields, fields::Prepared, qpack::encode_static};
 
 /// The head of a response: its status and its fields.
 ///
@@ -43,6 +44,20 @@ impl Response {
         let digit = |unit: u16| b'0' + (status / unit % 10) as u8;
         let digits = [digit(100), digit(10), digit(1)];
         self.fields.push_pseudo(":status", &digits);
+    }
+
+    /// Checks and encodes the fields now, for all copies that are sent ([`Response::copy_with_room`]). Fields that are added
+    /// later are checked and encoded when they are sent. Without effect if a field is invalid.
+    pub fn prepare(&mut self) {
+        if let Some(facts) = check::outgoing(&self.fields) {
+            let count = self.fields.all().size_hint().0;
+            let encoded = encode_static(self.fields.all());
+            self.fields.set_prepared(Prepared {
+                count,
+                encoded,
+                content_length: facts.content_length,
+            });
+        }
     }
 
     /// A copy with room for a few more fields.

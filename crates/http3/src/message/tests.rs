@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::{check, *};
+use crate::qpack::encode_static;
 
 fn decoded(lines: &[(Vec<u8>, Vec<u8>)]) -> Fields {
     let mut fields = Fields::new();
@@ -87,4 +88,42 @@ proptest! {
             prop_assert!(lines.iter().all(|(name, _)| !name.starts_with(b":")));
         }
     }
+}
+
+#[test]
+fn a_prepared_response_is_checked_and_encoded_as_any_other() {
+    let head = Response::new(200)
+        .with("content-type", "text/html")
+        .with("etag", "\"17f-5e\"")
+        .with("content-length", "94");
+    let mut prepared = head.clone();
+    prepared.prepare();
+    let more = |response: &Response| {
+        response
+            .copy_with_room()
+            .with("date", "Sun, 06 Nov 1994 08:49:37 GMT")
+    };
+    let (sent, expected) = (more(&prepared), more(&head));
+    assert_eq!(sent, expected);
+    assert_eq!(
+        check::outgoing(sent.fields()),
+        check::outgoing(expected.fields())
+    );
+    let known = sent.fields().prepared().expect("prepared");
+    let rest = encode_static(sent.fields().all_from(known.count));
+    assert_eq!(
+        [&known.encoded[..], &rest].concat(),
+        encode_static(expected.fields().all())
+    );
+    // What is added is still checked, also against what was prepared.
+    for (name, value) in [("content-length", "95"), ("Date", "x"), ("te", "\r")] {
+        let wrong = prepared.copy_with_room().with(name, value);
+        assert_eq!(check::outgoing(wrong.fields()), None, "{name}");
+    }
+    let mut renewed = prepared;
+    renewed.renew(404);
+    assert!(renewed.fields().prepared().is_none());
+    let mut invalid = Response::new(200).with("Upper", "x");
+    invalid.prepare();
+    assert_eq!(check::outgoing(invalid.fields()), None);
 }

@@ -159,6 +159,11 @@ impl Encoder {
 
     // ---- sections ----------------------------------------------------------------------------------------------------
 
+    /// Whether the next section refers to the static table alone.
+    pub(crate) fn is_static(&self) -> bool {
+        self.table.capacity() == 0 || self.outstanding.len() >= OUTSTANDING_MAX
+    }
+
     /// Appends the encoded section of a stream's message to `into` (§4.5).
     pub fn encode<'f>(
         &mut self,
@@ -167,7 +172,19 @@ impl Encoder {
         options: EncodeOptions,
         into: &mut Vec<u8>,
     ) {
-        let is_static = self.table.capacity() == 0 || self.outstanding.len() >= OUTSTANDING_MAX;
+        self.encode_behind(stream, &[], lines, options, into);
+    }
+
+    /// The same for a section whose first lines are encoded already, by [`encode_static`].
+    pub(crate) fn encode_behind<'f>(
+        &mut self,
+        stream: u64,
+        encoded: &[u8],
+        lines: impl Iterator<Item = FieldLine<'f>>,
+        options: EncodeOptions,
+        into: &mut Vec<u8>,
+    ) {
+        let is_static = self.is_static();
         let base = self.table.inserted();
         let mut draft = Draft {
             base,
@@ -177,9 +194,10 @@ impl Encoder {
             instructions_max: options.instructions_max,
         };
         self.lines.clear();
+        self.lines.extend_from_slice(encoded);
         for line in lines {
             if is_static {
-                self.static_line(&line);
+                static_line(&mut self.lines, &line);
             } else {
                 self.line(&line, stream, &mut draft);
             }
@@ -210,19 +228,6 @@ impl Encoder {
         }
     }
 
-    fn static_line(&mut self, line: &FieldLine<'_>) {
-        let name = line.name.as_bytes();
-        match static_table::find(name, hash(name), line.value) {
-            Found::Field(index) if !line.is_sensitive => {
-                integer::put(&mut self.lines, 0xc0, 6, u64::from(index));
-            }
-            Found::Field(index) | Found::Name(index) => {
-                self.literal(Name::Static(index), line, 0);
-            }
-            Found::Nothing => self.literal(Name::Literal, line, 0),
-        }
-    }
-
     #[inline]
     fn line(&mut self, line: &FieldLine<'_>, stream: u64, draft: &mut Draft) {
         let (name, value) = (line.name.as_bytes(), line.value);
@@ -241,7 +246,8 @@ impl Encoder {
             || bit & NEVER != 0
             || (static_name.is_none() && name == b"proxy-authorization");
         if is_secret {
-            self.literal(
+            literal(
+                &mut self.lines,
                 static_name.map_or(Name::Literal, Name::Static),
                 line,
                 draft.base,
@@ -274,7 +280,7 @@ impl Encoder {
                 _ => Name::Literal,
             },
         };
-        self.literal(name, line, draft.base);
+        literal(&mut self.lines, name, line, draft.base);
     }
 
     /// An entry with this name, and this value if one is given.
@@ -417,25 +423,6 @@ impl Encoder {
         }
     }
 
-    /// A literal field line (§4.5.4, §4.5.5, §4.5.6).
-    fn literal(&mut self, name: Name, line: &FieldLine<'_>, base: u64) {
-        let is_sensitive = line.is_sensitive;
-        let flag = |bit: u8| if is_sensitive { bit } else { 0 };
-        match name {
-            Name::Static(index) => {
-                integer::put(&mut self.lines, 0x50 | flag(0x20), 4, u64::from(index));
-            }
-            Name::Dynamic(index) => match index.checked_sub(base) {
-                None => integer::put(&mut self.lines, 0x40 | flag(0x20), 4, base - 1 - index),
-                Some(behind) => integer::put(&mut self.lines, flag(0x08), 3, behind),
-            },
-            Name::Literal => {
-                put_string(&mut self.lines, 0x20 | flag(0x10), 3, line.name.as_bytes());
-            }
-        }
-        put_string(&mut self.lines, 0, 7, line.value);
-    }
-
     // ---- the decoder stream ------------------------------------------------------------------------------------------
 
     /// Takes what came on the decoder stream (§4.4).
@@ -505,6 +492,45 @@ enum Name {
     Static(u8),
     Dynamic(u64),
     Literal,
+}
+
+/// Lines encoded with the static table alone.
+pub(crate) fn encode_static<'f>(lines: impl Iterator<Item = FieldLine<'f>>) -> Vec<u8> {
+    let mut encoded = Vec::new();
+    for line in lines {
+        static_line(&mut encoded, &line);
+    }
+    encoded
+}
+
+fn static_line(lines: &mut Vec<u8>, line: &FieldLine<'_>) {
+    let name = line.name.as_bytes();
+    match static_table::find(name, hash(name), line.value) {
+        Found::Field(index) if !line.is_sensitive => {
+            integer::put(lines, 0xc0, 6, u64::from(index));
+        }
+        Found::Field(index) | Found::Name(index) => literal(lines, Name::Static(index), line, 0),
+        Found::Nothing => literal(lines, Name::Literal, line, 0),
+    }
+}
+
+/// A literal field line (§4.5.4, §4.5.5, §4.5.6).
+fn literal(lines: &mut Vec<u8>, name: Name, line: &FieldLine<'_>, base: u64) {
+    let is_sensitive = line.is_sensitive;
+    let flag = |bit: u8| if is_sensitive { bit } else { 0 };
+    match name {
+        Name::Static(index) => {
+            integer::put(lines, 0x50 | flag(0x20), 4, u64::from(index));
+        }
+        Name::Dynamic(index) => match index.checked_sub(base) {
+            None => integer::put(lines, 0x40 | flag(0x20), 4, base - 1 - index),
+            Some(behind) => integer::put(lines, flag(0x08), 3, behind),
+        },
+        Name::Literal => {
+            put_string(lines, 0x20 | flag(0x10), 3, line.name.as_bytes());
+        }
+    }
+    put_string(lines, 0, 7, line.value);
 }
 
 /// Appends a string, in the shorter of both codings (§4.1.2).

@@ -211,3 +211,18 @@ fn sections_that_are_never_acknowledged_are_bounded() {
         "without the table"
     );
 }
+
+#[test]
+fn a_section_behind_encoded_lines_is_the_same_section() {
+    let fields = Fields::new()
+        .with("content-type", "text/html")
+        .with("etag", "\"17f-5e\"")
+        .with("date", "Sun, 06 Nov 1994 08:49:37 GMT");
+    let mut plain = encoder(0, 0);
+    assert!(plain.is_static());
+    let first = encode_static(fields.all().take(2));
+    let mut section = Vec::new();
+    plain.encode_behind(0, &first, fields.all_from(2), OPTIONS, &mut section);
+    assert_eq!(section, encode(&mut plain, 4, &fields, OPTIONS));
+    assert!(!encoder(4096, 0).is_static());
+}
