@@ -139,7 +139,7 @@ impl LocalIds {
     pub fn on_retire(
         &mut self,
         sequence: u64,
-        destination: &ConnectionId,
+        destination: &[u8],
     ) -> Result<Option<ConnectionId>, RetireError> {
         if sequence >= self.next_sequence {
             return Err(RetireError::NeverSent);
@@ -152,7 +152,7 @@ impl LocalIds {
             return Ok(None);
         };
         match self.ids.get(at) {
-            Some(issued) if issued.id == *destination => return Err(RetireError::InUse),
+            Some(issued) if issued.id.as_slice() == destination => return Err(RetireError::InUse),
             Some(issued) if !issued.was_sent => return Err(RetireError::NeverSent),
             _ => {}
         }

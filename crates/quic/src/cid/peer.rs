@@ -95,8 +95,8 @@ impl PeerIds {
 
     /// The ID to send to.
     #[must_use]
-    pub const fn current(&self) -> ConnectionId {
-        self.current.id
+    pub const fn current(&self) -> &ConnectionId {
+        &self.current.id
     }
 
     /// A server chose its own ID in its first Initial or Retry packet (RFC 9000 §7.2).
@@ -259,10 +259,10 @@ impl PeerIds {
 
     /// An ID that was reserved, or the one in use; `None` if the peer has retired it since.
     #[must_use]
-    pub fn reserved(&self, sequence: u64) -> Option<ConnectionId> {
+    pub fn reserved(&self, sequence: u64) -> Option<&ConnectionId> {
         let in_use = self.reserved.iter().chain([&self.current]);
         let mut matching = in_use.filter(|known| known.sequence == sequence);
-        matching.next().map(|known| known.id)
+        matching.next().map(|known| &known.id)
     }
 
     /// The path of a reserved ID becomes the current one; the ID in use till now is reserved instead. Returns that one's sequence

@@ -121,7 +121,7 @@ impl Connection {
 
     fn handle_retire(&mut self, sequence: u64, opened: &Opened<'_>) -> Result<(), Fatal> {
         let ids = &mut self.sources.local_ids;
-        ids.on_retire(sequence, &opened.destination)
+        ids.on_retire(sequence, opened.destination)
             .map(drop)
             .map_err(|_| {
                 Fatal::new(

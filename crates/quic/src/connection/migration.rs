@@ -17,7 +17,7 @@ use core::net::SocketAddr;
 use std::fmt;
 
 use lastbyte_congestion::{Controller, Environment, Time};
-use lastbyte_wire::{ConnectionId, Side};
+use lastbyte_wire::Side;
 
 use super::{
     Connection, Event, NetworkPath,
@@ -159,7 +159,7 @@ impl Connection {
         now: Time,
         network: NetworkPath,
         bytes: u64,
-        destination: &ConnectionId,
+        destination: &[u8],
     ) -> Result<(), UnknownPath> {
         let peer_ids = &mut self.sources.peer_ids;
         self.paths

@@ -250,8 +250,12 @@ impl Paths {
     }
 
     /// The newest packet on the path in use was sent to this connection ID.
-    pub(super) const fn on_newest_packet(&mut self, destination: ConnectionId) {
-        self.peer_uses = destination;
+    pub(super) fn on_newest_packet(&mut self, destination: &[u8]) {
+        if self.peer_uses.as_slice() != destination
+            && let Some(id) = ConnectionId::new(destination)
+        {
+            self.peer_uses = id;
+        }
     }
 
     /// A packet from a new address was opened: adds its path.
@@ -260,7 +264,7 @@ impl Paths {
         now: Time,
         network: NetworkPath,
         bytes: u64,
-        destination: &ConnectionId,
+        destination: &[u8],
         peer_ids: &mut PeerIds,
     ) -> Result<(), UnknownPath> {
         if self.failed.are_too_many(now) {
@@ -270,7 +274,7 @@ impl Paths {
             let idle = self.others.iter().position(Path::is_idle);
             self.forget(idle.ok_or(UnknownPath::TooMany)?, peer_ids);
         }
-        let path_cid = if *destination == self.peer_uses || destination.is_empty() {
+        let path_cid = if destination == self.peer_uses.as_slice() || destination.is_empty() {
             None // The same ID from another address: a NAT (§9.5).
         } else {
             Some(peer_ids.reserve().ok_or(UnknownPath::NoConnectionId)?)

@@ -170,11 +170,11 @@ impl Connection {
         self.on_first_packets(now, &opened);
         if arrived.is_elsewhere {
             // Before its frames, which may be about its path.
-            let _ = self.register_origin(now, arrived, &opened.destination);
+            let _ = self.register_origin(now, arrived, opened.destination);
         }
         let flags = self.handle_frames(now, space, &opened, arrived, sink)?;
         if arrived.is_elsewhere
-            && self.register_origin(now, arrived, &opened.destination)
+            && self.register_origin(now, arrived, opened.destination)
                 == Err(UnknownPath::NoConnectionId)
         {
             // Nor have they brought the connection ID that was missing.
@@ -210,7 +210,7 @@ impl Connection {
         &mut self,
         now: Time,
         arrived: &mut Datagram,
-        destination: &ConnectionId,
+        destination: &[u8],
     ) -> Result<(), UnknownPath> {
         if self.locate(&arrived.network) == Some(PathRef::New) {
             self.register_path(now, arrived.network, arrived.bytes, destination)?;
@@ -376,7 +376,7 @@ impl Connection {
     fn on_first_packets(&mut self, now: Time, opened: &Opened<'_>) {
         match (self.side(), opened.packet_type) {
             (Side::Client, PacketType::Initial) => {
-                if let Some(source) = opened.source
+                if let Some(source) = opened.source.and_then(ConnectionId::new)
                     && self.handshake.on_heard(source)
                 {
                     self.sources.peer_ids.replace_handshake_id(source);

@@ -155,7 +155,7 @@ pub(crate) fn short_packet(
 ) -> Result<Vec<u8>, super::SealError> {
     let number = self::number(number);
     let header = ShortHeader {
-        destination: connection_id(),
+        destination: &connection_id(),
         number: number.truncate_to(PacketNumberLen::Four),
         spin_bit: false,
         key_phase: keys.key_phase(),

@@ -6,7 +6,9 @@ use super::{
     PacketError, PacketErrorKind, Protected, Retry, VersionNegotiation,
     first_byte::{FIXED_BIT, HEADER_FORM},
     layout::PacketLayout,
-    long, short,
+    long,
+    protected::connection_id,
+    short,
 };
 use crate::ConnectionId;
 
@@ -87,7 +89,7 @@ impl<'a> Packets<'a> {
         self.rest = rest;
         // Compare connection IDs only in datagrams with several packets.
         if !self.rest.is_empty() || self.first_destination.is_some() {
-            let destination = header.destination(bytes);
+            let destination = connection_id(header.destination(bytes));
             if *self.first_destination.get_or_insert(destination) != destination {
                 return Err(error(PacketErrorKind::ConnectionIdMismatch, 0));
             }

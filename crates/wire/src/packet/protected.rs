@@ -84,7 +84,7 @@ impl<'a> Protected<'a> {
     /// The destination connection ID.
     #[must_use]
     pub fn destination(&self) -> ConnectionId {
-        self.header.destination(self.bytes)
+        connection_id(self.header.destination(self.bytes))
     }
 
     /// The version, if this is a long header.
@@ -96,7 +96,7 @@ impl<'a> Protected<'a> {
     /// The source connection ID, if this is a long header.
     #[must_use]
     pub fn source(&self) -> Option<ConnectionId> {
-        self.header.source(self.bytes)
+        self.header.source(self.bytes).map(connection_id)
     }
 
     /// The token of an Initial packet; empty in other packets. A token from a server must be empty (RFC 9000 §17.2.2).
@@ -156,7 +156,7 @@ impl<'a> Unmasked<'a> {
 
     /// The destination connection ID.
     #[must_use]
-    pub fn destination(&self) -> ConnectionId {
+    pub fn destination(&self) -> &'a [u8] {
         self.header.destination(self.associated_data)
     }
 
@@ -168,7 +168,7 @@ impl<'a> Unmasked<'a> {
 
     /// The source connection ID, if this is a long header.
     #[must_use]
-    pub fn source(&self) -> Option<ConnectionId> {
+    pub fn source(&self) -> Option<&'a [u8]> {
         self.header.source(self.associated_data)
     }
 
@@ -229,13 +229,13 @@ impl Header {
         self.long.as_ref().map(|long| long.version)
     }
 
-    pub(super) fn destination(&self, bytes: &[u8]) -> ConnectionId {
-        connection_id(bytes, &self.destination)
+    pub(super) fn destination<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
+        bytes.get(self.destination.clone()).unwrap_or_default()
     }
 
-    fn source(&self, bytes: &[u8]) -> Option<ConnectionId> {
+    fn source<'b>(&self, bytes: &'b [u8]) -> Option<&'b [u8]> {
         let long = self.long.as_ref()?;
-        Some(connection_id(bytes, &long.source))
+        Some(bytes.get(long.source.clone()).unwrap_or_default())
     }
 
     fn token<'b>(&self, bytes: &'b [u8]) -> &'b [u8] {
@@ -246,12 +246,9 @@ impl Header {
     }
 }
 
-/// The default is never used: the range was checked when the header was parsed.
-fn connection_id(bytes: &[u8], range: &Range<usize>) -> ConnectionId {
-    bytes
-        .get(range.clone())
-        .and_then(ConnectionId::new)
-        .unwrap_or_default()
+/// The default is never used: the length was checked when the header was parsed.
+pub(super) fn connection_id(bytes: &[u8]) -> ConnectionId {
+    ConnectionId::new(bytes).unwrap_or_default()
 }
 
 /// The sample of a packet whose packet number starts at this offset (RFC 9001 §5.4.2).

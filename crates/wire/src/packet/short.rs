@@ -10,9 +10,9 @@ use crate::{BufferFull, ConnectionId, Writer};
 
 /// The header of an outgoing 1-RTT packet (RFC 9000 §17.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShortHeader {
+pub struct ShortHeader<'a> {
     /// The peer's connection ID.
-    pub destination: ConnectionId,
+    pub destination: &'a ConnectionId,
     /// The packet number.
     pub number: TruncatedPacketNumber,
     /// The latency spin bit (RFC 9000 §17.4).
@@ -23,7 +23,7 @@ pub struct ShortHeader {
     pub fixed_bit: bool,
 }
 
-impl ShortHeader {
+impl ShortHeader<'_> {
     /// The encoded length in bytes.
     #[must_use]
     pub const fn encoded_len(&self) -> usize {

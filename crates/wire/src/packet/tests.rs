@@ -176,7 +176,7 @@ fn rfc9369_a_3_server_initial() {
 fn check_short(packet: &str, mask: &str) {
     let number = PacketNumber::from(654_360_564);
     let header = ShortHeader {
-        destination: ConnectionId::EMPTY,
+        destination: &ConnectionId::EMPTY,
         number: number.truncate_to(PacketNumberLen::Three),
         spin_bit: false,
         key_phase: false,

@@ -48,7 +48,7 @@ impl Issuer {
         sequence: u64,
         destination: u8,
     ) -> Result<Option<ConnectionId>, RetireError> {
-        self.ids.on_retire(sequence, &id(destination))
+        self.ids.on_retire(sequence, id(destination).as_slice())
     }
 
     /// Sequence numbers and IDs of the frames written into so many bytes.

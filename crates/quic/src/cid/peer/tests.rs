@@ -45,7 +45,7 @@ fn rfc9000_5_1_2_moving_on_retires_the_one_in_use() {
     let mut ids = ids(4);
     assert_eq!(ids.on_new(&new(2, 0)), Ok(None));
     assert_eq!(ids.on_new(&new(1, 0)), Ok(None));
-    assert_eq!((ids.current(), ids.spare_count()), (id(0), 2));
+    assert_eq!((*ids.current(), ids.spare_count()), (id(0), 2));
     assert_eq!(ids.move_on(), Ok(Some(id(1))));
     assert_eq!(retired(&mut ids), [0]);
     assert_eq!(retired(&mut ids), [0; 0], "once");
@@ -75,9 +75,9 @@ fn rfc9000_5_1_2_retire_prior_to_moves_at_once() {
 fn rfc9000_19_15_one_that_comes_after_it_was_to_be_retired() {
     let mut ids = ids(4);
     ids.on_new(&new(3, 2)).expect("legal");
-    assert_eq!(ids.current(), id(3));
+    assert_eq!(*ids.current(), id(3));
     assert_eq!(ids.on_new(&new(1, 0)), Ok(None));
-    assert_eq!((ids.current(), ids.spare_count()), (id(3), 0));
+    assert_eq!((*ids.current(), ids.spare_count()), (id(3), 0));
     assert_eq!(retired(&mut ids), [0, 1]);
 }
 

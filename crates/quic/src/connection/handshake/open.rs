@@ -23,8 +23,8 @@ use crate::{
 pub(in crate::connection) struct Opened<'a> {
     pub(in crate::connection) packet_type: PacketType,
     pub(in crate::connection) number: PacketNumber,
-    pub(in crate::connection) destination: ConnectionId,
-    pub(in crate::connection) source: Option<ConnectionId>,
+    pub(in crate::connection) destination: &'a [u8],
+    pub(in crate::connection) source: Option<&'a [u8]>,
     pub(in crate::connection) payload: &'a [u8],
     pub(in crate::connection) len: usize,
     /// The generation of its 1-RTT keys.

@@ -111,7 +111,7 @@ fn seal(from: &mut Handshake, space: Space, number: u32) -> Vec<u8> {
     let random = &mut Random::new([1; 32]);
     let truncated = number.truncate(None);
     let packet = from
-        .begin_packet(space, truncated, destination, true, random, &mut writer)
+        .begin_packet(space, truncated, &destination, true, random, &mut writer)
         .expect("keys");
     writer.zeros(20).expect("room");
     let end = writer.position();

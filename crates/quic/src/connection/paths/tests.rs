@@ -72,17 +72,17 @@ fn rfc9000_9_a_server_knows_new_addresses_once_confirmed_a_client_its_server_alo
 #[test]
 fn rfc9000_9_5_a_path_has_an_id_of_its_own_unless_the_peer_kept_its() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
-    let registered = paths.register(START, elsewhere(1), 50, &id(1), &mut ids);
+    let registered = paths.register(START, elsewhere(1), 50, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Ok(()));
     assert_eq!(paths.get(PathRef::Other(0)).expect("known").cid, None);
     for number in [2, 3] {
-        let registered = paths.register(START, elsewhere(number), 50, &id(2), &mut ids);
+        let registered = paths.register(START, elsewhere(number), 50, id(2).as_slice(), &mut ids);
         assert_eq!(registered, Ok(()));
     }
     assert_eq!(paths.get(PathRef::Other(2)).expect("known").cid, Some(2));
     assert_eq!(paths.locate(&elsewhere(3), true), Some(PathRef::Other(2)));
     // An idle one makes room; there are no IDs left.
-    let registered = paths.register(START, elsewhere(4), 50, &id(2), &mut ids);
+    let registered = paths.register(START, elsewhere(4), 50, id(2).as_slice(), &mut ids);
     assert_eq!(registered, Err(UnknownPath::NoConnectionId));
     assert_eq!(paths.others_len(), 2);
 }
@@ -91,14 +91,14 @@ fn rfc9000_9_5_a_path_has_an_id_of_its_own_unless_the_peer_kept_its() {
 fn three_paths_that_are_being_validated_leave_no_room() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
     for number in 1..=3 {
-        let registered = paths.register(START, elsewhere(number), 50, &id(1), &mut ids);
+        let registered = paths.register(START, elsewhere(number), 50, id(1).as_slice(), &mut ids);
         assert_eq!(registered, Ok(()));
         let path = paths.get_mut(PathRef::Other(usize::from(number) - 1));
         let validation = &mut path.expect("known").validation;
         validation.start(START, &rtt(), Duration::ZERO);
     }
     assert!(paths.are_full());
-    let registered = paths.register(START, elsewhere(4), 50, &id(1), &mut ids);
+    let registered = paths.register(START, elsewhere(4), 50, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Err(UnknownPath::TooMany));
 }
 
@@ -108,17 +108,17 @@ fn a_hundred_addresses_that_fail_do_not_end_migration_for_good() {
     for _ in 0..FailedPaths::MAX {
         paths.failed.on_failed(START);
     }
-    let registered = paths.register(START, elsewhere(1), 50, &id(1), &mut ids);
+    let registered = paths.register(START, elsewhere(1), 50, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Err(UnknownPath::TooMany));
     let later = START + FailedPaths::FORGOTTEN_EVERY;
-    let registered = paths.register(later, elsewhere(1), 50, &id(1), &mut ids);
+    let registered = paths.register(later, elsewhere(1), 50, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Ok(()));
 }
 
 #[test]
 fn rfc9000_8_1_a_new_path_may_send_three_times_what_came_from_it() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
-    let registered = paths.register(START, elsewhere(1), 50, &id(1), &mut ids);
+    let registered = paths.register(START, elsewhere(1), 50, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Ok(()));
     paths.credit(PathRef::Other(0), 100);
     paths.credit(PathRef::New, 1000);
@@ -132,11 +132,11 @@ fn rfc9000_8_1_a_new_path_may_send_three_times_what_came_from_it() {
 #[test]
 fn rfc9000_9_3_a_server_challenges_both_ends_of_a_move() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
-    let registered = paths.register(START, elsewhere(1), 2000, &id(2), &mut ids);
+    let registered = paths.register(START, elsewhere(1), 2000, id(2).as_slice(), &mut ids);
     assert_eq!(registered, Ok(()));
     let promotion = paths.promote(0, 1500, &mut ids).expect("known");
     assert_eq!(promotion.network, elsewhere(1));
-    assert_eq!(ids.current(), id(101));
+    assert_eq!(*ids.current(), id(101));
     let change = promotion.change.expect("another host");
     assert!(change.saved.is_none());
     paths.challenge_after_move(START, 0, &rtt(), Duration::ZERO, &mut ids);
@@ -150,7 +150,7 @@ fn rfc9000_9_3_a_server_challenges_both_ends_of_a_move() {
     assert_eq!(back, Some(0));
     assert!(paths.promote(0, 1500, &mut ids).is_some());
     assert_eq!(paths.current().network, SERVER_PATH);
-    assert_eq!(ids.current(), id(100));
+    assert_eq!(*ids.current(), id(100));
     paths.forget_network(&elsewhere(1), &mut ids);
     assert_eq!(paths.others_len(), 0);
 }
@@ -171,11 +171,11 @@ fn rfc9000_9_4_control_is_saved_for_a_return_and_stays_behind_a_nat() {
     let (mut paths, mut ids) = (paths(Side::Server), peer_ids());
     let mut rebound = SERVER_PATH;
     rebound.remote.set_port(4001);
-    let registered = paths.register(START, rebound, 2000, &id(1), &mut ids);
+    let registered = paths.register(START, rebound, 2000, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Ok(()));
     let promotion = paths.promote(0, 1500, &mut ids).expect("known");
     assert!(promotion.change.is_none(), "at most the port differs");
-    let registered = paths.register(START, elsewhere(1), 2000, &id(1), &mut ids);
+    let registered = paths.register(START, elsewhere(1), 2000, id(1).as_slice(), &mut ids);
     assert_eq!(registered, Ok(()));
     let change = paths.promote(1, 1500, &mut ids).expect("known").change;
     let spec: Spec = "cubic".parse().expect("a spec");

@@ -54,8 +54,8 @@ fn rfc9000_9_a_client_moves_in_the_middle_of_a_transfer() {
         };
         let (mut pair, id) = midway(seed, faults);
         let (before, used) = (
-            pair.server.sources.peer_ids.current(),
-            pair.client.sources.peer_ids.current(),
+            *pair.server.sources.peer_ids.current(),
+            *pair.client.sources.peer_ids.current(),
         );
         let now = pair.now;
         pair.client
@@ -65,8 +65,8 @@ fn rfc9000_9_a_client_moves_in_the_middle_of_a_transfer() {
         assert_eq!(pair.client.network(), to(ELSEWHERE, SERVER));
         assert_eq!(pair.server.network(), to(SERVER, ELSEWHERE));
         // §9.5: other connection IDs on the other path, both ways.
-        assert_ne!(pair.server.sources.peer_ids.current(), before);
-        assert_ne!(pair.client.sources.peer_ids.current(), used);
+        assert_ne!(*pair.server.sources.peer_ids.current(), before);
+        assert_ne!(*pair.client.sources.peer_ids.current(), used);
         // §9.3.2: where all challenges were lost, it went back and came again.
         let paths = pair.server.statistics().paths;
         assert!(paths.promoted == 1 || paths.validation_failed > 0);
@@ -102,11 +102,11 @@ fn rfc9000_9_4_another_address_starts_congestion_control_anew_and_another_port_d
 fn rfc9000_9_3_a_nat_that_forgets_is_survived_with_the_same_connection_ids() {
     for seed in 1..=10 {
         let (mut pair, id) = midway(seed, Faults::default());
-        let before = pair.server.sources.peer_ids.current();
+        let before = *pair.server.sources.peer_ids.current();
         pair.nat.insert(CLIENT, ELSEWHERE);
         finish(&mut pair, id);
         assert_eq!(pair.server.network(), to(SERVER, ELSEWHERE));
-        assert_eq!(pair.server.sources.peer_ids.current(), before);
+        assert_eq!(*pair.server.sources.peer_ids.current(), before);
         assert_eq!(pair.client.network(), CLIENT_PATH);
         assert!(pair.server.statistics().paths.validated >= 1);
     }

@@ -59,7 +59,7 @@ fn a_short_header_packet_with_chacha20_is_that_of_the_rfcs() {
         let mut buffer = [0; 64];
         let mut writer = Writer::new(&mut buffer);
         let short_header = ShortHeader {
-            destination: ConnectionId::EMPTY,
+            destination: &ConnectionId::EMPTY,
             number: number.truncate_to(PacketNumberLen::Three),
             spin_bit: false,
             key_phase: false,

@@ -63,8 +63,8 @@ fn take_apart(datagram: &[u8]) -> Option<Vec<Clear>> {
         all.push(Clear {
             kind: packet.packet_type(),
             version: packet.version(),
-            destination: packet.destination(),
-            source: packet.source(),
+            destination: ConnectionId::new(packet.destination())?,
+            source: packet.source().and_then(ConnectionId::new),
             token: packet.token().to_vec(),
             number: packet.number(),
             key_phase: packet.key_phase(),
@@ -178,7 +178,7 @@ impl KeyRing {
         let mut writer = Writer::new(&mut buffer);
         let open = if packet.kind == PacketType::OneRtt {
             let header = ShortHeader {
-                destination: packet.destination,
+                destination: &packet.destination,
                 number: packet.number,
                 spin_bit: false,
                 key_phase: packet.key_phase,

@@ -167,7 +167,7 @@ impl Parts {
             1 => long(LongKind::ZeroRtt).begin(writer),
             2 => long(LongKind::Handshake).begin(writer),
             _ => ShortHeader {
-                destination: self.destination,
+                destination: &self.destination,
                 number,
                 spin_bit: self.bits[0],
                 key_phase: self.bits[1],
@@ -195,8 +195,9 @@ impl Parts {
         .unwrap_or(PacketType::OneRtt);
         assert_eq!(unmasked.packet_type(), packet_type);
         assert_eq!(unmasked.version(), is_long.then_some(self.version));
-        assert_eq!(unmasked.destination(), self.destination);
-        assert_eq!(unmasked.source(), is_long.then_some(self.source));
+        assert_eq!(unmasked.destination(), self.destination.as_slice());
+        let source = is_long.then_some(self.source.as_slice());
+        assert_eq!(unmasked.source(), source);
         let token = if self.kind == 0 { &self.token[..] } else { &[] };
         assert_eq!(unmasked.token(), token);
         let number = PacketNumber::from(self.number).truncate_to(self.number_len);

@@ -14,9 +14,9 @@ const LENGTHS: [PacketNumberLen; 4] = [
     PacketNumberLen::Four,
 ];
 
-fn short(len: PacketNumberLen) -> ShortHeader {
+fn short(destination: &ConnectionId, len: PacketNumberLen) -> ShortHeader<'_> {
     ShortHeader {
-        destination: id("0102"),
+        destination,
         number: PacketNumber::ZERO.truncate_to(len),
         spin_bit: true,
         key_phase: true,
@@ -41,7 +41,7 @@ fn rfc9001_5_4_2_short_payloads_are_padded_so_that_a_sample_is_there() {
         for payload_len in 1..6 {
             let mut buffer = [0xee; 64];
             let mut writer = Writer::new(&mut buffer);
-            let open = short(len).begin(&mut writer).expect("fits");
+            let open = short(&id("0102"), len).begin(&mut writer).expect("fits");
             for _ in 0..payload_len {
                 writer.u8(1).expect("fits");
             }
@@ -59,7 +59,8 @@ fn rfc9001_5_4_2_short_payloads_are_padded_so_that_a_sample_is_there() {
 
 #[test]
 fn a_packet_that_does_not_fit_does_not_move_the_writer() {
-    let header = short(PacketNumberLen::One);
+    let destination = id("0102");
+    let header = short(&destination, PacketNumberLen::One);
     for space in 0..4 + 3 + TAG_LEN {
         let mut buffer = vec![0; space];
         let mut writer = Writer::new(&mut buffer);
@@ -106,10 +107,7 @@ fn packets_are_coalesced_by_writing_them_one_after_the_other() {
             .mask(writer.written_mut(), mask)
             .expect("is complete");
     }
-    let header = ShortHeader {
-        destination: ConnectionId::EMPTY,
-        ..short(PacketNumberLen::Two)
-    };
+    let header = short(&ConnectionId::EMPTY, PacketNumberLen::Two);
     let open = header.begin(&mut writer).expect("fits");
     writer.u8(1).expect("fits");
     let packet = open.finish(&mut writer, TAG_LEN).expect("fits");
