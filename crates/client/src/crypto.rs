@@ -69,7 +69,10 @@ impl CryptoCache {
     }
 }
 
-fn build(settings: &Settings, store: &Arc<dyn SessionStore>) -> Result<Crypto, CryptoError> {
+pub(crate) fn build(
+    settings: &Settings,
+    store: &Arc<dyn SessionStore>,
+) -> Result<Crypto, CryptoError> {
     let invalid = |error: &dyn fmt::Display| CryptoError::Trust(error.to_string());
     let invalid_identity = |error: &dyn fmt::Display| CryptoError::Identity(error.to_string());
     let plain = settings.aead.crypto_provider();

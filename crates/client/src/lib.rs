@@ -37,6 +37,7 @@
 //! | [`Listener`], [`Head`] | callbacks for events and response bodies |
 //! | [`Settings`], [`Memory`], [`SessionFile`] | configuration; state kept between runs, in memory or in a file |
 //! | [`Trust`], [`Identity`] | verification of server certificates; the client certificate |
+//! | [`Tls`], [`connect_target`], [`ReachabilityProbe`] | for programs that drive connections of their own |
 //! | [`AltSvc`] | alternative services (RFC 7838) |
 //! | [`CookieJar`] | cookies (RFC 6265) |
 //! | [`Proxies`] | HTTP proxies |
@@ -105,6 +106,7 @@ mod run;
 mod sessions;
 mod settings;
 mod tcp;
+mod tls;
 mod trust;
 mod upload;
 mod url;
@@ -122,10 +124,12 @@ pub use head::{Head, Version};
 pub use listener::{Handshake, Listener, Transport};
 pub use memory::Memory;
 pub use proxy::{Exceptions, Proxies, Proxy};
-pub use resolve::{Answer, ConnectTo, Lookup, Override, Services};
+pub use reachability::ReachabilityProbe;
+pub use resolve::{Answer, ConnectTo, Lookup, Override, Services, connect_target};
 pub use retry::Retry;
 pub use run::{Report, RunError, run};
 pub use sessions::SessionFile;
 pub use settings::{Settings, Versions};
+pub use tls::Tls;
 pub use trust::{Identity, Trust};
 pub use url::{Origin, Scheme, Url, UrlError};

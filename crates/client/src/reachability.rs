@@ -15,7 +15,7 @@ use std::{
 
 /// A probe of one address.
 #[derive(Debug)]
-pub(crate) struct ReachabilityProbe(UdpSocket);
+pub struct ReachabilityProbe(UdpSocket);
 
 impl ReachabilityProbe {
     /// Sends the probe.
@@ -23,7 +23,7 @@ impl ReachabilityProbe {
     /// # Errors
     ///
     /// Returns the system's error if there is no route to the address.
-    pub(crate) fn send(remote: SocketAddr) -> io::Result<Self> {
+    pub fn send(remote: SocketAddr) -> io::Result<Self> {
         let local: SocketAddr = if remote.is_ipv6() {
             (Ipv6Addr::UNSPECIFIED, 0).into()
         } else {
@@ -37,7 +37,8 @@ impl ReachabilityProbe {
     }
 
     /// The ICMP error, if one has been received.
-    pub(crate) fn answer(&self) -> Option<io::Error> {
+    #[must_use]
+    pub fn answer(&self) -> Option<io::Error> {
         let answer = self.0.recv(&mut [0; 1]).err()?;
         (answer.kind() != io::ErrorKind::WouldBlock).then_some(answer)
     }

@@ -54,8 +54,9 @@ pub struct ConnectTo {
     pub to_port: Option<u16>,
 }
 
-/// The host and port to connect to for an origin.
-pub(crate) fn connect_target(origin: &Origin, connect_to: &[ConnectTo]) -> Origin {
+/// The host and port to connect to for an origin: those of the first rule that matches, or its own.
+#[must_use]
+pub fn connect_target(origin: &Origin, connect_to: &[ConnectTo]) -> Origin {
     let mut target = origin.clone();
     let matches = |it: &&ConnectTo| {
         it.host.as_ref().is_none_or(|host| *host == origin.host)

@@ -65,6 +65,15 @@ impl From<io::Error> for RunError {
     }
 }
 
+impl From<CryptoError> for RunError {
+    fn from(error: CryptoError) -> Self {
+        match error {
+            CryptoError::Trust(what) => Self::Trust(what),
+            CryptoError::Identity(what) => Self::Identity(what),
+        }
+    }
+}
+
 /// Performs the fetches. Returns when each has succeeded or failed and all connections are closed.
 ///
 /// # Errors
@@ -78,10 +87,7 @@ pub fn run(
     fetches: Vec<Fetch>,
     listener: &mut dyn Listener,
 ) -> Result<Report, RunError> {
-    let crypto = memory.crypto(settings).map_err(|error| match error {
-        CryptoError::Trust(what) => RunError::Trust(what),
-        CryptoError::Identity(what) => RunError::Identity(what),
-    })?;
+    let crypto = memory.crypto(settings)?;
     let start = clock.now();
     let socket = bind(settings.family)?;
     let mut seed = [0; 32];

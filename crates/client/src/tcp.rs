@@ -18,6 +18,8 @@ mod exchange;
 mod outgoing;
 mod tunnel;
 
+pub(crate) use self::connect::tls_failure;
+
 use core::{net::SocketAddr, time::Duration};
 use std::{
     io,

@@ -237,14 +237,8 @@ async fn establish(
     let name = ServerName::try_from(plan.host.clone())
         .map_err(|_| Failure::Tls(format!("invalid TLS server name `{}`", plan.host)))?;
     let connector = TlsConnector::from(Arc::clone(config));
-    let tls = connector.connect(name, stream).await.map_err(|error| {
-        let of_tls = error.get_ref().and_then(|it| it.downcast_ref());
-        match of_tls {
-            Some(rustls::Error::InvalidCertificate(error)) => certificate_failure(error),
-            Some(error) => Failure::Tls(error.to_string()),
-            None => Failure::Tls(error.to_string()),
-        }
-    })?;
+    let tls = connector.connect(name, stream).await;
+    let tls = tls.map_err(|error| tls_failure(&error))?;
     let (_, session) = tls.get_ref();
     let is_http2 = session.alpn_protocol() == Some(b"h2");
     if plan.is_http2 && !is_http2 && session.alpn_protocol().is_some() {
@@ -265,6 +259,16 @@ async fn establish(
     let chain = session.peer_certificates();
     handshake.certificate = chain.and_then(|chain| Some(chain.first()?.to_vec()));
     Ok((Box::new(tls), handshake))
+}
+
+/// The failure of a TLS handshake.
+pub(crate) fn tls_failure(error: &io::Error) -> Failure {
+    let of_tls = error.get_ref().and_then(|it| it.downcast_ref());
+    match of_tls {
+        Some(rustls::Error::InvalidCertificate(error)) => certificate_failure(error),
+        Some(error) => Failure::Tls(error.to_string()),
+        None => Failure::Tls(error.to_string()),
+    }
 }
 
 /// The failure for a certificate that the verifier rejected.
