@@ -1,6 +1,7 @@
 //! The commands, one file or folder each.
 
 pub(crate) mod ab;
+pub(crate) mod bench;
 pub(crate) mod emulate;
 pub(crate) mod get;
 mod path;

@@ -44,6 +44,7 @@ enum Command {
     Query(commands::query::Arguments),
     Specs(commands::specs::Arguments),
     Serve(Box<commands::serve::Arguments>),
+    Bench(Box<commands::bench::Arguments>),
 }
 
 /// Runs a command line, whose first word is the program's name. `ab`, `serve` and `specs` use the congestion controls of
@@ -69,6 +70,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>, registry: &Registry) -> Ex
         Some(Command::Query(arguments)) => Ok(commands::query::run(&arguments)),
         Some(Command::Specs(arguments)) => commands::specs::run(&arguments, registry),
         Some(Command::Serve(arguments)) => commands::serve::run(&arguments, registry),
+        Some(Command::Bench(arguments)) => commands::bench::run(&arguments),
     };
     match result {
         Ok(code) => code,

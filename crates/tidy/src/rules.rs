@@ -55,13 +55,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "wire",
         ],
     ),
+    (
+        "load",
+        &["client", "driver", "http3", "quic", "udp", "units", "wire"],
+    ),
     ("emulate", &["link", "udp", "units"]),
     ("report", &["query", "record", "units"]),
     ("testkit", &[]),
     ("lastbyte", &ANY),
 ];
 
-const ANY: [&str; 16] = [
+const ANY: [&str; 17] = [
     "units",
     "congestion",
     "wire",
@@ -78,6 +82,7 @@ const ANY: [&str; 16] = [
     "server",
     "client",
     "emulate",
+    "load",
 ];
 
 /// Crates without the standard library, which therefore cannot access clocks, sockets, files or the environment.

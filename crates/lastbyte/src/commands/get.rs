@@ -25,6 +25,10 @@ use lastbyte_client::{Fetch, RunError, run as fetch};
 use lastbyte_driver::Clock;
 
 pub(crate) use self::arguments::Arguments;
+pub(super) use self::{
+    arguments::{connect_to, pin},
+    request::field,
+};
 use self::{
     exit::{INTERRUPTED, result},
     keep::Keep,

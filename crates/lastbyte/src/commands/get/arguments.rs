@@ -19,7 +19,8 @@ use lastbyte_client::{ConnectTo, Override};
 pub(crate) use self::config::expanded;
 pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Urls};
 pub(crate) use self::values::Resume;
-use self::values::{connect_to, dns_server, pin, pinned, redirects, resolve, resume, size, span};
+pub(in crate::commands) use self::values::{connect_to, pin};
+use self::values::{dns_server, pinned, redirects, resolve, resume, size, span};
 use crate::commands::values::Aead;
 
 const EXAMPLES: &str = "\

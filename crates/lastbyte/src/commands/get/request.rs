@@ -249,7 +249,8 @@ fn fields(arguments: &Arguments, form: Option<&str>) -> Result<Fields, Refusal> 
     Ok(fields)
 }
 
-fn field(text: &str) -> Result<(String, Option<String>), Refusal> {
+/// Parses a header field in curl's form: its name in lower case, and its value; `None` if the field is not to be sent.
+pub(in crate::commands) fn field(text: &str) -> Result<(String, Option<String>), Refusal> {
     let (name, value) = text
         .split_once(':')
         .or_else(|| {

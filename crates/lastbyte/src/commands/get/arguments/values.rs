@@ -58,7 +58,7 @@ pub(super) fn resolve(text: &str) -> Result<Override, String> {
 }
 
 /// Parses parts separated by colons; IPv6 addresses are in brackets.
-pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
+pub(in crate::commands) fn connect_to(text: &str) -> Result<ConnectTo, String> {
     let wrong = || {
         format!(
             "invalid redirection `{text}` (expected HOST1:PORT1:HOST2:PORT2, such as a.example:443:b.example:8443)"
@@ -143,7 +143,7 @@ pub(super) fn redirects(text: &str) -> Result<i64, String> {
 }
 
 /// Checks a SHA-256 in Base64: 32 bytes are 43 characters and an `=`.
-pub(super) fn pin(text: &str) -> Result<String, String> {
+pub(in crate::commands) fn pin(text: &str) -> Result<String, String> {
     let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
     let letters = text.strip_suffix('=').unwrap_or_default();
     if letters.len() == 43 && letters.chars().all(is_letter) {

@@ -1,0 +1,115 @@
+//! `lastbyte bench`: loads a server. The work is done by the crate `lastbyte-load`.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `arguments` | the options |
+//! | `compare` | the change between two runs |
+//! | `settings` | from options to the settings of a run, and the file of requests |
+
+mod arguments;
+mod compare;
+mod settings;
+
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+    sync::{Arc, atomic::Ordering, mpsc},
+    thread,
+    time::Duration,
+};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lastbyte_load::{Control, Error, Measurement, Settings, report};
+
+pub(crate) use self::arguments::Arguments;
+use crate::{failure::Failure, jobs::Interrupt};
+
+/// The exit code of an interrupted program in shells: 128 + SIGINT.
+const INTERRUPTED: u8 = 130;
+/// How often the progress is shown.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    if !arguments.compare.is_empty() {
+        print(&compare::compare(&arguments.compare)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let settings = settings::settings(arguments)?;
+    let interrupt = Interrupt::listen();
+    let control = Arc::new(Control::new(settings.threads, interrupt.flag()));
+    let measurement = watched(&settings, &control).map_err(|error| match error {
+        Error::Settings(_) => Failure::usage(error),
+        error => Failure::run(error),
+    })?;
+    let text = if arguments.json {
+        format!("{:#}\n", report::json(&settings, &measurement))
+    } else if arguments.csv {
+        report::csv(&settings, &measurement)
+    } else {
+        report::text(&settings, &measurement)
+    };
+    print(&text)?;
+    if measurement.is_interrupted {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    if measurement.recorder.counts.done == 0 {
+        let errors = &measurement.recorder.errors;
+        let most = errors.iter().max_by_key(|(_, times)| **times);
+        let why = most.map_or("the time was too short", |(why, _)| why);
+        return Err(Failure::run(format!("no response: {why}")));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    written.map_err(|error| Failure::stdout(&error))
+}
+
+/// Runs with a line of progress, if stderr is a terminal.
+fn watched(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, Error> {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(5));
+    if let Ok(style) = ProgressStyle::with_template("{elapsed} {msg}") {
+        bar.set_style(style);
+    }
+    let (finished, wait) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let running = scope.spawn(move || {
+            let result = lastbyte_load::run(settings, control);
+            drop(finished);
+            result
+        });
+        let mut before = 0;
+        while wait.recv_timeout(PROGRESS_INTERVAL) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let (text, done) = progress(control, before);
+            before = done;
+            bar.set_message(text);
+        }
+        bar.finish_and_clear();
+        let failed = |_| Err(Error::Io(io::Error::other("the run panicked")));
+        running.join().unwrap_or_else(failed)
+    })
+}
+
+/// The line of progress, and the number of responses so far.
+fn progress(control: &Control, before: u64) -> (String, u64) {
+    let (mut done, mut failed, mut p50, mut p99) = (0, 0, 0, 0);
+    for thread in &control.threads {
+        done += thread.done.load(Ordering::Relaxed);
+        failed += thread.failed.load(Ordering::Relaxed);
+        p50 = thread.p50.load(Ordering::Relaxed).max(p50);
+        p99 = thread.p99.load(Ordering::Relaxed).max(p99);
+    }
+    let rate = done.saturating_sub(before) as f64 / PROGRESS_INTERVAL.as_secs_f64();
+    let millis = |nanos: u64| nanos as f64 / 1e6;
+    let text = format!(
+        "{done} responses, {rate:.0}/s, P50 {:.2} ms, P99 {:.2} ms, {failed} failed",
+        millis(p50),
+        millis(p99)
+    );
+    (text, done)
+}

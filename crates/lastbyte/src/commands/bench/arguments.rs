@@ -1,0 +1,199 @@
+//! Arguments of `lastbyte bench`.
+
+use core::{num::NonZeroUsize, time::Duration};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use lastbyte_client::{ConnectTo, Url};
+use lastbyte_units as units;
+
+use crate::commands::{
+    get::{connect_to, pin},
+    values::{THREADS_MAX, count, positive},
+};
+
+const EXAMPLES: &str = "\
+Examples, beside a server (`lastbyte serve --self-signed`):
+  # 10000 requests over 10 connections of HTTP/3, 10 at a time on each.
+  lastbyte bench -k -n 10000 -c 10 -m 10 https://localhost:4433/1kB
+  # The same over HTTP/2 and HTTP/1.1.
+  lastbyte bench -k --http 2 -n 10000 -c 10 -m 10 https://localhost:4433/1kB
+  lastbyte bench -k --http 1.1 -n 10000 -c 10 https://localhost:4433/1kB
+  # 10 seconds after a warm-up of 2 seconds.
+  lastbyte bench -k -D 10s --warm-up-time 2s -c 10 https://localhost:4433/
+  # 500 requests per second with random intervals; latencies corrected.
+  lastbyte bench -k -D 10s -c 20 -m 10 --rate 500 --arrivals poisson \\
+    https://localhost:4433/1kB
+  # Results for programs.
+  lastbyte bench -k -n 1000 --json https://localhost:4433/1kB
+  # The change between two such results.
+  lastbyte bench --compare before.json after.json
+
+The loop is closed without --rate: each stream sends a request when the last \
+one has ended, so a slow server receives fewer. With --rate, requests are due \
+at times that do not depend on the server, and latencies count from then.
+
+Exit code: 0 after a run with at least one response, 1 without, 2 bad usage, \
+130 interrupted (results up to then are printed). Reference: docs/bench.md.";
+
+/// Load a server over HTTP/3, 2 or 1.1 and measure its latencies.
+///
+/// Options and counters are those of h2load where it has them.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// URLs of one origin, requested in this order by each connection
+    #[arg(value_name = "URL", required_unless_present_any = ["input_file", "compare"])]
+    pub(crate) urls: Vec<Url>,
+
+    #[command(flatten)]
+    pub(crate) load: Load,
+    #[command(flatten)]
+    pub(crate) request: Request,
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+
+    /// Print the results as JSON
+    #[arg(long, help_heading = "Output", conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print the results as CSV: a header and one row
+    #[arg(long, help_heading = "Output")]
+    pub(crate) csv: bool,
+    /// Print the change between the results of two runs (--json), without a run
+    #[arg(long, value_names = ["BEFORE", "AFTER"], num_args = 2, help_heading = "Output", conflicts_with_all = ["urls", "input_file", "json", "csv"])]
+    pub(crate) compare: Vec<PathBuf>,
+}
+
+/// HTTP version to use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Http {
+    /// HTTP/1.1, one request at a time per connection
+    #[value(name = "1.1", alias = "1")]
+    One,
+    /// HTTP/2
+    #[value(name = "2")]
+    Two,
+    /// HTTP/3
+    #[value(name = "3")]
+    Three,
+}
+
+/// When requests of an open loop start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ArrivalProcess {
+    /// Equal intervals
+    Constant,
+    /// Exponentially distributed intervals
+    Poisson,
+}
+
+/// How much load.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct Load {
+    /// Number of requests
+    #[arg(short = 'n', long, value_name = "N", default_value = "1", value_parser = positive(1_000_000_000_000), conflicts_with = "duration")]
+    pub(crate) requests: NonZeroUsize,
+    /// Measured time, instead of a number of requests
+    #[arg(short = 'D', long, value_name = "SPAN", value_parser = units::span)]
+    pub(crate) duration: Option<Duration>,
+    /// Time before the measured time, whose requests are not counted
+    #[arg(long, value_name = "SPAN", value_parser = units::span, requires = "duration")]
+    pub(crate) warm_up_time: Option<Duration>,
+    /// Number of connections
+    #[arg(short = 'c', long, visible_alias = "clients", value_name = "N", default_value = "1", value_parser = positive(100_000))]
+    pub(crate) connections: NonZeroUsize,
+    /// Maximum number of requests in progress per connection
+    #[arg(short = 'm', long, visible_alias = "max-concurrent-streams", value_name = "N", default_value = "1", value_parser = positive(10_000))]
+    pub(crate) streams: NonZeroUsize,
+    /// Number of generator threads
+    #[arg(short = 't', long, visible_alias = "threads", value_name = "N", default_value = "1", value_parser = count::<usize>(1..=THREADS_MAX))]
+    pub(crate) jobs: usize,
+    /// Requests per second (open loop), whatever the server does
+    #[arg(short = 'r', long, value_name = "REQUESTS", value_parser = rate)]
+    pub(crate) rate: Option<f64>,
+    /// Intervals between the requests of --rate
+    #[arg(
+        long,
+        value_name = "PROCESS",
+        default_value = "constant",
+        requires = "rate"
+    )]
+    pub(crate) arrivals: ArrivalProcess,
+    /// Random seed of the intervals
+    #[arg(long, value_name = "SEED", default_value = "1", value_parser = units::seed)]
+    pub(crate) seed: u64,
+}
+
+/// What is requested.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub(crate) struct Request {
+    /// Read URLs from FILE (`-`: stdin), one per line, each with an optional weight
+    #[arg(short = 'i', long, value_name = "FILE")]
+    pub(crate) input_file: Option<PathBuf>,
+    /// Header field of all requests, `name: value`; repeatable
+    #[arg(short = 'H', long, value_name = "FIELD")]
+    pub(crate) header: Vec<String>,
+    /// Send the content of FILE in a POST request
+    #[arg(short = 'd', long, value_name = "FILE")]
+    pub(crate) data: Option<PathBuf>,
+    /// Request method
+    #[arg(short = 'X', long = "request", value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+    /// Time limit of a request
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = units::span)]
+    pub(crate) timeout: Duration,
+}
+
+/// Options for connections.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct Connection {
+    /// HTTP version to use
+    #[arg(long, value_name = "VERSION", default_value = "3")]
+    pub(crate) http: Http,
+    /// Time limit for establishing a connection
+    #[arg(long, value_name = "SPAN", default_value = "10s", value_parser = units::span)]
+    pub(crate) connect_timeout: Duration,
+    /// Close each connection after this time, with the requests on it
+    #[arg(short = 'T', long = "connection-active-timeout", value_name = "SPAN", value_parser = units::span)]
+    pub(crate) active_timeout: Option<Duration>,
+    /// Connect to HOST2:PORT2 in place of HOST1:PORT1; repeatable
+    ///
+    /// An empty HOST1 or PORT1 matches all; an empty HOST2 or PORT2 keeps the original. TLS still verifies HOST1.
+    #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = connect_to)]
+    pub(crate) connect_to: Vec<ConnectTo>,
+    /// Use IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6', long)]
+    pub(crate) ipv6: bool,
+    /// Do not verify the server's certificate
+    ///
+    /// The connection can be intercepted by a man in the middle.
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+    /// CA certificates to trust in place of the system's (PEM)
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Client certificate (PEM)
+    #[arg(short = 'E', long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key of the client certificate (PEM), if in another file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Required SHA-256 of the server's public key, in Base64; repeatable
+    #[arg(long, value_name = "BASE64", value_parser = pin)]
+    pub(crate) pin_sha256: Vec<String>,
+}
+
+/// The highest rate, in requests per second.
+const RATE_MAX: f64 = 1e8;
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.strip_suffix("/s").unwrap_or(text).parse::<f64>().ok();
+    rate.filter(|rate| *rate > 0.0 && *rate <= RATE_MAX)
+        .ok_or_else(|| "expected requests per second, such as `500` or `0.5`".to_owned())
+}

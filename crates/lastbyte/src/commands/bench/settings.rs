@@ -1,0 +1,182 @@
+//! From options to the settings of a run, and the file of requests.
+
+use std::{io::Read as _, path::Path, sync::Arc};
+
+use lastbyte_client::{Family, Identity, Settings as ClientSettings, Trust, Versions};
+use lastbyte_http3::Fields;
+use lastbyte_load::{Amount, Arrivals, Request, Settings, Version};
+use lastbyte_quic::connection::Config;
+
+use super::arguments::{Arguments, ArrivalProcess, Http};
+use crate::{commands::get, failure::Failure, files};
+
+#[cfg(test)]
+mod tests;
+
+/// The most URLs in a file of requests.
+const REQUESTS_MAX: usize = 100_000;
+/// The highest weight of a URL.
+const WEIGHT_MAX: u32 = 1000;
+
+pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+    let load = &arguments.load;
+    let version = match arguments.connection.http {
+        Http::One => Version::Http1,
+        Http::Two => Version::Http2,
+        Http::Three => Version::Http3,
+    };
+    if version == Version::Http1 && load.streams.get() > 1 {
+        return Err(Failure::Usage(format!(
+            "HTTP/1.1 has one request at a time: `-m {}` (expected `-m 1`; add connections with `-c`)",
+            load.streams
+        )));
+    }
+    let mut requests: Vec<Request> = arguments
+        .urls
+        .iter()
+        .map(|url| Request {
+            url: url.clone(),
+            weight: 1,
+        })
+        .collect();
+    if let Some(path) = &arguments.request.input_file {
+        requests.extend(requests_of(path)?);
+    }
+    let amount = match load.duration {
+        None => Amount::Requests(load.requests.get() as u64),
+        Some(measured) => Amount::Time {
+            warm_up: load.warm_up_time.unwrap_or_default(),
+            measured,
+        },
+    };
+    let arrivals = match (load.rate, load.arrivals) {
+        (None, _) => Arrivals::Closed,
+        (Some(rate), ArrivalProcess::Constant) => Arrivals::Constant { rate },
+        (Some(rate), ArrivalProcess::Poisson) => Arrivals::Poisson { rate },
+    };
+    let body = match &arguments.request.data {
+        None => None,
+        Some(path) => Some(Arc::from(files::read(path).map_err(Failure::usage)?)),
+    };
+    Ok(Settings {
+        client: client(arguments)?,
+        version,
+        requests,
+        method: arguments.request.method.clone(),
+        fields: fields(&arguments.request.header)?,
+        body,
+        amount,
+        arrivals,
+        connections: load.connections.get(),
+        streams: load.streams.get(),
+        threads: load.jobs,
+        timeout: arguments.request.timeout,
+        active_timeout: arguments.connection.active_timeout,
+        seed: load.seed,
+    })
+}
+
+/// TLS, QUIC and addresses.
+fn client(arguments: &Arguments) -> Result<ClientSettings, Failure> {
+    let it = &arguments.connection;
+    let spec = "cubic".parse().map_err(Failure::usage)?;
+    let mut settings = ClientSettings::new(Config::new(spec));
+    settings.versions = match it.http {
+        Http::One => Versions::Http11,
+        Http::Two => Versions::Http2Only,
+        Http::Three => Versions::Http3,
+    };
+    if it.insecure {
+        settings.trust = Trust::DangerouslyAcceptAny;
+    } else if let Some(path) = &it.cacert {
+        settings.trust = Trust::Authorities(files::read(path).map_err(Failure::usage)?);
+    }
+    settings.pins.clone_from(&it.pin_sha256);
+    if let Some(path) = &it.cert {
+        let certificates = files::read(path).map_err(Failure::usage)?;
+        let key = match &it.key {
+            Some(path) => files::read(path).map_err(Failure::usage)?,
+            None => certificates.clone(),
+        };
+        settings.identity = Some(Identity { certificates, key });
+    }
+    settings.family = match (it.ipv4, it.ipv6) {
+        (true, _) => Family::Ipv4,
+        (_, true) => Family::Ipv6,
+        _ => Family::Any,
+    };
+    settings.connect_to.clone_from(&it.connect_to);
+    settings.connect_timeout = it.connect_timeout;
+    Ok(settings)
+}
+
+/// The usual header fields, replaced by the given ones of the same name.
+fn fields(given: &[String]) -> Result<Fields, Failure> {
+    let mut lines = Vec::new();
+    for text in given {
+        lines.push(get::field(text).map_err(|(_, what)| Failure::Usage(what))?);
+    }
+    let mut fields = Fields::new();
+    let agent = concat!("lastbyte/", env!("CARGO_PKG_VERSION"));
+    for (name, value) in [("user-agent", agent), ("accept", "*/*")] {
+        if lines.iter().all(|(other, _)| other != name) {
+            fields.push(name, value);
+        }
+    }
+    for (name, value) in &lines {
+        if let Some(value) = value {
+            fields.push(name, value);
+        }
+    }
+    Ok(fields)
+}
+
+fn requests_of(path: &Path) -> Result<Vec<Request>, Failure> {
+    let text = if path.as_os_str() == "-" {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map_err(|error| Failure::usage(format!("cannot read stdin: {error}")))?;
+        text
+    } else {
+        files::read_text(path).map_err(Failure::usage)?
+    };
+    parse(&text).map_err(|(line, what)| {
+        Failure::Usage(format!("`{}`, line {line}: {what}", path.display()))
+    })
+}
+
+/// Parses lines of a URL and, after a blank, its weight. Empty lines and lines that start with `#` are skipped. Errors have
+/// the number of the line.
+fn parse(text: &str) -> Result<Vec<Request>, (usize, String)> {
+    let mut requests = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut words = line.split_whitespace();
+        let Some(url) = words.next().filter(|word| !word.starts_with('#')) else {
+            continue;
+        };
+        let wrong = |what: String| (number, what);
+        let weight = words.next().map_or(Ok(1), |word| {
+            let weight = word.parse::<u32>().ok();
+            let weight = weight.filter(|weight| (1..=WEIGHT_MAX).contains(weight));
+            let expected = format!("expected a whole number from 1 to {WEIGHT_MAX}");
+            weight.ok_or_else(|| wrong(format!("invalid weight `{word}` ({expected})")))
+        })?;
+        if let Some(word) = words.next() {
+            let what = format!("unexpected `{word}` (expected a URL and a weight)");
+            return Err(wrong(what));
+        }
+        if requests.len() == REQUESTS_MAX {
+            return Err(wrong(format!(
+                "too many URLs (expected at most {REQUESTS_MAX})"
+            )));
+        }
+        requests.push(Request {
+            url: url.parse().map_err(|error| wrong(format!("{error}")))?,
+            weight,
+        });
+    }
+    if requests.is_empty() {
+        return Err((1, "no URL (expected one per line)".to_owned()));
+    }
+    Ok(requests)
+}

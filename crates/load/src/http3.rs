@@ -1,0 +1,712 @@
+//! HTTP/3: an application of the driver's that keeps all connections of a thread busy.
+//!
+//! There is no task per request: a request in progress is an entry in a list of its connection. In the steady state,
+//! nothing is allocated here for a request; the transport allocates for its stream.
+
+use core::time::Duration;
+use std::{
+    collections::VecDeque,
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    sync::Arc,
+};
+
+use lastbyte_client::{Failure, ReachabilityProbe, Tls};
+use lastbyte_driver::{Application, Clock, Datagram, Turn, Worker};
+use lastbyte_http3::{self as http3, Body, BodySink, Code, RequestError};
+use lastbyte_quic::{
+    Time,
+    connection::{Config, Connection, Event, NetworkPath},
+    crypto::ClientCrypto,
+    endpoint::{Closed, Endpoint, EndpointConfig, Handle},
+    stream::KeepAll,
+};
+use lastbyte_udp::{Options, Socket};
+use lastbyte_wire::StreamId;
+
+use crate::{
+    dispatcher::Due,
+    recorder::{Cause, InFlight},
+    target::Target,
+    thread_state::{TICK, ThreadResult, ThreadState},
+};
+
+#[cfg(test)]
+mod tests;
+
+/// Connections that are closed in one turn, so that the packets fit the driver's limit.
+const CLOSES_PER_TURN: usize = 32;
+/// A request without progress for this time makes the thread ask whether the port is closed.
+const PROBE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Runs the connections of a thread until the end of the run.
+pub(crate) fn run(
+    mut state: ThreadState,
+    target: &Target,
+    tls: &Tls,
+    clock: Clock,
+) -> io::Result<ThreadResult> {
+    let local: SocketAddr = if target.address.is_ipv6() {
+        (Ipv6Addr::UNSPECIFIED, 0).into()
+    } else {
+        (Ipv4Addr::UNSPECIFIED, 0).into()
+    };
+    let socket = Socket::bind(local, &Options::default())?;
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
+    let mut config = EndpointConfig::client();
+    config.limits.handshake_timeout = state.settings.client.connect_timeout;
+    config.limits.connections = config.limits.connections.max(state.share.connections);
+    config.limits.handshakes = config.limits.handshakes.max(state.share.connections);
+    let endpoint = Endpoint::new(config, seed).map_err(io::Error::other)?;
+    state.is_started |= state.share.own_connections() == 0;
+    let load = Http3Load::new(state, target, tls, socket.local_address());
+    let mut worker = Worker::new(socket, endpoint, load, clock)?;
+    worker.run()?;
+    let statistics = *worker.statistics();
+    let state = &mut worker.application().state;
+    state.recorder.counts.datagrams_sent += statistics.datagrams_sent;
+    state.recorder.counts.datagrams_received += statistics.datagrams_received;
+    Ok(state.finish(clock.now()))
+}
+
+/// A request that is ready to be sent any number of times.
+struct Prepared {
+    head: http3::Request,
+    body: Option<Arc<[u8]>>,
+}
+
+impl Prepared {
+    fn body(&self) -> Body {
+        match &self.body {
+            Some(body) => Body::Source(Box::new(Arc::clone(body))),
+            None => Body::Empty,
+        }
+    }
+}
+
+/// The state of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It is to be established at this time.
+    Waiting(Time),
+    /// Its handshake is in progress.
+    Connecting,
+    /// It carries requests.
+    Open,
+    /// The server accepts no more requests on it.
+    Draining,
+    /// It is not established again.
+    Over,
+}
+
+/// A connection and its requests in progress.
+struct Client {
+    phase: Phase,
+    handle: Option<Handle>,
+    http3: http3::Connection,
+    /// By stream, in ascending order.
+    in_flight: VecDeque<(StreamId, InFlight)>,
+    /// Failures to connect in a row.
+    failures: u32,
+    /// Whether it has been established before.
+    was_open: bool,
+    started: Time,
+    has_first_byte: bool,
+    /// Whether there was a response since it was established last.
+    has_answered: bool,
+    /// Whether the server permits no further stream now.
+    is_blocked: bool,
+    /// A request that is due, and could not be sent yet.
+    pending: Option<Due>,
+    /// Whether it is in the list of connections with free streams.
+    is_listed: bool,
+    /// Bytes of encoded header sections that have been counted.
+    sections_counted: u64,
+    /// Complete responses that count.
+    done: u64,
+    /// When the last response ended.
+    last: Option<Time>,
+}
+
+/// Passes the number of body bytes to the counters.
+struct Bodies<'a> {
+    in_flight: &'a VecDeque<(StreamId, InFlight)>,
+    data_bytes: &'a mut u64,
+}
+
+impl BodySink for Bodies<'_> {
+    fn body(&mut self, stream: StreamId, bytes: &[u8]) -> usize {
+        if let Some(index) = find(self.in_flight, stream)
+            && let Some((_, request)) = self.in_flight.get(index)
+            && request.is_measured
+        {
+            *self.data_bytes += bytes.len() as u64;
+        }
+        bytes.len()
+    }
+}
+
+/// The place of a stream's request.
+fn find(in_flight: &VecDeque<(StreamId, InFlight)>, stream: StreamId) -> Option<usize> {
+    in_flight.binary_search_by_key(&stream, |(id, _)| *id).ok()
+}
+
+/// The application of one thread.
+struct Http3Load<'a> {
+    state: ThreadState,
+    tls: &'a Tls,
+    path: NetworkPath,
+    server_name: &'a str,
+    requests: Vec<Prepared>,
+    transport: Arc<Config>,
+    crypto: Arc<dyn ClientCrypto>,
+    clients: Vec<Client>,
+    /// The connection of each handle, by index.
+    by_handle: Vec<usize>,
+    /// Connections with free streams, the one that waits longest first.
+    free: VecDeque<usize>,
+    /// Connections to close.
+    to_close: Vec<Handle>,
+    next_tick: Time,
+    probe: Option<(Time, ReachabilityProbe)>,
+    /// Whether no connection is left, nor will be established again.
+    has_given_up: bool,
+    is_ending: bool,
+}
+
+impl<'a> Http3Load<'a> {
+    fn new(state: ThreadState, target: &'a Target, tls: &'a Tls, local: SocketAddr) -> Self {
+        let settings = Arc::clone(&state.settings);
+        let count = state.share.own_connections();
+        let streams = settings.streams;
+        let requests = settings.requests.iter().map(|request| {
+            let origin = request.url.origin();
+            let (scheme, authority) = (origin.scheme.name(), origin.authority());
+            let mut head =
+                http3::Request::new(settings.method(), scheme, &authority, request.url.path());
+            for line in &settings.fields {
+                head.fields_mut().push(line.name, line.value);
+            }
+            if let Some(body) = &settings.body {
+                head.fields_mut()
+                    .push("content-length", body.len().to_string());
+            }
+            Prepared {
+                head,
+                body: settings.body.clone(),
+            }
+        });
+        let clients = (0..count).map(|_| Client {
+            phase: Phase::Waiting(Time::ZERO),
+            handle: None,
+            http3: http3::Connection::client(&settings.client.http3),
+            in_flight: VecDeque::with_capacity(streams),
+            failures: 0,
+            was_open: false,
+            started: Time::ZERO,
+            has_first_byte: false,
+            has_answered: false,
+            is_blocked: false,
+            pending: None,
+            is_listed: false,
+            sections_counted: 0,
+            done: 0,
+            last: None,
+        });
+        Self {
+            tls,
+            path: NetworkPath {
+                local,
+                remote: target.address,
+            },
+            server_name: &target.server_name,
+            requests: requests.collect(),
+            transport: Arc::new(settings.client.transport.clone()),
+            crypto: tls.quic(),
+            clients: clients.collect(),
+            by_handle: Vec::new(),
+            free: VecDeque::with_capacity(count),
+            to_close: Vec::with_capacity(count),
+            next_tick: Time::ZERO,
+            probe: None,
+            has_given_up: false,
+            is_ending: false,
+            state,
+        }
+    }
+
+    /// The connection of a handle.
+    fn index(&self, handle: Handle) -> Option<usize> {
+        let index = *self.by_handle.get(handle.index() as usize)?;
+        let client = self.clients.get(index)?;
+        (client.handle == Some(handle)).then_some(index)
+    }
+
+    // ---- connections -------------------------------------------------------------------------------------------------
+
+    fn connect(&mut self, now: Time, index: usize, endpoint: &mut Endpoint) {
+        let connected = endpoint.connect(
+            now,
+            self.path,
+            self.server_name,
+            &self.transport,
+            Arc::clone(&self.crypto),
+            Vec::new(),
+        );
+        let client = &mut self.clients[index];
+        client.started = now;
+        match connected {
+            Ok(handle) => {
+                client.phase = Phase::Connecting;
+                client.handle = Some(handle);
+                client.http3 = http3::Connection::client(&self.state.settings.client.http3);
+                client.sections_counted = 0;
+                client.is_blocked = false;
+                let place = handle.index() as usize;
+                if self.by_handle.len() <= place {
+                    self.by_handle.resize(place + 1, usize::MAX);
+                }
+                self.by_handle[place] = index;
+            }
+            Err(error) => {
+                let why = format!("cannot connect to {}: {error}", self.path.remote);
+                self.on_connection_failed(now, index, Cause::Error, &why);
+            }
+        }
+    }
+
+    /// Ends a connection and the requests on it.
+    fn on_connection_failed(&mut self, now: Time, index: usize, cause: Cause, why: &str) {
+        let client = &mut self.clients[index];
+        let recorder = &mut self.state.recorder;
+        let was_established = matches!(client.phase, Phase::Open | Phase::Draining);
+        if let Some(handle) = client.handle.take() {
+            self.to_close.push(handle);
+        }
+        let lost = client.in_flight.len();
+        for (_, request) in client.in_flight.drain(..) {
+            recorder.on_failed(&request, cause, why);
+        }
+        if was_established {
+            recorder.counts.disconnected += 1;
+        } else {
+            recorder.counts.connect_failed += 1;
+        }
+        client.failures = if client.has_answered {
+            0
+        } else {
+            client.failures + 1
+        };
+        client.has_answered = false;
+        let pause = self.state.pause(client.failures, client.was_open);
+        let has_more = client.pending.is_some() || !self.state.dispatcher.is_idle(index);
+        client.phase = match pause {
+            Some(pause) if has_more => Phase::Waiting(now + pause),
+            _ => Phase::Over,
+        };
+        if client.phase == Phase::Over {
+            let pending = client.pending.take().is_some_and(|due| due.is_measured);
+            let abandoned = self.state.dispatcher.abandon(index) + u64::from(pending);
+            self.state.recorder.on_abandoned(abandoned, cause, why);
+            if abandoned == 0 && lost == 0 && !was_established {
+                self.state.recorder.on_error(1, why);
+            }
+        } else if lost == 0 && self.clients[index].failures > 0 {
+            self.state.recorder.on_error(1, why);
+        }
+    }
+
+    fn on_transport_closed(&mut self, now: Time, index: usize, quic: &Connection) {
+        let (close, phrase) = (quic.close_reason(), quic.close_phrase());
+        let (cause, why) = match self.clients[index].phase {
+            Phase::Connecting => {
+                let failure = self.tls.quic_failure(close, phrase);
+                let cause = match failure {
+                    Failure::ConnectTimeout(_) => Cause::Timeout,
+                    _ => Cause::Error,
+                };
+                (cause, failure.to_string())
+            }
+            _ => (Cause::Error, Tls::close_reason(close, phrase)),
+        };
+        self.clients[index].handle = None;
+        self.on_connection_failed(now, index, cause, &why);
+    }
+
+    /// Whether a connection can send a request now.
+    fn list_if_free(&mut self, index: usize) {
+        let client = &mut self.clients[index];
+        let is_free = client.phase == Phase::Open
+            && !client.is_blocked
+            && client.in_flight.len() < self.state.settings.streams;
+        if is_free && !client.is_listed {
+            client.is_listed = true;
+            self.free.push_back(index);
+        }
+    }
+
+    // ---- requests ----------------------------------------------------------------------------------------------------
+
+    /// Sends the requests that are due, on the connections with free streams in turn.
+    fn send_due(&mut self, now: Time, endpoint: &mut Endpoint) {
+        while let Some(index) = self.free.pop_front() {
+            self.clients[index].is_listed = false;
+            let client = &mut self.clients[index];
+            if client.phase != Phase::Open || client.is_blocked {
+                continue;
+            }
+            let Some(quic) = client.handle.and_then(|handle| endpoint.connection(handle)) else {
+                continue;
+            };
+            let next = client.pending.take();
+            let Some(due) = next.or_else(|| self.state.dispatcher.take(now, index)) else {
+                if self.state.dispatcher.next_arrival().is_some() {
+                    // An open loop: the first in the list has the next turn.
+                    client.is_listed = true;
+                    self.free.push_front(index);
+                    return;
+                }
+                continue;
+            };
+            let request = InFlight::new(&due, now);
+            let Some(prepared) = self.requests.get(due.request) else {
+                continue;
+            };
+            match client.http3.request(quic, &prepared.head, prepared.body()) {
+                Ok(stream) => {
+                    self.state.recorder.on_started(&request);
+                    client.in_flight.push_back((stream, request));
+                }
+                Err(RequestError::Blocked) => {
+                    client.is_blocked = true;
+                    client.pending = Some(due);
+                }
+                Err(RequestError::GoingAway) => {
+                    client.phase = Phase::Draining;
+                    client.pending = Some(due);
+                }
+                Err(error) => {
+                    let why = format!("cannot send the request: {error}");
+                    self.state.recorder.on_failed(&request, Cause::Error, &why);
+                }
+            }
+            self.list_if_free(index);
+        }
+    }
+
+    /// Takes a request out of the list of its connection.
+    fn take(&mut self, index: usize, stream: StreamId) -> Option<InFlight> {
+        let in_flight = &mut self.clients[index].in_flight;
+        let place = find(in_flight, stream)?;
+        in_flight.remove(place).map(|(_, request)| request)
+    }
+
+    fn on_http3_event(
+        &mut self,
+        now: Time,
+        index: usize,
+        quic: &mut Connection,
+        event: http3::Event,
+    ) {
+        match event {
+            http3::Event::Response { stream, response } => {
+                self.on_head(now, index, stream, response);
+            }
+            http3::Event::Informational { response, .. } => {
+                self.clients[index].http3.recycle(response.into_fields());
+            }
+            http3::Event::Trailers { fields, .. } => self.clients[index].http3.recycle(fields),
+            http3::Event::Data { stream } => {
+                let client = &mut self.clients[index];
+                let mut bodies = Bodies {
+                    in_flight: &client.in_flight,
+                    data_bytes: &mut self.state.recorder.counts.data_bytes,
+                };
+                let mut take = |bytes: &[u8]| bodies.body(stream, bytes);
+                // Errors are reported as separate events.
+                let _ = client.http3.read(quic, now, stream, &mut take);
+            }
+            http3::Event::Finished { stream } => {
+                if let Some(request) = self.take(index, stream) {
+                    self.state.recorder.on_done(&request, now);
+                    let client = &mut self.clients[index];
+                    client.done += u64::from(request.is_measured);
+                    client.has_answered = true;
+                    client.last = Some(now);
+                }
+            }
+            http3::Event::Reset { stream, error } => {
+                if let Some(request) = self.take(index, stream) {
+                    let why = format!("the response was reset: {error}");
+                    self.state.recorder.on_failed(&request, Cause::Error, &why);
+                }
+            }
+            http3::Event::RequestsAvailable => self.clients[index].is_blocked = false,
+            http3::Event::GoAway { .. } => self.clients[index].phase = Phase::Draining,
+            http3::Event::Failed(error) => {
+                let why = format!("the server violated HTTP/3: {error}");
+                self.on_connection_failed(now, index, Cause::Error, &why);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_head(&mut self, now: Time, index: usize, stream: StreamId, response: http3::Response) {
+        let client = &mut self.clients[index];
+        if !client.has_first_byte {
+            client.has_first_byte = true;
+            let first_byte = now.nanos_since(client.started) as f64;
+            self.state.recorder.first_byte.push(first_byte);
+        }
+        let sections = client.http3.statistics().sections_received;
+        let bytes = sections - client.sections_counted;
+        client.sections_counted = sections;
+        let request = find(&client.in_flight, stream)
+            .and_then(|place| client.in_flight.get_mut(place))
+            .map(|(_, request)| request);
+        if let Some(request) = request {
+            request.status = response.status();
+            if request.is_measured {
+                let lines = response.fields().iter();
+                let text: usize = lines.map(|line| line.name.len() + line.value.len()).sum();
+                let counts = &mut self.state.recorder.counts;
+                // `:status` and three digits.
+                counts.header_text_bytes += 10 + text as u64;
+                counts.header_bytes += bytes;
+            }
+        }
+        client.http3.recycle(response.into_fields());
+    }
+
+    // ---- time --------------------------------------------------------------------------------------------------------
+
+    fn on_tick(&mut self, now: Time, endpoint: &mut Endpoint) {
+        self.state.on_tick(now);
+        let timeout = self.state.settings.timeout;
+        let mut is_silent = false;
+        for index in 0..self.clients.len() {
+            let client = &mut self.clients[index];
+            let quic = client.handle.and_then(|handle| endpoint.connection(handle));
+            match (client.phase, quic) {
+                (Phase::Waiting(at), _) if at <= now => {
+                    if self.state.is_over(now) {
+                        client.phase = Phase::Over;
+                    } else {
+                        self.connect(now, index, endpoint);
+                    }
+                    continue;
+                }
+                (Phase::Connecting, _) => is_silent |= client.started + PROBE_INTERVAL <= now,
+                (Phase::Open | Phase::Draining, Some(quic)) => {
+                    while let Some((stream, request)) = client.in_flight.front().copied() {
+                        is_silent |= request.sent + PROBE_INTERVAL <= now;
+                        if request.sent + timeout > now {
+                            break;
+                        }
+                        client.in_flight.pop_front();
+                        let code = Code::REQUEST_CANCELLED;
+                        client.http3.cancel(quic, now, stream, code);
+                        let why = format!("no response within {} ms", timeout.as_millis());
+                        self.state
+                            .recorder
+                            .on_failed(&request, Cause::Timeout, &why);
+                    }
+                }
+                _ => continue,
+            }
+            let limit = self.state.settings.active_timeout;
+            if limit.is_some_and(|limit| self.clients[index].started + limit <= now) {
+                let why = "the time limit of the connection was reached";
+                self.on_connection_failed(now, index, Cause::Timeout, why);
+            } else if self.clients[index].phase == Phase::Draining
+                && self.clients[index].in_flight.is_empty()
+            {
+                self.on_connection_failed(
+                    now,
+                    index,
+                    Cause::Error,
+                    "the server closes connections",
+                );
+            } else {
+                self.list_if_free(index);
+            }
+        }
+        self.probe(now, is_silent);
+        let is_over = |client: &Client| client.phase == Phase::Over;
+        self.has_given_up = self.clients.iter().all(is_over);
+        let is_settled =
+            |client: &Client| !matches!(client.phase, Phase::Waiting(_) | Phase::Connecting);
+        if !self.state.is_started && self.clients.iter().all(is_settled) {
+            self.state.on_settled(now);
+        }
+    }
+
+    /// Asks whether the port is closed if a connection is silent: the driver's socket would not know.
+    fn probe(&mut self, now: Time, is_silent: bool) {
+        if let Some((at, probe)) = &self.probe {
+            if let Some(error) = probe.answer() {
+                self.probe = None;
+                let why = format!("cannot connect to {}: {error}", self.path.remote);
+                for index in 0..self.clients.len() {
+                    if !matches!(self.clients[index].phase, Phase::Waiting(_) | Phase::Over) {
+                        self.on_connection_failed(now, index, Cause::Error, &why);
+                    }
+                }
+            } else if *at + PROBE_INTERVAL <= now {
+                self.probe = None;
+            }
+        }
+        if is_silent && self.probe.is_none() {
+            // Without a route, the connections fail for the same reason.
+            let probe = ReachabilityProbe::send(self.path.remote).ok();
+            self.probe = probe.map(|probe| (now, probe));
+        }
+    }
+
+    /// Ends the run: gives up what is in progress, and closes all connections.
+    fn end(&mut self, now: Time) {
+        self.is_ending = true;
+        let measured_from = self.state.dispatcher.measured_from();
+        for client in &mut self.clients {
+            for (_, request) in client.in_flight.drain(..) {
+                self.state.recorder.on_unfinished(&request);
+            }
+            if client.pending.take().is_some_and(|due| due.is_measured) {
+                self.state.recorder.counts.not_started += 1;
+            }
+            if client.was_open {
+                let from = client.started.max(measured_from);
+                let until = client.last.unwrap_or(now).max(from);
+                self.state
+                    .recorder
+                    .on_connection_end(client.done, until.since(from));
+            }
+            client.phase = Phase::Over;
+            self.to_close.extend(client.handle.take());
+        }
+    }
+
+    fn close_some(&mut self, now: Time, endpoint: &mut Endpoint) {
+        for _ in 0..CLOSES_PER_TURN {
+            let Some(handle) = self.to_close.pop() else {
+                return;
+            };
+            if let Some(quic) = endpoint.connection(handle) {
+                quic.close(now, Code::NO_ERROR.get());
+            }
+        }
+    }
+}
+
+impl Application for Http3Load<'_> {
+    type Command = ();
+
+    fn on_accepted(&mut self, _: Time, _: Handle, _: &mut Connection) {}
+
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        connection: &mut Connection,
+        datagram: Datagram<'_>,
+    ) {
+        let Datagram { path, ecn, bytes } = datagram;
+        if self.state.is_measuring(now) {
+            self.state.recorder.counts.total_bytes += bytes.len() as u64;
+        }
+        let Some(index) = self.index(handle) else {
+            connection.handle_datagram(now, &path, ecn, bytes, &mut KeepAll);
+            return;
+        };
+        let client = &mut self.clients[index];
+        let mut bodies = Bodies {
+            in_flight: &client.in_flight,
+            data_bytes: &mut self.state.recorder.counts.data_bytes,
+        };
+        let mut sink = client.http3.sink(&mut bodies);
+        connection.handle_datagram(now, &path, ecn, bytes, &mut sink);
+    }
+
+    fn on_ready(&mut self, now: Time, handle: Handle, connection: &mut Connection) {
+        let Some(index) = self.index(handle) else {
+            while connection.poll_event().is_some() {}
+            return;
+        };
+        while let Some(event) = connection.poll_event() {
+            match event {
+                Event::HandshakeComplete => {
+                    let client = &mut self.clients[index];
+                    client.phase = Phase::Open;
+                    client.was_open = true;
+                    let counts = &mut self.state.recorder.counts;
+                    counts.connected += 1;
+                    let connect = now.nanos_since(client.started) as f64;
+                    self.state.recorder.connect.push(connect);
+                }
+                Event::Closed(_) => {
+                    self.on_transport_closed(now, index, connection);
+                    return;
+                }
+                _ => {}
+            }
+        }
+        while let Some(event) = self.clients[index].http3.poll(connection, now) {
+            self.on_http3_event(now, index, connection, event);
+        }
+        self.list_if_free(index);
+    }
+
+    fn on_closed(&mut self, now: Time, closed: Closed) {
+        if let Some(index) = self.index(closed.handle) {
+            self.on_transport_closed(now, index, &closed.connection);
+        }
+    }
+
+    fn on_command(&mut self, _: Time, _: &mut Endpoint, (): ()) {}
+
+    fn on_turn(&mut self, now: Time, endpoint: &mut Endpoint) -> Turn {
+        if self.is_ending {
+            self.close_some(now, endpoint);
+            return Turn {
+                deadline: Some(now),
+                is_done: self.to_close.is_empty(),
+            };
+        }
+        if self.next_tick <= now {
+            self.next_tick = now + TICK;
+            self.on_tick(now, endpoint);
+        }
+        if self.state.is_started {
+            self.send_due(now, endpoint);
+        }
+        self.close_some(now, endpoint);
+        let is_over = self.state.is_over(now);
+        let is_quiet = |client: &Client| client.in_flight.is_empty() && client.pending.is_none();
+        let is_finished = self.has_given_up || (is_over && self.clients.iter().all(is_quiet));
+        if self.state.is_cut_off(now) || is_finished {
+            self.end(now);
+            return Turn {
+                deadline: Some(now),
+                is_done: false,
+            };
+        }
+        let arrival = self.state.dispatcher.next_arrival();
+        let arrival = arrival.filter(|_| self.state.is_started && !self.free.is_empty());
+        let end = self
+            .state
+            .dispatcher
+            .end()
+            .filter(|_| self.state.is_started);
+        let deadline = [Some(self.next_tick), arrival, end];
+        Turn {
+            deadline: deadline.into_iter().flatten().min(),
+            is_done: false,
+        }
+    }
+
+    fn on_send_error(&mut self, _: Time, path: &NetworkPath, error: &io::Error) {
+        let why = format!("cannot send to {}: {error}", path.remote);
+        self.state.recorder.on_error(1, &why);
+    }
+}

@@ -1,0 +1,82 @@
+//! Load generator for HTTP/1.1, 2 and 3: closed and open loop, with latencies that are corrected for coordinated omission.
+//!
+//! ```no_run
+//! use std::{sync::Arc, time::Duration};
+//!
+//! use lastbyte_load::{Amount, Arrivals, Control, Request, Settings, Version, report, run};
+//! use lastbyte_quic::connection::Config;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let settings = Settings {
+//!     client: lastbyte_client::Settings::new(Config::new("cubic".parse()?)),
+//!     version: Version::Http3,
+//!     requests: vec![Request { url: "https://localhost:4433/".parse()?, weight: 1 }],
+//!     method: None,
+//!     fields: lastbyte_http3::Fields::new(),
+//!     body: None,
+//!     amount: Amount::Requests(1000),
+//!     arrivals: Arrivals::Poisson { rate: 100.0 },
+//!     connections: 10,
+//!     streams: 10,
+//!     threads: 1,
+//!     timeout: Duration::from_secs(30),
+//!     active_timeout: None,
+//!     seed: 1,
+//! };
+//! let control = Arc::new(Control::new(settings.threads, Arc::default()));
+//! let measurement = run(&settings, &control)?;
+//! println!("{}", report::text(&settings, &measurement));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | owns |
+//! |---|---|
+//! | [`dispatcher`] | the schedule: which request is due when, on which connection |
+//! | [`histogram`] | durations in constant memory; percentiles, and when there are enough values for one |
+//! | [`recorder`] | what a thread counts and measures |
+//! | [`report`] | the final table, JSON and CSV |
+//! | [`settings`], [`run`](run()) | settings, progress and interruption; threads and their results |
+//! | `target`, `sessions` | the server's address; TLS sessions |
+//! | [`Error`] | why a run could not start |
+//! | `thread_state` | what the engines share: start, end, CPU time |
+//! | `http3` | the engine for HTTP/3: an application of `lastbyte-driver` |
+//! | `tcp` | the engine for HTTP/1.1 and 2: hyper's connections on a runtime of each thread |
+//!
+//! The first four are pure: time and randomness are arguments.
+//!
+//! # Bounds
+//!
+//! A thread keeps [`Settings::streams`] requests per connection, two histograms of 270 KB each, and at most 33 different
+//! errors. An open loop that falls behind keeps no list of late requests: their times are computed when they are sent. Each
+//! request ends within [`Settings::timeout`], each attempt to connect within the client's time limit, and a run of a fixed
+//! number of requests gives up a connection after four failures.
+//!
+//! # Decisions
+//!
+//! - The connections of a thread share one UDP socket, one endpoint and one timer wheel. A server that spreads connections
+//!   over its sockets by address sees one client per thread.
+//! - An open loop starts when its connections are established, so that handshakes do not count as waiting time.
+//! - Sessions are not resumed: each connection is a full handshake.
+//! - The histogram is our own: a hundred lines, where `hdrhistogram` brings four crates.
+
+#![forbid(unsafe_code)]
+
+pub mod dispatcher;
+mod error;
+pub mod histogram;
+mod http3;
+pub mod recorder;
+pub mod report;
+mod run;
+mod sessions;
+pub mod settings;
+mod target;
+mod tcp;
+mod thread_state;
+
+pub use dispatcher::{Amount, Arrivals};
+pub use error::Error;
+pub use run::{Measurement, run};
+pub use settings::{Control, Progress, Request, Settings, Version};
+pub use thread_state::ThreadUse;

@@ -1,0 +1,92 @@
+use super::*;
+
+const START: Time = Time::from_nanos(1_000_000_000);
+
+fn request(is_measured: bool, status: u16) -> InFlight {
+    InFlight {
+        due: START,
+        sent: START + Duration::from_millis(3),
+        is_measured,
+        status,
+    }
+}
+
+/// Latency counts from when the request was due, service time from when it was sent.
+#[test]
+fn latency_counts_from_when_a_request_was_due() {
+    let mut recorder = Recorder::default();
+    recorder.on_done(&request(true, 200), START + Duration::from_millis(5));
+    let latency = recorder.latency.summary().expect("a value");
+    let service = recorder.service.summary().expect("a value");
+    assert_eq!((latency.max, service.max), (5e6, 2e6));
+}
+
+#[test]
+fn a_response_counts_as_h2load_counts_it() {
+    let mut recorder = Recorder::default();
+    for status in [200, 204, 304, 404, 503] {
+        recorder.on_started(&request(true, 0));
+        recorder.on_done(&request(true, status), START + Duration::from_secs(1));
+    }
+    recorder.on_failed(&request(true, 0), Cause::Error, "reset");
+    recorder.on_failed(&request(true, 200), Cause::Timeout, "slow");
+    recorder.on_abandoned(3, Cause::Error, "reset");
+    recorder.on_unfinished(&request(true, 0));
+    let expected = Counts {
+        started: 5,
+        done: 5,
+        succeeded: 3,
+        failed: 7,
+        errored: 5,
+        timed_out: 1,
+        unfinished: 1,
+        statuses: [0, 0, 2, 1, 1, 1],
+        ..Counts::default()
+    };
+    assert_eq!(recorder.counts, expected);
+    let errors: Vec<(&str, u64)> = recorder
+        .errors
+        .iter()
+        .map(|(why, times)| (why.as_str(), *times))
+        .collect();
+    assert_eq!(errors, [("reset", 4), ("slow", 1)]);
+}
+
+#[test]
+fn requests_of_the_warm_up_leave_no_trace() {
+    let mut recorder = Recorder::default();
+    recorder.on_started(&request(false, 0));
+    recorder.on_done(&request(false, 200), START + Duration::from_secs(1));
+    recorder.on_failed(&request(false, 0), Cause::Error, "reset");
+    recorder.on_unfinished(&request(false, 0));
+    assert_eq!(recorder, Recorder::default());
+}
+
+#[test]
+fn the_list_of_errors_is_bounded() {
+    let mut recorder = Recorder::default();
+    for number in 0..1000 {
+        recorder.on_error(1, &format!("error {number}"));
+    }
+    assert_eq!(recorder.errors.len(), ERRORS_MAX + 1);
+    assert_eq!(recorder.errors.values().sum::<u64>(), 1000);
+}
+
+#[test]
+fn merged_recorders_are_one_that_saw_everything() {
+    let mut whole = Recorder::default();
+    let mut parts = [Recorder::default(), Recorder::default()];
+    for number in 0..100_u16 {
+        let request = request(true, 200 + number);
+        let end = START + Duration::from_millis(u64::from(number) + 4);
+        for recorder in [&mut whole, &mut parts[usize::from(number % 2)]] {
+            recorder.on_started(&request);
+            recorder.on_done(&request, end);
+            recorder.on_error(1, "why");
+            recorder.counts.data_bytes += 7;
+        }
+    }
+    let [mut first, second] = parts;
+    first.merge(&second);
+    assert_eq!(first, whole);
+}

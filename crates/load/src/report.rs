@@ -1,0 +1,75 @@
+//! What a run prints at its end: h2load's table with additions, JSON, or CSV.
+
+mod csv;
+mod json;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{csv::csv, json::json, text::text};
+
+use crate::{histogram::Histogram, run::Measurement, settings::Settings};
+
+/// The percentiles that are printed.
+pub const PERCENTILES: [(&str, f64); 6] = [
+    ("p50", 0.5),
+    ("p75", 0.75),
+    ("p90", 0.9),
+    ("p99", 0.99),
+    ("p99_9", 0.999),
+    ("p99_99", 0.9999),
+];
+
+/// A generator thread that uses more of a CPU core than this was the limit of the run, or close to it: what it measured may
+/// be its own delay.
+pub const BUSY_SHARE: f64 = 0.9;
+
+/// Nanoseconds as microseconds, with three decimals.
+fn micros(nanos: f64) -> f64 {
+    nanos.round() / 1000.0
+}
+
+/// The percentiles of a histogram in ns, `None` where there are too few values.
+fn percentiles(histogram: &Histogram) -> impl Iterator<Item = (&'static str, Option<u64>)> + '_ {
+    PERCENTILES
+        .into_iter()
+        .map(|(name, share)| (name, histogram.supported_quantile(share)))
+}
+
+/// How much smaller the headers are than without compression, from 0 to 1.
+fn savings(measurement: &Measurement) -> f64 {
+    let counts = &measurement.recorder.counts;
+    if counts.header_text_bytes == 0 {
+        return 0.0;
+    }
+    1.0 - counts.header_bytes as f64 / counts.header_text_bytes as f64
+}
+
+/// What makes the figures doubtful.
+#[must_use]
+pub fn warnings(settings: &Settings, measurement: &Measurement) -> Vec<String> {
+    let mut all = Vec::new();
+    let counts = &measurement.recorder.counts;
+    let shares = measurement.threads.iter().map(|it| it.share());
+    let busiest = shares.fold(0.0, f64::max);
+    if busiest > BUSY_SHARE {
+        all.push(format!(
+            "the generator was the limit: a thread used {:.0} % of a CPU core (add threads with -t, or machines)",
+            busiest * 100.0
+        ));
+    }
+    if counts.not_started > 0 {
+        all.push(format!(
+            "{} requests were due but not sent: no stream was free (their waiting time is missing from the latencies; lower --rate, or raise -c or -m)",
+            counts.not_started
+        ));
+    }
+    if settings.arrivals.rate().is_some() && counts.unfinished > 0 {
+        all.push(format!(
+            "{} requests were in progress at the end (their time is missing from the latencies)",
+            counts.unfinished
+        ));
+    }
+    all
+}

@@ -1,0 +1,162 @@
+use core::time::Duration;
+
+use lastbyte_quic::{Time, connection::Config};
+
+use super::*;
+use crate::{
+    dispatcher::{Amount, Arrivals},
+    recorder::{Cause, InFlight, Recorder},
+    settings::{Request, Version},
+    thread_state::ThreadUse,
+};
+
+const START: Time = Time::from_nanos(1_000_000_000);
+
+fn settings(arrivals: Arrivals, amount: Amount) -> Settings {
+    let spec = "cubic".parse().expect("a spec");
+    Settings {
+        client: lastbyte_client::Settings::new(Config::new(spec)),
+        version: Version::Http3,
+        requests: vec![Request {
+            url: "https://localhost/a".parse().expect("a URL"),
+            weight: 1,
+        }],
+        method: None,
+        fields: lastbyte_http3::Fields::new(),
+        body: None,
+        amount,
+        arrivals,
+        connections: 2,
+        streams: 1,
+        threads: 1,
+        timeout: Duration::from_secs(1),
+        active_timeout: None,
+        seed: 1,
+    }
+}
+
+/// 1000 responses in a second: each is due 1 ms after the one before, waits 1 ms and takes 2 ms; one in a hundred has status
+/// 404.
+fn measurement() -> Measurement {
+    let mut recorder = Recorder::default();
+    for number in 0..1000_u64 {
+        let due = START + Duration::from_millis(number);
+        let request = InFlight {
+            due,
+            sent: due + Duration::from_millis(1),
+            is_measured: true,
+            status: if number % 100 == 99 { 404 } else { 200 },
+        };
+        recorder.on_started(&request);
+        recorder.on_done(&request, due + Duration::from_millis(3));
+    }
+    recorder.on_abandoned(2, Cause::Timeout, "no response within 1000 ms");
+    recorder.counts.total_bytes = 5 << 20;
+    recorder.counts.header_bytes = 10_000;
+    recorder.counts.header_text_bytes = 100_000;
+    recorder.counts.data_bytes = 4 << 20;
+    recorder.counts.datagrams_sent = 7;
+    recorder.counts.datagrams_received = 9;
+    recorder.counts.connected = 2;
+    recorder.connect = vec![1e6, 3e6];
+    recorder.first_byte = vec![2e6, 4e6];
+    recorder.rates = vec![500.0, 502.0];
+    Measurement {
+        recorder,
+        elapsed: Duration::from_secs(1),
+        threads: vec![ThreadUse {
+            cpu: Duration::from_millis(120),
+            wall: Duration::from_secs(1),
+        }],
+        is_interrupted: false,
+    }
+}
+
+#[test]
+fn the_table_of_an_open_loop() {
+    let arrivals = Arrivals::Constant { rate: 1000.0 };
+    let text = text(&settings(arrivals, Amount::Requests(1002)), &measurement());
+    let expected = "\
+finished in 1.00s, 1000.00 req/s, 5.00MB/s over HTTP/3
+requests: 1002 total, 1000 started, 1000 done, 990 succeeded, 12 failed, 2 errored, 2 timeout
+status codes: 990 2xx, 0 3xx, 10 4xx, 0 5xx
+traffic: 5.00MB (5242880) total, 9.77KB (10000) headers (space savings 90.00%), 4.00MB (4194304) data
+UDP datagrams: 7 sent, 9 received
+connections: 2 established, 0 failed, 0 lost
+
+                          min         max        mean          sd    +/- sd
+time for request:      2.00ms      2.00ms      2.00ms         0us   100.00%
+time for connect:      1.00ms      3.00ms      2.00ms      1.41ms   100.00%
+time to 1st byte:      2.00ms      4.00ms      3.00ms      1.41ms   100.00%
+req/s           :      500.00      502.00      501.00        1.41   100.00%
+
+                        P50       P75       P90       P99     P99.9    P99.99
+latency:             3.00ms    3.00ms    3.00ms    3.00ms         –         –
+service time:        2.00ms    2.00ms    2.00ms    2.00ms         –         –
+
+generator: CPU 12 % of a core by thread, 120us per request
+error: no response within 1000 ms (2 times)
+";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_run_without_a_response_has_a_table() {
+    let amount = Amount::Time {
+        warm_up: Duration::ZERO,
+        measured: Duration::from_secs(1),
+    };
+    let empty = Measurement {
+        recorder: Recorder::default(),
+        elapsed: Duration::ZERO,
+        threads: vec![ThreadUse::default()],
+        is_interrupted: true,
+    };
+    let settings = settings(Arrivals::Closed, amount);
+    let text = text(&settings, &empty);
+    assert!(
+        text.starts_with("interrupted after 0us, 0.00 req/s"),
+        "{text}"
+    );
+    assert!(text.contains("0 total, 0 started"), "{text}");
+    assert!(
+        !text.contains("NaN") && !text.contains("latency:"),
+        "{text}"
+    );
+    let json = json(&settings, &empty);
+    assert_eq!(json["latency_us"]["p50"], serde_json::Value::Null);
+    assert_eq!(json["is_interrupted"], true);
+}
+
+/// A thread that is busy for more than 90 % of the time, and what an open loop left out, make the figures doubtful.
+#[test]
+fn doubtful_figures_come_with_a_warning() {
+    let settings = settings(Arrivals::Poisson { rate: 9.0 }, Amount::Requests(1000));
+    let mut measurement = measurement();
+    assert_eq!(warnings(&settings, &measurement), [""; 0]);
+    measurement.threads[0].cpu = Duration::from_millis(900);
+    assert_eq!(warnings(&settings, &measurement), [""; 0]);
+    measurement.threads[0].cpu = Duration::from_millis(910);
+    measurement.recorder.counts.not_started = 5;
+    measurement.recorder.counts.unfinished = 6;
+    let all = warnings(&settings, &measurement);
+    assert!(all[0].contains("91 % of a CPU core"), "{all:?}");
+    assert!(
+        all[1].starts_with("5 requests were due but not sent"),
+        "{all:?}"
+    );
+    assert!(all[2].starts_with("6 requests were in progress"), "{all:?}");
+}
+
+#[test]
+fn csv_has_a_cell_for_each_column() {
+    let settings = settings(Arrivals::Closed, Amount::Requests(1002));
+    let csv = csv(&settings, &measurement());
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0].len(), lines[1].len());
+    let column = lines[0].iter().position(|name| *name == "latency_us.p50");
+    assert_eq!(lines[1][column.expect("a column")], "3000.0");
+    let column = lines[0].iter().position(|name| *name == "requests.done");
+    assert_eq!(lines[1][column.expect("a column")], "1000");
+}

@@ -1,0 +1,126 @@
+//! A run: one thread for each share of the connections, and what they measured together.
+
+use std::{io, sync::Arc, thread, time::Duration};
+
+use lastbyte_client::Tls;
+use lastbyte_driver::Clock;
+use lastbyte_quic::{Time, crypto::tickets::client::SessionStore};
+
+use crate::{
+    dispatcher::{Amount, Share},
+    error::Error,
+    http3,
+    recorder::Recorder,
+    sessions::NoSessions,
+    settings::{Control, Settings, Version},
+    target::Target,
+    tcp,
+    thread_state::{ThreadResult, ThreadState, ThreadUse},
+};
+
+/// What a run has measured.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// Counters and times of all threads.
+    pub recorder: Recorder,
+    /// The measured time: up to the last response if requests were counted.
+    pub elapsed: Duration,
+    /// How busy each thread was.
+    pub threads: Vec<ThreadUse>,
+    /// Whether the run was stopped before its end.
+    pub is_interrupted: bool,
+}
+
+impl Measurement {
+    /// Responses per second, whatever their status.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        self.per_second(self.recorder.counts.done)
+    }
+
+    /// The requests of the run: the given number, or those that were due in the given time.
+    #[must_use]
+    pub const fn total(&self, settings: &Settings) -> u64 {
+        match settings.amount {
+            Amount::Requests(total) => total,
+            Amount::Time { .. } => self.recorder.counts.started + self.recorder.counts.not_started,
+        }
+    }
+
+    /// A count divided by the measured time.
+    #[must_use]
+    pub fn per_second(&self, count: u64) -> f64 {
+        if self.elapsed.is_zero() {
+            return 0.0;
+        }
+        count as f64 / self.elapsed.as_secs_f64()
+    }
+}
+
+/// Loads the server until the run is over or `control` stops it. Blocks.
+///
+/// # Errors
+///
+/// Returns [`Error::Settings`] if the settings contradict each other, [`Error::Resolve`] if the server has no address,
+/// [`Error::Tls`] if there are no trusted roots, and [`Error::Io`] if a thread or a socket fails. Failures of connections
+/// and requests are counted instead.
+pub fn run(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, Error> {
+    if settings.threads > settings.connections {
+        return Err(Error::Settings(format!(
+            "more threads than connections: {} (expected at most {})",
+            settings.threads, settings.connections
+        )));
+    }
+    let target = Target::find(settings)?;
+    let shared = Arc::new(settings.clone());
+    let store: Arc<dyn SessionStore> = Arc::new(NoSessions);
+    let tls = Tls::new(&settings.client, &store).map_err(Error::Tls)?;
+    let clock = Clock::new();
+    let start = clock.now();
+    let results = thread::scope(|scope| {
+        let mut running = Vec::new();
+        for thread in 0..settings.threads {
+            let (target, tls) = (&target, &tls);
+            let share = Share {
+                thread,
+                threads: settings.threads,
+                connections: settings.connections,
+            };
+            let (shared, control) = (Arc::clone(&shared), Arc::clone(control));
+            let work = move || {
+                let state = ThreadState::new(shared, control, share, clock.now());
+                match settings.version {
+                    Version::Http3 => http3::run(state, target, tls, clock),
+                    Version::Http1 | Version::Http2 => tcp::run(state, target, tls, clock),
+                }
+            };
+            let name = format!("load-{thread}");
+            running.push(
+                thread::Builder::new()
+                    .name(name)
+                    .spawn_scoped(scope, work)?,
+            );
+        }
+        let results = running.into_iter().map(|thread| {
+            let failed = || Err(io::Error::other("a thread panicked"));
+            thread.join().unwrap_or_else(|_| failed())
+        });
+        results.collect::<io::Result<Vec<ThreadResult>>>()
+    })?;
+    Ok(merge(start, &results, control.is_stopped()))
+}
+
+fn merge(start: Time, results: &[ThreadResult], is_interrupted: bool) -> Measurement {
+    let mut recorder = Recorder::default();
+    for result in results {
+        recorder.merge(&result.recorder);
+    }
+    let from = results.iter().map(|result| result.from).min();
+    let until = results.iter().map(|result| result.until).max();
+    Measurement {
+        recorder,
+        elapsed: until.unwrap_or(start).since(from.unwrap_or(start)),
+        threads: results.iter().map(|result| result.usage).collect(),
+        is_interrupted,
+    }
+}

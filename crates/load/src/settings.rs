@@ -1,0 +1,127 @@
+//! The settings of a run, and what progress it reports.
+
+use core::{
+    fmt,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
+};
+use std::sync::Arc;
+
+use lastbyte_client::Url;
+use lastbyte_http3::Fields;
+
+use crate::dispatcher::{Amount, Arrivals};
+
+/// The version of HTTP of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.1, over TLS or without it.
+    Http1,
+    /// HTTP/2, over TLS, or with prior knowledge without it.
+    Http2,
+    /// HTTP/3.
+    Http3,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http1 => "HTTP/1.1",
+            Self::Http2 => "HTTP/2",
+            Self::Http3 => "HTTP/3",
+        })
+    }
+}
+
+/// A request that is sent again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What it is for. All requests of a run have the same origin.
+    pub url: Url,
+    /// How often it is sent, in proportion to the weights of the others.
+    pub weight: u32,
+}
+
+/// The settings of a run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// TLS, QUIC and addresses. Its limits of fetches have no effect.
+    pub client: lastbyte_client::Settings,
+    /// The version of HTTP.
+    pub version: Version,
+    /// The requests, at least one, in the order in which each connection sends them.
+    pub requests: Vec<Request>,
+    /// The method. Default: GET, or POST with a body.
+    pub method: Option<String>,
+    /// The header fields of all requests.
+    pub fields: Fields,
+    /// The body of all requests.
+    pub body: Option<Arc<[u8]>>,
+    /// How long the run lasts.
+    pub amount: Amount,
+    /// When requests start.
+    pub arrivals: Arrivals,
+    /// The number of connections, at least 1.
+    pub connections: usize,
+    /// The most requests in progress on a connection, at least 1. HTTP/1.1 has one.
+    pub streams: usize,
+    /// The number of threads, at least 1 and at most the number of connections.
+    pub threads: usize,
+    /// The time limit of a request.
+    pub timeout: Duration,
+    /// The time after which a connection is closed, with all requests on it. Default: none.
+    pub active_timeout: Option<Duration>,
+    /// The seed of Poisson arrivals.
+    pub seed: u64,
+}
+
+impl Settings {
+    /// The method of the requests.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        match &self.method {
+            Some(method) => method,
+            None if self.body.is_some() => "POST",
+            None => "GET",
+        }
+    }
+}
+
+/// How a run is watched and stopped from other threads.
+#[derive(Debug)]
+pub struct Control {
+    /// Set it to end the run at once.
+    pub stop: Arc<AtomicBool>,
+    /// The progress of each thread.
+    pub threads: Vec<Progress>,
+}
+
+/// The progress of a thread, updated ten times a second.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Responses, including those of the warm-up.
+    pub done: AtomicU64,
+    /// Requests without a successful response.
+    pub failed: AtomicU64,
+    /// The median of the corrected latency in ns, so far; 0 if unknown.
+    pub p50: AtomicU64,
+    /// Its 99th percentile; 0 if unknown.
+    pub p99: AtomicU64,
+}
+
+impl Control {
+    /// For this number of threads; the flag stops them.
+    #[must_use]
+    pub fn new(threads: usize, stop: Arc<AtomicBool>) -> Self {
+        Self {
+            stop,
+            threads: (0..threads).map(|_| Progress::default()).collect(),
+        }
+    }
+
+    /// Whether the run is to end at once.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,96 @@
+//! The server that all connections go to.
+
+use core::{net::SocketAddr, time::Duration};
+use std::{net::IpAddr, sync::mpsc, thread};
+
+use lastbyte_client::{Family, Scheme, connect_target};
+
+use crate::{
+    error::Error,
+    settings::{Settings, Version},
+};
+
+/// The server that all connections go to.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
+    /// The name in its certificate.
+    pub(crate) server_name: String,
+    pub(crate) is_tls: bool,
+}
+
+impl Target {
+    /// Checks that all requests have the same origin, and resolves its name.
+    pub(crate) fn find(settings: &Settings) -> Result<Self, Error> {
+        let invalid = |what: String| Err(Error::Settings(what));
+        let Some(first) = settings.requests.first() else {
+            return invalid("no URL (expected at least one)".to_owned());
+        };
+        let origin = first.url.origin();
+        for request in &settings.requests {
+            let other = request.url.origin();
+            if other != origin {
+                return invalid(format!(
+                    "URL of another origin: `{}` (expected that of the first URL, `{}://{origin}`)",
+                    request.url,
+                    origin.scheme.name()
+                ));
+            }
+        }
+        let is_tls = origin.scheme == Scheme::Https;
+        if !is_tls && settings.version == Version::Http3 {
+            return invalid(format!(
+                "`{}` cannot be requested over HTTP/3 (expected `https`)",
+                first.url
+            ));
+        }
+        let target = connect_target(origin, &settings.client.connect_to);
+        let client = &settings.client;
+        let ip =
+            resolve(&target.host, client.family, client.connect_timeout).map_err(Error::Resolve)?;
+        Ok(Self {
+            address: SocketAddr::new(ip, target.port),
+            server_name: origin.host.clone(),
+            is_tls,
+        })
+    }
+}
+
+/// The first address of a host. The system's resolver cannot be interrupted, so it runs in a thread that is abandoned.
+fn resolve(host: &str, family: Family, timeout: Duration) -> Result<IpAddr, String> {
+    if let Ok(ip) = host.parse() {
+        return Ok(ip);
+    }
+    let (sender, receiver) = mpsc::channel();
+    let cannot = |why: &dyn core::fmt::Display| format!("could not resolve host `{host}`: {why}");
+    let name = host.to_owned();
+    let spawned = thread::Builder::new()
+        .name("resolver".to_owned())
+        .spawn(move || {
+            let hints = dns_lookup::AddrInfoHints {
+                address: match family {
+                    Family::Any => 0,
+                    Family::Ipv4 => dns_lookup::AddrFamily::Inet.into(),
+                    Family::Ipv6 => dns_lookup::AddrFamily::Inet6.into(),
+                },
+                socktype: dns_lookup::SockType::Stream.into(),
+                ..dns_lookup::AddrInfoHints::default()
+            };
+            let found = dns_lookup::getaddrinfo(Some(&name), None, Some(hints));
+            let found = found.map_err(|error| std::io::Error::from(error).to_string());
+            let found = found.and_then(|mut all| {
+                let first = all.find_map(Result::ok).map(|info| info.sockaddr.ip());
+                first.ok_or_else(|| "no address".to_owned())
+            });
+            // The receiver has gone if this took too long.
+            let _ = sender.send(found);
+        });
+    spawned.map_err(|error| cannot(&error))?;
+    match receiver.recv_timeout(timeout) {
+        Ok(found) => found.map_err(|why| cannot(&why)),
+        Err(_) => Err(cannot(&format_args!(
+            "no answer within {} ms",
+            timeout.as_millis()
+        ))),
+    }
+}

@@ -1,0 +1,565 @@
+//! HTTP/1.1 and HTTP/2: hyper's connections on a runtime of each thread.
+//!
+//! A connection has a task for each of its streams, which sends one request after the other; there is no task per request.
+//! hyper allocates for each request; the tasks here do not.
+//!
+//! | module | owns |
+//! |---|---|
+//! | `arrivals` | the streams of an open loop that wait for a request, and the timer |
+//! | `connect` | TCP, TLS and the handshake of HTTP |
+//! | `counted` | a byte stream that counts what it receives |
+
+mod arrivals;
+mod connect;
+mod counted;
+
+use core::{cell::RefCell, error::Error};
+use std::{io, rc::Rc, sync::Arc};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::{Response, body::Incoming};
+use lastbyte_client::{Failure, Tls, Versions};
+use lastbyte_driver::Clock;
+use lastbyte_quic::Time;
+use tokio::{
+    runtime,
+    task::{JoinSet, LocalSet, spawn_local},
+    time::{interval, sleep, timeout},
+};
+
+use self::{
+    arrivals::Arrivals,
+    connect::{Message, Sender, Server, chain},
+    counted::Received,
+};
+use crate::{
+    dispatcher::Due,
+    recorder::{Cause, InFlight},
+    settings::{Settings, Version},
+    target::Target,
+    thread_state::{TICK, ThreadResult, ThreadState},
+};
+
+/// Why a connection ended, if the server gave no reason.
+const CLOSED: &str = "the server closed the connection";
+
+/// What the tasks of a thread share.
+struct Shared {
+    state: RefCell<ThreadState>,
+    settings: Arc<Settings>,
+    clients: RefCell<Vec<Client>>,
+    /// Requests that are due and could not be sent, with the index of their connection.
+    pending: RefCell<Vec<(usize, Due)>>,
+    arrivals: Arrivals,
+    messages: Vec<Message>,
+    server: Server,
+    clock: Clock,
+}
+
+/// The counters of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+struct Client {
+    started: Option<Time>,
+    was_open: bool,
+    failures: u32,
+    has_first_byte: bool,
+    /// Measured responses.
+    done: u64,
+    /// When the last response ended.
+    last: Option<Time>,
+    /// Measured requests in progress.
+    in_flight: u64,
+    /// Whether it was established, or has failed, at least once.
+    is_settled: bool,
+    /// Whether there was a response since it was established last.
+    has_answered: bool,
+}
+
+/// Why there is no complete response.
+struct ExchangeError {
+    why: String,
+    /// Whether the request was not sent.
+    is_unsent: bool,
+}
+
+impl From<hyper::Error> for ExchangeError {
+    fn from(error: hyper::Error) -> Self {
+        Self {
+            why: chain(&error),
+            is_unsent: error.is_canceled(),
+        }
+    }
+}
+
+/// Runs the connections of a thread until the end of the run.
+pub(crate) fn run(
+    state: ThreadState,
+    target: &Target,
+    tls: &Tls,
+    clock: Clock,
+) -> io::Result<ThreadResult> {
+    let settings = Arc::clone(&state.settings);
+    let versions = match settings.version {
+        Version::Http1 => Versions::Http11,
+        Version::Http2 | Version::Http3 => Versions::Http2Only,
+    };
+    let count = state.share.own_connections();
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let local = LocalSet::new();
+    local.block_on(&runtime, async {
+        let shared = Rc::new(Shared {
+            messages: messages(&settings)?,
+            state: RefCell::new(state),
+            settings,
+            clients: RefCell::new(vec![Client::default(); count]),
+            pending: RefCell::default(),
+            arrivals: Arrivals::new()?,
+            server: Server {
+                address: target.address,
+                name: target.server_name.clone(),
+                tls: target.is_tls.then(|| {
+                    let mut config = rustls::ClientConfig::clone(&tls.tcp(versions));
+                    // Each connection is a full handshake.
+                    config.resumption = rustls::client::Resumption::disabled();
+                    Arc::new(config)
+                }),
+                is_http2: versions == Versions::Http2Only,
+            },
+            clock,
+        });
+        shared.run().await;
+        let now = clock.now();
+        shared.end(now);
+        let result = shared.state.borrow_mut().finish(now);
+        Ok(result)
+    })
+}
+
+/// The requests in the form of hyper.
+fn messages(settings: &Settings) -> io::Result<Vec<Message>> {
+    let invalid =
+        |error: &dyn Error| io::Error::new(io::ErrorKind::InvalidInput, error.to_string());
+    let messages = settings.requests.iter().map(|request| {
+        let origin = request.url.origin();
+        let authority = origin.authority();
+        let is_http1 = settings.version == Version::Http1;
+        let uri = if is_http1 {
+            request.url.path().to_owned()
+        } else {
+            format!(
+                "{}://{authority}{}",
+                origin.scheme.name(),
+                request.url.path()
+            )
+        };
+        let mut builder = hyper::Request::builder().method(settings.method()).uri(uri);
+        let has_host = settings.fields.get("host").is_some();
+        if is_http1 && !has_host {
+            builder = builder.header("host", &authority);
+        }
+        for line in &settings.fields {
+            if is_http1 || line.name != "host" {
+                builder = builder.header(line.name, line.value);
+            }
+        }
+        let body = settings.body.as_ref();
+        let body = body.map_or_else(Bytes::new, |body| Bytes::copy_from_slice(body));
+        builder
+            .body(Full::new(body))
+            .map_err(|error| invalid(&error))
+    });
+    messages.collect()
+}
+
+impl Shared {
+    /// Runs until the end of the run.
+    async fn run(self: &Rc<Self>) {
+        let mut connections = JoinSet::new();
+        let count = self.clients.borrow().len();
+        for index in 0..count {
+            connections.spawn_local(Rc::clone(self).keep_connected(index));
+        }
+        let pacer = spawn_local(Rc::clone(self).give_out_arrivals());
+        let mut ticks = interval(TICK);
+        loop {
+            tokio::select! {
+                biased;
+                ended = connections.join_next() => if ended.is_none() { break },
+                _ = ticks.tick() => {
+                    let now = self.clock.now();
+                    let mut state = self.state.borrow_mut();
+                    state.on_tick(now);
+                    if !state.is_started && self.clients.borrow().iter().all(|it| it.is_settled) {
+                        state.on_settled(now);
+                        self.arrivals.notify();
+                    }
+                    if state.is_cut_off(now) {
+                        break;
+                    }
+                    if state.is_over(now) {
+                        // Streams without a request end.
+                        self.arrivals.close();
+                    }
+                }
+            }
+        }
+        pacer.abort();
+        connections.shutdown().await;
+    }
+
+    fn end(&self, now: Time) {
+        let mut state = self.state.borrow_mut();
+        let pending = self.pending.borrow_mut();
+        let unsent = pending.iter().filter(|(_, due)| due.is_measured).count();
+        state.recorder.counts.not_started += unsent as u64;
+        let measured_from = state.dispatcher.measured_from();
+        for client in self.clients.borrow().iter() {
+            state.recorder.counts.unfinished += client.in_flight;
+            if let Some(started) = client.started.filter(|_| client.was_open) {
+                let from = started.max(measured_from);
+                let until = client.last.unwrap_or(now).max(from);
+                state
+                    .recorder
+                    .on_connection_end(client.done, until.since(from));
+            }
+        }
+    }
+
+    // ---- connections -------------------------------------------------------------------------------------------------
+
+    /// Establishes a connection, uses it, and repeats that while there are requests to send.
+    async fn keep_connected(self: Rc<Self>, index: usize) {
+        loop {
+            let limit = self.settings.active_timeout;
+            let used = self.use_connection(index);
+            let result = match limit {
+                None => used.await,
+                Some(limit) => timeout(limit, used).await.unwrap_or_else(|_| {
+                    let why = "the time limit of the connection was reached";
+                    Err((Cause::Timeout, why.to_owned()))
+                }),
+            };
+            let now = self.clock.now();
+            let Err((cause, why)) = result else {
+                return;
+            };
+            let Some(pause) = self.on_connection_failed(now, index, cause, &why) else {
+                return;
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// Establishes a connection and sends requests on it, until there is none left or the connection fails.
+    async fn use_connection(self: &Rc<Self>, index: usize) -> Result<(), (Cause, String)> {
+        let started = self.clock.now();
+        if let Some(client) = self.clients.borrow_mut().get_mut(index) {
+            client.started.get_or_insert(started);
+        }
+        let limit = self.settings.client.connect_timeout;
+        let established = timeout(
+            limit,
+            connect::establish(&self.server, Rc::clone(self) as Rc<dyn Received>),
+        )
+        .await;
+        let failure = |failure: Failure| (Cause::Error, failure.to_string());
+        let too_late = |_| {
+            let failure = Failure::ConnectTimeout(limit);
+            (Cause::Timeout, failure.to_string())
+        };
+        let established = established
+            .map_err(too_late)
+            .and_then(|it| it.map_err(failure));
+        let mut connection = established.inspect_err(|_| {
+            self.state.borrow_mut().recorder.counts.connect_failed += 1;
+        })?;
+        let now = self.clock.now();
+        if let Some(client) = self.clients.borrow_mut().get_mut(index) {
+            client.was_open = true;
+            client.is_settled = true;
+            client.has_answered = false;
+        }
+        {
+            let recorder = &mut self.state.borrow_mut().recorder;
+            recorder.counts.connected += 1;
+            recorder.connect.push(now.nanos_since(started) as f64);
+        }
+        let mut streams = JoinSet::new();
+        let count = match connection.sender {
+            Sender::Http1(_) => 1,
+            Sender::Http2(_) => self.settings.streams,
+        };
+        match connection.sender {
+            Sender::Http1(sender) => {
+                streams.spawn_local(Rc::clone(self).send_requests(index, Sender::Http1(sender)));
+            }
+            Sender::Http2(sender) => {
+                for _ in 0..count {
+                    let sender = Sender::Http2(sender.clone());
+                    streams.spawn_local(Rc::clone(self).send_requests(index, sender));
+                }
+            }
+        }
+        let mut failed = None;
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.driver.join_next(), if !connection.driver.is_empty() => {
+                    // The reason, which the requests do not know.
+                    let why = match ended {
+                        Some(Ok(Err(error))) => chain(&error),
+                        _ => CLOSED.to_owned(),
+                    };
+                    failed = Some(why);
+                    // Requests in progress fail by themselves; streams without one end here.
+                    self.arrivals.forget(index);
+                }
+                ended = streams.join_next() => match ended {
+                    Some(Ok(Err(why))) => {
+                        failed.get_or_insert(why);
+                        self.arrivals.forget(index);
+                    }
+                    Some(_) => {}
+                    None => break,
+                },
+            }
+        }
+        match failed {
+            Some(why) if self.has_more(index) => {
+                self.state.borrow_mut().recorder.counts.disconnected += 1;
+                Err((Cause::Error, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there are requests to send on a connection.
+    fn has_more(&self, index: usize) -> bool {
+        let state = self.state.borrow();
+        let is_pending = self.pending.borrow().iter().any(|(of, _)| *of == index);
+        is_pending || !(state.dispatcher.is_idle(index) || state.is_over(self.clock.now()))
+    }
+
+    /// Counts a failure. Returns the pause before the next attempt, if there is to be one.
+    fn on_connection_failed(
+        &self,
+        now: Time,
+        index: usize,
+        cause: Cause,
+        why: &str,
+    ) -> Option<core::time::Duration> {
+        let mut clients = self.clients.borrow_mut();
+        let client = clients.get_mut(index)?;
+        let state = &mut *self.state.borrow_mut();
+        client.is_settled = true;
+        let lost = core::mem::take(&mut client.in_flight);
+        state.recorder.on_abandoned(lost, cause, why);
+        client.failures = if client.has_answered {
+            0
+        } else {
+            client.failures + 1
+        };
+        client.has_answered = false;
+        let pause = state.pause(client.failures, client.was_open);
+        let failures = client.failures;
+        if let Some(pause) = pause.filter(|_| !state.is_cut_off(now)) {
+            if failures > 0 && lost == 0 {
+                state.recorder.on_error(1, why);
+            }
+            return Some(pause);
+        }
+        let mut pending = self.pending.borrow_mut();
+        let given_up = |(of, _): &mut (usize, Due)| *of == index;
+        let unsent = pending.extract_if(.., given_up);
+        let unsent = unsent.filter(|(_, due)| due.is_measured).count() as u64;
+        let abandoned = unsent + state.dispatcher.abandon(index);
+        state.recorder.on_abandoned(abandoned, cause, why);
+        if lost + abandoned == 0 {
+            state.recorder.on_error(1, why);
+        }
+        None
+    }
+
+    // ---- requests ----------------------------------------------------------------------------------------------------
+
+    /// Sends requests on a stream, one after the other. Returns the reason if the connection cannot be used any more.
+    async fn send_requests(self: Rc<Self>, index: usize, mut sender: Sender) -> Result<(), String> {
+        loop {
+            sender.ready().await.map_err(|error| chain(&error))?;
+            if sender.is_closed() {
+                return Err(CLOSED.to_owned());
+            }
+            let Some(due) = self.next_due(index).await else {
+                return Ok(());
+            };
+            let now = self.clock.now();
+            let mut request = InFlight::new(&due, now);
+            let Some(message) = self.messages.get(due.request).cloned() else {
+                return Ok(());
+            };
+            self.state.borrow_mut().recorder.on_started(&request);
+            self.count_in_flight(index, &request, true);
+            let exchanged = self.exchange(index, &mut sender, message, &mut request);
+            let exchanged = timeout(self.settings.timeout, exchanged).await;
+            let now = self.clock.now();
+            self.count_in_flight(index, &request, false);
+            let mut state = self.state.borrow_mut();
+            match exchanged {
+                Ok(Ok(())) => {
+                    state.recorder.on_done(&request, now);
+                    if let Some(client) = self.clients.borrow_mut().get_mut(index) {
+                        client.done += u64::from(request.is_measured);
+                        client.has_answered = true;
+                        client.last = Some(now);
+                        client.last = Some(now);
+                    }
+                }
+                Ok(Err(error)) => {
+                    if error.is_unsent {
+                        state.recorder.on_unsent(&request);
+                        self.pending.borrow_mut().push((index, due));
+                    } else {
+                        state.recorder.on_failed(&request, Cause::Error, &error.why);
+                    }
+                    if error.is_unsent || sender.is_closed() {
+                        return Err(error.why);
+                    }
+                }
+                Err(_) => {
+                    let limit = self.settings.timeout.as_millis();
+                    let why = format!("no response within {limit} ms");
+                    state.recorder.on_failed(&request, Cause::Timeout, &why);
+                    if matches!(sender, Sender::Http1(_)) {
+                        // The rest of the response would have to be read first.
+                        return Err(why);
+                    }
+                }
+            }
+        }
+    }
+
+    fn count_in_flight(&self, index: usize, request: &InFlight, is_start: bool) {
+        if let Some(client) = self.clients.borrow_mut().get_mut(index)
+            && request.is_measured
+        {
+            client.in_flight = if is_start {
+                client.in_flight + 1
+            } else {
+                client.in_flight.saturating_sub(1)
+            };
+        }
+    }
+
+    /// Sends a request and receives its response.
+    async fn exchange(
+        &self,
+        index: usize,
+        sender: &mut Sender,
+        message: Message,
+        request: &mut InFlight,
+    ) -> Result<(), ExchangeError> {
+        let response = sender.send(message).await?;
+        self.on_head(index, &response, request);
+        let mut body = response.into_body();
+        while let Some(frame) = body.frame().await {
+            let frame = frame?;
+            if let Some(data) = frame.data_ref()
+                && request.is_measured
+            {
+                self.state.borrow_mut().recorder.counts.data_bytes += data.len() as u64;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_head(&self, index: usize, response: &Response<Incoming>, request: &mut InFlight) {
+        request.status = response.status().as_u16();
+        let now = self.clock.now();
+        let recorder = &mut self.state.borrow_mut().recorder;
+        if let Some(client) = self.clients.borrow_mut().get_mut(index)
+            && !client.has_first_byte
+        {
+            client.has_first_byte = true;
+            if let Some(started) = client.started {
+                recorder.first_byte.push(now.nanos_since(started) as f64);
+            }
+        }
+        if !request.is_measured {
+            return;
+        }
+        let fields = response.headers().iter();
+        if self.settings.version == Version::Http1 {
+            // `HTTP/1.1 200 OK` and four line ends; a line has `: ` and its end.
+            let reason = response.extensions().get::<hyper::ext::ReasonPhrase>();
+            let reason = match reason {
+                Some(reason) => reason.as_bytes().len(),
+                None => response.status().canonical_reason().map_or(0, str::len),
+            };
+            let lines: usize = fields
+                .map(|(name, value)| name.as_str().len() + value.len() + 4)
+                .sum();
+            let bytes = (13 + reason + 4 + lines) as u64;
+            recorder.counts.header_bytes += bytes;
+            recorder.counts.header_text_bytes += bytes;
+        } else {
+            // `:status` and three digits. What was received is counted from the frames.
+            let text: usize = fields
+                .map(|(name, value)| name.as_str().len() + value.len())
+                .sum();
+            recorder.counts.header_text_bytes += 10 + text as u64;
+        }
+    }
+
+    /// Waits for the next request of a stream; `None` if there is none left.
+    async fn next_due(&self, index: usize) -> Option<Due> {
+        let unsent = {
+            let mut pending = self.pending.borrow_mut();
+            let place = pending.iter().position(|(of, _)| *of == index);
+            place.map(|place| pending.swap_remove(place).1)
+        };
+        if unsent.is_some() {
+            return unsent;
+        }
+        let is_open_loop = self.state.borrow().dispatcher.is_open_loop();
+        if is_open_loop {
+            return self.arrivals.wait(index).await;
+        }
+        let now = self.clock.now();
+        self.state.borrow_mut().dispatcher.take(now, index)
+    }
+
+    /// Gives the requests of an open loop to streams that wait for one.
+    async fn give_out_arrivals(self: Rc<Self>) {
+        loop {
+            self.arrivals.some_free().await;
+            let now = self.clock.now();
+            let next = {
+                let state = self.state.borrow();
+                let next = state.dispatcher.next_arrival();
+                next.filter(|_| state.is_started)
+            };
+            match next {
+                None => self.arrivals.notified().await,
+                Some(at) if at > now => self.arrivals.sleep(at.since(now)).await,
+                Some(_) => self
+                    .arrivals
+                    .give(|index| self.state.borrow_mut().dispatcher.take(now, index)),
+            }
+        }
+    }
+}
+
+impl Received for Shared {
+    /// Counts what was received in the measured time.
+    fn on_received(&self, bytes: u64, header_bytes: u64) {
+        let now = self.clock.now();
+        let state = &mut *self.state.borrow_mut();
+        if state.is_measuring(now) {
+            state.recorder.counts.total_bytes += bytes;
+            state.recorder.counts.header_bytes += header_bytes;
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! TCP, TLS and the handshake of HTTP.
+
+use core::{error::Error, fmt::Write as _, future::Future, net::SocketAddr};
+use std::{rc::Rc, sync::Arc};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{
+    Request, Response,
+    body::Incoming,
+    client::conn::{http1, http2},
+};
+use hyper_util::rt::TokioIo;
+use lastbyte_client::{Failure, Tls};
+use rustls::pki_types::ServerName;
+use tokio::{
+    net::TcpStream,
+    task::{JoinSet, spawn_local},
+};
+use tokio_rustls::TlsConnector;
+
+use super::counted::{Counted, Received};
+
+/// The largest receive windows of HTTP/2 (RFC 9113 §6.9.1), halved: as h2load's, so that they never limit the server.
+const WINDOW_LEN: u32 = (1 << 30) - 1;
+
+/// A request, which is cloned for each sending.
+pub(super) type Message = Request<Full<Bytes>>;
+
+/// What to connect to, and how.
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    /// The name in its certificate.
+    pub(super) name: String,
+    pub(super) tls: Option<Arc<rustls::ClientConfig>>,
+    /// Whether HTTP/2 is used, and not HTTP/1.1.
+    pub(super) is_http2: bool,
+}
+
+/// Sends requests on a connection.
+pub(super) enum Sender {
+    Http1(http1::SendRequest<Full<Bytes>>),
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+impl Sender {
+    pub(super) async fn ready(&mut self) -> hyper::Result<()> {
+        match self {
+            Self::Http1(sender) => sender.ready().await,
+            Self::Http2(sender) => sender.ready().await,
+        }
+    }
+
+    pub(super) async fn send(&mut self, message: Message) -> hyper::Result<Response<Incoming>> {
+        match self {
+            Self::Http1(sender) => sender.send_request(message).await,
+            Self::Http2(sender) => sender.send_request(message).await,
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        match self {
+            Self::Http1(sender) => sender.is_closed(),
+            Self::Http2(sender) => sender.is_closed(),
+        }
+    }
+}
+
+/// An established connection.
+pub(super) struct Connection {
+    pub(super) sender: Sender,
+    /// The task that reads and writes. It ends when this is dropped.
+    pub(super) driver: JoinSet<hyper::Result<()>>,
+}
+
+/// Runs hyper's own tasks on the thread that the connection belongs to.
+#[derive(Clone, Copy, Debug)]
+struct OnThisThread;
+
+impl<F> hyper::rt::Executor<F> for OnThisThread
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    fn execute(&self, future: F) {
+        spawn_local(future);
+    }
+}
+
+/// Establishes a connection.
+pub(super) async fn establish(
+    server: &Server,
+    received: Rc<dyn Received>,
+) -> Result<Connection, Failure> {
+    let address = server.address;
+    let tcp = TcpStream::connect(address).await;
+    let tcp = tcp.map_err(|error| cannot_connect(address, &error))?;
+    // Requests are written as a whole, so Nagle's algorithm would only delay them. Failure has no consequence but delay.
+    let _ = tcp.set_nodelay(true);
+    let Some(config) = &server.tls else {
+        return handshake(tcp, received, server.is_http2).await;
+    };
+    let name = ServerName::try_from(server.name.clone())
+        .map_err(|error| Failure::Tls(format!("invalid TLS server name: {error}")))?;
+    let connector = TlsConnector::from(Arc::clone(config));
+    let tls = connector.connect(name, tcp).await;
+    let tls = tls.map_err(|error| Tls::tcp_failure(&error))?;
+    let is_http2 = tls.get_ref().1.alpn_protocol() == Some(b"h2");
+    if server.is_http2 && !is_http2 {
+        return Err(Failure::Tls(
+            "the server does not support HTTP/2".to_owned(),
+        ));
+    }
+    handshake(tls, received, server.is_http2).await
+}
+
+async fn handshake<S>(
+    stream: S,
+    received: Rc<dyn Received>,
+    is_http2: bool,
+) -> Result<Connection, Failure>
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + 'static,
+{
+    let failed = |error: hyper::Error| Failure::Connect(chain(&error));
+    let stream = TokioIo::new(Counted::new(stream, received, is_http2));
+    let mut driver = JoinSet::new();
+    let sender = if is_http2 {
+        let (sender, connection) = http2::Builder::new(OnThisThread)
+            .initial_stream_window_size(WINDOW_LEN)
+            .initial_connection_window_size(WINDOW_LEN)
+            .handshake(stream)
+            .await
+            .map_err(failed)?;
+        driver.spawn_local(connection);
+        Sender::Http2(sender)
+    } else {
+        let (sender, connection) = http1::handshake(stream).await.map_err(failed)?;
+        driver.spawn_local(connection);
+        Sender::Http1(sender)
+    };
+    Ok(Connection { sender, driver })
+}
+
+fn cannot_connect(address: SocketAddr, error: &std::io::Error) -> Failure {
+    Failure::Connect(format!("cannot connect to {address}: {error}"))
+}
+
+/// An error and its causes, in one line.
+pub(super) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
