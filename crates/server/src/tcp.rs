@@ -232,7 +232,8 @@ struct Thread {
 #[derive(Debug)]
 pub(crate) struct TcpServer {
     threads: Threads,
-    stop: watch::Sender<bool>,
+    /// By thread: connections poll it each time, and it has a lock.
+    stop: Vec<watch::Sender<bool>>,
     /// Closed when all connections have ended.
     ended: mpsc::Receiver<()>,
     /// By thread.
@@ -245,15 +246,20 @@ type Alive = mpsc::Sender<()>;
 impl TcpServer {
     pub(crate) fn start(parts: Parts) -> io::Result<Self> {
         let threads = Threads::start(parts.threads)?;
-        let (stop, stopped) = watch::channel(false);
         let (alive, ended) = mpsc::channel(1);
         let alt_svc: Option<http::HeaderValue> =
             parts.alt_svc.and_then(|text| text.try_into().ok());
         let next_number = Arc::default();
+        let stop: Vec<_> = threads
+            .handles()
+            .iter()
+            .map(|_| watch::Sender::new(false))
+            .collect();
         let all: Vec<Thread> = threads
             .handles()
             .iter()
-            .map(|handle| Thread {
+            .zip(&stop)
+            .map(|(handle, stop)| Thread {
                 handle: handle.clone(),
                 shared: Arc::new(Shared {
                     acceptor: TlsAcceptor::from(Arc::clone(&parts.tls)),
@@ -265,7 +271,7 @@ impl TcpServer {
                     budget: parts.budget.clone(),
                     counts: Arc::default(),
                     next_number: Arc::clone(&next_number),
-                    stopped: stopped.clone(),
+                    stopped: stop.subscribe(),
                 }),
             })
             .collect();
@@ -317,7 +323,9 @@ impl TcpServer {
 
     /// Announces the shutdown to clients: GOAWAY, `connection: close`.
     pub(crate) fn begin_shutdown(&self) {
-        let _ = self.stop.send(true);
+        for stop in &self.stop {
+            let _ = stop.send(true);
+        }
     }
 
     /// Waits until all connections have ended, for up to `limit`, and closes those that are left.

@@ -1,10 +1,9 @@
-//! One connection over TCP.
-//!
-//! Owns: the order of things: handshake, HTTP/1.1 or 2 by what was agreed on (RFC 7301), requests, idleness, the end.
+//! One connection over TCP: the handshake, the requests over HTTP/1.1 or 2 as selected by ALPN (RFC 7301), the idle timeout
+//! and the close.
 
 use std::{
     net::SocketAddr,
-    pin::pin,
+    pin::Pin,
     sync::{Arc, atomic::Ordering},
 };
 
@@ -28,18 +27,18 @@ use super::{
 
 /// What HTTP/2 is called in the handshake (RFC 9113 §3.2).
 const HTTP2: &[u8] = b"h2";
-/// How much of a response waits for room in a connection of HTTP/2, for each stream, in bytes, but for one piece more.
+/// How much of a response waits for room in a connection of HTTP/2, for each stream, in bytes, plus one piece.
 const SEND_BUFFER: usize = 16 << 10;
-/// How much of a response waits for room in a connection of HTTP/1.1, in bytes, but for one piece more, and how much of a
-/// request is read at a time.
+/// How much of a response waits for room in a connection of HTTP/1.1, in bytes, plus one piece; and how much of a request is
+/// read at a time.
 const BUFFER: usize = 64 << 10;
 /// How much a client may send of a request's body before it is read, for each stream and in all, in bytes.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
-/// Requests that the client gave up before they were looked at ("rapid reset"); beyond, the connection is closed.
+/// Requests that the client cancelled before they were accepted ("rapid reset"); beyond, the connection is closed.
 const PENDING_RESETS: usize = 50;
 
-/// Counts a connection as over.
+/// Counts a connection as closed when it is dropped.
 struct Counted(Arc<Shared>);
 
 impl Drop for Counted {
@@ -49,6 +48,10 @@ impl Drop for Counted {
 }
 
 type Tls = TlsStream<Stalled<Lent<observed::Stream<TcpStream>>>>;
+
+/// A stage of a connection: the handshake, the requests, the close. Each has an allocation of its own, so that an idle connection
+/// has the memory of its stage, and not that of the largest.
+type Stage<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 pub(super) async fn serve(
     shared: Arc<Shared>,
@@ -65,12 +68,29 @@ pub(super) async fn serve(
     let observation = log.map(|log| Arc::new(Observation::new(log, number)));
     let stream = observed::Stream::new(stream, observation.clone());
     let (stream, returned) = Lent::new(stream);
-    let stream = Stalled::new(stream, shared.limits.stall);
-    let handshake = time::timeout(shared.limits.handshake, shared.acceptor.accept(stream)).await;
-    let Ok(Ok(tls)) = handshake else {
+    let handshake: Stage<_> = Box::pin(handshake(Arc::clone(&shared), stream, remote, observation));
+    let Some(requests) = handshake.await else {
         count(&shared.counts.handshakes_failed);
         return;
     };
+    requests.await;
+    if let Ok(stream) = returned.await {
+        let close: Stage<_> = Box::pin(linger(stream, shared.limits.stall));
+        close.await;
+    }
+    drop((counted, alive));
+}
+
+/// The handshake. Returns the stage of the requests, or `None` if it fails.
+async fn handshake(
+    shared: Arc<Shared>,
+    stream: Lent<observed::Stream<TcpStream>>,
+    remote: SocketAddr,
+    observation: Option<Arc<Observation>>,
+) -> Option<Stage<()>> {
+    let stream = Stalled::new(stream, shared.limits.stall);
+    let accepted = time::timeout(shared.limits.handshake, shared.acceptor.accept(stream)).await;
+    let tls = accepted.ok()?.ok()?;
     let session = tls.get_ref().1;
     count(&shared.counts.handshakes);
     let is_resumed = session.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
@@ -87,99 +107,108 @@ pub(super) async fn serve(
             is_multiplexed: is_http2,
         });
     }
-    if is_http2 {
-        serve_http2(&shared, tls, remote, observation).await;
+    let requests = Connection::new(&shared, remote, observation);
+    Some(if is_http2 {
+        serve_http2(&shared, tls, requests)
     } else {
-        serve_http1(&shared, tls, remote, observation).await;
-    }
-    if let Ok(stream) = returned.await {
-        linger(stream, shared.limits.stall).await;
-    }
-    drop((counted, alive));
+        serve_http1(&shared, tls, requests)
+    })
 }
 
-async fn serve_http1(
-    shared: &Arc<Shared>,
-    tls: Tls,
-    remote: SocketAddr,
-    observation: Option<Arc<Observation>>,
-) {
+fn serve_http1(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()> {
     let mut stopped = shared.stopped.clone();
-    let requests = Connection::new(shared, remote, observation);
-    let service = service_fn(|request| request::serve(&requests, request));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(shared.limits.head)
-        .max_header_size(shared.limits.head_size)
-        // The head of a request has to fit in it, too.
-        .max_buf_size(BUFFER.max(2 * shared.limits.head_size))
-        .serve_connection(TokioIo::new(tls), service);
-    let mut connection = pin!(connection);
-    let is_over = tokio::select! {
-        _ = connection.as_mut() => true,
-        _ = stopped.wait_for(|stopped| *stopped) => false,
-    };
-    if !is_over {
-        connection.as_mut().graceful_shutdown();
-        // What went wrong concerns the client alone, and it has been told.
-        let _ = connection.await;
-    }
+    let service = service_fn(move |request| request::serve(&requests, request));
+    // Pinned before it is in a future, which would have it twice: where it is created, and where it is pinned.
+    let mut connection = Box::pin(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(shared.limits.head)
+            .max_header_size(shared.limits.head_size)
+            // The head of a request has to fit in it, too.
+            .max_buf_size(BUFFER.max(2 * shared.limits.head_size))
+            .serve_connection(TokioIo::new(tls), service),
+    );
+    Box::pin(async move {
+        let is_over = tokio::select! {
+            _ = connection.as_mut() => true,
+            _ = stopped.wait_for(|stopped| *stopped) => false,
+        };
+        if !is_over {
+            connection.as_mut().graceful_shutdown();
+            // An error concerns the client alone, which has received the response to it.
+            let _ = connection.await;
+        }
+    })
 }
 
-async fn serve_http2(
-    shared: &Arc<Shared>,
-    tls: Tls,
-    remote: SocketAddr,
-    observation: Option<Arc<Observation>>,
-) {
+fn serve_http2(shared: &Shared, tls: Tls, requests: Arc<Connection>) -> Stage<()> {
     let mut stopped = shared.stopped.clone();
-    let requests = Connection::new(shared, remote, observation);
-    let service = service_fn(|request| request::serve(&requests, request));
-    let limits = &shared.limits;
+    let limits = shared.limits;
     let slowest = Slowest {
         timeout: limits.stall,
         bytes: limits.stall_bytes,
     };
-    let connection = http2::Builder::new(PacedExecutor::new(slowest))
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams)
-        .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
-        .max_send_buf_size(SEND_BUFFER)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_pending_accept_reset_streams(PENDING_RESETS)
-        // A client that is gone is found out though nothing is to be sent to it.
-        .keep_alive_interval(limits.idle / 2)
-        .keep_alive_timeout(limits.stall)
-        .serve_connection(TokioIo::new(tls), service);
-    let mut connection = pin!(connection);
-    let mut seen = 0;
-    loop {
-        tokio::select! {
-            _ = connection.as_mut() => return,
-            _ = stopped.wait_for(|stopped| *stopped) => break,
-            () = time::sleep(limits.idle) => {
-                let started = requests.started();
-                let is_idle = started == seen && requests.is_idle();
-                seen = started;
-                if is_idle {
-                    break;
+    let of_connection = Arc::clone(&requests);
+    let service = service_fn(move |request| request::serve(&of_connection, request));
+    let mut connection = Box::pin(
+        http2::Builder::new(PacedExecutor::new(slowest))
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.streams)
+            .max_header_list_size(u32::try_from(limits.head_size).unwrap_or(u32::MAX))
+            .max_send_buf_size(SEND_BUFFER)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_pending_accept_reset_streams(PENDING_RESETS)
+            // A client that is gone is found out though nothing is to be sent to it.
+            .keep_alive_interval(limits.idle / 2)
+            .keep_alive_timeout(limits.stall)
+            .serve_connection(TokioIo::new(tls), service),
+    );
+    Box::pin(async move {
+        let mut seen = 0;
+        loop {
+            tokio::select! {
+                _ = connection.as_mut() => return,
+                _ = stopped.wait_for(|stopped| *stopped) => break,
+                () = time::sleep(limits.idle) => {
+                    let started = requests.started();
+                    let is_idle = started == seen && requests.is_idle();
+                    seen = started;
+                    if is_idle {
+                        break;
+                    }
                 }
             }
         }
+        connection.as_mut().graceful_shutdown();
+        // The last response is followed by a PING, and its last bytes may wait for a window: the server does not wait for clients
+        // that answer neither (RFC 9113 §6.8).
+        loop {
+            let idle_before = requests.is_idle();
+            tokio::select! {
+                _ = connection.as_mut() => return,
+                () = time::sleep(limits.stall) => {
+                    if idle_before && requests.is_idle() {
+                        return;
+                    }
+                }
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn size_of_future<A, B, C, D, F: Future>(_: &impl Fn(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
     }
-    connection.as_mut().graceful_shutdown();
-    // The last response is followed by a PING, and its last bytes may wait for a window: clients that care for neither are
-    // not waited for (RFC 9113 §6.8).
-    loop {
-        let idle_before = requests.is_idle();
-        tokio::select! {
-            _ = connection.as_mut() => return,
-            () = time::sleep(limits.stall) => {
-                if idle_before && requests.is_idle() {
-                    return;
-                }
-            }
-        }
+
+    /// With all stages in it, it had 7.5 KB.
+    #[test]
+    fn the_future_of_a_connection_is_small() {
+        let size = size_of_future(&serve);
+        assert!(size <= 512, "{size}");
     }
 }
