@@ -56,7 +56,7 @@ impl Target {
     }
 }
 
-/// The first address of a host. The system's resolver cannot be interrupted, so it runs in a thread that is abandoned.
+/// The address of a host: the first IPv4 address, and otherwise the first, since nothing else is tried. The system's resolver cannot be interrupted, so it runs in a thread that is abandoned.
 fn resolve(host: &str, family: Family, timeout: Duration) -> Result<IpAddr, String> {
     if let Ok(ip) = host.parse() {
         return Ok(ip);
@@ -78,9 +78,14 @@ fn resolve(host: &str, family: Family, timeout: Duration) -> Result<IpAddr, Stri
             };
             let found = dns_lookup::getaddrinfo(Some(&name), None, Some(hints));
             let found = found.map_err(|error| std::io::Error::from(error).to_string());
-            let found = found.and_then(|mut all| {
-                let first = all.find_map(Result::ok).map(|info| info.sockaddr.ip());
-                first.ok_or_else(|| "no address".to_owned())
+            let found = found.and_then(|all| {
+                let all: Vec<IpAddr> = all
+                    .filter_map(Result::ok)
+                    .map(|info| info.sockaddr.ip())
+                    .collect();
+                let ipv4 = all.iter().find(|ip| ip.is_ipv4());
+                let chosen = ipv4.or_else(|| all.first()).copied();
+                chosen.ok_or_else(|| "no address".to_owned())
             });
             // The receiver has gone if this took too long.
             let _ = sender.send(found);
