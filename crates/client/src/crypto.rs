@@ -77,8 +77,8 @@ pub(crate) fn build(
     let invalid_identity = |error: &dyn fmt::Display| CryptoError::Identity(error.to_string());
     let plain = settings.aead.crypto_provider();
     let provider = lastbyte_quic::crypto::provider(plain.clone());
-    // The library gathers entropy when random bytes are first drawn, which takes about 100 ms. Draw some now, so that this
-    // delay does not appear in the timing of the first connection.
+    // A library that is built with jitter entropy gathers it when random bytes are first drawn, which takes 20 to 50 ms. Draw
+    // some now, so that this delay does not appear in the timing of the first connection.
     let mut unused = [0; 1];
     let drawn = provider.secure_random.fill(&mut unused);
     drawn.map_err(|_| invalid(&"cannot obtain random bytes"))?;

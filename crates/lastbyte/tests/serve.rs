@@ -396,3 +396,18 @@ fn the_verbose_version_names_the_libraries() {
         assert_eq!(lastbyte(&folder, flags).status.code(), Some(2), "{flags:?}");
     }
 }
+
+/// `.cargo/config.toml` reaches the build of aws-lc. The names of functions are in binaries that are not stripped.
+#[test]
+fn the_random_generator_is_built_without_jitter_entropy() {
+    let binary = fs::read(env!("CARGO_BIN_EXE_lastbyte")).expect("the binary");
+    let has = |name: &[u8]| {
+        let mut starts = binary
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == name[0]);
+        starts.any(|(at, _)| binary[at..].starts_with(name))
+    };
+    assert!(has(b"_RAND_bytes"));
+    assert!(!has(b"_jent_"));
+}
