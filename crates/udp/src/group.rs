@@ -50,20 +50,30 @@ pub fn bind_group(
     options: &Options,
     steering: Steering,
 ) -> io::Result<(Vec<Socket>, Steering)> {
-    if count > 1 && address.port() != 0 {
-        // The kernel would silently join this group with another one of the same user, and each would receive a part of
-        // the datagrams. Binding a socket without `SO_REUSEPORT` first fails if the address is in use.
-        drop(open(address, options, false)?);
+    // The first socket is bound without `SO_REUSEPORT`. With it, the kernel would silently join this group with another one of
+    // the same user, and each would receive a part of the datagrams. That includes a port of the kernel's choice.
+    let alone = open(address, options, false)?;
+    if count <= 1 {
+        return into_group(vec![alone], steering);
     }
-    let mut sockets = Vec::with_capacity(count);
     let mut address = address;
-    for _ in 0..count.max(1) {
-        let socket = open(address, options, count > 1)?;
-        // If the port is 0, the first socket receives a free port, which the others use too.
-        if let Some(bound) = socket.local_addr()?.as_socket() {
-            address.set_port(bound.port());
-        }
-        sockets.push(socket);
+    if let Some(bound) = alone.local_addr()?.as_socket() {
+        address.set_port(bound.port());
+    }
+    #[cfg(target_os = "linux")]
+    let first = {
+        alone.set_reuse_port(true)?;
+        alone
+    };
+    // Other systems require the option before a socket is bound.
+    #[cfg(not(target_os = "linux"))]
+    let first = {
+        drop(alone);
+        open(address, options, true)?
+    };
+    let mut sockets = vec![first];
+    while sockets.len() < count {
+        sockets.push(open(address, options, true)?);
     }
     into_group(sockets, steering)
 }

@@ -29,6 +29,24 @@ fn a_byte_of_the_connection_id_in_short_headers_selects_the_socket() {
     is_steered(group);
 }
 
+/// The kernel may choose the port of another group of the same user for a socket that has `SO_REUSEPORT` when it is bound.
+#[test]
+fn groups_on_free_ports_do_not_share_a_port() {
+    let groups: Vec<_> = (0..450)
+        .map(|_| {
+            let (sockets, _) =
+                bind_group(any(), 2, &Options::default(), Steering::ByAddress).expect("a group");
+            assert_eq!(sockets[0].local_address(), sockets[1].local_address());
+            sockets
+        })
+        .collect();
+    let ports: BTreeSet<u16> = groups
+        .iter()
+        .map(|sockets| sockets[0].local_address().port())
+        .collect();
+    assert_eq!(ports.len(), groups.len());
+}
+
 /// As from a service manager: all sockets bound, or only the first.
 #[test]
 fn adopted_sockets_are_steered_too() {
