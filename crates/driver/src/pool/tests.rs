@@ -81,11 +81,17 @@ impl Application for Echo {
     }
 }
 
-/// A client that makes one request on each of `connections` connections.
+/// A client that makes one request on each connection, when all handshakes are complete: a client whose address changes during
+/// a handshake cannot complete it (RFC 9000 §9).
 struct Requester {
     local: SocketAddr,
     server: SocketAddr,
+    /// The connections still to be established.
     connections: usize,
+    /// The connections whose handshakes are not complete.
+    handshakes: usize,
+    /// Whether the requests are to be made now.
+    is_ready: bool,
     arrived: usize,
     done: usize,
 }
@@ -100,10 +106,8 @@ impl Application for Requester {
     fn on_ready(&mut self, now: Time, _: Handle, connection: &mut Connection) {
         while let Some(event) = connection.poll_event() {
             if event == Event::HandshakeComplete {
-                let streams = connection.streams();
-                let id = streams.open(Direction::Bidirectional).expect("allowed");
-                streams.send_source(id, Box::new(vec![1; 8])).expect("open");
-                streams.finish(id).expect("open");
+                self.handshakes -= 1;
+                self.is_ready = self.handshakes == 0;
             }
         }
         while let Some(event) = connection.streams().poll_event() {
@@ -141,6 +145,16 @@ impl Application for Requester {
             endpoint
                 .connect(now, path, "localhost", &config(), crypto, Vec::new())
                 .expect("a connection");
+        }
+        if std::mem::take(&mut self.is_ready) {
+            let handles: Vec<Handle> = endpoint.handles().collect();
+            for handle in handles {
+                let connection = endpoint.connection(handle).expect("it is open");
+                let streams = connection.streams();
+                let id = streams.open(Direction::Bidirectional).expect("allowed");
+                streams.send_source(id, Box::new(vec![1; 8])).expect("open");
+                streams.finish(id).expect("open");
+            }
         }
         let is_idle = self.connections == 0 && endpoint.handles().next().is_none();
         Turn {
@@ -216,6 +230,8 @@ fn download_through(
         local: socket.local_address(),
         server: relay(server),
         connections,
+        handshakes: connections,
+        is_ready: false,
         arrived: 0,
         done: 0,
     };
