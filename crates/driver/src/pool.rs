@@ -63,8 +63,9 @@ impl<C: Send + 'static> WorkerPool<C> {
             let make = make.clone();
             let work = move || {
                 let (endpoint, application) = make(number)?;
-                let mut worker = Worker::new(socket, endpoint, application, clock)?
-                    .in_pool(waiter, forwarder, queue, commands);
+                // The thread opens no descriptor, so that it cannot fail for want of one after the pool has started.
+                let mut worker = Worker::with_waiter(socket, endpoint, application, clock, waiter)
+                    .in_pool(forwarder, queue, commands);
                 worker.run()?;
                 Ok(*worker.statistics())
             };

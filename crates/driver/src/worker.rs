@@ -85,14 +85,32 @@ impl<A: Application> Worker<A> {
     /// Returns the system's error if no file descriptor can be created.
     pub fn new(
         socket: Socket,
-        mut endpoint: Endpoint,
+        endpoint: Endpoint,
         application: A,
         clock: Clock,
     ) -> io::Result<Self> {
-        endpoint.set_wall_clock(clock.now(), Clock::wall_time());
-        Ok(Self {
+        let waiter = Waiter::new()?;
+        Ok(Self::with_waiter(
             socket,
-            waiter: Waiter::new()?,
+            endpoint,
+            application,
+            clock,
+            waiter,
+        ))
+    }
+
+    /// Opens no file descriptor.
+    pub(super) fn with_waiter(
+        socket: Socket,
+        mut endpoint: Endpoint,
+        application: A,
+        clock: Clock,
+        waiter: Waiter,
+    ) -> Self {
+        endpoint.set_wall_clock(clock.now(), Clock::wall_time());
+        Self {
+            socket,
+            waiter,
             endpoint,
             application,
             clock,
@@ -106,7 +124,7 @@ impl<A: Application> Worker<A> {
             forwarder: None,
             queue: None,
             commands: None,
-        })
+        }
     }
 
     /// Creates a channel for commands from other threads. It replaces the channel of an earlier call.
@@ -118,12 +136,10 @@ impl<A: Application> Worker<A> {
 
     pub(super) fn in_pool(
         mut self,
-        waiter: Waiter,
         forwarder: Forwarder,
         queue: ForwardedQueue,
         commands: Commands<A::Command>,
     ) -> Self {
-        self.waiter = waiter;
         self.forwarder = Some(forwarder);
         self.queue = Some(queue);
         self.commands = Some(commands);
