@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
+    mem,
     net::{TcpListener, TcpStream, UdpSocket},
     path::{Path, PathBuf},
     process::{self, Child, ChildStderr, Command, Output, Stdio},
@@ -111,7 +112,16 @@ impl Running {
     pub(crate) fn wait(mut self) -> (Option<i32>, String) {
         self.lines.read_to_string(&mut self.said).expect("text");
         let status = self.child.wait().expect("it ends");
-        (status.code(), self.said)
+        (status.code(), mem::take(&mut self.said))
+    }
+}
+
+/// No process outlives its test.
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended before.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

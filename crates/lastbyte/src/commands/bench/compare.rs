@@ -23,6 +23,8 @@ const REPLICATES: usize = 2000;
 const SEED: u64 = 1;
 /// The level of significance.
 const LEVEL: f64 = 0.05;
+/// Smaller probabilities are printed as less than this.
+const P_MIN: f64 = 1e-99;
 
 /// The change from the first file to the second, as text.
 pub(super) fn compare(paths: &[PathBuf]) -> Result<String, Failure> {
@@ -155,6 +157,12 @@ fn text(before: &Results, after: &Results) -> String {
     );
     if let Some(test) = mann_whitney(&before.latencies, &after.latencies) {
         let p = test.p;
+        // The test is an approximation that has no further digits.
+        let p_text = if p < P_MIN {
+            format!("p < {P_MIN:.0e}")
+        } else {
+            format!("p = {p:.2e}")
+        };
         let verdict = if p < LEVEL {
             "significant"
         } else {
@@ -162,7 +170,7 @@ fn text(before: &Results, after: &Results) -> String {
         };
         let _ = writeln!(
             text,
-            "a request of the second run is slower with a probability of {:.1} % (Mann–Whitney, p = {p:.2e}: {verdict})",
+            "a request of the second run is slower with a probability of {:.1} % (Mann–Whitney, {p_text}: {verdict})",
             test.share_less * 100.0
         );
     }
@@ -180,19 +188,23 @@ fn different_settings(before: &Results, after: &Results) -> Vec<String> {
     settings.keys().filter(differs).cloned().collect()
 }
 
+/// The relative change; not finite from 0.
 fn change(before: f64, after: f64) -> f64 {
-    if before == 0.0 {
-        return 0.0;
-    }
     after / before - 1.0
 }
 
+/// `–` for a change from 0.
 fn in_words(change: f64) -> String {
+    if !change.is_finite() {
+        return "–".to_owned();
+    }
     let percent = change.abs() * 100.0;
     let which = if change < 0.0 { "less" } else { "more" };
     format!("{percent:.1} % {which}")
 }
 
 fn millis(nanos: u64) -> String {
-    format!("{:.2} ms", nanos as f64 / 1e6)
+    let millis = nanos as f64 / 1e6;
+    let decimals = if millis < 1.0 { 3 } else { 2 };
+    format!("{millis:.decimals$} ms")
 }
