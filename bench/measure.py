@@ -268,9 +268,11 @@ def system_calls(server, case, requests):
 
 
 def allocations(server, case, few, many):
-    """Allocations and bytes allocated for a response: the difference of two runs under valgrind."""
+    """Allocations and bytes allocated for a response, under valgrind: the slope over three runs. None if the first half of
+    the slope is not the second one, within a tenth."""
     totals = []
-    for requests in (few, many):
+    counts = (few, (few + many) // 2, many)
+    for requests in counts:
         server.start(wrapper=["valgrind", "--tool=dhat", "--dhat-out-file=/dev/null", "--trace-children=yes"])
         try:
             server.ask(case, requests)
@@ -281,7 +283,10 @@ def allocations(server, case, few, many):
         if not found:
             return None
         totals.append([sum(int(row[of].replace(",", "")) for row in found) for of in (1, 0)])
-    return [(last - first) / (many - few) for first, last in zip(*totals)]
+    slope = lambda first, last, of: (totals[last][of] - totals[first][of]) / (counts[last] - counts[first])
+    if abs(slope(0, 1, 0) - slope(1, 2, 0)) > 0.1 * abs(slope(0, 2, 0)):
+        return None
+    return [slope(0, 2, of) for of in (0, 1)]
 
 
 # Where a sample of a profile belongs: the first pattern that its symbol matches.
@@ -350,10 +355,10 @@ def profiled(servers, cases):
     return tables
 
 
-def version(command):
+def version(command, line=0):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = (done.stdout + done.stderr).strip().splitlines()
-    return lines[0] if lines else "?"
+    return lines[line] if lines else "?"
 
 
 def crate_version(name):
@@ -367,6 +372,7 @@ def machine():
         f"{datetime.date.today()}",
         f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} cores, Linux {platform.release()}",
         f"Lastbyte {version(['git', '-C', ROOT, 'rev-parse', '--short', 'HEAD'])}, {version(['rustc', '--version'])}",
+        version([LASTBYTE, "--version", "-v"], line=-1),
         f"{version(['nginx', '-v']).removeprefix('nginx version: ')}, "
         f"H2O {version(['h2o', '--version']).removeprefix('h2o version ')}, "
         f"quinn {crate_version('quinn')} with h3 {crate_version('h3')}, s2n-quic {crate_version('s2n-quic')}",
