@@ -12,7 +12,7 @@
     clippy::disallowed_methods,
     clippy::print_stderr,
     clippy::print_stdout,
-    reason = "a program that measures is told what to measure, and says what it found"
+    reason = "an example reads its arguments and prints its results"
 )]
 
 use std::{hint::black_box, net::SocketAddr, process::ExitCode, sync::Arc, time::Duration};
