@@ -2,6 +2,7 @@
 
 pub(crate) mod ab;
 pub(crate) mod bench;
+mod credentials;
 pub(crate) mod emulate;
 pub(crate) mod get;
 mod path;

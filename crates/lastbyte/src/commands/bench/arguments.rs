@@ -8,7 +8,8 @@ use lastbyte_client::{ConnectTo, Url};
 use lastbyte_units as units;
 
 use crate::commands::{
-    get::{connect_to, pin},
+    credentials::Credentials,
+    get::connect_to,
     values::{THREADS_MAX, count, positive},
 };
 
@@ -170,23 +171,8 @@ pub(crate) struct Connection {
     /// Use IPv6 only
     #[arg(short = '6', long)]
     pub(crate) ipv6: bool,
-    /// Do not verify the server's certificate
-    ///
-    /// The connection can be intercepted by a man in the middle.
-    #[arg(short = 'k', long)]
-    pub(crate) insecure: bool,
-    /// CA certificates to trust in place of the system's (PEM)
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    pub(crate) cacert: Option<PathBuf>,
-    /// Client certificate (PEM)
-    #[arg(short = 'E', long, value_name = "FILE")]
-    pub(crate) cert: Option<PathBuf>,
-    /// Private key of the client certificate (PEM), if in another file
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(crate) key: Option<PathBuf>,
-    /// Required SHA-256 of the server's public key, in Base64; repeatable
-    #[arg(long, value_name = "BASE64", value_parser = pin)]
-    pub(crate) pin_sha256: Vec<String>,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
 }
 
 /// The highest rate, in requests per second.

@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, path::Path, sync::Arc};
 
-use lastbyte_client::{Family, Identity, Settings as ClientSettings, Trust, Versions};
+use lastbyte_client::{Family, Settings as ClientSettings, Versions};
 use lastbyte_http3::Fields;
 use lastbyte_load::{Amount, Arrivals, Request, Settings, Version};
 use lastbyte_quic::connection::Config;
@@ -86,20 +86,8 @@ fn client(arguments: &Arguments) -> Result<ClientSettings, Failure> {
         Http::Two => Versions::Http2Only,
         Http::Three => Versions::Http3,
     };
-    if it.insecure {
-        settings.trust = Trust::DangerouslyAcceptAny;
-    } else if let Some(path) = &it.cacert {
-        settings.trust = Trust::Authorities(files::read(path).map_err(Failure::usage)?);
-    }
-    settings.pins.clone_from(&it.pin_sha256);
-    if let Some(path) = &it.cert {
-        let certificates = files::read(path).map_err(Failure::usage)?;
-        let key = match &it.key {
-            Some(path) => files::read(path).map_err(Failure::usage)?,
-            None => certificates.clone(),
-        };
-        settings.identity = Some(Identity { certificates, key });
-    }
+    it.credentials
+        .apply(&mut settings, Failure::usage, Failure::usage)?;
     settings.family = match (it.ipv4, it.ipv6) {
         (true, _) => Family::Ipv4,
         (_, true) => Family::Ipv6,

@@ -21,7 +21,7 @@ pub(crate) use self::ordered::{Data, Datum, Output, Outputs, Urls};
 pub(crate) use self::values::Resume;
 pub(in crate::commands) use self::values::{connect_to, pin};
 use self::values::{dns_server, pinned, redirects, resolve, resume, size, span};
-use crate::commands::values::Aead;
+use crate::commands::{credentials::Credentials, values::Aead};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -303,23 +303,8 @@ pub(crate) struct Connection {
     /// The handshake uses aws-lc.
     #[arg(long, value_enum, default_value_t = Aead::Auto)]
     pub(crate) aead: Aead,
-    /// Do not verify the server's certificate
-    ///
-    /// The connection can be intercepted by a man in the middle.
-    #[arg(short = 'k', long)]
-    pub(crate) insecure: bool,
-    /// CA certificates to trust in place of the system's (PEM)
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
-    pub(crate) cacert: Option<PathBuf>,
-    /// Client certificate (PEM)
-    #[arg(short = 'E', long, value_name = "FILE")]
-    pub(crate) cert: Option<PathBuf>,
-    /// Private key of the client certificate (PEM), if in another file
-    #[arg(long, value_name = "FILE", requires = "cert")]
-    pub(crate) key: Option<PathBuf>,
-    /// Required SHA-256 of the server's public key, in Base64; repeatable
-    #[arg(long, value_name = "BASE64", value_parser = pin)]
-    pub(crate) pin_sha256: Vec<String>,
+    #[command(flatten)]
+    pub(crate) credentials: Credentials,
     /// Required public keys in curl's form: sha256//BASE64;sha256//BASE64
     #[arg(long, value_name = "PINS", value_parser = pinned)]
     pub(crate) pinnedpubkey: Option<Pins>,

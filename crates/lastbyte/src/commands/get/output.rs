@@ -440,7 +440,7 @@ impl Listener for Outputs<'_> {
             self.handshakes.insert(connection, handshake.clone());
             return;
         };
-        let certificate = if self.arguments.connection.insecure {
+        let certificate = if self.arguments.connection.credentials.insecure {
             "not verified (-k)"
         } else {
             "verified"

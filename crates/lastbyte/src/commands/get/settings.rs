@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::PathBuf, sync::Arc};
 
-use lastbyte_client::{Exceptions, Family, Identity, Proxies, Proxy, Settings, Trust, Versions};
+use lastbyte_client::{Exceptions, Family, Proxies, Proxy, Settings, Versions};
 use lastbyte_congestion::Spec;
 use lastbyte_quic::{connection::Config, crypto::key_log::KeyLogLines};
 
@@ -44,22 +44,10 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Refusal> {
     let congestion: Spec = congestion.parse().map_err(Failure::usage)?;
     let mut settings = Settings::new(Config::new(congestion));
     settings.versions = versions(arguments);
-    if it.insecure {
-        settings.trust = Trust::DangerouslyAcceptAny;
-    } else if let Some(path) = &it.cacert {
-        settings.trust = Trust::Authorities(files::read(path).map_err(Refusal::Authorities)?);
-    }
-    settings.pins.clone_from(&it.pin_sha256);
+    it.credentials
+        .apply(&mut settings, Refusal::Authorities, Refusal::Identity)?;
     if let Some(pins) = &it.pinnedpubkey {
         settings.pins.extend_from_slice(&pins.0);
-    }
-    if let Some(path) = &it.cert {
-        let certificates = files::read(path).map_err(Refusal::Identity)?;
-        let key = match &it.key {
-            Some(path) => files::read(path).map_err(Refusal::Identity)?,
-            None => certificates.clone(),
-        };
-        settings.identity = Some(Identity { certificates, key });
     }
     if let Some(key_log) = key_log(arguments)? {
         settings.key_log = Some(key_log);

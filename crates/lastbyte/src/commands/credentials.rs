@@ -1,0 +1,61 @@
+//! Options about who the server must be and who the client is, for the commands that connect.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lastbyte_client::{Identity, Settings, Trust};
+
+use super::get::pin;
+use crate::files;
+
+/// The certificates of both ends.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Credentials {
+    /// Do not verify the server's certificate
+    ///
+    /// The connection can be intercepted by a man in the middle.
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+    /// CA certificates to trust in place of the system's (PEM)
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Client certificate (PEM)
+    #[arg(short = 'E', long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key of the client certificate (PEM), if in another file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Required SHA-256 of the server's public key, in Base64; repeatable
+    #[arg(long, value_name = "BASE64", value_parser = pin)]
+    pub(crate) pin_sha256: Vec<String>,
+}
+
+impl Credentials {
+    /// Puts them into the settings of a client.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read: what `authorities` makes of the error for `--cacert`, and `identity` for `--cert` and `--key`.
+    pub(crate) fn apply<E>(
+        &self,
+        settings: &mut Settings,
+        authorities: impl Fn(String) -> E,
+        identity: impl Fn(String) -> E,
+    ) -> Result<(), E> {
+        if self.insecure {
+            settings.trust = Trust::DangerouslyAcceptAny;
+        } else if let Some(path) = &self.cacert {
+            settings.trust = Trust::Authorities(files::read(path).map_err(authorities)?);
+        }
+        settings.pins.clone_from(&self.pin_sha256);
+        if let Some(path) = &self.cert {
+            let certificates = files::read(path).map_err(&identity)?;
+            let key = match &self.key {
+                Some(path) => files::read(path).map_err(&identity)?,
+                None => certificates.clone(),
+            };
+            settings.identity = Some(Identity { certificates, key });
+        }
+        Ok(())
+    }
+}
