@@ -46,7 +46,7 @@ impl Allowance {
         self.rate.burst as u64 * BILLION
     }
 
-    /// Takes this many tokens. Returns whether that many were left.
+    /// Takes this many tokens. Returns whether enough were left.
     pub(crate) fn take(&mut self, amount: u64, now: Time) -> bool {
         let passed = self
             .at

@@ -4,7 +4,7 @@ use core::fmt;
 
 use lastbyte_wire::VarInt;
 
-/// Why a stream is reset, or a connection closed. Codes that are not known count as [`Code::NO_ERROR`] (RFC 9114 §9).
+/// Why a stream is reset, or a connection closed. Unknown codes are treated as [`Code::NO_ERROR`] (RFC 9114 §9).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code(VarInt);
 
@@ -13,7 +13,7 @@ macro_rules! codes {
         impl Code {
             $($(#[$doc])* pub const $name: Self = Self(VarInt::from_u32($value));)*
 
-            /// Its name in the registry, if it is known.
+            /// The name in the registry, if the code is registered.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self.0.get() {
@@ -48,9 +48,9 @@ codes! {
     SETTINGS_ERROR = 0x109, "H3_SETTINGS_ERROR";
     /// The control stream does not start with SETTINGS.
     MISSING_SETTINGS = 0x10a, "H3_MISSING_SETTINGS";
-    /// The request was not processed: it may be sent again.
+    /// The request was not processed and may be retried.
     REQUEST_REJECTED = 0x10b, "H3_REQUEST_REJECTED";
-    /// The request, or its response, is not wanted any more.
+    /// The request or its response is no longer needed.
     REQUEST_CANCELLED = 0x10c, "H3_REQUEST_CANCELLED";
     /// The client's stream ended before the request did.
     REQUEST_INCOMPLETE = 0x10d, "H3_REQUEST_INCOMPLETE";

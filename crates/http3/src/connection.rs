@@ -58,14 +58,14 @@ pub struct Connection {
     encoder: Encoder,
     own: OwnStreams,
     peer: PeerStreams,
-    /// Request streams that have not ended. Boxed, as a node of the map has room for eleven.
+    /// Request streams that have not ended. Boxed, since a node of the map holds eleven values.
     streams: BTreeMap<StreamId, Box<RequestStream>>,
-    /// Streams with frames that a sink has received.
+    /// Streams for which a sink has received frames.
     ready: VecDeque<StreamId>,
     receive_errors: VecDeque<(StreamId, ReceiveError)>,
-    /// The deadlines of requests whose header is incomplete, the earliest first.
+    /// The deadlines of requests whose header is incomplete, earliest first.
     heads: VecDeque<(Time, StreamId)>,
-    /// When the progress of bodies is checked next, if there are any.
+    /// When the progress of bodies is checked next, if any body is in progress.
     stalls_at: Option<Time>,
     early_priorities: BTreeMap<StreamId, Priority>,
     shutdown: Shutdown,
@@ -74,19 +74,19 @@ pub struct Connection {
     remembered: Option<Settings>,
     failure: Option<ConnectionError>,
     is_failure_told: bool,
-    /// What is being put together to be sent.
+    /// Scratch buffer for outgoing frames.
     outgoing: Vec<u8>,
     section: Vec<u8>,
 }
 
 impl Connection {
-    /// A client's end. It may be made before the handshake is done.
+    /// Creates a client's end. It may be created before the handshake is complete.
     #[must_use]
     pub fn client(config: &Config) -> Self {
         Self::new(Side::Client, config)
     }
 
-    /// A server's end. It may be made before the handshake is done.
+    /// Creates a server's end. It may be created before the handshake is complete.
     #[must_use]
     pub fn server(config: &Config) -> Self {
         Self::new(Side::Server, config)
@@ -117,23 +117,23 @@ impl Connection {
         }
     }
 
-    /// What the server said about itself when the ticket was given that 0-RTT is sent with (RFC 9114 §7.2.4.2). It holds
-    /// until the server speaks for itself, and is checked then.
+    /// Sets the server settings remembered with the ticket with which 0-RTT is sent (RFC 9114 §7.2.4.2). They apply
+    /// until the server's own settings arrive, and are checked against those.
     #[must_use]
     pub fn with_remembered(mut self, settings: Settings) -> Self {
         self.remembered = Some(settings);
         self
     }
 
-    /// The server rejected 0-RTT: what was remembered of it does not bind it. What was sent is sent again by the transport.
+    /// The server rejected 0-RTT: its remembered settings no longer apply. The transport sends the data again.
     pub fn on_zero_rtt_rejected(&mut self) {
         self.remembered = None;
     }
 
     // ---- events and time ---------------------------------------------------------------------------------------------
 
-    /// The next event. Call it until it returns `None`: after datagrams arrived, after timeouts, and once at the start. It
-    /// takes all events of the transport's streams, but not those of the transport's
+    /// The next event. Call it until it returns `None`: after datagrams arrived, after timeouts, and once at the start.
+    /// It takes all stream events of the transport, but not those of the transport's
     /// [`poll_event`](lastbyte_quic::connection::Connection::poll_event).
     pub fn poll(&mut self, transport: &mut dyn Transport, now: Time) -> Option<Event> {
         self.shared.now = now;
@@ -164,7 +164,7 @@ impl Connection {
             }
         }
         self.flush(transport);
-        // By now the application has read what it wants of what came.
+        // By now the application has read as much as it wants of the received data.
         self.check_stalls(transport);
         if self.failure.is_some() {
             return self.tell_failure(transport);
@@ -225,7 +225,7 @@ impl Connection {
         }
     }
 
-    /// A rule was broken that concerns all streams.
+    /// A rule that concerns the whole connection was broken.
     fn fail(&mut self, error: ConnectionError) {
         self.failure.get_or_insert(error);
     }
@@ -241,11 +241,11 @@ impl Connection {
         Some(Event::Failed(error))
     }
 
-    /// When [`Connection::poll`] wants to be called, if nothing happens before.
+    /// When [`Connection::poll`] is due, if nothing happens before.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
         if self.failure.is_some() {
-            // Nothing is looked at any more; the transport has its own time for closing.
+            // A closed connection processes no events; the transport has its own closing timer.
             return None;
         }
         let head = self.heads.front().map(|(until, _)| *until);
@@ -255,16 +255,16 @@ impl Connection {
             .min()
     }
 
-    /// Leads bodies from packets right to `body`, without a copy. What is not body, or not taken, is kept for
-    /// [`Connection::poll`] and [`Connection::read`].
+    /// Passes body data directly from packets to `body`, without a copy. Everything else, and body data that is not
+    /// accepted, is kept for [`Connection::poll`] and [`Connection::read`].
     pub fn sink<'a>(&'a mut self, body: &'a mut dyn BodySink) -> Sink<'a> {
         Sink { http3: self, body }
     }
 
     // ---- messages ----------------------------------------------------------------------------------------------------
 
-    /// Gives up both messages of a stream: a client its request, with `REQUEST_CANCELLED`, or a server one that it did not
-    /// process, with `REQUEST_REJECTED` (RFC 9114 §4.1.1).
+    /// Cancels both messages of a stream: a client its request, with `REQUEST_CANCELLED`; a server a request that it
+    /// did not process, with `REQUEST_REJECTED` (RFC 9114 §4.1.1).
     pub fn cancel(
         &mut self,
         transport: &mut dyn Transport,
@@ -297,7 +297,7 @@ impl Connection {
         self.settings.as_ref()
     }
 
-    /// Takes back fields that are no longer needed, to reuse their memory for the next message.
+    /// Returns fields that are no longer needed, so that their memory is reused for the next message.
     pub fn recycle(&mut self, fields: Fields) {
         self.shared.recycle(fields);
     }
@@ -308,7 +308,7 @@ impl Connection {
         self.failure
     }
 
-    /// What has been counted.
+    /// Counters.
     #[must_use]
     pub const fn statistics(&self) -> Statistics {
         self.shared.statistics

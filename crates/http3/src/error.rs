@@ -1,4 +1,4 @@
-//! What can go wrong: with the connection, with one stream, or with what the application asks for.
+//! Errors: of the connection, of one stream, or of a call by the application.
 
 use core::fmt;
 
@@ -7,12 +7,12 @@ use lastbyte_wire::VarInt;
 
 use crate::Code;
 
-/// The peer broke a rule that concerns all streams: the connection is closed with the code (RFC 9114 §8).
+/// The peer violated a rule that concerns the whole connection: it is closed with the code (RFC 9114 §8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionError {
-    /// What the connection is closed with.
+    /// The code of the close.
     pub code: Code,
-    /// Which rule.
+    /// The violated rule.
     pub reason: &'static str,
 }
 
@@ -30,23 +30,23 @@ impl fmt::Display for ConnectionError {
 
 impl core::error::Error for ConnectionError {}
 
-/// Who gave a stream up.
+/// Which side reset a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The peer did.
     Peer,
-    /// We did, for what the peer sent.
+    /// We did, because of what the peer sent.
     Local,
 }
 
-/// A message will not come to its end (RFC 9114 §4.1.1, §4.1.2). Other streams go on.
+/// A message will not be completed (RFC 9114 §4.1.1, §4.1.2). Other streams are not affected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamError {
-    /// What the stream is reset with.
+    /// The code of the reset.
     pub code: Code,
-    /// By whom.
+    /// Which side reset it.
     pub origin: Origin,
-    /// Why, if it was us.
+    /// The reason, if it was this side.
     pub reason: &'static str,
 }
 
@@ -71,7 +71,7 @@ impl StreamError {
         }
     }
 
-    /// Whether the server says that it did nothing with the request, so that it may be sent again (RFC 9114 §4.1.1).
+    /// Whether the server reports that it did not process the request, so that it may be retried (RFC 9114 §4.1.1).
     #[must_use]
     pub fn is_safe_to_retry(&self) -> bool {
         self.code == Code::REQUEST_REJECTED
@@ -89,23 +89,23 @@ impl fmt::Display for StreamError {
 
 impl core::error::Error for StreamError {}
 
-/// What the application wants cannot be sent.
+/// Why a message cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// There is no such stream, or it is over.
+    /// The stream does not exist, or is finished.
     UnknownStream,
-    /// Not now: a message is a head, then a body, then trailers, and it ends once (RFC 9114 §4.1).
+    /// Out of order: a message is a header, then a body, then trailers, and it ends once (RFC 9114 §4.1).
     OutOfOrder,
-    /// The peer wants no more of this stream, and gave this code: it is reset.
+    /// The peer requested with this code that we stop sending; the stream is reset.
     Stopped(Code),
     /// The stream's buffer is full: an event `Writable` follows. Nothing was sent.
     Blocked,
-    /// The field section is larger than the peer takes (RFC 9114 §4.2.2).
+    /// The field section exceeds the peer's limit (RFC 9114 §4.2.2).
     FieldSectionTooLarge,
-    /// A field that may not be sent: its name is not a lower-case token, its value has a line break or NUL, it is a
-    /// pseudo-header, or it concerns a connection (RFC 9114 §4.2, §4.3).
+    /// An invalid field: its name is not a lower-case token, its value contains a line break or NUL, it is a
+    /// pseudo-header, or it is connection-specific (RFC 9114 §4.2, §4.3).
     InvalidField,
-    /// More than the `content-length` of the message says, or less (RFC 9114 §4.1.2).
+    /// More or less than the `content-length` of the message (RFC 9114 §4.1.2).
     ContentLength,
 }
 
@@ -147,14 +147,14 @@ impl core::error::Error for SendError {}
 /// Why a request cannot be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestError {
-    /// The server permits no more requests at a time: an event `RequestsAvailable` follows. Before the handshake is far
-    /// enough it permits none.
+    /// The server permits no further concurrent requests: an event `RequestsAvailable` follows. Early in the handshake
+    /// it permits none.
     Blocked,
-    /// The server takes no more requests on this connection, or this side closed it: use another connection.
+    /// The server accepts no further requests on this connection, or this side closed it: use another connection.
     GoingAway,
-    /// Only clients ask.
+    /// Only clients send requests.
     NotClient,
-    /// The server does not speak extended CONNECT, or has not yet said so (RFC 9220 §3).
+    /// The server does not support extended CONNECT, or has not announced it yet (RFC 9220 §3).
     ExtendedConnect,
     /// The message cannot be sent.
     Send(SendError),
@@ -189,11 +189,11 @@ impl core::error::Error for RequestError {}
 /// Why a body cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// There is no such stream, or its message was read to the end.
+    /// The stream does not exist, or its message was read to the end.
     UnknownStream,
-    /// The head has not arrived yet.
+    /// The header has not arrived yet.
     NoHead,
-    /// The message will not come to its end.
+    /// The message will not be completed.
     Reset(StreamError),
 }
 

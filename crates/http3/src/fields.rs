@@ -1,7 +1,7 @@
-//! A field section in memory: names and values, one behind the other in one buffer (RFC 9110 §5).
+//! A field section in memory: names and values, contiguous in one buffer (RFC 9110 §5).
 //!
-//! Owns the text of the fields and where each begins. Two allocations hold a section whatever it has, and none is made when
-//! one is reused.
+//! Owns the text of the fields and their offsets. A section of any size takes two allocations, and none if one is
+//! reused.
 
 use core::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// The fields of a message, in their order, which counts for those of the same name.
+/// The fields of a message in order, which matters for those of the same name.
 ///
 /// Invalid fields are reported when they are sent: [`SendError::InvalidField`](crate::SendError::InvalidField).
 #[derive(Clone, Default)]
@@ -24,11 +24,11 @@ pub struct Fields {
 /// The first lines of a section, checked and encoded for any number of messages.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// How many lines.
+    /// The number of lines.
     pub(crate) count: usize,
     /// Their encoding with the static table alone.
     pub(crate) encoded: Vec<u8>,
-    /// What their `content-length` says.
+    /// The value of their `content-length`.
     pub(crate) content_length: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ pub struct FieldLine<'a> {
     pub name: &'a str,
     /// Its value.
     pub value: &'a [u8],
-    /// Whether it must never be put into a table of a compression, on this hop or any other (RFC 9204 §7.1.3).
+    /// Whether it must never be added to a compression table, on this hop or any other (RFC 9204 §7.1.3).
     pub is_sensitive: bool,
 }
 
@@ -74,12 +74,12 @@ impl Fields {
         }
     }
 
-    /// Adds a field. Names are in lower case (RFC 9114 §4.2).
+    /// Appends a field. Names are in lower case (RFC 9114 §4.2).
     pub fn push(&mut self, name: &str, value: impl AsRef<[u8]>) {
         self.add(name, value.as_ref(), false);
     }
 
-    /// Adds a field whose value is a secret that is short enough to be guessed: it is never put into a table
+    /// Appends a field whose value is a secret short enough to be guessed: it is never added to a compression table
     /// (RFC 9204 §7.1.3).
     pub fn push_sensitive(&mut self, name: &str, value: impl AsRef<[u8]>) {
         self.add(name, value.as_ref(), true);
@@ -99,7 +99,7 @@ impl Fields {
         copy
     }
 
-    /// The field, added: for building a section in one expression.
+    /// Appends a field and returns the section, for building one in a single expression.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.push(name, value);
@@ -130,19 +130,19 @@ impl Fields {
         }
     }
 
-    /// How many there are.
+    /// The number of fields.
     #[must_use]
     pub fn len(&self) -> usize {
         self.regular().len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.regular().is_empty()
     }
 
-    /// Takes all fields out. The memory stays, for those that come next.
+    /// Removes all fields. The memory is kept for later ones.
     pub fn clear(&mut self) {
         self.prepared = None;
         let keep = usize::from(self.pseudo);
@@ -151,8 +151,8 @@ impl Fields {
         self.text.truncate(end as usize);
     }
 
-    /// Writes the values of all fields of this name into `into`, with `separator` between them: how a `cookie` that came
-    /// in parts becomes one again (RFC 9114 §4.2.1), with `"; "`. Returns whether there was any.
+    /// Writes the values of all fields with this name into `into`, with `separator` between them, which restores a
+    /// `cookie` that was split (RFC 9114 §4.2.1), with `"; "`. Returns whether there was any.
     pub fn join(&self, name: &str, separator: &str, into: &mut Vec<u8>) -> bool {
         let mut is_any = false;
         for value in self.get_all(name) {
@@ -165,7 +165,7 @@ impl Fields {
         is_any
     }
 
-    /// The size that `SETTINGS_MAX_FIELD_SECTION_SIZE` speaks of (RFC 9114 §4.2.2).
+    /// The size as counted by `SETTINGS_MAX_FIELD_SECTION_SIZE` (RFC 9114 §4.2.2).
     #[must_use]
     pub fn section_size(&self) -> u64 {
         self.text.len() as u64 + 32 * self.lines.len() as u64
@@ -174,7 +174,7 @@ impl Fields {
     // ---- with pseudo-headers -----------------------------------------------------------------------------------------
 
     fn add(&mut self, name: &str, value: &[u8], is_sensitive: bool) {
-        // No field is longer than 4 GiB: such a field is left empty, and is rejected as invalid.
+        // A field longer than 4 GiB is stored empty, and rejected as invalid.
         let room = (u32::MAX as usize).saturating_sub(self.text.len());
         let (name, value) = if name.len().saturating_add(value.len()) > room {
             ("", &[][..])
@@ -193,14 +193,14 @@ impl Fields {
         });
     }
 
-    /// Adds a pseudo-header; all of them come first.
+    /// Appends a pseudo-header; all of them precede the fields.
     pub(crate) fn push_pseudo(&mut self, name: &str, value: &[u8]) {
         debug_assert_eq!(usize::from(self.pseudo), self.lines.len());
         self.add(name, value, false);
         self.pseudo = self.pseudo.saturating_add(1);
     }
 
-    /// Adds what was decoded, whatever it is. Returns its size (RFC 9114 §4.2.2).
+    /// Appends a decoded line without checks. Returns its size (RFC 9114 §4.2.2).
     pub(crate) fn push_decoded(&mut self, name: &[u8], value: &[u8]) -> u64 {
         self.text.extend_from_slice(name);
         let middle = self.text.len();
@@ -213,7 +213,7 @@ impl Fields {
         &mut self.text
     }
 
-    /// All text since the last line is one more, whose name ends at `name_end`. Returns its size.
+    /// Ends a line: the text since the previous line, whose name ends at `name_end`. Returns its size.
     pub(crate) fn end_line(&mut self, name_end: usize, is_sensitive: bool) -> u64 {
         let start = self.lines.last().map_or(0, |line| line.end);
         let end = self.text.len() as u32;
@@ -230,7 +230,7 @@ impl Fields {
         self.pseudo = count;
     }
 
-    /// Takes out everything.
+    /// Removes everything.
     pub(crate) fn clear_all(&mut self) {
         self.text.clear();
         self.lines.clear();
@@ -238,7 +238,7 @@ impl Fields {
         self.prepared = None;
     }
 
-    /// All lines, pseudo-headers too.
+    /// All lines, including pseudo-headers.
     pub(crate) fn all(&self) -> Iter<'_> {
         self.all_from(0)
     }
@@ -251,7 +251,8 @@ impl Fields {
         }
     }
 
-    /// Keeps the check and the encoding of the lines that there are. They stay valid: lines are only appended, or all removed.
+    /// Stores the check and the encoding of the present lines. They stay valid: lines are only appended, or all
+    /// removed.
     pub(crate) fn set_prepared(&mut self, prepared: Prepared) {
         debug_assert_eq!(prepared.count, self.lines.len());
         self.prepared = Some(Arc::new(prepared));
@@ -269,7 +270,7 @@ impl Fields {
             .map(|line| line.raw(&self.text))
     }
 
-    /// All lines as bytes, pseudo-headers too.
+    /// All lines as bytes, including pseudo-headers.
     pub(crate) fn all_raw(&self) -> impl Iterator<Item = RawLine<'_>> {
         self.lines.iter().map(|line| line.raw(&self.text))
     }
@@ -361,7 +362,7 @@ impl fmt::Debug for Fields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
         for line in self.all() {
-            // Secrets do not belong into logs.
+            // Secrets must not appear in logs.
             let value = if line.is_sensitive {
                 "(sensitive)".into()
             } else {

@@ -1,6 +1,6 @@
-//! Frames: their types and how they begin (RFC 9114 §7, §9; RFC 9218 §7).
+//! Frame types and frame headers (RFC 9114 §7, §9; RFC 9218 §7).
 //!
-//! Owns the header, which can come in any number of pieces. Payloads belong to whom they concern.
+//! Parses the header, which can arrive in any number of pieces. Payloads are parsed by the modules that they concern.
 
 use lastbyte_wire::{Reader, VarInt};
 
@@ -24,12 +24,12 @@ impl FrameType {
     pub(crate) const PRIORITY_UPDATE_REQUEST: Self = Self(0xf_0700);
     pub(crate) const PRIORITY_UPDATE_PUSH: Self = Self(0xf_0701);
 
-    /// Whether it was one of HTTP/2, and may not be sent (RFC 9114 §7.2.8).
+    /// Whether it is reserved because HTTP/2 used it, and must not be sent (RFC 9114 §7.2.8).
     pub(crate) const fn is_of_http2(self) -> bool {
         matches!(self.0, 0x2 | 0x6 | 0x8 | 0x9)
     }
 
-    /// Whether this document says what it means, so that it may only be where it belongs.
+    /// Whether RFC 9114 defines it, so that it is permitted only in certain places.
     pub(crate) fn is_known(self) -> bool {
         matches!(
             self,
@@ -46,12 +46,12 @@ impl FrameType {
     }
 }
 
-/// The `n`th identifier that is reserved for exercising that it is ignored (RFC 9114 §6.2.3, §7.2.4.1, §7.2.8).
+/// The `n`th reserved identifier, which peers must ignore (RFC 9114 §6.2.3, §7.2.4.1, §7.2.8).
 pub(crate) fn reserved(n: u64) -> VarInt {
     VarInt::saturating(0x1f * (n % (1 << 52)) + 0x21)
 }
 
-/// How a frame begins.
+/// A frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     pub(crate) frame_type: FrameType,
@@ -72,7 +72,7 @@ impl FrameHeader {
     }
 }
 
-/// The beginning of a header whose rest has not arrived.
+/// The start of a header whose rest has not arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PartialHeader {
     bytes: [u8; HEADER_MAX],
@@ -88,7 +88,7 @@ impl PartialHeader {
         self.len == 0
     }
 
-    /// Takes what belongs to the header off the front of `bytes`. The header, once it is whole.
+    /// Consumes the bytes of the header from the front of `bytes`. Returns the header once it is complete.
     #[inline]
     pub(crate) fn take(&mut self, bytes: &mut &[u8]) -> Option<FrameHeader> {
         if self.len == 0

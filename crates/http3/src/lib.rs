@@ -1,8 +1,6 @@
 //! HTTP/3, QPACK and priorities as a pure state machine over a [`Transport`], such as a QUIC connection.
 //!
-//! [`Connection`] is one end, a client's or a server's. It holds no transport: each call takes the time and the connection
-//! that carries it, as a [`Transport`]. Call [`Connection::poll`] for events after datagrams arrived and after timers.
-//! Messages are written directly to the transport's streams.
+//! [`Connection`] is one end, a client's or a server's. It holds no transport: each call takes the time and the connection that carries it, as a [`Transport`]. Call [`Connection::poll`] for events after datagrams arrived and after timers. Messages are written directly to the transport's streams.
 //!
 //! | module | responsibility | RFC |
 //! |---|---|---|
@@ -68,12 +66,12 @@
 //!
 //! # Bodies at speed
 //!
-//! To be sent, a body is a [`Source`](lastbyte_quic::stream::Source): one DATA frame, read right into packets. To be
-//! received without a copy, it goes through [`Connection::sink`], which is what the transport's `handle_datagram` is
-//! given: slices of the decrypted packet reach a [`BodySink`], and nothing is allocated.
+//! A body to be sent is a [`Source`](lastbyte_quic::stream::Source): one DATA frame, read directly into packets. To
+//! receive a body without a copy, pass [`Connection::sink`] to the transport's `handle_datagram`: slices of the
+//! decrypted packet reach a [`BodySink`], and nothing is allocated.
 //!
-//! No part of this reads a clock, opens a socket or draws a random number. Bytes off the wire never make it panic, and
-//! each queue and buffer has a bound.
+//! This crate reads no clock, opens no socket and draws no random numbers. Received bytes never cause a panic, and each
+//! queue and buffer has a bound.
 //!
 //! # Decisions
 //!
@@ -82,9 +80,9 @@
 //! - Dynamic table entries are referenced when acknowledged. Earlier references are limited to a few messages, and the
 //!   encoder stream must fit its initial credit, so that no insertion waits for what it blocks.
 //! - Stable fields enter the dynamic table at once, others when they are sent a second time, credentials never:
-//!   compression would reveal guesses.
-//! - Requests that never reach the application are answered here: 431 for a large header, a reset for a malformed one, a
-//!   refusal after GOAWAY.
+//!   compression would confirm guesses.
+//! - Requests that never reach the application are answered here: 431 for a large header, a reset for a malformed one,
+//!   a refusal after GOAWAY.
 //! - Server push is not supported, since no client permits it.
 
 #![forbid(unsafe_code)]
@@ -115,5 +113,5 @@ pub use priority::Priority;
 pub use settings::Settings;
 pub use transport::Transport;
 
-/// The name of HTTP/3 in the handshake (RFC 9114 §3.1).
+/// The ALPN identifier of HTTP/3 (RFC 9114 §3.1).
 pub const ALPN: &[u8] = b"h3";

@@ -1,11 +1,11 @@
-//! Messages: their heads, and what makes one malformed (RFC 9114 §4).
+//! Messages: their headers, and what makes one malformed (RFC 9114 §4).
 //!
 //! | file | owns |
 //! |---|---|
-//! | `request`, `response` | heads as applications see them |
-//! | `check` | what a received head must be, and one to be sent |
-//! | `target` | what a request may be for |
-//! | `text` | which bytes names and values are made of |
+//! | `request`, `response` | headers as applications see them |
+//! | `check` | validity of received and outgoing headers |
+//! | `target` | request targets |
+//! | `text` | bytes permitted in names and values |
 
 pub(crate) mod check;
 mod request;
@@ -18,16 +18,17 @@ pub use response::Response;
 
 use crate::{Fields, Priority};
 
-/// What follows the head of a message.
+/// The content after the header of a message.
 #[derive(Default)]
 pub enum Body {
-    /// Nothing: the message ends with its head.
+    /// Nothing: the message ends with its header.
     #[default]
     Empty,
-    /// All of a source, and then the message ends. It is read when packets are filled, at no cost of memory.
+    /// All of a source, and then the message ends. It is read when packets are filled, and never held in memory.
     Source(Box<dyn lastbyte_quic::stream::Source>),
-    /// What [`Connection::send`](crate::Connection::send) and [`Connection::write`](crate::Connection::write) bring, until
-    /// [`Connection::finish`](crate::Connection::finish) or [`Connection::trailers`](crate::Connection::trailers).
+    /// What the application passes to [`Connection::send`](crate::Connection::send) and
+    /// [`Connection::write`](crate::Connection::write), until [`Connection::finish`](crate::Connection::finish) or
+    /// [`Connection::trailers`](crate::Connection::trailers).
     Follows,
 }
 
@@ -41,7 +42,7 @@ impl core::fmt::Debug for Body {
     }
 }
 
-/// Where the pseudo-headers of a request are among its lines (RFC 9114 §4.3.1), each counted from 1; 0 for none.
+/// The positions of a request's pseudo-headers among its lines (RFC 9114 §4.3.1), counted from 1; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PseudoHeaders {
     at: [u8; 5],
@@ -51,7 +52,7 @@ pub(crate) struct PseudoHeaders {
 const NAMES: [&str; 5] = [":method", ":scheme", ":authority", ":path", ":protocol"];
 
 impl PseudoHeaders {
-    /// The next line has this name. Returns whether that may be: it is known, and was not there before.
+    /// The next line has this name. Returns whether it is permitted: known, and not repeated.
     pub(crate) fn note(&mut self, name: &[u8]) -> bool {
         self.count += 1;
         let count = self.count;
@@ -94,7 +95,7 @@ impl PseudoHeaders {
     }
 }
 
-/// What the `priority` field says; of what it leaves out, `otherwise` holds (RFC 9218 §5, §8).
+/// The priority in the `priority` field; `otherwise` provides omitted parameters (RFC 9218 §5, §8).
 pub(crate) fn priority_of(fields: &Fields, otherwise: Priority) -> Priority {
     let mut lines = fields.get_all("priority");
     let Some(first) = lines.next() else {
@@ -103,7 +104,7 @@ pub(crate) fn priority_of(fields: &Fields, otherwise: Priority) -> Priority {
     if lines.next().is_none() {
         return otherwise.updated(first);
     }
-    // RFC 8941 §4.2: several lines are one, with commas.
+    // RFC 8941 §4.2: several lines are joined with commas.
     let mut joined = Vec::new();
     fields.join("priority", ", ", &mut joined);
     otherwise.updated(&joined)

@@ -1,7 +1,7 @@
 //! Priorities (RFC 9218 §4, §5, §7, §8).
 //!
-//! Owns the two parameters and their text form, a dictionary of structured fields (RFC 8941 §3.2), of which just as much is
-//! read as is needed. What they mean for who sends next is the transport's scheduler's business.
+//! Owns the two parameters and their text form, a dictionary of structured fields (RFC 8941 §3.2), of which only the
+//! required part is parsed. The transport's scheduler decides what they mean for the order of sending.
 
 use core::fmt;
 
@@ -10,12 +10,13 @@ use lastbyte_quic::stream;
 #[cfg(test)]
 mod tests;
 
-/// How important a response is (RFC 9218 §4).
+/// The priority of a response (RFC 9218 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Priority {
-    /// 0 (first) to 7 (last). Default: 3 (§4.1).
+    /// Urgency, 0 (first) to 7 (last). Default: 3 (§4.1).
     pub urgency: u8,
-    /// Whether parts of the response are of use, so that it may share with others. Default: no (§4.2).
+    /// Whether parts of the response are useful by themselves, so that it may share bandwidth with others. Default: no
+    /// (§4.2).
     pub is_incremental: bool,
 }
 
@@ -35,8 +36,8 @@ impl Priority {
         stream::Priority::new(self.urgency, self.is_incremental)
     }
 
-    /// This priority with the parameters of a field value. Parameters that are missing or invalid keep their values (§4, §8);
-    /// a value that is not a dictionary is ignored (RFC 8941 §4.2).
+    /// This priority with the parameters of a field value. Missing or invalid parameters keep their values (§4, §8); a
+    /// value that is not a dictionary is ignored (RFC 8941 §4.2).
     #[must_use]
     pub fn updated(self, text: &[u8]) -> Self {
         let mut updated = self;
@@ -46,7 +47,7 @@ impl Priority {
             let Some((key, member)) = cursor.member() else {
                 return self;
             };
-            // Of members with the same key, the last counts.
+            // Of members with the same key, the last applies.
             match (key, member) {
                 (b"u", Item::Integer(urgency)) => {
                     updated.urgency = u8::try_from(urgency)
@@ -68,7 +69,7 @@ impl Priority {
             }
             cursor.blanks(b" \t");
             if cursor.0.is_empty() {
-                // A comma with nothing behind it.
+                // A trailing comma.
                 return self;
             }
         }
@@ -76,7 +77,7 @@ impl Priority {
     }
 }
 
-/// As a field value: parameters that are not the default.
+/// As a field value: the parameters that differ from the default.
 impl fmt::Display for Priority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let default = Self::default();
@@ -89,7 +90,7 @@ impl fmt::Display for Priority {
     }
 }
 
-/// A value, as far as it matters here.
+/// A parsed value, as far as it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Item {
     Integer(i64),
@@ -121,7 +122,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A key, and its value: true if it has none. Parameters are read over.
+    /// A key and its value; true if it has none. Parameters are skipped.
     fn member(&mut self) -> Option<(&'a [u8], Item)> {
         let key = self.key()?;
         let item = if self.next_is(b'=') {

@@ -1,18 +1,18 @@
 //! Field compression for HTTP/3 (RFC 9204).
 //!
-//! [`Encoder`] and [`Decoder`] are the two ends of one direction; a connection has one of each. Field sections go over
-//! request streams, insertions over the encoder stream, acknowledgments over the decoder stream.
+//! [`Encoder`] and [`Decoder`] are the two ends of one direction; a connection has one of each. Field sections go over request streams, insertions over the encoder stream, acknowledgments over the decoder stream.
 //!
 //! | file | responsibility |
 //! |---|---|
 //! | `encoder` | the representation of each field, insertions, and the entries that the peer has acknowledged (§2.1) |
 //! | `decoder` | field sections, blocked ones among them, and acknowledgments (§2.2) |
-//! | `table` | the dynamic table: entries, their numbers, eviction (§3.2) |
+//! | `table` | the dynamic table: entries, their indices, eviction (§3.2) |
 //! | `static_table` | the static table and its search (§3.1, Appendix A) |
 //! | `integer`, `huffman` | integers with a prefix, and strings (§4.1; RFC 7541 §5) |
 //!
-//! It must never: refer to an entry that could be evicted before the peer has it; let more streams wait than the peer
-//! permits; keep more than was agreed on; put a field into the table that is marked as sensitive, or bears credentials.
+//! Invariants: no reference to an entry that could be evicted before the peer has it; no more blocked streams than the
+//! peer permits; no more memory than the settings allow; no field in the table that is marked as sensitive or carries
+//! credentials.
 
 mod decoder;
 mod encoder;
@@ -29,12 +29,12 @@ use core::fmt;
 
 use crate::Code;
 
-/// The peer's compression cannot be followed: the connection is to be closed (RFC 9204 §6).
+/// The peer's compressed data is invalid: the connection must be closed (RFC 9204 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QpackError {
-    /// What to close with.
+    /// The code of the close.
     pub code: Code,
-    /// Which rule was broken.
+    /// The violated rule.
     pub reason: &'static str,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for QpackError {
 
 impl core::error::Error for QpackError {}
 
-/// What each entry costs besides its text (RFC 9204 §3.2.1).
+/// The overhead of an entry (RFC 9204 §3.2.1).
 const ENTRY_OVERHEAD: u64 = 32;
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Settings (RFC 9114 §7.2.4, RFC 9204 §5, RFC 9220 §3, RFC 9297 §2.1.1).
 //!
-//! Owns what one end tells the other about itself, its frame payload, and what must hold if 0-RTT was sent by remembered
-//! settings.
+//! Owns the settings of one end, their frame payload, and the checks after 0-RTT was sent with remembered settings.
 
 use lastbyte_wire::{Reader, VarInt};
 
@@ -10,18 +9,18 @@ use crate::{Code, ConnectionError};
 #[cfg(test)]
 mod tests;
 
-/// What one end has told about itself; before it has, the defaults.
+/// The settings of one end; the defaults before they are received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The largest field section that it takes (RFC 9114 §7.2.4.1).
+    /// The largest field section that it accepts (RFC 9114 §7.2.4.1).
     pub max_field_section_size: u64,
-    /// The memory that its QPACK decoder has for a dynamic table (RFC 9204 §5).
+    /// The table capacity of its QPACK decoder (RFC 9204 §5).
     pub qpack_max_table_capacity: u64,
-    /// How many streams its QPACK decoder lets wait (RFC 9204 §5).
+    /// How many blocked streams its QPACK decoder permits (RFC 9204 §5).
     pub qpack_blocked_streams: u64,
-    /// Whether it takes extended CONNECT (RFC 9220 §3).
+    /// Whether it supports extended CONNECT (RFC 9220 §3).
     pub enable_connect_protocol: bool,
-    /// Whether it takes HTTP datagrams (RFC 9297 §2.1.1).
+    /// Whether it supports HTTP datagrams (RFC 9297 §2.1.1).
     pub h3_datagram: bool,
 }
 
@@ -43,13 +42,13 @@ const QPACK_BLOCKED_STREAMS: u64 = 0x7;
 const ENABLE_CONNECT_PROTOCOL: u64 = 0x8;
 const H3_DATAGRAM: u64 = 0x33;
 
-/// What is wrong with a SETTINGS frame.
+/// Why a SETTINGS frame is invalid.
 const fn wrong(reason: &'static str) -> ConnectionError {
     ConnectionError::new(Code::SETTINGS_ERROR, reason)
 }
 
 impl Settings {
-    /// The payload of a SETTINGS frame; `grease` is an identifier and a value to be ignored.
+    /// Encodes the payload of a SETTINGS frame; `grease` is a reserved identifier and its value.
     pub(crate) fn encode(&self, grease: Option<(VarInt, VarInt)>, into: &mut Vec<u8>) {
         let defaults = Self::default();
         let mut put = |id: u64, value: u64, default: u64| {
@@ -85,7 +84,7 @@ impl Settings {
         }
     }
 
-    /// What is to be remembered with a ticket, and given back to [`Settings::from_bytes`] (RFC 9114 §7.2.4.2).
+    /// The encoding to be stored with a ticket, for [`Settings::from_bytes`] (RFC 9114 §7.2.4.2).
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -93,17 +92,17 @@ impl Settings {
         bytes
     }
 
-    /// What was remembered; `None` if it is none.
+    /// Decodes stored settings; `None` if they are invalid.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         Self::decode(bytes).ok().map(|(settings, _)| settings)
     }
 
-    /// Reads the payload of a SETTINGS frame. Tells also how many settings are unknown.
+    /// Decodes the payload of a SETTINGS frame. Returns also how many settings are unknown.
     pub(crate) fn decode(payload: &[u8]) -> Result<(Self, u64), ConnectionError> {
         let mut settings = Self::default();
         let mut unknown = 0;
-        // Those with small identifiers; unknown ones may come twice without harm.
+        // Settings with small identifiers must not repeat; unknown ones may.
         let mut seen = 0u64;
         let mut reader = Reader::new(payload);
         let truncated =
@@ -132,8 +131,8 @@ impl Settings {
         Ok((settings, unknown))
     }
 
-    /// Checks what a server says against what a client remembered of it and sent 0-RTT by (RFC 9114 §7.2.4.2, RFC 9204
-    /// §3.2.3).
+    /// Checks a server's settings against those that a client remembered and used for 0-RTT (RFC 9114 §7.2.4.2, RFC
+    /// 9204 §3.2.3).
     pub(crate) fn check_remembered(&self, remembered: &Self) -> Result<(), ConnectionError> {
         if self.max_field_section_size < remembered.max_field_section_size
             || self.qpack_blocked_streams < remembered.qpack_blocked_streams
@@ -165,7 +164,7 @@ fn flag_of(value: u64) -> Result<bool, ConnectionError> {
 pub(crate) fn put_varint(into: &mut Vec<u8>, value: VarInt) {
     let mut bytes = [0; 8];
     let mut writer = lastbyte_wire::Writer::new(&mut bytes);
-    // Eight bytes hold any.
+    // Eight bytes hold any value.
     let _ = writer.varint(value);
     into.extend_from_slice(writer.written());
 }

@@ -1,6 +1,6 @@
-//! What HTTP/3 needs of the connection below it.
+//! The interface of the transport below HTTP/3.
 //!
-//! [`lastbyte_quic::Connection`] has it. Tests, and other implementations of QUIC, can bring their own.
+//! [`lastbyte_quic::Connection`] implements it. Tests and other QUIC implementations can provide their own.
 
 use core::time::Duration;
 
@@ -25,11 +25,11 @@ pub trait Transport {
     /// The next stream that the peer opened.
     fn accept(&mut self, direction: Direction) -> Option<StreamId>;
 
-    /// Passes received data to `read`, slice by slice, until it takes less than it is given or there is no more.
+    /// Passes received data to `read`, slice by slice, until it consumes less than it is given or there is no more.
     ///
     /// # Errors
     ///
-    /// Returns [`ReadError`] if nothing can be read from the stream any more.
+    /// Returns [`ReadError`] if the stream has no more data to read.
     fn read(
         &mut self,
         id: StreamId,
@@ -37,92 +37,92 @@ pub trait Transport {
         read: &mut dyn FnMut(&[u8]) -> usize,
     ) -> Result<Read, ReadError>;
 
-    /// How many of `wanted` bytes the stream's buffer takes now; if not all, [`StreamEvent::Writable`] follows.
+    /// How many of `wanted` bytes fit the stream's buffer now; if not all, [`StreamEvent::Writable`] follows.
     ///
     /// # Errors
     ///
-    /// Returns [`WriteError`] if nothing can be written to the stream any more.
+    /// Returns [`WriteError`] if the stream can no longer be written.
     fn room(&mut self, id: StreamId, wanted: usize) -> Result<usize, WriteError>;
 
-    /// Writes as much as there is room for. Returns how many bytes were taken.
+    /// Writes as much as there is room for. Returns how many bytes were accepted.
     ///
     /// # Errors
     ///
-    /// Returns [`WriteError`] if nothing can be written to the stream any more.
+    /// Returns [`WriteError`] if the stream can no longer be written.
     fn write(&mut self, id: StreamId, bytes: &[u8]) -> Result<usize, WriteError>;
 
-    /// Sends all of a source behind what was written.
+    /// Sends all of a source after the bytes written before.
     ///
     /// # Errors
     ///
-    /// Returns [`WriteError`] if nothing can be written to the stream any more.
+    /// Returns [`WriteError`] if the stream can no longer be written.
     fn send_source(&mut self, id: StreamId, source: Box<dyn Source>) -> Result<(), WriteError>;
 
     /// Ends the stream.
     ///
     /// # Errors
     ///
-    /// Returns [`WriteError`] if it was ended or given up before.
+    /// Returns [`WriteError`] if it was ended or reset before.
     fn finish(&mut self, id: StreamId) -> Result<(), WriteError>;
 
-    /// Gives up sending (`RESET_STREAM`).
+    /// Resets the sending part (`RESET_STREAM`).
     ///
     /// # Errors
     ///
-    /// Returns [`UnknownStream`] if there is nothing to give up.
+    /// Returns [`UnknownStream`] if there is nothing to reset.
     fn reset(&mut self, id: StreamId, code: VarInt) -> Result<(), UnknownStream>;
 
-    /// Asks the peer to give up sending (`STOP_SENDING`).
+    /// Asks the peer to stop sending (`STOP_SENDING`).
     ///
     /// # Errors
     ///
-    /// Returns [`UnknownStream`] if nothing more is to be received.
+    /// Returns [`UnknownStream`] if nothing more is expected.
     fn stop_sending(&mut self, id: StreamId, code: VarInt, now: Time) -> Result<(), UnknownStream>;
 
-    /// Sets the priority of what is sent.
+    /// Sets the sending priority.
     ///
     /// # Errors
     ///
     /// Returns [`UnknownStream`] if nothing more is to be sent.
     fn set_priority(&mut self, id: StreamId, priority: Priority) -> Result<(), UnknownStream>;
 
-    /// The progress of a stream; `None` if it is over.
+    /// The progress of a stream; `None` if it is finished.
     fn progress(&mut self, id: StreamId) -> Option<Progress>;
 
     // ---- the connection ----------------------------------------------------------------------------------------------
 
-    /// Bytes that the peer takes now, over all streams.
+    /// Connection-level flow-control credit for sending, in bytes.
     fn send_credit(&mut self) -> u64;
 
     /// Bytes of all streams that the peer has acknowledged.
     fn data_acked(&self) -> u64;
 
-    /// Bytes that the peer takes on a unidirectional stream of ours from the start; zero before it is known.
+    /// Initial credit of our unidirectional streams, in bytes; zero before it is known.
     fn initial_unidirectional_credit(&self) -> u64;
 
-    /// Whether the peer announced that it takes datagrams; `None` before it is known.
+    /// Whether the peer supports datagrams; `None` before it is known.
     fn peer_takes_datagrams(&self) -> Option<bool>;
 
-    /// Whether the handshake is not complete on this side.
+    /// Whether the handshake is incomplete on this side.
     fn is_handshaking(&self) -> bool;
 
     /// The smoothed round-trip time.
     fn round_trip(&self) -> Duration;
 
-    /// Whether an answer of the peer is awaited, so that the connection is to be kept alive.
+    /// Sets whether a response is expected, so that the connection is kept alive.
     fn set_awaiting(&mut self, is_awaiting: bool);
 
-    /// Closes the connection with a code of the application.
+    /// Closes the connection with an application error code.
     fn close(&mut self, now: Time, code: u64);
 
     /// The next datagram received (RFC 9221).
     fn receive_datagram(&mut self) -> Option<Vec<u8>>;
 
-    /// Sends a datagram: once, or not at all (RFC 9221).
+    /// Sends a datagram (RFC 9221), which is never retransmitted.
     ///
     /// # Errors
     ///
-    /// Returns [`DatagramError`] if it cannot be sent. It is dropped.
+    /// Returns [`DatagramError`] if it cannot be sent; it is dropped.
     fn send_datagram(&mut self, data: Vec<u8>) -> Result<(), DatagramError>;
 }
 

@@ -1,7 +1,7 @@
 //! The peer's control stream (RFC 9114 §6.2.1, §7.2; RFC 9218 §7).
 //!
-//! Owns its frames: which may come when and from whom, and what they say. What they bring about is done once the transport
-//! can be spoken to.
+//! Owns its frames: which are permitted when and from which peer, and their content. Their effect is applied once the
+//! transport is accessible.
 
 use lastbyte_quic::stream;
 use lastbyte_wire::{Direction, Reader, Side, StreamId};
@@ -15,7 +15,7 @@ use crate::{
     frame::{FrameHeader, FrameType, PartialHeader},
 };
 
-/// What a frame said.
+/// A parsed frame.
 #[derive(Clone, Copy, Debug)]
 enum Said {
     Settings(Settings),
@@ -28,16 +28,16 @@ enum Said {
 #[derive(Debug, Default)]
 pub(super) struct ControlStream {
     header: PartialHeader,
-    /// The frame that is being read, and how much of it is to come.
+    /// The frame being read, and its remaining length.
     frame: Option<(FrameType, u64)>,
     payload: Vec<u8>,
     has_settings: bool,
-    /// What has been read and not been done: bounded by what frames may come.
+    /// Parsed frames whose effect is pending; bounded by the frames that are permitted.
     said: Vec<Said>,
     max_push_id: Option<u64>,
 }
 
-/// Frames of one integer.
+/// Frames with a single integer.
 const INTEGER_MAX: u64 = 8;
 /// `PRIORITY_UPDATE`: an integer and a short text.
 const PRIORITY_MAX: u64 = 256;
@@ -47,7 +47,7 @@ const fn error(code: Code, reason: &'static str) -> ConnectionError {
 }
 
 impl ControlStream {
-    /// Takes what came.
+    /// Reads received bytes.
     pub(super) fn take(
         &mut self,
         bytes: &[u8],
@@ -81,7 +81,7 @@ impl ControlStream {
         }
     }
 
-    /// Whether such a frame may come now, from this peer, and of this length.
+    /// Whether a frame of this type and length is permitted now from this peer.
     fn begin(&mut self, header: FrameHeader, shared: &mut Shared) -> Result<(), ConnectionError> {
         let FrameHeader { frame_type, len } = header;
         let is_settings = frame_type == FrameType::SETTINGS;
@@ -155,7 +155,7 @@ impl ControlStream {
             }
             FrameType::PRIORITY_UPDATE_REQUEST => priority_update(payload)?,
             _ => {
-                // RFC 9218 §7.2: nothing was ever pushed.
+                // RFC 9218 §7.2: no push stream exists.
                 return Err(error(Code::ID_ERROR, "the priority of a push that is not"));
             }
         };
@@ -164,7 +164,7 @@ impl ControlStream {
     }
 }
 
-/// The payload of a frame that is one integer (§7.1).
+/// The payload of a frame that consists of one integer (§7.1).
 fn integer(payload: &[u8]) -> Result<u64, ConnectionError> {
     let mut reader = Reader::new(payload);
     match reader.varint() {
@@ -189,13 +189,13 @@ fn priority_update(payload: &[u8]) -> Result<Said, ConnectionError> {
             "PRIORITY_UPDATE for an invalid stream",
         ));
     }
-    // What it leaves out is as by default, not as it was (RFC 9218 §7).
+    // Omitted parameters take their default values, not their previous ones (RFC 9218 §7).
     let priority = Priority::default().updated(reader.rest());
     Ok(Said::Priority(id, priority))
 }
 
 impl Connection {
-    /// Does what the control stream said.
+    /// Applies the frames of the control stream.
     pub(super) fn apply_control(&mut self, transport: &mut dyn Transport) {
         for one in std::mem::take(&mut self.peer.control.said) {
             let result = match one {
@@ -203,7 +203,7 @@ impl Connection {
                 Said::GoAway(id) => self.on_goaway(transport, id),
                 Said::Priority(id, priority) => self.on_priority_update(transport, id, priority),
                 Said::MaxPushId(id) => self.on_max_push_id(id),
-                // §7.2.3: whichever it is, it was not promised; to a client, not permitted.
+                // §7.2.3: no push ID was promised by a server, or permitted by a client.
                 Said::CancelPush => Err(error(Code::ID_ERROR, "a push that is not")),
             };
             if let Err(error) = result {
@@ -221,7 +221,7 @@ impl Connection {
         if let Some(remembered) = &self.remembered {
             settings.check_remembered(remembered)?;
         }
-        // RFC 9297 §2.1.1: they need the transport's.
+        // RFC 9297 §2.1.1: HTTP datagrams need those of the transport.
         let takes_datagrams = transport.peer_takes_datagrams().unwrap_or(true);
         if settings.h3_datagram && !takes_datagrams {
             return Err(error(
@@ -257,7 +257,7 @@ impl Connection {
             stream.priority = priority;
             let is_known = stream.receiving.expects() != super::receiving::Expects::Head;
             if is_known {
-                // One that is over needs no order.
+                // A finished stream needs no priority.
                 let _ = transport.set_priority(id, priority.for_transport());
                 self.shared.events.push_back(Event::Priority {
                     stream: id,
@@ -271,7 +271,7 @@ impl Connection {
         if self.shutdown.has_accepted(id) {
             return Ok(());
         }
-        // RFC 9218 §7.1: a stream that cannot be opened yet, whatever the limit is.
+        // RFC 9218 §7.1: a stream that the peer may not open yet; applies whatever the limit is.
         if id.index() >= self.shutdown.accepted() + stream::Config::STREAMS_MAX {
             return Err(error(
                 Code::ID_ERROR,

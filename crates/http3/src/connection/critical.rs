@@ -1,7 +1,7 @@
 //! Our control and QPACK streams (RFC 9114 §6.2.1, RFC 9204 §4.2).
 //!
-//! Owns what is to be said on them until the transport takes it; they go before all others. They are opened as soon as
-//! the peer permits, before any request.
+//! Owns their pending data, which has priority over all other streams. They are opened as soon as the peer permits,
+//! before any request.
 
 use lastbyte_quic::stream;
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
@@ -12,15 +12,16 @@ use crate::{
     frame::{FrameHeader, FrameType, reserved},
 };
 
-// Of one byte each, as variable-length integers too (RFC 9000 §16).
+// Stream types; one byte each as variable-length integers (RFC 9000 §16).
 pub(super) const CONTROL: u8 = 0x0;
 pub(super) const PUSH: u8 = 0x1;
 pub(super) const ENCODER: u8 = 0x2;
 pub(super) const DECODER: u8 = 0x3;
 
-/// Room for our settings and a frame that is ignored.
+/// Room for our settings and a reserved frame.
 const SETTINGS_LEN: usize = 64;
-/// What may wait for one of the streams. More means that the peer gives no credit for what it needs.
+/// Maximum pending data of one of the streams. Exceeding it means that the peer gives no flow-control credit for what
+/// it requires.
 const WAITING_MAX: usize = 64 << 10;
 
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(super) struct OwnStreams {
     control: Option<StreamId>,
     encoder: Option<StreamId>,
     decoder: Option<StreamId>,
-    /// What is to be said on the control stream.
+    /// Pending data of the control stream.
     outbox: Vec<u8>,
     /// How many bytes were written to the encoder stream.
     encoder_sent: u64,
@@ -41,7 +42,7 @@ impl OwnStreams {
             max_field_section_size: u64::from(config.field_section_size_max),
             qpack_max_table_capacity: u64::from(config.qpack_table_capacity),
             qpack_blocked_streams: u64::from(config.qpack_blocked_streams),
-            // Only a server's says anything (RFC 9220 §3).
+            // Only a server announces it (RFC 9220 §3).
             enable_connect_protocol: config.extended_connect && side == Side::Server,
             h3_datagram: config.datagrams,
         };
@@ -75,26 +76,26 @@ impl OwnStreams {
         self.encoder_sent
     }
 
-    /// How many bytes there is room for on the encoder stream.
+    /// Free space on the encoder stream, in bytes.
     pub(super) fn encoder_room(&self, transport: &mut dyn Transport, wanted: usize) -> usize {
         self.encoder
             .and_then(|id| transport.room(id, wanted).ok())
             .unwrap_or(0)
     }
 
-    /// Puts a frame behind what is to be said on the control stream.
+    /// Appends a frame to the control stream.
     pub(super) fn put_control(&mut self, frame_type: FrameType, payload: &[u8]) {
         FrameHeader::put(frame_type, payload.len() as u64, &mut self.outbox);
         self.outbox.extend_from_slice(payload);
     }
 
-    /// How much waits for the control stream.
+    /// Bytes pending on the control stream.
     pub(super) const fn control_waiting(&self) -> usize {
         self.outbox.len()
     }
 }
 
-/// Opens a stream, and says which it is.
+/// Opens a stream and writes its type.
 fn open(transport: &mut dyn Transport, stream_type: u8) -> Option<StreamId> {
     let id = transport.open(Direction::Unidirectional)?;
     // A new stream has an empty buffer.
@@ -103,7 +104,7 @@ fn open(transport: &mut dyn Transport, stream_type: u8) -> Option<StreamId> {
     Some(id)
 }
 
-/// Writes what it can, and takes that off the front.
+/// Writes as much as possible, and removes that from the front.
 fn pour(transport: &mut dyn Transport, into: Option<StreamId>, from: &mut Vec<u8>) -> usize {
     let Some(id) = into.filter(|_| !from.is_empty()) else {
         return 0;
@@ -114,7 +115,7 @@ fn pour(transport: &mut dyn Transport, into: Option<StreamId>, from: &mut Vec<u8
 }
 
 impl Connection {
-    /// Opens them as far as the peer permits.
+    /// Opens the streams as far as the peer permits.
     pub(super) fn open_own_streams(&mut self, transport: &mut dyn Transport) {
         if self.own.decoder.is_some() {
             return;
@@ -131,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// Hands the transport what is to be said on them.
+    /// Passes pending data to the transport.
     pub(super) fn flush(&mut self, transport: &mut dyn Transport) {
         pour(transport, self.own.control, &mut self.own.outbox);
         self.flush_encoder(transport);
@@ -151,7 +152,7 @@ impl Connection {
         self.own.encoder_sent += sent as u64;
     }
 
-    /// The peer wants no more of a stream of ours (RFC 9114 §6.2.1).
+    /// The peer requested that we stop sending on one of our critical streams (RFC 9114 §6.2.1).
     pub(super) fn on_own_stream_stopped(&mut self, id: StreamId) {
         if self.own.has(id) {
             self.fail(ConnectionError::new(

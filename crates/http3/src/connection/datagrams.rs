@@ -7,7 +7,7 @@ use super::Connection;
 use crate::{Code, ConnectionError, Event, Transport, settings::put_varint};
 
 impl Connection {
-    /// Takes a datagram, if there is one.
+    /// Receives a datagram, if there is one.
     pub(super) fn take_datagram(&mut self, transport: &mut dyn Transport) -> bool {
         if !self.shared.config.datagrams {
             return false;
@@ -26,7 +26,7 @@ impl Connection {
             ));
             return true;
         };
-        // §2.1: one for a request that is over, or has not come, is dropped.
+        // §2.1: a datagram of a finished or unknown request is dropped.
         let is_live = self
             .streams
             .get(&stream)
@@ -42,12 +42,12 @@ impl Connection {
         true
     }
 
-    /// Sends an HTTP datagram (RFC 9297): once, or not at all.
+    /// Sends an HTTP datagram (RFC 9297), which is never retransmitted.
     ///
     /// # Errors
     ///
-    /// Returns [`DatagramError::NotSupported`] if the peer takes none, and otherwise why the transport cannot send it. It is
-    /// dropped.
+    /// Returns [`DatagramError::NotSupported`] if the peer does not accept any, and otherwise why the transport cannot
+    /// send it. It is dropped.
     pub fn send_datagram(
         &mut self,
         transport: &mut dyn Transport,

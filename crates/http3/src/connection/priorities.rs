@@ -1,17 +1,18 @@
-//! Who is to be served first (RFC 9218 §5, §7, §8).
+//! Priorities of responses (RFC 9218 §5, §7, §8).
 //!
-//! Owns what was said of requests that have not come, and tells the transport's scheduler of those that have.
+//! Stores the priorities of requests that have not arrived yet, and passes those of others to the transport's
+//! scheduler.
 
 use lastbyte_wire::{Side, StreamId, VarInt};
 
 use super::Connection;
 use crate::{Event, Priority, Transport, frame::FrameType, settings::put_varint};
 
-/// What may wait for the control stream before reprioritisations are left out.
+/// Maximum pending data of the control stream before reprioritizations are dropped.
 const WAITING_MAX: usize = 16 << 10;
 
 impl Connection {
-    /// Keeps what was said of a request before its head came: it counts more than the head's own field (§7).
+    /// Stores a priority received before the request's header; it takes precedence over the header's own field (§7).
     pub(super) fn keep_early_priority(&mut self, id: StreamId, priority: Priority) {
         let max = usize::from(self.shared.config.limits.early_priorities);
         if self.early_priorities.len() < max || self.early_priorities.contains_key(&id) {
@@ -19,7 +20,7 @@ impl Connection {
         }
     }
 
-    /// A request has come: tells the scheduler how important it is.
+    /// A request arrived: passes its priority to the scheduler.
     pub(super) fn schedule_request(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;

@@ -1,7 +1,7 @@
-//! What comes on request streams (RFC 9114 §4.1).
+//! Receiving on request streams (RFC 9114 §4.1).
 //!
-//! Owns the ways that lead the transport's data to its stream: asked for, pushed by a sink, or after having waited; and
-//! what follows for the stream and the connection if it is not as it should be.
+//! Owns the routes by which the transport's data reaches its stream (requested by the application, passed by a sink, or
+//! after waiting for QPACK insertions), and the consequences of errors for the stream and the connection.
 
 use lastbyte_quic::{
     Time,
@@ -19,11 +19,11 @@ use crate::{Code, Event, ReadError, Response, StreamError, Transport};
 
 /// The destination of body data, called while its packets are processed.
 pub trait BodySink {
-    /// Takes the next bytes of a message's body, in order, each byte once. Returns how many were taken: the rest is kept,
-    /// and [`Connection::read`] gets it.
+    /// Takes the next bytes of a message's body, in order, each byte once. Returns how many were accepted: the rest is
+    /// kept for [`Connection::read`].
     fn body(&mut self, stream: StreamId, bytes: &[u8]) -> usize;
 
-    /// Whether the body of this message is to go here at all. If not, [`Event::Data`] tells of it.
+    /// Whether the body of this message goes to this sink at all. If not, [`Event::Data`] reports it.
     fn takes(&self, stream: StreamId) -> bool {
         let _ = stream;
         true
@@ -65,7 +65,7 @@ impl StreamSink for Sink<'_> {
         let taken = match stream.take(id, data, Some(&mut body), shared) {
             Ok(taken) => taken,
             Err(error) => {
-                // What is wrong is wrong for all of it, and is dealt with when events are asked for.
+                // An error of the connection is reported when events are polled.
                 stream.is_ready = true;
                 receive_errors.push_back((id, error));
                 return data.len();
@@ -84,7 +84,7 @@ impl StreamSink for Sink<'_> {
 }
 
 impl Connection {
-    /// Reads what has come on a request stream, up to body that the application has to ask for.
+    /// Reads what has arrived on a request stream, up to body data that the application must request.
     pub(super) fn attend(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
@@ -96,7 +96,7 @@ impl Connection {
         self.read_stream(transport, id, None);
     }
 
-    /// Reads, hands body to `body`, and tells what follows. Returns how much body was taken.
+    /// Reads, passes body data to `body`, and reports the resulting events. Returns how much body data was accepted.
     fn read_stream(
         &mut self,
         transport: &mut dyn Transport,
@@ -148,7 +148,7 @@ impl Connection {
         body_taken
     }
 
-    /// Tells what follows from what was read.
+    /// Reports the events that result from the data read.
     fn settle(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
@@ -182,7 +182,7 @@ impl Connection {
         }
     }
 
-    /// Decodes the sections that were waiting and need not any more.
+    /// Decodes the sections that waited for insertions and no longer need to.
     pub(super) fn resume_unblocked(&mut self, transport: &mut dyn Transport) {
         while let Some(number) = self.shared.decoder.next_unblocked() {
             let Some(id) = VarInt::new(number).map(StreamId::from) else {
@@ -239,9 +239,10 @@ impl Connection {
         Ok(taken)
     }
 
-    // ---- when it is not as it should be --------------------------------------------------------------------------------
+    // ---- errors
+    // --------------------------------------------------------------------------------------------------------
 
-    /// Something is wrong with what came on a stream.
+    /// The data received on a stream is invalid.
     pub(super) fn on_receive_error(
         &mut self,
         transport: &mut dyn Transport,
@@ -255,7 +256,7 @@ impl Connection {
         }
     }
 
-    /// Gives up both directions of a stream, and tells why (RFC 9114 §4.1.2).
+    /// Resets both directions of a stream and reports why (RFC 9114 §4.1.2).
     pub(super) fn give_up(
         &mut self,
         transport: &mut dyn Transport,
@@ -269,7 +270,7 @@ impl Connection {
         if stream.receiving.give_up() {
             self.shared.decoder.cancel(id.get());
             let now = self.shared.now;
-            // A part that is not there need not be stopped.
+            // A direction that does not exist need not be stopped.
             let _ = transport.stop_sending(id, error.code.into(), now);
         }
         if stream.sending.finish() {
@@ -285,7 +286,7 @@ impl Connection {
         self.forget_if_over(id);
     }
 
-    /// Answers a request whose head is too large (RFC 9114 §4.2.2), without the application.
+    /// Rejects a request whose header is too large (RFC 9114 §4.2.2), without involving the application.
     fn refuse_head(&mut self, transport: &mut dyn Transport, id: StreamId) {
         const TOO_LARGE: u16 = 431;
         let Some(stream) = self.streams.get_mut(&id) else {
@@ -302,8 +303,8 @@ impl Connection {
         self.stop(transport, self.shared.now, id, Code::NO_ERROR);
     }
 
-    /// Asks the peer to send no more of its message, of which nothing more is reported. A server that needs no more of a
-    /// request answers first, and then stops with `NO_ERROR` (RFC 9114 §4.1).
+    /// Asks the peer to stop sending its message, of which nothing more is reported. A server that needs no more of a
+    /// request responds first, and then stops with `NO_ERROR` (RFC 9114 §4.1).
     pub fn stop(&mut self, transport: &mut dyn Transport, now: Time, id: StreamId, code: Code) {
         self.shared.now = now;
         let Some(stream) = self.streams.get_mut(&id) else {
@@ -315,12 +316,12 @@ impl Connection {
         if !stream.receiving.has_end() || stream.receiving.is_blocked() {
             self.shared.decoder.cancel(id.get());
         }
-        // If all has come there is nothing to stop.
+        // If everything has arrived there is nothing to stop.
         let _ = transport.stop_sending(id, code.into(), now);
         self.forget_if_over(id);
     }
 
-    /// The peer gave its message up (RFC 9114 §4.1.1).
+    /// The peer cancelled its message (RFC 9114 §4.1.1).
     pub(super) fn on_reset(&mut self, transport: &mut dyn Transport, id: StreamId, code: VarInt) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
@@ -332,7 +333,7 @@ impl Connection {
         self.shared.decoder.cancel(id.get());
         self.shared.statistics.resets += 1;
         let wants_ours = !is_news && self.shared.side == Side::Server;
-        // The application will not answer, or the server does not need the rest of the request.
+        // The application will not respond, or the server does not need the rest of the request.
         if !wants_ours && stream.sending.finish() {
             let _ = transport.reset(id, Code::REQUEST_CANCELLED.into());
         }
@@ -346,12 +347,12 @@ impl Connection {
         self.forget_if_over(id);
     }
 
-    /// The peer wants no more of our message.
+    /// The peer requested that we stop sending our message.
     pub(super) fn on_stopped(&mut self, id: StreamId, code: VarInt) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        // What was sent to the end may still be acknowledged; it is of no interest.
+        // A message sent completely may still be acknowledged, which is of no interest any more.
         stream.sending.finish();
         if !stream.is_hidden && !is_news(stream, self.shared.side) {
             self.shared.events.push_back(Event::Stopped {
@@ -364,7 +365,7 @@ impl Connection {
         self.forget_if_over(id);
     }
 
-    /// Rapid resets: requests that cost work and were not meant (RFC 9114 §10.5).
+    /// Rapid resets: requests that cause work and are cancelled (RFC 9114 §10.5).
     fn count_as_given_up(&mut self, id: StreamId) {
         if self.shared.side == Side::Client {
             return;
@@ -380,7 +381,7 @@ impl Connection {
         }
     }
 
-    /// Requests whose heads did not arrive in time.
+    /// Resets requests whose headers did not arrive in time.
     pub(super) fn check_heads(&mut self, transport: &mut dyn Transport) {
         while let Some(&(until, id)) = self.heads.front() {
             let waits = self
@@ -409,7 +410,7 @@ impl Connection {
     }
 }
 
-/// Whether the application has not heard of a stream: a server of one whose head has not come.
+/// Whether the application does not know of a stream: on a server, one whose header has not arrived.
 fn is_news(stream: &RequestStream, side: Side) -> bool {
     side == Side::Server && stream.receiving.expects() == Expects::Head
 }

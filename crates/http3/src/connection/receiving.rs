@@ -1,7 +1,7 @@
-//! The message that is received on a request stream (RFC 9114 §4.1), as a state machine.
+//! The message received on a request stream (RFC 9114 §4.1), as a state machine.
 //!
-//! Owns how much of the peer's message has come, and how its next bytes are to be read. It must never keep body, nor more of a
-//! field section than its limit; nor accept a frame where it may not be.
+//! Owns how much of the peer's message has arrived, and how its next bytes are interpreted. It buffers no body data,
+//! nor more of a field section than its limit, and accepts no frame where it is not permitted.
 
 use lastbyte_wire::{Side, StreamId};
 
@@ -13,36 +13,36 @@ use crate::{
     qpack::Decoded,
 };
 
-/// How many `PRIORITY_UPDATE` frames a request gives back: one when it is made, and one change of mind.
+/// How many `PRIORITY_UPDATE` frames a request returns: one when it is sent, and one change.
 const PRIORITY_UPDATES_EACH: u64 = 2;
 
-/// What of the peer's message is expected next.
+/// The part of the peer's message that is expected next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Expects {
     #[default]
-    /// A head: of a client, an interim response may come before the final one.
+    /// A header; for a client, interim responses may precede the final one.
     Head,
     /// Body, trailers or the end.
     Body,
     /// The end.
     End,
-    /// Nothing: it ended, or was given up.
+    /// Nothing: it ended or was cancelled.
     Nothing,
 }
 
-/// Body that the application has not taken.
+/// Body data that the application has not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Unread {
-    /// There is none.
+    /// None.
     #[default]
     None,
-    /// There is some, which is to be reported.
+    /// Some, to be reported.
     Found,
-    /// It was reported, or is being read.
+    /// It was reported or is being read.
     Reported,
 }
 
-/// What the next bytes are.
+/// The meaning of the next bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Inside {
     /// A frame's header.
@@ -56,28 +56,28 @@ enum Inside {
     Skipped(u64),
 }
 
-/// The state of a message that is received.
+/// The state of a message being received.
 #[derive(Debug, Default)]
 pub(super) struct Receiving {
     expects: Expects,
     header: PartialHeader,
     inside: Inside,
-    /// A field section, as far as it has come in pieces, or as long as it waits.
+    /// A field section that has arrived in part, or that waits for insertions.
     section: Vec<u8>,
     unread: Unread,
-    /// Whether the transport has given the last byte.
+    /// Whether the transport has delivered the last byte.
     has_end: bool,
     /// Bytes of body received.
     body_len: u64,
-    /// Bytes of body announced.
+    /// Bytes announced by `content-length`.
     content_length: Option<u64>,
     kind: RequestKind,
     informational: u16,
-    /// The priority of a request whose head has come, until it is taken.
+    /// The priority of a request whose header has arrived, until it is taken.
     new_priority: Option<Priority>,
-    /// Whether a timer runs for its head.
+    /// Whether a timer runs for its header.
     pub(super) is_timed: bool,
-    /// Whether it is in the queue of streams to be read.
+    /// Whether the stream is in the queue of streams to be read.
     pub(super) is_ready: bool,
 }
 
@@ -90,9 +90,9 @@ impl Receiving {
         }
     }
 
-    // ---- questions -----------------------------------------------------------------------------------------------
+    // ---- queries -------------------------------------------------------------------------------------------------
 
-    /// What is expected next.
+    /// The part that is expected next.
     pub(super) const fn expects(&self) -> Expects {
         self.expects
     }
@@ -112,34 +112,34 @@ impl Receiving {
         self.inside == Inside::Blocked
     }
 
-    /// Whether the transport has given the last byte.
+    /// Whether the transport has delivered the last byte.
     pub(super) const fn has_end(&self) -> bool {
         self.has_end
     }
 
-    /// Whether a sink may have what comes next.
+    /// Whether a sink may receive the next bytes.
     pub(super) fn is_in_body(&self) -> bool {
         self.expects == Expects::Body && !self.is_blocked() && !self.has_end
     }
 
-    /// Whether the message may be at its end: all bytes came, and none wait.
+    /// Whether the message may be complete: all bytes arrived and none are waiting.
     pub(super) fn is_at_end(&self) -> bool {
         self.has_end && !self.is_blocked() && !self.is_over()
     }
 
     // ---- changes -------------------------------------------------------------------------------------------------
 
-    /// The transport has given the last byte.
+    /// The transport has delivered the last byte.
     pub(super) const fn set_end(&mut self) {
         self.has_end = true;
     }
 
-    /// Nothing more of the message is of interest. Returns whether that is new.
+    /// The rest of the message is not needed. Returns whether this is new.
     pub(super) fn give_up(&mut self) -> bool {
         std::mem::replace(&mut self.expects, Expects::Nothing) != Expects::Nothing
     }
 
-    /// Whether there is body that the application did not take and does not know of.
+    /// Whether there is body data that the application has neither read nor been notified of.
     pub(super) fn take_unreported(&mut self) -> bool {
         let is_found = self.unread == Unread::Found;
         if is_found {
@@ -148,12 +148,12 @@ impl Receiving {
         is_found
     }
 
-    /// The application starts to read: what it leaves need not be reported meanwhile.
+    /// The application starts reading: what it leaves unread needs no event meanwhile.
     pub(super) const fn start_read(&mut self) {
         self.unread = Unread::Reported;
     }
 
-    /// The application has read: more that comes is to be reported.
+    /// The application has read: further data is reported.
     pub(super) const fn end_read(&mut self) {
         self.unread = Unread::None;
     }
@@ -163,8 +163,8 @@ impl Receiving {
         self.new_priority.take()
     }
 
-    /// Takes received bytes, and hands the body among them to `body`. Returns how many were taken: less than all if body
-    /// is not taken, or a section waits.
+    /// Processes received bytes and passes body data to `body`. Returns how many bytes were consumed: less than all if
+    /// body data was not accepted, or a section waits.
     pub(super) fn take(
         &mut self,
         id: StreamId,
@@ -210,7 +210,7 @@ impl Receiving {
                     if left > 0 {
                         self.section.extend_from_slice(piece);
                     } else if self.section.is_empty() {
-                        // Mostly it comes as a whole, and need not be copied.
+                        // Usually it arrives as a whole, and need not be copied.
                         self.on_section(id, piece, shared)?;
                     } else {
                         self.section.extend_from_slice(piece);
@@ -227,7 +227,7 @@ impl Receiving {
         Ok(bytes.len() - rest.len())
     }
 
-    /// What follows a frame's header (§7).
+    /// The state after a frame's header (§7).
     fn begin_frame(
         &self,
         header: FrameHeader,
@@ -256,7 +256,7 @@ impl Receiving {
                 Ok(Inside::Headers(header.len))
             }
             FrameType::PUSH_PROMISE if shared.side == Side::Client => {
-                // §7.2.5: beyond what was permitted, which is none.
+                // §7.2.5: beyond what was permitted, which is nothing.
                 Err(ConnectionError::new(Code::ID_ERROR, "a push that was not permitted").into())
             }
             frame_type if frame_type.is_known() => {
@@ -269,7 +269,7 @@ impl Receiving {
         }
     }
 
-    /// A frame without payload is over as it begins.
+    /// A frame without payload ends with its header.
     fn end_of_empty_frame(
         &mut self,
         id: StreamId,
@@ -294,7 +294,7 @@ impl Receiving {
         }
     }
 
-    /// Tries the section that was kept again.
+    /// Tries to decode the buffered section again.
     pub(super) fn resume(&mut self, id: StreamId, shared: &mut Shared) -> Result<(), ReceiveError> {
         let section = std::mem::take(&mut self.section);
         self.inside = Inside::Between;
@@ -307,7 +307,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// A whole field section has come.
+    /// A complete field section has arrived.
     fn on_section(
         &mut self,
         id: StreamId,
@@ -387,14 +387,14 @@ impl Receiving {
             return Ok(());
         }
         self.begin_body(facts);
-        // RFC 9110 §8.6: these say how long a body would be that does not come.
+        // RFC 9110 §8.6: these describe a body that is not sent.
         let is_success = matches!(response.status(), 200..300);
         if self.kind == RequestKind::Head || matches!(response.status(), 204 | 304) {
             self.content_length = Some(0);
         } else if self.kind == RequestKind::Connect && is_success {
             self.content_length = None;
         } else {
-            // Of a CONNECT that failed, the response is as any other.
+            // The response to a failed CONNECT is an ordinary one.
             self.kind = RequestKind::Ordinary;
         }
         shared.statistics.responses += 1;
@@ -412,7 +412,7 @@ impl Receiving {
             .filter(|_| self.kind != RequestKind::Connect);
     }
 
-    /// Whether no more body came than there should be (§4.1.2).
+    /// Checks that the body is not longer than announced (§4.1.2).
     fn check_length(&self) -> Result<(), ReceiveError> {
         if self.content_length.is_some_and(|len| self.body_len > len) {
             return Err(StreamError::malformed("more body than `content-length` says").into());
@@ -420,7 +420,7 @@ impl Receiving {
         Ok(())
     }
 
-    /// The peer's stream ended, and all of it was taken.
+    /// The peer's stream ended and all of it was processed.
     pub(super) fn on_end(&mut self, id: StreamId, shared: &mut Shared) -> Result<(), ReceiveError> {
         // §7.1.
         if !self.header.is_empty() || self.inside != Inside::Between {
@@ -450,14 +450,14 @@ impl Receiving {
     }
 }
 
-/// The first `len` of the bytes, or all.
+/// The first `len` bytes, or all.
 fn first(bytes: &[u8], len: u64) -> &[u8] {
     let len = usize::try_from(len).map_or(bytes.len(), |len| len.min(bytes.len()));
     bytes.get(..len).unwrap_or_default()
 }
 
 impl Inside {
-    /// A frame of which nothing is left is over.
+    /// Ends a frame that has no bytes left.
     const fn or_between(self) -> Self {
         match self {
             Self::Headers(0) | Self::Data(0) | Self::Skipped(0) => Self::Between,

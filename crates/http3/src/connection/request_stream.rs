@@ -1,4 +1,4 @@
-//! One request and its response (RFC 9114 §4.1): a message that is received, and one that is sent.
+//! One request and its response (RFC 9114 §4.1): one message received and one sent.
 
 use super::{receiving::Receiving, sending::Sending, stalls::Marks};
 use crate::Priority;
@@ -10,16 +10,16 @@ pub(super) struct RequestStream {
     pub(super) sending: Sending,
     /// Of the response.
     pub(super) priority: Priority,
-    /// Whether the application knows nothing of this stream.
+    /// Whether the application does not know of this stream.
     pub(super) is_hidden: bool,
-    /// Whether it was counted as given up.
+    /// Whether it was counted as cancelled.
     pub(super) is_counted: bool,
-    /// The progress of its bodies when that was last checked.
+    /// The progress of its bodies at the last check.
     pub(super) marks: Marks,
 }
 
 impl RequestStream {
-    /// Whether nothing will happen any more.
+    /// Whether the stream is finished.
     pub(super) fn is_over(&self) -> bool {
         self.receiving.is_over() && self.sending.is_over()
     }

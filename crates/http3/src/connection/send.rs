@@ -1,8 +1,8 @@
 //! Sending messages on request streams (RFC 9114 §4.1).
 //!
-//! Owns the order of heads, body and trailers, and their frames. A head and the header of the DATA frame behind it are one
-//! write; a body from a source is one DATA frame. It must never write part of a frame and leave the rest to chance: what
-//! does not fit is refused as a whole.
+//! Owns the order of header, body and trailers, and their frames. A header and the DATA frame header after it are one
+//! write; a body from a source is one DATA frame. A frame is never written in part: what does not fit is refused as a
+//! whole.
 
 use lastbyte_quic::stream::{Source, WriteError};
 use lastbyte_wire::{Direction, Side, StreamId, VarInt};
@@ -24,14 +24,15 @@ use crate::{
 
 /// The largest frame header, in bytes.
 const FRAME_HEADER_MAX: usize = 16;
-/// DATA frames of written bytes are not cut shorter than this.
+/// DATA frames of written bytes are not made smaller than this.
 const WRITE_MIN: usize = 64;
-/// What each line of a section can take besides its text, and the section besides its lines.
+/// What each line of a section can need besides its text, and the section besides its lines.
 const LINE_OVERHEAD: usize = 16;
 const SECTION_OVERHEAD: usize = 32;
-/// Instructions that one section may bring about.
+/// Encoder instructions that one section may cause.
 const INSTRUCTIONS_MAX: usize = 2048;
-/// Where the connection has less credit, nothing is sent that could be needed to make credit flow (RFC 9204 §2.1.3).
+/// With less connection-level credit than this, no insertion is sent that could block the credit itself (RFC 9204
+/// §2.1.3).
 const BLOCKING_CREDIT_MIN: u64 = 16 << 10;
 
 impl Connection {
@@ -40,8 +41,8 @@ impl Connection {
     /// # Errors
     ///
     /// Returns [`RequestError::NotClient`] on a server, [`RequestError::GoingAway`] after a failure or a GOAWAY,
-    /// [`RequestError::Blocked`] if the peer permits no further stream now, [`RequestError::ExtendedConnect`] if it does not
-    /// permit that, and otherwise what is wrong with the fields or the body. Nothing was sent.
+    /// [`RequestError::Blocked`] if the peer permits no further stream now, [`RequestError::ExtendedConnect`] if it
+    /// does not support extended CONNECT, and otherwise why the fields or the body are invalid. Nothing was sent.
     pub fn request(
         &mut self,
         transport: &mut dyn Transport,
@@ -77,7 +78,7 @@ impl Connection {
         self.streams.insert(id, Box::new(stream));
         let _ = transport.set_priority(id, priority.for_transport());
         if let Err(error) = self.put_head(transport, id, fields, facts, body) {
-            // Its buffer cannot take even one head.
+            // Its buffer cannot hold a single header.
             self.streams.remove(&id);
             let _ = transport.reset(id, Code::REQUEST_CANCELLED.into());
             return Err(error.into());
@@ -91,8 +92,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns [`SendError::OutOfOrder`] if the status is not 1xx, or is 101, or the final response was sent;
-    /// [`SendError::Blocked`] if there is no room now; and otherwise what is wrong with the fields. Nothing was sent.
+    /// Returns [`SendError::OutOfOrder`] if the status is not 1xx or is 101, or if the final response was sent;
+    /// [`SendError::Blocked`] if there is no room now; and otherwise why the fields are invalid. Nothing was sent.
     pub fn inform(
         &mut self,
         transport: &mut dyn Transport,
@@ -107,13 +108,13 @@ impl Connection {
         self.put_section(transport, id, response.fields(), None)
     }
 
-    /// Sends a server's response. A `priority` field in it changes how it is scheduled (RFC 9218 §8).
+    /// Sends a server's response. A `priority` field in it changes its scheduling (RFC 9218 §8).
     ///
     /// # Errors
     ///
     /// Returns [`SendError::OutOfOrder`] if no response is due, [`SendError::UnknownStream`] if the request is over,
-    /// [`SendError::ContentLength`] if the body is not as long as its fields say, [`SendError::Blocked`] if there is no room
-    /// now, and otherwise what is wrong with the fields. Nothing was sent.
+    /// [`SendError::ContentLength`] if the body's length differs from its fields, [`SendError::Blocked`] if there is no
+    /// room now, and otherwise why the fields are invalid. Nothing was sent.
     pub fn respond(
         &mut self,
         transport: &mut dyn Transport,
@@ -130,7 +131,7 @@ impl Connection {
         let is_bare = kind == RequestKind::Head || matches!(response.status(), 204 | 304);
         check_len(facts, &body, is_bare)?;
         if kind == RequestKind::Connect {
-            // Behind it comes a tunnel, not a body.
+            // A tunnel follows, not a body.
             facts.content_length = None;
         }
         self.put_head(transport, id, fields, facts, body)?;
@@ -145,7 +146,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a server may answer now. Returns the kind of the request.
+    /// Whether a server may respond now. Returns the kind of the request.
     fn check_can_respond(&self, id: StreamId) -> Result<RequestKind, SendError> {
         if self.shared.side == Side::Client {
             return Err(SendError::OutOfOrder);
@@ -168,7 +169,7 @@ impl Connection {
         check::outgoing(fields).ok_or(SendError::InvalidField)
     }
 
-    /// Writes the head of a message, and its body if that is known.
+    /// Writes the header of a message, and its body if that is known.
     fn put_head(
         &mut self,
         transport: &mut dyn Transport,
@@ -199,7 +200,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes a HEADERS frame, and the header of a DATA frame of this length behind it.
+    /// Writes a HEADERS frame, and the header of a DATA frame of this length after it.
     fn put_section(
         &mut self,
         transport: &mut dyn Transport,
@@ -207,7 +208,7 @@ impl Connection {
         fields: &Fields,
         data_len: Option<u64>,
     ) -> Result<(), SendError> {
-        // What it will be at most: once it is encoded, it has to be sent.
+        // An upper bound of its size: once encoded, it must be sent.
         let text = usize::try_from(fields.section_size()).unwrap_or(usize::MAX);
         let lines = fields.all().size_hint().0;
         let need = text.saturating_add(lines * LINE_OVERHEAD) + SECTION_OVERHEAD;
@@ -243,7 +244,7 @@ impl Connection {
         Ok(())
     }
 
-    /// What the next section may do to the table.
+    /// How the next section may use the dynamic table.
     fn encode_options(&mut self, transport: &mut dyn Transport) -> EncodeOptions {
         let waiting = self.encoder.instructions().len();
         let room = self.own.encoder_room(transport, waiting + INSTRUCTIONS_MAX);
@@ -251,7 +252,7 @@ impl Connection {
             <= transport.initial_unidirectional_credit()
             && transport.send_credit() >= BLOCKING_CREDIT_MIN;
         EncodeOptions {
-            // An instruction that is cut off could leave both sides waiting for credit (RFC 9204 §2.1.3).
+            // A partially sent instruction could leave both sides waiting for credit (RFC 9204 §2.1.3).
             instructions_max: if room >= waiting + INSTRUCTIONS_MAX {
                 waiting + INSTRUCTIONS_MAX
             } else {
@@ -261,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// The stream, if body may be sent on it now.
+    /// The stream, if body data may be sent on it now.
     fn check_in_body(&self, id: StreamId, len: u64) -> Result<(), SendError> {
         let stream = self.streams.get(&id).ok_or(SendError::UnknownStream)?;
         stream.sending.check_body(len)
@@ -278,8 +279,8 @@ impl Connection {
     /// # Errors
     ///
     /// Returns [`SendError::OutOfOrder`] if no body is due, [`SendError::UnknownStream`] if the message is over,
-    /// [`SendError::ContentLength`] if it is longer than `content-length` has left, and [`SendError::Blocked`] if there is no
-    /// room for the frame's header. Nothing was sent.
+    /// [`SendError::ContentLength`] if it exceeds the rest of `content-length`, and [`SendError::Blocked`] if there is
+    /// no room for the frame's header. Nothing was sent.
     pub fn send(
         &mut self,
         transport: &mut dyn Transport,
@@ -301,12 +302,12 @@ impl Connection {
     }
 
     /// Sends bytes of a body, as many as there is room for; if not all, [`Event::Writable`] follows when there is room.
-    /// Returns how many were taken.
+    /// Returns how many were accepted.
     ///
     /// # Errors
     ///
     /// Returns [`SendError::OutOfOrder`] if no body is due, [`SendError::UnknownStream`] if the message is over, and
-    /// [`SendError::ContentLength`] if they are more than `content-length` has left.
+    /// [`SendError::ContentLength`] if they exceed the rest of `content-length`.
     pub fn write(
         &mut self,
         transport: &mut dyn Transport,
@@ -325,7 +326,7 @@ impl Connection {
         self.put_data_header(transport, id, len as u64)?;
         let piece = bytes.get(..len).unwrap_or(bytes);
         transport.write(id, piece)?;
-        // Writing all that fits takes back that more was wanted.
+        // A write that fits completely cancels the request for a `Writable` event.
         if len < bytes.len() {
             transport.room(id, bytes.len() + FRAME_HEADER_MAX)?;
         }
@@ -344,12 +345,12 @@ impl Connection {
         transport.write(id, &self.outgoing).map(|_| ())
     }
 
-    /// Ends a message whose body followed.
+    /// Ends a message whose body was written.
     ///
     /// # Errors
     ///
-    /// Returns [`SendError::OutOfOrder`] if its head was not sent, [`SendError::UnknownStream`] if the message is over, and
-    /// [`SendError::ContentLength`] if its body is shorter than `content-length`.
+    /// Returns [`SendError::OutOfOrder`] if its header was not sent, [`SendError::UnknownStream`] if the message is
+    /// over, and [`SendError::ContentLength`] if its body is shorter than `content-length`.
     pub fn finish(&mut self, transport: &mut dyn Transport, id: StreamId) -> Result<(), SendError> {
         let stream = self.streams.get_mut(&id).ok_or(SendError::UnknownStream)?;
         stream.sending.check_end()?;
@@ -362,8 +363,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Connection::finish`], [`SendError::OutOfOrder`] in a tunnel, [`SendError::Blocked`] if there is
-    /// no room now, and otherwise what is wrong with the fields.
+    /// Returns the errors of [`Connection::finish`], [`SendError::OutOfOrder`] in a tunnel, [`SendError::Blocked`] if
+    /// there is no room now, and otherwise why the fields are invalid.
     pub fn trailers(
         &mut self,
         transport: &mut dyn Transport,
@@ -381,7 +382,7 @@ impl Connection {
         self.finish(transport, id)
     }
 
-    /// Gives up our message. Does nothing if all of it was sent.
+    /// Cancels our message. Has no effect if all of it was sent.
     pub fn reset(&mut self, transport: &mut dyn Transport, id: StreamId, code: Code) {
         if let Some(stream) = self.streams.get_mut(&id)
             && stream.sending.finish()
@@ -421,7 +422,7 @@ impl Connection {
     }
 }
 
-/// Whether a body that is known is as long as the fields say. Of some messages they say how long it would be.
+/// Whether the length of a known body agrees with the fields. In some messages they describe a body that is not sent.
 fn check_len(facts: Facts, body: &Body, is_bare: bool) -> Result<(), SendError> {
     let len = match body {
         Body::Follows => return Ok(()),

@@ -1,4 +1,4 @@
-//! The message that is sent on a request stream (RFC 9114 §4.1), as a state machine.
+//! The message sent on a request stream (RFC 9114 §4.1), as a state machine.
 //!
 //! ```text
 //!   head ──── start ────▶ body ──── end ────▶ ended ──── acknowledged ────▶ over
@@ -8,30 +8,30 @@
 
 use crate::SendError;
 
-/// The state of a message that is sent.
+/// The state of a message being sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Sending {
-    /// The head is to come.
+    /// The header has not been sent.
     #[default]
     Head,
-    /// Body, trailers or the end are to come.
+    /// The header has been sent; body, trailers or the end follow.
     Body {
-        /// Bytes of body to come, if `content-length` announced them.
+        /// Remaining bytes of body, if `content-length` announced them.
         left: Option<u64>,
     },
     /// All of it was passed to the transport; not all is acknowledged.
     Ended,
-    /// Acknowledged, or given up.
+    /// Acknowledged or cancelled.
     Over,
 }
 
 impl Sending {
-    /// Whether nothing more will happen.
+    /// Whether the message is finished.
     pub(super) fn is_over(self) -> bool {
         self == Self::Over
     }
 
-    /// Whether a head may be sent.
+    /// Whether a header may be sent.
     pub(super) fn check_head(self) -> Result<(), SendError> {
         match self {
             Self::Head => Ok(()),
@@ -40,7 +40,7 @@ impl Sending {
         }
     }
 
-    /// The head was sent, and body follows, as long as `content_length` has it.
+    /// The header was sent, and a body of `content_length` bytes follows.
     pub(super) const fn start_body(&mut self, content_length: Option<u64>) {
         *self = Self::Body {
             left: content_length,
@@ -59,14 +59,14 @@ impl Sending {
         }
     }
 
-    /// Bytes of body were sent, that [`Sending::check_body`] permitted.
+    /// Bytes of body were sent, as permitted by [`Sending::check_body`].
     pub(super) const fn on_body(&mut self, len: u64) {
         if let Self::Body { left: Some(left) } = self {
             *left -= len;
         }
     }
 
-    /// Whether the message may end: no more body is announced.
+    /// Whether the message may end: no announced body data is missing.
     pub(super) fn check_end(self) -> Result<(), SendError> {
         self.check_body(0)?;
         match self {
@@ -80,7 +80,7 @@ impl Sending {
         *self = Self::Ended;
     }
 
-    /// Nothing more is sent, or all is acknowledged. Returns whether that is new.
+    /// The message was cancelled, or all of it is acknowledged. Returns whether this is new.
     pub(super) fn finish(&mut self) -> bool {
         std::mem::replace(self, Self::Over) != Self::Over
     }

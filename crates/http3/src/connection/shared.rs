@@ -1,4 +1,4 @@
-//! State that all streams of a connection share while bytes are read.
+//! State shared by all streams of a connection while bytes are read.
 
 use std::collections::VecDeque;
 
@@ -61,7 +61,7 @@ pub(super) struct Guard {
     encoder_bytes: Allowance,
 }
 
-/// `H3_EXCESSIVE_LOAD`, unless there was enough.
+/// `H3_EXCESSIVE_LOAD`, unless enough was left.
 pub(super) fn enough(is_enough: bool, of: &'static str) -> Result<(), ConnectionError> {
     if is_enough {
         Ok(())
@@ -72,7 +72,7 @@ pub(super) fn enough(is_enough: bool, of: &'static str) -> Result<(), Connection
 
 /// DATA frames with fewer bytes count as tiny.
 const TINY: u64 = 64;
-/// The frames without effect, and tiny ones, that a completed exchange returns, and the bytes of the former.
+/// How many frames without effect, and tiny ones, a completed exchange returns, and how many bytes of the former.
 const FRAMES_EACH: u64 = 2;
 const UNKNOWN_BYTES_EACH: u64 = 1024;
 /// The most recycled field sections that are kept.
@@ -133,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// Something without effect was received, with this many bytes of it to follow.
+    /// A frame without effect was received, with this many bytes of payload.
     pub(super) fn on_unknown(&mut self, bytes: u64) -> Result<(), ConnectionError> {
         enough(
             self.guard.unknown.take(1, self.now),
@@ -145,8 +145,9 @@ impl Shared {
         )
     }
 
-    /// A request was answered to its end: work that was meant. What came with it is forgiven, so that a peer that sends a
-    /// reserved frame (RFC 9114 §7.2.8), a short body or an insertion with each request is bound by its requests alone.
+    /// A request was answered completely, so it was legitimate. Its overhead is returned, so that a peer that sends a
+    /// reserved frame (RFC 9114 §7.2.8), a short body or an insertion with each request is limited only by its
+    /// requests.
     pub(super) fn on_completed(&mut self) {
         let guard = &mut self.guard;
         guard.unknown.give(FRAMES_EACH);
@@ -157,7 +158,7 @@ impl Shared {
             .give(u64::from(self.config.qpack_table_capacity));
     }
 
-    /// A DATA frame came.
+    /// A DATA frame was received.
     #[inline]
     pub(super) fn on_data_frame(&mut self, len: u64) -> Result<(), ConnectionError> {
         if len >= TINY {

@@ -1,6 +1,6 @@
 //! Graceful shutdown (RFC 9114 §5.2).
 //!
-//! Owns what GOAWAY frames said, both ways, which requests are refused for it, and when nothing is left to be done.
+//! Owns the GOAWAY frames of both sides, which requests are rejected because of them, and when no request is left.
 
 use lastbyte_quic::Time;
 use lastbyte_wire::{Side, StreamId, VarInt};
@@ -13,22 +13,22 @@ use crate::{
 
 #[derive(Debug, Default)]
 pub(super) struct Shutdown {
-    /// Request streams that came, by number: all below this.
+    /// Received request streams, by number: all below this.
     accepted: u64,
     /// Our last GOAWAY.
     said: Option<u64>,
-    /// When a server says which request was the last.
+    /// When a server sends its final GOAWAY.
     last_word_at: Option<Time>,
     /// The peer's last GOAWAY.
     heard: Option<u64>,
     is_drained: bool,
 }
 
-/// Above all streams there can be (§5.2).
+/// Above all possible streams (§5.2).
 const NONE_YET: u64 = VarInt::MAX.get() - 3;
 
 impl Shutdown {
-    /// Whether no request may be sent any more.
+    /// Whether no further request may be sent.
     pub(super) const fn is_begun(&self) -> bool {
         self.said.is_some() || self.heard.is_some()
     }
@@ -37,7 +37,7 @@ impl Shutdown {
         self.accepted = self.accepted.max(id.index() + 1);
     }
 
-    /// Whether a request stream was there, be it over or not.
+    /// Whether a request stream has existed, finished or not.
     pub(super) const fn has_accepted(&self, id: StreamId) -> bool {
         id.index() < self.accepted
     }
@@ -46,7 +46,7 @@ impl Shutdown {
         self.accepted
     }
 
-    /// Whether the client was told that this request is not processed.
+    /// Whether the client was informed that this request is not processed.
     pub(super) fn refuses(&self, id: StreamId) -> bool {
         self.said.is_some_and(|said| id.get() >= said)
     }
@@ -65,7 +65,7 @@ impl Connection {
             Side::Client => self.say_goaway(transport, 0),
             Side::Server => {
                 self.say_goaway(transport, NONE_YET);
-                // Requests that are under way are served: they take a round trip to come, at most.
+                // Requests in flight are served; they arrive within one round trip.
                 let round_trip = transport.round_trip();
                 self.shutdown.last_word_at = Some(self.shared.now + round_trip * 2);
             }
@@ -80,7 +80,7 @@ impl Connection {
         self.flush(transport);
     }
 
-    /// A server's last word, when its time has come.
+    /// Sends a server's final GOAWAY when it is due.
     pub(super) fn check_shutdown(&mut self, transport: &mut dyn Transport) {
         if self
             .shutdown
@@ -92,7 +92,7 @@ impl Connection {
         }
     }
 
-    /// A request came too late: it can be sent again elsewhere (RFC 9114 §4.1.1).
+    /// A request arrived after the final GOAWAY: the client can retry it elsewhere (RFC 9114 §4.1.1).
     pub(super) fn refuse(&mut self, transport: &mut dyn Transport, id: StreamId) {
         let code = Code::REQUEST_REJECTED.into();
         let now = self.shared.now;
@@ -102,7 +102,7 @@ impl Connection {
         self.shared.decoder.cancel(id.get());
     }
 
-    /// The peer shuts down.
+    /// The peer is shutting down.
     pub(super) fn on_goaway(
         &mut self,
         transport: &mut dyn Transport,
@@ -136,7 +136,7 @@ impl Connection {
             origin: Origin::Peer,
             reason: "",
         };
-        // The stream itself is cancelled (§5.2); the application learns that it may try again.
+        // The stream itself is cancelled (§5.2), and the application learns that it may retry.
         let now = self.shared.now;
         let code = Code::REQUEST_CANCELLED.into();
         if let Some(stream) = self.streams.get_mut(&id) {
@@ -148,7 +148,7 @@ impl Connection {
         self.give_up(transport, id, error);
     }
 
-    /// Tells once that nothing is left to be done.
+    /// Reports once that no request is left.
     pub(super) fn check_drained(&mut self) {
         let shutdown = &self.shutdown;
         if shutdown.is_begun()

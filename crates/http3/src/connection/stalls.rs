@@ -1,12 +1,12 @@
-//! Requests whose client neither takes the response nor sends the body (RFC 9114 §10.5).
+//! Requests whose client neither reads the response nor sends the body (RFC 9114 §10.5).
 //!
-//! Owns: how far each body was when it was last looked at, and which requests are given up. A server's matter only. Packets
-//! without stream data, such as PINGs, are not progress. A body is too slow if, over [`StallLimit::timeout`], fewer than
-//! [`StallLimit::bytes`] of it moved although there were more:
+//! Owns the progress of each body at the last check, and which requests are cancelled. Only servers do this. Packets
+//! without stream data, such as PINGs, are not progress. A body is too slow if fewer than [`StallLimit::bytes`] of it
+//! were transferred within [`StallLimit::timeout`] although more were available:
 //!
-//! - A response counts while bytes of it are not acknowledged. One that the client's limit for the *stream* does not hold
-//!   back is only waiting for its turn if the connection as a whole is fast enough, and is then left alone.
-//! - A request counts while its next bytes have to come from the client: not while the application does not read.
+//! - A response counts while bytes of it are unacknowledged. A response that the client's *stream* limit does not block
+//!   may be waiting for its turn; it is left alone as long as the connection as a whole is fast enough.
+//! - A request counts while its next bytes must come from the client: not while the application does not read.
 
 use core::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::{Code, StreamError, Transport, config::StallLimit, message::check::Re
 /// The number of checks of a body per timeout: a slow one is cancelled after 1 to 1.25 timeouts.
 const CHECKS: u32 = 8;
 
-/// How far one direction of a stream was, and when.
+/// The progress of one direction of a stream, and when it was recorded.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     since: Time,
     bytes: u64,
-    /// How many more bytes are progress.
+    /// How many further bytes count as progress.
     wanted: u64,
     /// How many bytes of all streams were acknowledged.
     connection: u64,
@@ -50,7 +50,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// Looks at a stream. Returns whether its client is too slow.
+    /// Checks a stream. Returns whether its client is too slow.
     fn check(
         &mut self,
         stream: &Progress,
@@ -80,7 +80,8 @@ impl Marks {
     }
 }
 
-/// Moves a mark to where the body is, `None` if nothing is waited for. Returns whether it stood too long.
+/// Updates a mark with the progress of a body; `None` if nothing is expected. Returns whether it was stalled for too
+/// long.
 fn advance(
     slot: &mut Option<Mark>,
     fresh: Option<Mark>,
@@ -102,7 +103,7 @@ fn advance(
 }
 
 impl Connection {
-    /// Gives up requests whose clients are too slow.
+    /// Cancels requests whose clients are too slow.
     pub(super) fn check_stalls(&mut self, transport: &mut dyn Transport) {
         let Some(limit) = self.shared.config.limits.stall else {
             return;
@@ -112,7 +113,7 @@ impl Connection {
             return;
         }
         self.stalls_at = (!self.streams.is_empty()).then(|| now + limit.timeout / CHECKS);
-        // A handshake has a limit of its own, and nothing can be acknowledged yet.
+        // The handshake has a limit of its own, and nothing can be acknowledged yet.
         if transport.is_handshaking() {
             return;
         }
@@ -138,7 +139,7 @@ impl Connection {
             .streams
             .get(&id)
             .is_some_and(|stream| stream.sending.is_over());
-        // A server that needs no more of a request says so with NO_ERROR (RFC 9114 §4.1.1).
+        // A server that needs no more of a request stops it with NO_ERROR (RFC 9114 §4.1.1).
         let code = if is_answered {
             Code::NO_ERROR
         } else {
@@ -152,13 +153,13 @@ impl Connection {
         );
     }
 
-    /// When bodies are to be looked at.
+    /// When bodies are checked next.
     pub(super) fn stalls_deadline(&self) -> Option<Time> {
         self.stalls_at
     }
 }
 
-/// Whether the rest of a request's body is expected. Heads have a limit of their own.
+/// Whether more of a request's body is expected. Headers have a limit of their own.
 fn awaits_body(stream: &RequestStream) -> bool {
     let receiving = &stream.receiving;
     matches!(receiving.expects(), Expects::Body | Expects::End)

@@ -1,6 +1,6 @@
 //! The peer's unidirectional streams (RFC 9114 §6.2, RFC 9204 §4.2).
 //!
-//! Owns what each is for, and that there is one of each that the connection needs, to the end.
+//! Owns the type of each, and checks that there is exactly one of each required type, which stays open.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{Code, ConnectionError, Transport};
 
-/// What a stream is for.
+/// The type of a stream.
 #[derive(Clone, Copy, Debug)]
 enum Use {
-    /// Its type has not come, or in part.
+    /// The type has not arrived, or only in part.
     Unknown {
         bytes: [u8; 8],
         len: u8,
@@ -24,7 +24,7 @@ enum Use {
     Control,
     Encoder,
     Decoder,
-    /// Nothing that is known here: it is not read.
+    /// Unknown: the stream is not read.
     None,
 }
 
@@ -53,7 +53,7 @@ impl Connection {
         }
     }
 
-    /// Reads what has come on a stream.
+    /// Reads what has arrived on a stream.
     pub(super) fn read_unidirectional(&mut self, transport: &mut dyn Transport, id: StreamId) {
         if let Some(Use::Unknown { bytes, len }) = self.peer.uses.get(&id).copied() {
             match self.read_type(transport, id, bytes, len) {
@@ -95,7 +95,7 @@ impl Connection {
         }
     }
 
-    /// Reads a stream's type. Returns whether there is more to be read.
+    /// Reads a stream's type. Returns whether more is to be read.
     fn read_type(
         &mut self,
         transport: &mut dyn Transport,
@@ -121,7 +121,7 @@ impl Connection {
         });
         let is_at_end = read.is_ok_and(|read| read.end);
         let Some(stream_type) = stream_type else {
-            // It may end before it says what it is (RFC 9114 §6.2).
+            // It may end before its type is complete (RFC 9114 §6.2).
             if is_at_end {
                 self.peer.uses.remove(&id);
             } else {
@@ -172,7 +172,7 @@ impl Connection {
         Ok(which)
     }
 
-    /// A stream ended, or was reset: those that the connection needs may not.
+    /// A stream ended or was reset, which is not permitted for critical streams.
     pub(super) fn on_unidirectional_end(&mut self, id: StreamId) {
         if let Some(Use::Control | Use::Encoder | Use::Decoder) = self.peer.uses.remove(&id) {
             self.fail(error(

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 proptest! {
-    /// RFC 9114 §7.1: a header may come in any pieces.
+    /// RFC 9114 §7.1: a header may arrive in any number of pieces.
     #[test]
     fn any_header_is_read_from_any_pieces(
         frame_type in 0u64..1 << 62,

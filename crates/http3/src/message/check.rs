@@ -1,25 +1,25 @@
-//! What makes a message malformed (RFC 9114 §4.1.2, §4.2, §4.3, §4.4).
+//! Well-formed messages (RFC 9114 §4.1.2, §4.2, §4.3, §4.4).
 //!
-//! Owns the rules for heads and trailers, received and to be sent. That a body is as long as its `content-length` says is
-//! for those who count it.
+//! Owns the rules for headers and trailers, received and outgoing. That a body has the length of its `content-length`
+//! is checked where it is counted.
 
 use super::{PseudoHeaders, Request, Response, target, text};
 use crate::{Fields, StreamError, fields::RawLine};
 
-/// What kind of request it is, which decides on the body of its response.
+/// The kind of a request, which determines the body of its response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RequestKind {
-    /// Any other.
+    /// Any other method.
     #[default]
     Ordinary,
     /// HEAD: the response has no body.
     Head,
-    /// CONNECT: behind a successful response comes a tunnel.
+    /// CONNECT: a tunnel follows a successful response.
     Connect,
 }
 
 impl RequestKind {
-    /// That of a request with this method.
+    /// The kind of a request with this method.
     pub(crate) fn of(method: &str) -> Self {
         match method {
             "HEAD" => Self::Head,
@@ -29,7 +29,7 @@ impl RequestKind {
     }
 }
 
-/// What of a head counts for what follows it.
+/// What later parts of the message depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) content_length: Option<u64>,
@@ -37,14 +37,14 @@ pub(crate) struct Facts {
     pub(crate) kind: RequestKind,
 }
 
-/// Which rule was broken.
+/// The violated rule.
 type Broken = &'static str;
 
 fn malformed(reason: Broken) -> StreamError {
     StreamError::malformed(reason)
 }
 
-/// Fields that are about a connection, which HTTP/3 has no use for (§4.2).
+/// Connection-specific fields, which are not permitted in HTTP/3 (§4.2).
 fn is_connection_specific(line: &RawLine<'_>) -> bool {
     match line.name {
         b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
@@ -55,7 +55,7 @@ fn is_connection_specific(line: &RawLine<'_>) -> bool {
     }
 }
 
-/// Checks a field, and notes what counts.
+/// Checks a field, and records what later parts depend on.
 #[inline]
 fn field(line: &RawLine<'_>, facts: &mut Facts) -> Result<(), Broken> {
     if !text::is_name(line.name) {
@@ -91,7 +91,7 @@ fn content_length(value: &[u8]) -> Option<u64> {
     core::str::from_utf8(value).ok()?.parse().ok()
 }
 
-/// The pseudo-headers at the front, by `note`; then fields.
+/// The pseudo-headers first, by `note`; then fields.
 fn lines(
     fields: &mut Fields,
     facts: &mut Facts,
@@ -112,7 +112,7 @@ fn lines(
     Ok(())
 }
 
-/// A request as it was received (§4.3.1).
+/// A received request header (§4.3.1).
 pub(crate) fn request(
     mut fields: Fields,
     takes_extended_connect: bool,
@@ -123,7 +123,7 @@ pub(crate) fn request(
         if !pseudo.note(line.name) {
             return Err("a pseudo-header that is not one of a request, or comes twice");
         }
-        // An authority that is empty is told apart from none below.
+        // An empty authority is not the same as a missing one below.
         let is_no_authority = line.name == b":authority" && line.value.is_empty();
         if !text::is_visible(line.value) && !is_no_authority {
             return Err("a pseudo-header that is empty, or not ASCII");
@@ -166,7 +166,8 @@ fn request_pseudo(
     }
     let scheme = scheme.ok_or("no `:scheme`")?;
     let path = path.ok_or("no `:path`")?;
-    // §4.3.1, RFC 9110 §7.4: a server refuses what it is not authoritative for, as any other scheme is.
+    // §4.3.1, RFC 9110 §7.4: a server rejects schemes for which it is not authoritative; that includes any other
+    // scheme.
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
         return Err("a `:scheme` other than `https` and `http`");
     }
@@ -193,7 +194,7 @@ fn request_pseudo(
     }
 }
 
-/// A response as it was received (§4.3.2).
+/// A received response header (§4.3.2).
 pub(crate) fn response(mut fields: Fields) -> Result<(Response, Facts), StreamError> {
     let mut facts = Facts::default();
     let mut status = None;
@@ -206,7 +207,7 @@ pub(crate) fn response(mut fields: Fields) -> Result<(Response, Facts), StreamEr
     })
     .map_err(malformed)?;
     let status = status.ok_or(malformed("no `:status`"))?;
-    // §4.5: there is nothing to switch to.
+    // §4.5: 101 is not supported, as there is nothing to switch to.
     if status == 101 {
         return Err(malformed("101 Switching Protocols"));
     }
@@ -222,7 +223,7 @@ fn status_of(value: &[u8]) -> Option<u16> {
     (status >= 100).then_some(status)
 }
 
-/// Trailers as they were received (§4.3).
+/// Received trailers (§4.3).
 pub(crate) fn trailers(fields: &Fields) -> Result<(), StreamError> {
     let mut facts = Facts::default();
     fields
@@ -231,8 +232,8 @@ pub(crate) fn trailers(fields: &Fields) -> Result<(), StreamError> {
         .map_err(malformed)
 }
 
-/// What is to be sent: whether names and values are such, and what they say of the body. Pseudo-headers were made here, but
-/// of text that was not.
+/// Checks an outgoing section: whether names and values are valid, and what they say of the body. Pseudo-headers were
+/// created by this crate, but from text that may be invalid.
 pub(crate) fn outgoing(fields: &Fields) -> Option<Facts> {
     let prepared = fields.prepared();
     let done = prepared.map_or(0, |prepared| prepared.count);

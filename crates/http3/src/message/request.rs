@@ -1,11 +1,11 @@
-//! The head of a request (RFC 9114 §4.3.1, §4.4; RFC 9220).
+//! The header of a request (RFC 9114 §4.3.1, §4.4; RFC 9220).
 
 use core::fmt;
 
 use super::{PseudoHeaders, priority_of};
 use crate::{Fields, Priority};
 
-/// The head of a request: its pseudo-headers by name, and its fields.
+/// The header of a request: its pseudo-headers by name, and its fields.
 ///
 /// ```
 /// use lastbyte_http3::Request;
@@ -28,7 +28,7 @@ impl Request {
         request
     }
 
-    /// Makes another request of this one, without fields, in the same memory.
+    /// Turns this into another request without fields, reusing the memory.
     pub fn renew(&mut self, method: &str, scheme: &str, authority: &str, path: &str) {
         self.fields.clear_all();
         self.pseudo = PseudoHeaders::default();
@@ -38,7 +38,7 @@ impl Request {
         self.put(":path", path);
     }
 
-    /// A tunnel to `authority`, a host and a port (RFC 9114 §4.4).
+    /// A CONNECT request to `authority`, a host and a port (RFC 9114 §4.4).
     #[must_use]
     pub fn connect(authority: &str) -> Self {
         let mut request = Self::default();
@@ -47,7 +47,7 @@ impl Request {
         request
     }
 
-    /// Another protocol on this stream, such as `websocket` (RFC 9220).
+    /// An extended CONNECT request for another protocol, such as `websocket` (RFC 9220).
     #[must_use]
     pub fn extended_connect(protocol: &str, scheme: &str, authority: &str, path: &str) -> Self {
         let mut request = Self::new("CONNECT", scheme, authority, path);
@@ -56,17 +56,17 @@ impl Request {
     }
 
     fn put(&mut self, name: &'static str, value: &str) {
-        // Before the fields: only constructors do this.
+        // Must precede the fields: only constructors call it.
         self.fields.push_pseudo(name, value.as_bytes());
         self.pseudo.note(name.as_bytes());
     }
 
-    /// What was received, after it was checked.
+    /// A received header that was checked.
     pub(super) fn received(fields: Fields, pseudo: PseudoHeaders) -> Self {
         Self { fields, pseudo }
     }
 
-    /// The method, in its own letters: they are case-sensitive.
+    /// The method; case-sensitive.
     #[must_use]
     pub fn method(&self) -> &str {
         self.pseudo.method(&self.fields).unwrap_or("")
@@ -78,7 +78,7 @@ impl Request {
         self.pseudo.scheme(&self.fields)
     }
 
-    /// Whom the request is for: `:authority`, or the `host` field where that is missing (RFC 9114 §4.3.1).
+    /// The authority of the request: `:authority`, or the `host` field if that is missing (RFC 9114 §4.3.1).
     #[must_use]
     pub fn authority(&self) -> Option<&str> {
         self.pseudo.authority(&self.fields).or_else(|| {
@@ -99,13 +99,13 @@ impl Request {
         self.pseudo.protocol(&self.fields)
     }
 
-    /// Whether it asks for a tunnel, and not for another protocol.
+    /// Whether it is a CONNECT request that is not extended.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         self.method() == "CONNECT" && self.protocol().is_none()
     }
 
-    /// The priority that its `priority` field gives it (RFC 9218 §5). What cannot be read counts as not there.
+    /// The priority in its `priority` field (RFC 9218 §5). Invalid parameters are ignored.
     #[must_use]
     pub fn priority(&self) -> Priority {
         priority_of(&self.fields, Priority::default())
@@ -117,19 +117,19 @@ impl Request {
         &self.fields
     }
 
-    /// The fields, to add some.
+    /// The fields, mutable.
     pub const fn fields_mut(&mut self) -> &mut Fields {
         &mut self.fields
     }
 
-    /// The request with one field more.
+    /// Appends a field and returns the request.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.fields.push(name, value);
         self
     }
 
-    /// The memory, for another message: [`Connection::recycle`](crate::Connection::recycle).
+    /// Returns the fields for reuse: [`Connection::recycle`](crate::Connection::recycle).
     #[must_use]
     pub fn into_fields(self) -> Fields {
         self.fields

@@ -1,11 +1,11 @@
-//! The head of a response (RFC 9114 §4.3.2).
+//! The header of a response (RFC 9114 §4.3.2).
 
 use core::fmt;
 
 use super::check;
 use crate::{Fields, fields::Prepared, qpack::encode_static};
 
-/// The head of a response: its status and its fields.
+/// The header of a response: its status and its fields.
 ///
 /// ```
 /// use lastbyte_http3::Response;
@@ -37,7 +37,7 @@ impl Response {
         response
     }
 
-    /// Makes another response of this one, without fields, in the same memory.
+    /// Turns this into another response without fields, reusing the memory.
     pub fn renew(&mut self, status: u16) {
         self.fields.clear_all();
         self.status = status;
@@ -46,8 +46,8 @@ impl Response {
         self.fields.push_pseudo(":status", &digits);
     }
 
-    /// Checks and encodes the fields now, for all copies that are sent ([`Response::copy_with_room`]). Fields that are added
-    /// later are checked and encoded when they are sent. Without effect if a field is invalid.
+    /// Checks and encodes the fields now, for all copies to be sent ([`Response::copy_with_room`]). Fields appended
+    /// later are checked and encoded when they are sent. Has no effect if a field is invalid.
     pub fn prepare(&mut self) {
         if let Some(facts) = check::outgoing(&self.fields) {
             let count = self.fields.all().size_hint().0;
@@ -69,7 +69,7 @@ impl Response {
         }
     }
 
-    /// What was received, after it was checked.
+    /// A received header that was checked.
     pub(super) const fn received(fields: Fields, status: u16) -> Self {
         Self { fields, status }
     }
@@ -80,7 +80,7 @@ impl Response {
         self.status
     }
 
-    /// Whether another response follows (RFC 9110 §15.2).
+    /// Whether it is an interim response (RFC 9110 §15.2).
     #[must_use]
     pub const fn is_informational(&self) -> bool {
         matches!(self.status, 100..200)
@@ -92,19 +92,19 @@ impl Response {
         &self.fields
     }
 
-    /// The fields, to add some.
+    /// The fields, mutable.
     pub const fn fields_mut(&mut self) -> &mut Fields {
         &mut self.fields
     }
 
-    /// The response with one field more.
+    /// Appends a field and returns the response.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.fields.push(name, value);
         self
     }
 
-    /// The memory, for another message: [`Connection::recycle`](crate::Connection::recycle).
+    /// Returns the fields for reuse: [`Connection::recycle`](crate::Connection::recycle).
     #[must_use]
     pub fn into_fields(self) -> Fields {
         self.fields

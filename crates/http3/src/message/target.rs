@@ -1,6 +1,6 @@
-//! Targets of requests (RFC 9110 §7.1): which authorities and which paths are valid.
+//! Request targets (RFC 9110 §7.1): valid authorities and paths.
 //!
-//! Owns the syntax alone, for all versions of HTTP; whether a server answers for an authority is for the application.
+//! Owns only the syntax, for all versions of HTTP; the application decides which authorities it serves.
 
 use core::net::Ipv6Addr;
 
@@ -54,15 +54,15 @@ fn is_port_number(port: &[u8]) -> bool {
         && core::str::from_utf8(port).is_ok_and(|port| port.parse::<u16>().is_ok())
 }
 
-/// Returns whether `text` is an authority with a port above 0, as CONNECT has it (RFC 9110 §9.3.6).
+/// Returns whether `text` is an authority with a port above 0, as CONNECT requires (RFC 9110 §9.3.6).
 pub(super) fn is_authority_with_port(text: &[u8]) -> bool {
     let colon = text.iter().rposition(|byte| *byte == b':');
     let port = colon.and_then(|at| text.get(at + 1..)).unwrap_or_default();
     is_authority(text) && is_port_number(port) && port.iter().any(|digit| *digit != b'0')
 }
 
-/// Returns whether `text` is what a request with this method may ask for: a path that begins with `/`, with a query
-/// perhaps but no fragment, or `*` with OPTIONS (RFC 9110 §7.1, RFC 9114 §4.3.1).
+/// Returns whether `text` is a valid target for this method: a path that starts with `/`, with an optional query but no
+/// fragment, or `*` with OPTIONS (RFC 9110 §7.1, RFC 9114 §4.3.1).
 #[must_use]
 pub fn is_path(text: &str, method: &str) -> bool {
     let is_of_server = text == "*" && method == "OPTIONS";

@@ -11,7 +11,7 @@ fn decoded(lines: &[(Vec<u8>, Vec<u8>)]) -> Fields {
     fields
 }
 
-/// What our own constructors make is well-formed, and is seen as it was meant.
+/// What our own constructors create is well-formed, and is decoded as intended.
 #[test]
 fn what_is_made_here_is_well_formed() {
     for request in [
@@ -77,7 +77,7 @@ proptest! {
         ),
     ) {
         if let Ok((request, _)) = check::request(decoded(&lines), true) {
-            // What was taken may be sent on.
+            // An accepted header may be forwarded.
             prop_assert!(check::outgoing(request.fields()).is_some(), "{request:?}");
             prop_assert!(!request.method().is_empty());
         }
@@ -115,7 +115,7 @@ fn a_prepared_response_is_checked_and_encoded_as_any_other() {
         [&known.encoded[..], &rest].concat(),
         encode_static(expected.fields().all())
     );
-    // What is added is still checked, also against what was prepared.
+    // Appended fields are still checked, also against the prepared ones.
     for (name, value) in [("content-length", "95"), ("Date", "x"), ("te", "\r")] {
         let wrong = prepared.copy_with_room().with(name, value);
         assert_eq!(check::outgoing(wrong.fields()), None, "{name}");

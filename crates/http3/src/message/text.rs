@@ -1,6 +1,6 @@
-//! Which bytes names and values are made of (RFC 9110 §5.1, §5.5, §5.6.2; RFC 9114 §4.2, §10.3).
+//! The bytes permitted in names and values (RFC 9110 §5.1, §5.5, §5.6.2; RFC 9114 §4.2, §10.3).
 
-/// Bits of what a byte may be part of.
+/// Bit set of the elements in which a byte is permitted.
 static CLASSES: [u8; 256] = classes();
 const NAME: u8 = 1;
 const VALUE: u8 = 1 << 1;
@@ -55,13 +55,13 @@ fn all(text: &[u8], class: u8) -> bool {
         .all(|byte| CLASSES[usize::from(*byte)] & class != 0)
 }
 
-/// Whether it is the name of a field: a token in lower case.
+/// Whether it is a field name: a token in lower case.
 #[inline]
 pub(crate) fn is_name(text: &[u8]) -> bool {
     !text.is_empty() && all(text, NAME)
 }
 
-/// Whether it is the value of a field: no control characters but the tab.
+/// Whether it is a field value: no control characters except tab.
 #[inline]
 pub(crate) fn is_value(text: &[u8]) -> bool {
     all(text, VALUE)
@@ -72,7 +72,7 @@ pub(crate) fn is_token(text: &[u8]) -> bool {
     !text.is_empty() && all(text, TOKEN)
 }
 
-/// Whether it is visible ASCII throughout, as URIs are.
+/// Whether it consists of visible ASCII characters, as URIs do.
 pub(crate) fn is_visible(text: &[u8]) -> bool {
     !text.is_empty() && all(text, VISIBLE)
 }

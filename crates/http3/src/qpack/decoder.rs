@@ -1,8 +1,8 @@
-//! Field sections in, and acknowledgments of them out (RFC 9204 §2.2, §4.3, §4.4, §4.5).
+//! Decoding field sections and acknowledging them (RFC 9204 §2.2, §4.3, §4.4, §4.5).
 //!
-//! Owns the peer's dynamic table, which streams wait for insertions, and what the peer has yet to be told. It must never
-//! keep more of the encoder stream than one instruction, nor more streams waiting than was agreed on; nor decode more of a
-//! section than its limits allow.
+//! Owns the peer's dynamic table, the blocked streams, and pending acknowledgments. It buffers at most one instruction
+//! of the encoder stream, no more blocked streams than our settings permit, and decodes no more of a section than its
+//! limits allow.
 
 use std::collections::BTreeSet;
 
@@ -19,44 +19,44 @@ use crate::Fields;
 #[cfg(test)]
 mod tests;
 
-/// How large a section may be.
+/// The limits of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionLimits {
-    /// By the count of `SETTINGS_MAX_FIELD_SECTION_SIZE` (RFC 9114 §4.2.2).
+    /// Size as counted by `SETTINGS_MAX_FIELD_SECTION_SIZE` (RFC 9114 §4.2.2).
     pub size: u64,
-    /// In fields.
+    /// Number of fields.
     pub fields: usize,
 }
 
-/// What became of a section.
+/// The outcome of decoding a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// It was decoded.
     Done,
-    /// It waits for insertions: once [`Decoder::next_unblocked`] names the stream, it is to be decoded again.
+    /// It is blocked on insertions: decode it again once [`Decoder::next_unblocked`] returns the stream.
     Blocked,
-    /// It is larger than its limits, and was not decoded to the end. The stream is to be given up.
+    /// It exceeds its limits and was not decoded completely. The stream must be reset.
     TooLarge,
 }
 
-/// The receiving end of a direction.
+/// The decoder of one direction.
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
-    /// What we permit.
+    /// Our limits.
     capacity_max: u64,
     blocked_max: usize,
-    /// Streams that wait, by how many insertions they need.
+    /// Blocked streams, by the insert count they require.
     blocked: BTreeSet<(u64, u64)>,
-    /// The beginning of an instruction.
+    /// The start of an instruction.
     partial: Vec<u8>,
-    /// How many insertions the peer knows that we have.
+    /// The insert count that the peer knows (Known Received Count).
     told: u64,
-    /// What is to be said on the decoder stream.
+    /// Pending data of the decoder stream.
     instructions: Vec<u8>,
 }
 
-/// A line refers to what is not there.
+/// A line refers to a missing entry.
 const NO_ENTRY: QpackError =
     QpackError::section("a field section refers to an entry that is not there");
 const TRUNCATED: QpackError = QpackError::section("a field section ends inside of a field");
@@ -71,9 +71,9 @@ fn in_section(error: IntegerError) -> QpackError {
     }
 }
 
-/// Why an instruction was not carried out.
+/// Why an instruction was not executed.
 enum Halt {
-    /// The rest of it is not there yet.
+    /// The rest of it has not arrived.
     Incomplete,
     Wrong(QpackError),
 }
@@ -90,7 +90,8 @@ impl From<IntegerError> for Halt {
 }
 
 impl Decoder {
-    /// With a table of up to `capacity_max` bytes, and up to `blocked_max` streams that wait: what our settings say.
+    /// Uses a table of up to `capacity_max` bytes, and permits up to `blocked_max` blocked streams, as our settings
+    /// announce.
     #[must_use]
     pub fn new(capacity_max: u32, blocked_max: u16) -> Self {
         Self {
@@ -104,7 +105,7 @@ impl Decoder {
         }
     }
 
-    /// How many insertions there were.
+    /// The number of insertions.
     #[must_use]
     pub const fn insert_count(&self) -> u64 {
         self.table.inserted()
@@ -112,11 +113,11 @@ impl Decoder {
 
     // ---- the encoder stream ------------------------------------------------------------------------------------------
 
-    /// Takes what came on the encoder stream (§4.3).
+    /// Processes data of the peer's encoder stream (§4.3).
     ///
     /// # Errors
     ///
-    /// An instruction is not one, or may not be.
+    /// Returns [`Error`] if an instruction is invalid or not permitted.
     pub fn on_encoder_stream(&mut self, bytes: &[u8]) -> Result<(), QpackError> {
         if self.partial.is_empty() {
             let taken = self.carry_out(bytes)?;
@@ -133,7 +134,7 @@ impl Decoder {
 
     fn keep(&mut self, rest: &[u8]) -> Result<(), QpackError> {
         self.partial.extend_from_slice(rest);
-        // No text that fits the table takes more than 30 bits a byte; two lengths come with it.
+        // Text that fits the table takes at most 30 bits a byte, plus two lengths.
         if self.partial.len() as u64 > self.capacity_max.saturating_mul(4) + 32 {
             return Err(QpackError::encoder_stream(
                 "an instruction is longer than the table",
@@ -142,7 +143,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Carries out whole instructions. Returns how many bytes they were.
+    /// Executes complete instructions. Returns their size in bytes.
     fn carry_out(&mut self, bytes: &[u8]) -> Result<usize, QpackError> {
         let mut reader = Reader::new(bytes);
         loop {
@@ -205,7 +206,7 @@ impl Decoder {
         }
     }
 
-    /// The absolute index of what an instruction refers to (§3.2.5), if it is there.
+    /// The absolute index of an instruction's reference (§3.2.5), if that entry exists.
     fn relative(&self, index: u64) -> Option<u64> {
         let index = self.table.inserted().checked_sub(1)?.checked_sub(index)?;
         self.table.get(index).map(|_| index)
@@ -213,11 +214,11 @@ impl Decoder {
 
     // ---- request streams ---------------------------------------------------------------------------------------------
 
-    /// Decodes a field section into `fields`, which are empty (§4.5).
+    /// Decodes a field section into `fields`, which must be empty (§4.5).
     ///
     /// # Errors
     ///
-    /// It cannot be decoded, or too many streams wait.
+    /// Returns [`Error`] if it cannot be decoded, or too many streams are blocked.
     pub fn decode(
         &mut self,
         stream: u64,
@@ -292,7 +293,7 @@ impl Decoder {
         Ok((required, base))
     }
 
-    /// A stream whose section can be decoded now.
+    /// A stream that is no longer blocked.
     pub fn next_unblocked(&mut self) -> Option<u64> {
         let &(required, stream) = self.blocked.first()?;
         if required > self.table.inserted() {
@@ -302,16 +303,16 @@ impl Decoder {
         Some(stream)
     }
 
-    /// How many streams wait.
+    /// The number of blocked streams.
     #[must_use]
     pub fn blocked(&self) -> usize {
         self.blocked.len()
     }
 
-    /// The stream was reset, or is not read any more (§2.2.2.2).
+    /// The stream was reset or is not read any more (§2.2.2.2).
     pub fn cancel(&mut self, stream: u64) {
         self.blocked.retain(|(_, blocked)| *blocked != stream);
-        // Without a table there is nothing that it could have referred to.
+        // Without a table it cannot have referred to anything.
         if self.capacity_max > 0 {
             integer::put(&mut self.instructions, 0x40, 6, stream);
         }
@@ -319,7 +320,7 @@ impl Decoder {
 
     // ---- the decoder stream ------------------------------------------------------------------------------------------
 
-    /// What is to be said on the decoder stream (§4.4): to be taken from the front as it is sent.
+    /// Pending data of the decoder stream (§4.4): remove it from the front as it is sent.
     pub fn instructions(&mut self) -> &mut Vec<u8> {
         let inserted = self.table.inserted();
         if inserted > self.told {
@@ -336,7 +337,7 @@ const fn wrong_reference() -> Halt {
     ))
 }
 
-/// A string as it came.
+/// A string as received.
 #[derive(Clone, Copy)]
 struct Coded<'a> {
     bytes: &'a [u8],
@@ -356,7 +357,7 @@ fn string<'a>(reader: &mut Reader<'a>, prefix: u32) -> Result<Coded<'a>, Integer
 }
 
 impl<'a> Coded<'a> {
-    /// Its text, for the table.
+    /// The decoded text, for the table.
     fn text(self) -> Result<std::borrow::Cow<'a, [u8]>, QpackError> {
         if !self.is_huffman {
             return Ok(self.bytes.into());
@@ -367,7 +368,7 @@ impl<'a> Coded<'a> {
         Ok(text.into())
     }
 
-    /// Appends its text to that of a section.
+    /// Appends the decoded text to that of a section.
     #[inline]
     fn append(self, text: &mut Vec<u8>) -> Result<(), QpackError> {
         if self.is_huffman {
@@ -387,7 +388,7 @@ struct References<'a> {
 }
 
 impl<'a> References<'a> {
-    /// The entry with this absolute index: it must be one that the section says it needs (§2.2.3).
+    /// The entry with this absolute index, which must be below the section's Required Insert Count (§2.2.3).
     #[inline]
     fn get(&self, index: Option<u64>) -> Result<(&'a [u8], &'a [u8]), QpackError> {
         let index = index

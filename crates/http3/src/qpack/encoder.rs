@@ -28,49 +28,50 @@ mod tests;
 /// What a section may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EncodeOptions {
-    /// How many bytes of instructions there is room for on the encoder stream.
+    /// Free space for instructions on the encoder stream, in bytes.
     pub instructions_max: usize,
-    /// Whether it may refer to what the peer is not known to have, which makes it wait there if that comes later.
+    /// Whether it may refer to entries that the peer may not have yet, which blocks the stream there if they arrive
+    /// later.
     pub may_block: bool,
 }
 
-/// A section that refers to the table and was not acknowledged.
+/// A section that refers to the table and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Section {
     stream: u64,
-    /// Behind the newest entry that it refers to.
+    /// One more than the index of the newest entry that it refers to.
     required: u64,
-    /// The oldest.
+    /// The index of the oldest.
     lowest: u64,
 }
 
-/// The sending end of a direction.
+/// The encoder of one direction.
 #[derive(Debug)]
 pub struct Encoder {
     table: Table,
-    /// The most of the peer's table that we use.
+    /// The part of the peer's table that we use.
     capacity_wanted: u64,
     blocked_wanted: u64,
-    /// The peer's `SETTINGS_QPACK_MAX_TABLE_CAPACITY`, which insert counts are encoded by (§4.5.1.1).
+    /// The peer's `SETTINGS_QPACK_MAX_TABLE_CAPACITY`, on which the encoding of insert counts depends (§4.5.1.1).
     peer_capacity: u64,
-    /// How many streams may wait at a time.
+    /// How many streams may be blocked at a time.
     blocked_max: u64,
-    /// How many insertions the peer is known to have (§2.1.4).
+    /// The Known Received Count (§2.1.4).
     known_received: u64,
     outstanding: VecDeque<Section>,
-    /// By the hash of a field, and of a name: one more than the index of an entry that may have it. Empty until there is an
-    /// entry.
+    /// By the hash of a field, and of a name: one more than the index of an entry that may match. Empty until there is
+    /// an entry.
     fields: Vec<u32>,
-    /// By the hash of a field: the rest of the hash, of what was sent once. Empty until there is such a field.
+    /// By the hash of a field: the rest of the hash of a field that was sent once. Empty until there is such a field.
     seen: Vec<u32>,
-    /// What is to be said on the encoder stream.
+    /// Pending data of the encoder stream.
     instructions: Vec<u8>,
     lines: Vec<u8>,
     partial: Vec<u8>,
 }
 
 const FIELD_SLOTS: usize = 512;
-/// Sections that refer to the table and wait to be acknowledged, at most: then none does any more.
+/// Maximum number of unacknowledged sections that refer to the table; beyond it, none does.
 const OUTSTANDING_MAX: usize = 1024;
 
 /// Names, by their static index, whose fields are inserted at once.
@@ -94,7 +95,7 @@ struct Draft {
     base: u64,
     required: u64,
     lowest: u64,
-    /// Whether it may refer to entries that are not acknowledged; `None` before that was asked.
+    /// Whether it may refer to unacknowledged entries; `None` before the first question.
     may_block: Option<bool>,
     instructions_max: usize,
 }
@@ -107,7 +108,7 @@ impl Draft {
 }
 
 impl Encoder {
-    /// With up to `capacity` bytes of the peer's table, and up to `blocked` streams that wait. Until
+    /// Uses up to `capacity` bytes of the peer's table, and blocks up to `blocked` streams. Until
     /// [`Encoder::on_peer_settings`], none.
     #[must_use]
     pub fn new(capacity: u32, blocked: u16) -> Self {
@@ -127,39 +128,39 @@ impl Encoder {
         }
     }
 
-    /// What the peer permits (§3.2.3, §2.1.2). To be told once.
+    /// Sets the peer's limits (§3.2.3, §2.1.2). Call it once.
     pub fn on_peer_settings(&mut self, max_table_capacity: u64, blocked_streams: u64) {
         self.peer_capacity = max_table_capacity;
         self.blocked_max = self.blocked_wanted.min(blocked_streams);
         let capacity = self.capacity_wanted.min(max_table_capacity);
-        // Less than one entry is none.
+        // A capacity below one entry is treated as none.
         if capacity >= ENTRY_OVERHEAD {
             self.table.set_capacity(capacity);
             integer::put(&mut self.instructions, 0x20, 5, capacity);
         }
     }
 
-    /// How many insertions there were.
+    /// The number of insertions.
     #[must_use]
     pub const fn insert_count(&self) -> u64 {
         self.table.inserted()
     }
 
-    /// How many of them the peer is known to have.
+    /// The Known Received Count.
     #[must_use]
     pub const fn known_received(&self) -> u64 {
         self.known_received
     }
 
-    /// What is to be said on the encoder stream (§4.3), before or with the section: to be taken from the front as it is
-    /// sent.
+    /// Pending data of the encoder stream (§4.3), to be sent before or with the section: remove it from the front as it
+    /// is sent.
     pub const fn instructions(&mut self) -> &mut Vec<u8> {
         &mut self.instructions
     }
 
     // ---- sections ----------------------------------------------------------------------------------------------------
 
-    /// Whether the next section refers to the static table alone.
+    /// Whether the next section refers to the static table only.
     pub(crate) fn is_static(&self) -> bool {
         self.table.capacity() == 0 || self.outstanding.len() >= OUTSTANDING_MAX
     }
@@ -283,7 +284,7 @@ impl Encoder {
         literal(&mut self.lines, name, line, draft.base);
     }
 
-    /// An entry with this name, and this value if one is given.
+    /// An entry with this name, and with this value if one is given.
     #[inline]
     fn look_up(&self, hash: u32, name: &[u8], value: Option<&[u8]>) -> Option<u64> {
         let slot = *self.fields.get(hash as usize % FIELD_SLOTS)?;
@@ -306,7 +307,7 @@ impl Encoder {
         }
     }
 
-    /// Whether a field was sent before; from now on it was.
+    /// Whether a field was sent before; records it.
     fn was_seen(&mut self, field_hash: u32) -> bool {
         if self.seen.is_empty() {
             self.seen = vec![0; FIELD_SLOTS];
@@ -318,7 +319,7 @@ impl Encoder {
         }
     }
 
-    /// Whether the section may refer to an entry without having to wait for it, or may wait.
+    /// Whether the section may refer to an entry, because it is acknowledged or the stream may be blocked.
     #[inline]
     fn may_refer(&self, index: u64, stream: u64, draft: &mut Draft) -> bool {
         index < self.known_received
@@ -335,20 +336,20 @@ impl Encoder {
             if section.stream == stream {
                 return true;
             }
-            // A stream with several is counted more often than it has to be.
+            // A stream with several is counted more often than necessary.
             waiting += 1;
         }
         waiting < self.blocked_max
     }
 
-    /// Whether an entry will be evicted soon: among the oldest eighth of a table that is nearly full (§2.1.1.1).
+    /// Whether an entry is draining: among the oldest eighth of a table that is nearly full (§2.1.1.1).
     fn is_draining(&self, index: u64) -> bool {
         let count = self.table.inserted() - self.table.oldest();
         self.table.size() * 4 > self.table.capacity() * 3
             && index < self.table.oldest() + count.div_ceil(8)
     }
 
-    /// Below which index entries may be evicted (§2.1.1).
+    /// The index below which entries may be evicted (§2.1.1).
     fn evictable(&self, draft: &Draft) -> u64 {
         let outstanding = self.outstanding.iter().map(|section| section.lowest).min();
         self.known_received
@@ -356,7 +357,7 @@ impl Encoder {
             .min(outstanding.unwrap_or(u64::MAX))
     }
 
-    /// A newer copy of an entry that is draining, if there is room for one.
+    /// A newer copy of a draining entry, if there is room for one.
     fn freshen(&mut self, index: u64, field_hash: u32, draft: &Draft) -> u64 {
         if !self.is_draining(index) || self.instructions.len() + 10 > draft.instructions_max {
             return index;
@@ -365,7 +366,7 @@ impl Encoder {
             return index;
         };
         let size = Table::size_of(name, value);
-        // What is copied may not be evicted for its copy: the peer could not read it.
+        // The original must not be evicted for its copy: the peer could not read it.
         if !self.table.has_room(size, self.evictable(draft).min(index)) {
             return index;
         }
@@ -425,11 +426,11 @@ impl Encoder {
 
     // ---- the decoder stream ------------------------------------------------------------------------------------------
 
-    /// Takes what came on the decoder stream (§4.4).
+    /// Processes data of the peer's decoder stream (§4.4).
     ///
     /// # Errors
     ///
-    /// An instruction is not one, or acknowledges what was not sent.
+    /// Returns [`Error`] if an instruction is invalid, or acknowledges what was not sent.
     pub fn on_decoder_stream(&mut self, bytes: &[u8]) -> Result<(), QpackError> {
         let mut all = std::mem::take(&mut self.partial);
         all.extend_from_slice(bytes);
@@ -442,7 +443,7 @@ impl Encoder {
                 Err(Some(error)) => return Err(error),
             }
         }
-        // An integer of ten bytes is too large, so that less than that stays.
+        // An integer of ten bytes is invalid, so less than that stays buffered.
         all.drain(..done);
         self.partial = all;
         Ok(())
@@ -486,7 +487,7 @@ impl Encoder {
     }
 }
 
-/// How a literal names its field.
+/// How a literal refers to its name.
 #[derive(Clone, Copy)]
 enum Name {
     Static(u8),
@@ -533,7 +534,7 @@ fn literal(lines: &mut Vec<u8>, name: Name, line: &FieldLine<'_>, base: u64) {
     put_string(lines, 0, 7, line.value);
 }
 
-/// Appends a string, in the shorter of both codings (§4.1.2).
+/// Appends a string, Huffman-coded if that is shorter (§4.1.2).
 #[inline]
 fn put_string(into: &mut Vec<u8>, flags: u8, prefix: u32, text: &[u8]) {
     let coded = huffman::encoded_len(text);

@@ -1,13 +1,13 @@
 //! Huffman-coded strings (RFC 9204 §4.1.2, RFC 7541 §5.2 and Appendix B).
 //!
-//! The code is canonical: the lengths of its words say all, and both directions are computed from them when this is
-//! compiled. Words of up to eight bits, which are those of almost all text, are found by one look-up; longer ones by
-//! comparing with the first word of each length.
+//! The code is canonical: it is determined by the lengths of its code words, from which both directions are computed at
+//! compile time. Words of up to eight bits, which cover almost all text, are found by one look-up; longer ones by
+//! comparison with the first word of each length.
 
 #[cfg(test)]
 mod tests;
 
-/// How many bits each symbol's word has; the last is the end of a string, which is never sent (RFC 7541 Appendix B).
+/// The length in bits of each symbol's word; the last is EOS, which is never sent (RFC 7541 Appendix B).
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
     28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5,
@@ -24,21 +24,22 @@ const LENGTHS: [u8; 257] = [
 const EOS: usize = 256;
 const LONGEST: usize = 30;
 
-/// A word and how many bits of it count.
+/// A code word and its length in bits.
 #[derive(Clone, Copy)]
 struct Word {
     bits: u32,
     len: u8,
 }
 
-/// All that is computed of the lengths.
+/// The tables computed from the lengths.
 struct Tables {
     words: [Word; 257],
     /// By the first eight bits: the symbol in the low byte, the length above it; 0 for longer words.
     short: [u16; 256],
     /// Symbols in the order of their words.
     symbols: [u16; 257],
-    /// By length: where its symbols begin in `symbols`, its first word, and behind its last; words as 32 bits from the left.
+    /// By length: the start of its symbols in `symbols`, its first word, and the word after its last; words are
+    /// left-aligned in 32 bits.
     first_symbol: [u16; LONGEST + 1],
     first_word: [u32; LONGEST + 1],
     end: [u64; LONGEST + 1],
@@ -89,11 +90,11 @@ const fn tables() -> Tables {
     tables
 }
 
-/// The bytes are not a string in this code.
+/// The bytes are not a valid Huffman-coded string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotHuffman;
 
-/// How many bytes a string takes, coded.
+/// The encoded size of a string in bytes.
 #[inline]
 pub(super) fn encoded_len(text: &[u8]) -> usize {
     let bits: usize = text
@@ -103,7 +104,7 @@ pub(super) fn encoded_len(text: &[u8]) -> usize {
     bits.div_ceil(8)
 }
 
-/// Appends a string, coded.
+/// Appends an encoded string.
 pub(super) fn encode(text: &[u8], into: &mut Vec<u8>) {
     let mut held = 0u64;
     let mut count = 0u32;
@@ -111,7 +112,7 @@ pub(super) fn encode(text: &[u8], into: &mut Vec<u8>) {
         let word = TABLES.words[usize::from(*byte)];
         held = held << word.len | u64::from(word.bits);
         count += u32::from(word.len);
-        // Fewer than 32 bits stay, and no word has more than 30.
+        // Fewer than 32 bits are pending, and no word has more than 30.
         if count >= 32 {
             count -= 32;
             into.extend_from_slice(&((held >> count) as u32).to_be_bytes());
@@ -122,16 +123,16 @@ pub(super) fn encode(text: &[u8], into: &mut Vec<u8>) {
         into.push((held >> count) as u8);
     }
     if count > 0 {
-        // Padded with the first bits of the end's word, which are ones.
+        // Padded with the first bits of EOS, which are ones.
         into.push((held << (8 - count)) as u8 | 0xff >> count);
     }
 }
 
-/// Appends the text of a coded string: never more than 8 / 5 as much.
+/// Appends the decoded text of a string: at most 8 / 5 of its size.
 pub(super) fn decode(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), NotHuffman> {
     into.reserve(bytes.len() * 8 / 5);
     let mut rest = bytes;
-    // The next bits, from the left; behind them ones.
+    // The next bits, left-aligned, followed by ones.
     let mut held = u64::MAX;
     let mut count = 0u32;
     loop {
@@ -162,7 +163,7 @@ pub(super) fn decode(bytes: &[u8], into: &mut Vec<u8>) -> Result<(), NotHuffman>
             (short as u8, u32::from(short >> 8))
         };
         if len > count {
-            // RFC 7541 §5.2: padding is shorter than a byte, and all ones; behind the bits there are ones already.
+            // RFC 7541 §5.2: padding is shorter than a byte, and all ones; the bits are followed by ones already.
             let is_padding = count < 8 && held == u64::MAX;
             return if is_padding { Ok(()) } else { Err(NotHuffman) };
         }

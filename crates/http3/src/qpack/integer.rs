@@ -5,12 +5,12 @@ use lastbyte_wire::{Reader, UnexpectedEnd};
 #[cfg(test)]
 mod tests;
 
-/// Why there is no integer.
+/// Why an integer cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IntegerError {
-    /// The bytes end before it does.
+    /// The input ends too early.
     Incomplete,
-    /// It is above 2^62 − 1, which no implementation has to decode.
+    /// It is above 2^62 − 1, which implementations need not decode.
     TooLarge,
 }
 
@@ -20,7 +20,7 @@ impl From<UnexpectedEnd> for IntegerError {
     }
 }
 
-/// Reads an integer whose first byte has `prefix` bits of it, 1 to 8. The other bits are left out.
+/// Reads an integer with a prefix of `prefix` bits, 1 to 8. The other bits of the first byte are ignored.
 #[inline]
 pub(super) fn read(reader: &mut Reader<'_>, prefix: u32) -> Result<u64, IntegerError> {
     let mask = (1u64 << prefix) - 1;
@@ -32,7 +32,7 @@ pub(super) fn read(reader: &mut Reader<'_>, prefix: u32) -> Result<u64, IntegerE
     let mut shift = 0;
     loop {
         let byte = u64::from(reader.u8()?);
-        // Nine bytes of seven bits are 63; a tenth could only be zeros, which nobody needs to send.
+        // Nine bytes of seven bits are 63; a tenth byte could only be padding.
         if shift > 56 {
             return Err(IntegerError::TooLarge);
         }

@@ -1,7 +1,6 @@
-//! The static table (RFC 9204 §3.1, Appendix A), and how it is searched.
+//! The static table (RFC 9204 §3.1, Appendix A) and its lookup.
 //!
-//! Names are found by a hash of theirs in a table that is computed when this is compiled; entries of one name are
-//! chained.
+//! Names are found by their hash in a table that is computed at compile time; entries with the same name are chained.
 
 use super::table::hash;
 
@@ -125,7 +124,7 @@ const NONE: u8 = 0xff;
 const SLOTS: usize = 256;
 
 struct Index {
-    /// By the hash of a name, and then from slot to slot: its first entry.
+    /// Open addressing by the hash of a name: its first entry.
     slots: [u8; SLOTS],
     /// By entry: the next one of the same name.
     next: [u8; 99],
@@ -138,7 +137,7 @@ const fn index() -> Index {
         slots: [NONE; SLOTS],
         next: [NONE; 99],
     };
-    // From the last, so that each chain begins with its lowest entry.
+    // From the last entry, so that each chain starts with its lowest index.
     let mut entry = ENTRIES.len();
     while entry > 0 {
         entry -= 1;
@@ -169,14 +168,14 @@ const fn is_same(left: &[u8], right: &[u8]) -> bool {
     true
 }
 
-/// What the static table has of a field.
+/// The match of a field in the static table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The field, at this index.
+    /// Name and value, at this index.
     Field(u8),
-    /// Its name, at this index, the lowest of all.
+    /// The name only, at this index, the lowest one.
     Name(u8),
-    /// Nothing.
+    /// None.
     Nothing,
 }
 

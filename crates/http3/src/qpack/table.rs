@@ -1,13 +1,13 @@
 //! The dynamic table (RFC 9204 §3.2).
 //!
-//! Owns the entries and their absolute indices, which count insertions from 0, and evicts the oldest as new ones need
-//! room. Who may refer to what is for its user to say.
+//! Owns the entries and their absolute indices, which count insertions from 0, and evicts the oldest to make room. The
+//! encoder and decoder decide which entries may be referred to.
 
 use std::collections::VecDeque;
 
 use super::ENTRY_OVERHEAD;
 
-/// A hash of text: not of secrets, and never a matter of correctness.
+/// A hash of text: not for secrets, and correctness never depends on it.
 pub(super) const fn hash(text: &[u8]) -> u32 {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64 ^ text.len() as u64;
     let mut rest = text;
@@ -46,17 +46,17 @@ pub(super) struct Table {
     inserted: u64,
     size: u64,
     capacity: u64,
-    /// The memory of an entry that was evicted.
+    /// The memory of an evicted entry, for reuse.
     spare: Vec<u8>,
 }
 
 impl Table {
-    /// How many entries were ever inserted: behind the newest index.
+    /// The number of insertions, which is the index of the next entry.
     pub(super) const fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    /// The oldest index that is there.
+    /// The oldest index in the table.
     pub(super) fn oldest(&self) -> u64 {
         self.inserted - self.entries.len() as u64
     }
@@ -69,7 +69,7 @@ impl Table {
         self.size
     }
 
-    /// Name and value of an entry; `None` if it is not there yet, or not any more.
+    /// Name and value of an entry; `None` if it was not inserted yet or is evicted.
     #[inline]
     pub(super) fn get(&self, index: u64) -> Option<(&[u8], &[u8])> {
         let at = usize::try_from(index.checked_sub(self.oldest())?).ok()?;
@@ -77,7 +77,7 @@ impl Table {
         entry.text.split_at_checked(entry.name_len)
     }
 
-    /// Sets how large it may be, and evicts what that leaves no room for (§3.2.3).
+    /// Sets the capacity, and evicts what no longer fits (§3.2.3).
     pub(super) fn set_capacity(&mut self, capacity: u64) {
         self.capacity = capacity;
         self.evict_to(capacity);
@@ -104,7 +104,7 @@ impl Table {
         true
     }
 
-    /// Inserts an entry, and evicts what it takes the place of. False if it is larger than the table (§3.2.2).
+    /// Inserts an entry, and evicts as many as needed. False if it is larger than the table (§3.2.2).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) -> bool {
         let size = Self::size_of(name, value);
         if size > self.capacity {
@@ -119,7 +119,7 @@ impl Table {
         true
     }
 
-    /// Inserts an entry with the name of another, or all of it: it may be the one that is evicted for it.
+    /// Inserts an entry with the name of another entry or a copy of all of it; that entry may be evicted for it.
     pub(super) fn insert_from(&mut self, index: u64, value: Option<&[u8]>) -> bool {
         let mut text = std::mem::take(&mut self.spare);
         text.clear();

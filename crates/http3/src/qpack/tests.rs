@@ -10,10 +10,10 @@ const LIMITS: SectionLimits = SectionLimits {
     fields: 1000,
 };
 
-/// What happens next between an encoder and a decoder.
+/// An action on an encoder and a decoder.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A section is encoded, for a stream of its own or for one of before.
+    /// A section is encoded, for a new stream or an earlier one.
     Encode {
         lines: Vec<(u8, u8, bool)>,
         stream: u8,
@@ -22,9 +22,9 @@ enum Step {
     EncoderStream(u8),
     /// Delivers this many bytes of the decoder stream.
     DecoderStream(u8),
-    /// One of the sections that are under way arrives.
+    /// One of the sections in flight arrives.
     Section(u8),
-    /// A stream is given up by its receiver.
+    /// The receiver cancels a stream.
     Cancel(u8),
 }
 
@@ -40,7 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Names of the static table, such that are inserted at once, secrets, and others.
+/// Names of the static table, some inserted at once, secrets, and others.
 fn fields(lines: &[(u8, u8, bool)]) -> Fields {
     let mut fields = Fields::new();
     for (name, value, is_sensitive) in lines {
@@ -65,13 +65,13 @@ fn fields(lines: &[(u8, u8, bool)]) -> Fields {
     fields
 }
 
-/// Both ends, and what is between them.
+/// Both ends, and what is in flight between them.
 struct World {
     encoder: Encoder,
     decoder: Decoder,
     encoder_stream: VecDeque<u8>,
     decoder_stream: VecDeque<u8>,
-    /// Sections under way, and those that wait, by stream; of one stream in order.
+    /// Sections in flight, and blocked ones, by stream; those of one stream in order.
     sections: Vec<(u64, Vec<u8>, Fields)>,
     waiting: BTreeMap<u64, (Vec<u8>, Fields)>,
     decoded: usize,
@@ -127,7 +127,7 @@ impl World {
             .expect("acknowledgments");
     }
 
-    /// The first section under way of some stream, unless one before it waits.
+    /// The first section in flight of some stream, unless an earlier one is blocked.
     fn section_arrives(&mut self, choice: usize) {
         if self.sections.is_empty() {
             return;
@@ -157,7 +157,7 @@ impl World {
             .extend(self.decoder.instructions().drain(..));
     }
 
-    /// The receiver gives a stream up: nothing of it is decoded any more.
+    /// The receiver cancels a stream: nothing of it is decoded any more.
     fn cancel(&mut self, stream: u64) {
         self.waiting.remove(&stream);
         self.sections.retain(|section| section.0 != stream);
@@ -170,8 +170,8 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever arrives in whichever order, sections decode to what was encoded, no more streams wait than is permitted, and
-    /// once all has arrived none does.
+    /// Whatever arrives in whichever order, sections decode to what was encoded, no more streams are blocked than
+    /// permitted, and none is once everything has arrived.
     #[test]
     fn any_order_of_arrival_decodes(
         capacity in prop_oneof![Just(0u32), 32u32..300, Just(4096)],
@@ -229,7 +229,7 @@ proptest! {
     }
 }
 
-/// Most heads of a connection are alike: what a table is for.
+/// Most headers of a connection are alike, which is the purpose of the table.
 #[test]
 fn a_table_makes_the_second_head_small() {
     let mut world = World::new(4096, 4096, 0);

@@ -11,7 +11,7 @@ fn shared() -> Shared {
     Shared::new(Side::Server, &Config::default())
 }
 
-/// A message whose head has come, with this much body announced.
+/// A message whose header has arrived, with a body of this announced length.
 fn in_body(content_length: Option<u64>) -> Receiving {
     Receiving {
         expects: Expects::Body,

@@ -42,7 +42,7 @@ fn after_b_2() -> Decoder {
     let (outcome, _) = decode(&mut decoder, 4, &section).expect("a section");
     assert_eq!(outcome, Decoded::Blocked);
     let instructions = b"\x3f\xbd\x01\xc0\x0fwww.example.com\xc1\x0c/sample/path";
-    // In pieces of one byte, as no instruction has to come as a whole.
+    // In pieces of one byte, as instructions can arrive in any pieces.
     for byte in instructions {
         assert_eq!(decoder.next_unblocked(), None);
         decoder.on_encoder_stream(&[*byte]).expect("instructions");
@@ -63,13 +63,13 @@ fn after_b_2() -> Decoder {
 #[test]
 fn rfc9204_b_2_to_b_5_dynamic_table() {
     let mut decoder = after_b_2();
-    // B.3: a speculative insertion, and that it came.
+    // B.3: a speculative insertion, and its acknowledgment.
     decoder
         .on_encoder_stream(b"\x4acustom-key\x0ccustom-value")
         .expect("instructions");
     assert_eq!(decoder.table.size(), 160);
     assert_eq!(std::mem::take(decoder.instructions()), [0x01]);
-    // B.4: a duplicate comes later than what needs it, and the stream is cancelled.
+    // B.4: a duplicate arrives after the section that needs it, and the stream is cancelled.
     let section = [0x05, 0x00, 0x80, 0xc1, 0x81];
     let (outcome, _) = decode(&mut decoder, 8, &section).expect("a section");
     assert_eq!((outcome, decoder.blocked()), (Decoded::Blocked, 1));
@@ -102,7 +102,7 @@ fn rfc9204_b_2_to_b_5_dynamic_table() {
 
 #[test]
 fn rfc9204_4_5_1_1_insert_counts_wrap_around() {
-    // Capacity 64 is two entries of no text, so that counts come modulo 4.
+    // Capacity 64 is two empty entries, so that counts are encoded modulo 4.
     let mut decoder = Decoder::new(64, 10);
     decoder
         .on_encoder_stream(&[0x3f, 0x21])
@@ -123,7 +123,7 @@ fn rfc9204_4_5_1_1_insert_counts_wrap_around() {
 #[test]
 fn rfc9204_2_2_3_references_to_what_is_not_there() {
     for section in [
-        // Static; dynamic without a required insert count; behind it; evicted; post-base; names of those.
+        // Static; dynamic without a required insert count; beyond it; evicted; post-base; the same for names.
         &[0, 0, 0xff, 0x24][..],
         &[0, 0, 0x80],
         &[2, 0x80, 0x11],
@@ -132,16 +132,16 @@ fn rfc9204_2_2_3_references_to_what_is_not_there() {
         &[0, 0, 0x5f, 0x54, 0],
         &[0, 0, 0x40, 0],
         &[0, 0, 0x00, 0],
-        // A base below zero; a required insert count of zero that is none; a count without a base; cut off.
+        // A negative base; an encoded required insert count of zero that is invalid; a count without a base; truncated.
         &[2, 0x81, 0x80],
         &[],
         &[0],
         &[0, 0, 0x51],
         &[0, 0, 0x51, 5, b'a'],
         &[0, 0, 0x23, b'a'],
-        // Not Huffman.
+        // Invalid Huffman code.
         &[0, 0, 0x51, 0x81, 0x00],
-        // An integer without end.
+        // An integer that never ends.
         &[
             0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,
         ],
@@ -156,7 +156,7 @@ fn rfc9204_2_2_3_references_to_what_is_not_there() {
 fn rfc9204_3_2_2_and_3_2_3_what_an_encoder_may_not_do() {
     let too_long = [&[0x40, 0x7f, 0x80, 0x10][..], &[b'x'; 2000]].concat();
     for instructions in [
-        // Too large a capacity; an entry larger than the table; references to nothing; not Huffman.
+        // Capacity too large; an entry larger than the table; references to missing entries; invalid Huffman code.
         &[0x3f, 0xbe, 0x01][..],
         &[0x20, 0x40, 0x00],
         &[0x02],

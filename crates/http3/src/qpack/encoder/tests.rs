@@ -45,7 +45,7 @@ fn without_a_table_only_the_static_one_is_used() {
         ("server", ""),
     ]);
     let section = encode(&mut encoder, 0, &some, BLOCKING);
-    // Both huffman-coded or not, whichever is shorter.
+    // Both Huffman-coded or not, whichever is shorter.
     assert_eq!(section[..4], [0, 0, 0xd1, 0x51]);
     assert!(encoder.instructions().is_empty());
 }
@@ -86,9 +86,9 @@ fn rfc9204_2_1_2_no_more_streams_may_wait_than_the_peer_permits() {
     assert!(!refers(&encode(&mut encoder, 4, &some, OPTIONS)));
     assert!(refers(&encode(&mut encoder, 4, &some, BLOCKING)));
     assert!(!refers(&encode(&mut encoder, 8, &some, BLOCKING)));
-    // The streams that may wait anyway may wait for more.
+    // Streams that may be blocked anyway may wait for further entries.
     assert!(refers(&encode(&mut encoder, 4, &some, BLOCKING)));
-    // What is known there is waited for no more.
+    // Acknowledged entries block no stream.
     encoder
         .on_decoder_stream(&[0x80])
         .expect("an acknowledgment");
@@ -111,7 +111,7 @@ fn rfc9204_2_1_1_what_is_referred_to_is_not_evicted() {
     encoder.on_decoder_stream(&[0x02]).expect("an increment");
     let section = encode(&mut encoder, 4, &one, OPTIONS);
     assert_ne!(section[0], 0);
-    // The first is referred to, and stays.
+    // The first entry is referred to, and stays.
     encode(&mut encoder, 8, &three, OPTIONS);
     assert_eq!(encoder.insert_count(), 2);
     encoder
@@ -123,7 +123,7 @@ fn rfc9204_2_1_1_what_is_referred_to_is_not_evicted() {
 
 #[test]
 fn rfc9204_2_1_1_1_what_drains_is_duplicated() {
-    // Ten entries of 46 bytes, of which two are near to be evicted.
+    // Ten entries of 46 bytes, of which two are draining.
     let mut encoder = encoder(470, 0);
     let number = |number| fields(&[("server", &format!("number {number}"))]);
     for at in 0..10 {
@@ -137,7 +137,7 @@ fn rfc9204_2_1_1_1_what_drains_is_duplicated() {
     assert_eq!((encoder.insert_count(), encoder.table.oldest()), (11, 1));
     encoder.on_decoder_stream(&[0x01]).expect("an increment");
     assert_eq!(encode(&mut encoder, 4, &number(1), OPTIONS)[2..], [0x80]);
-    // Those in the middle are referred to as they are.
+    // Those in the middle are referred to directly.
     encoder.instructions().clear();
     assert_eq!(encode(&mut encoder, 8, &number(6), OPTIONS)[2..], [0x84]);
     assert!(encoder.instructions().is_empty());

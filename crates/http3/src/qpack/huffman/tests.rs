@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Bit by bit, comparing with every word: slow, and plain.
+/// Decodes bit by bit, comparing with every word: slow and simple.
 fn naive(bytes: &[u8]) -> Result<Vec<u8>, NotHuffman> {
     let mut text = Vec::new();
     let (mut word, mut len) = (0u32, 0u8);
@@ -78,7 +78,7 @@ fn rfc7541_c_4_and_c_6_examples() {
 
 #[test]
 fn the_code_is_complete() {
-    // Kraft's sum is 1, so every sequence of bits begins with some word.
+    // Kraft's sum is 1, so every sequence of bits starts with a code word.
     let sum: u64 = LENGTHS.iter().map(|len| 1u64 << (30 - len)).sum();
     assert_eq!(sum, 1 << 30);
     assert_eq!(TABLES.words[EOS].bits, (1 << 30) - 1);
