@@ -36,6 +36,15 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
+    /// Adds the durations of another histogram.
+    pub fn merge(&mut self, other: &Self) {
+        for (count, more) in self.buckets.iter_mut().zip(other.buckets.iter()) {
+            *count += more;
+        }
+        self.count += other.count;
+        self.max = self.max.max(other.max);
+    }
+
     /// The number of recorded durations.
     #[must_use]
     pub const fn count(&self) -> u64 {

@@ -81,7 +81,7 @@ pub mod tunnel;
 
 pub use lateness::Lateness;
 pub use packet::Network;
-pub use paths::{DirectionReport, Plan, Report, Sharing};
+pub use paths::{DirectionReport, PathModel, Plan, Report, Sharing};
 #[cfg(target_os = "linux")]
 pub use relay::{Relay, Settings, StartError};
 #[cfg(target_os = "linux")]

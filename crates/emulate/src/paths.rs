@@ -68,6 +68,21 @@ impl Plan {
     }
 }
 
+/// The links of one path.
+#[derive(Clone, Debug, Default)]
+pub struct PathModel {
+    /// From the server to the client.
+    pub down: Config,
+    /// From the client to the server.
+    pub up: Config,
+    /// The header overhead per packet in bytes, which the links add to the size of the datagram.
+    pub overhead: u32,
+    /// The path's own time when it is created: rates in steps and service gaps are at this point. Default: 0.
+    pub start: Duration,
+    /// The random seed of the links.
+    pub seed: u64,
+}
+
 /// The direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
@@ -167,8 +182,11 @@ struct Payload {
 struct Path {
     up: Link<Payload>,
     down: Link<Payload>,
-    /// The start of the path's own time.
+    /// When the path was created.
     epoch: Time,
+    /// The path's own time at that moment.
+    start: Duration,
+    overhead: u32,
     /// The path's valid entry in the heap.
     due: Option<Time>,
 }
@@ -232,24 +250,46 @@ impl<A: Copy + Ord> Paths<A> {
             Sharing::Shared => 0,
         };
         if !self.by_number.contains_key(&path) {
-            let seed = SplitMix64::new(self.plan.seed).at(2 * path);
-            let (Ok(up), Ok(down)) = (
-                Link::new(&self.plan.up, seed),
-                Link::new(
-                    &self.plan.down,
-                    SplitMix64::new(self.plan.seed).at(2 * path + 1),
-                ),
-            ) else {
+            let seeds = SplitMix64::new(self.plan.seed);
+            let seeds = (seeds.at(2 * path), seeds.at(2 * path + 1));
+            let Plan { down, up, .. } = &self.plan;
+            let Ok(fresh) = Path::new(now, up, down, seeds, self.plan.overhead, Duration::ZERO)
+            else {
                 unreachable!("`Paths::new` checked both configurations");
-            };
-            let fresh = Path {
-                up,
-                down,
-                epoch: now,
-                due: None,
             };
             self.by_number.insert(path, fresh);
         }
+        Ok((self.insert(now, address, path), true))
+    }
+
+    /// Adds a client with a path of its own, in place of [`Plan::down`] and [`Plan::up`]. Returns its number. A client that
+    /// already has this address is replaced.
+    ///
+    /// # Errors
+    ///
+    /// Returns the [`ConfigError`] of the first link setting that is out of range.
+    pub fn add(&mut self, now: Time, address: A, model: &PathModel) -> Result<u64, ConfigError> {
+        let seeds = SplitMix64::new(model.seed);
+        let seeds = (seeds.at(0), seeds.at(1));
+        let path = Path::new(
+            now,
+            &model.up,
+            &model.down,
+            seeds,
+            model.overhead,
+            model.start,
+        )?;
+        if let Some(old) = self.by_address.get(&address).copied() {
+            self.forget(old);
+        }
+        let number = self.next;
+        self.by_number.insert(number, path);
+        Ok(self.insert(now, address, number))
+    }
+
+    /// Adds a client to a path. Returns its number.
+    fn insert(&mut self, now: Time, address: A, path: u64) -> u64 {
+        let number = self.next;
         self.next += 1;
         self.report.clients += 1;
         let client = Client {
@@ -259,7 +299,7 @@ impl<A: Copy + Ord> Paths<A> {
         };
         self.clients.insert(number, client);
         self.by_address.insert(address, number);
-        Ok((number, true))
+        number
     }
 
     /// Sends a datagram from or to a client into its path. Datagrams of a client that was removed are dropped.
@@ -300,7 +340,7 @@ impl<A: Copy + Ord> Paths<A> {
             client,
             bytes: bytes.into(),
         };
-        let packet = Packet::new(len.saturating_add(self.plan.overhead), payload)
+        let packet = Packet::new(len.saturating_add(path.overhead), payload)
             .with_ecn(ecn)
             .with_flow(flow);
         link.send(time, packet, &mut ());
@@ -336,7 +376,7 @@ impl<A: Copy + Ord> Paths<A> {
                 self.arm(number);
                 continue;
             };
-            let at = path.epoch + delivery.at.since(Time::ZERO);
+            let at = path.outside(delivery.at);
             let payload = delivery.packet.payload;
             let Some(client) = self.clients.get(&payload.client) else {
                 self.report.direction(direction).stray += 1;
@@ -424,7 +464,7 @@ impl<A: Copy + Ord> Paths<A> {
             (Some(next), None) | (None, Some(next)) => next,
             (None, None) => return,
         };
-        let next = path.epoch + next.since(Time::ZERO);
+        let next = path.outside(next);
         if path.due.is_none_or(|due| next < due) {
             path.due = Some(next);
             self.due.push(Reverse((next, number)));
@@ -433,12 +473,52 @@ impl<A: Copy + Ord> Paths<A> {
 }
 
 impl Path {
-    const fn time(&self, now: Time) -> Time {
-        Time::from_nanos(now.as_nanos().saturating_sub(self.epoch.as_nanos()))
+    fn new(
+        now: Time,
+        up: &Config,
+        down: &Config,
+        seeds: (u64, u64),
+        overhead: u32,
+        start: Duration,
+    ) -> Result<Self, ConfigError> {
+        Ok(Self {
+            up: Link::new(up, seeds.0)?,
+            down: Link::new(down, seeds.1)?,
+            epoch: now,
+            start,
+            overhead,
+            due: None,
+        })
+    }
+
+    /// The path's own time.
+    fn time(&self, now: Time) -> Time {
+        Time::ZERO + self.start + now.since(self.epoch)
+    }
+
+    /// The time outside at this time of the path's own.
+    fn outside(&self, time: Time) -> Time {
+        self.epoch + time.since(Time::ZERO + self.start)
     }
 }
 
 impl Report {
+    /// Adds the counters of other paths.
+    pub fn merge(&mut self, other: &Self) {
+        self.up.merge(&other.up);
+        self.down.merge(&other.down);
+        self.late.merge(&other.late);
+        for (sum, more) in [
+            (&mut self.clients, other.clients),
+            (&mut self.refused, other.refused),
+            (&mut self.unsent, other.unsent),
+            (&mut self.foreign, other.foreign),
+            (&mut self.missed, other.missed),
+        ] {
+            *sum += more;
+        }
+    }
+
     const fn direction(&mut self, direction: Direction) -> &mut DirectionReport {
         match direction {
             Direction::Up => &mut self.up,
@@ -461,6 +541,18 @@ impl DirectionReport {
         for (sum, reason) in self.dropped.iter_mut().zip(DropReason::ALL) {
             plus(sum, link.dropped(reason));
         }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        plus(&mut self.sent, other.sent);
+        plus(&mut self.duplicated, other.duplicated);
+        plus(&mut self.delivered, other.delivered);
+        plus(&mut self.marked, other.marked);
+        for (sum, more) in self.dropped.iter_mut().zip(other.dropped) {
+            plus(sum, more);
+        }
+        self.overflowed += other.overflowed;
+        self.stray += other.stray;
     }
 
     /// The number of packets dropped by links for any reason.

@@ -258,7 +258,9 @@ fn upstream(to: SocketAddr, poller: &Poller, client: u64) -> io::Result<Socket> 
     Ok(socket)
 }
 
-const fn mark(ecn: Ecn) -> Mark {
+/// The ECN field of a link's packet, for a socket.
+#[must_use]
+pub const fn mark(ecn: Ecn) -> Mark {
     match ecn {
         Ecn::NotEct => Mark::NotEct,
         Ecn::Ect1 => Mark::Ect1,
@@ -267,7 +269,9 @@ const fn mark(ecn: Ecn) -> Mark {
     }
 }
 
-const fn codepoint(mark: Mark) -> Ecn {
+/// The ECN field that a socket received, for a link.
+#[must_use]
+pub const fn codepoint(mark: Mark) -> Ecn {
     match mark {
         Mark::NotEct => Ecn::NotEct,
         Mark::Ect1 => Ecn::Ect1,

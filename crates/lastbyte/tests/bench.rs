@@ -7,6 +7,8 @@
 )]
 #![expect(dead_code, reason = "shared with other tests")]
 
+#[path = "bench/network.rs"]
+mod network;
 #[path = "common/serving.rs"]
 mod serving;
 
@@ -427,7 +429,8 @@ fn keys_of(prefix: &str, value: &Value, keys: &mut BTreeSet<String>) {
 fn the_page_names_the_keys_of_the_json() {
     let place = Place::new("bench-keys");
     let mut keys = BTreeSet::new();
-    keys_of("", &place.json(&["-n", "10"], "/1kB"), &mut keys);
+    let arguments = ["-n", "10", "--network", "lte"];
+    keys_of("", &place.json(&arguments, "/1kB"), &mut keys);
     let (_, section) = PAGE.split_once("\n## JSON\n").expect("a section");
     let of_page: BTreeSet<String> = section
         .lines()
@@ -435,7 +438,7 @@ fn the_page_names_the_keys_of_the_json() {
         .map(str::to_owned)
         .collect();
     assert_eq!(keys, of_page);
-    let csv = stdout(&place.bench(&["-n", "10", "--csv"], "/1kB"));
+    let csv = stdout(&place.bench(&["-n", "10", "--network", "lte", "--csv"], "/1kB"));
     let columns: BTreeSet<&str> = csv.lines().next().expect("a header").split(',').collect();
     let lists = ["settings.urls", "latency_histogram", "errors", "warnings"];
     let single = keys

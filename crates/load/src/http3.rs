@@ -13,6 +13,8 @@ use std::{
 
 use lastbyte_client::{Failure, ReachabilityProbe, Tls};
 use lastbyte_driver::{Application, Clock, Datagram, Turn, Worker};
+#[cfg(target_os = "linux")]
+use lastbyte_emulate::PathModel;
 use lastbyte_http3::{self as http3, Body, BodySink, Code, RequestError};
 use lastbyte_quic::{
     Time,
@@ -24,9 +26,12 @@ use lastbyte_quic::{
 use lastbyte_udp::{Options, Socket};
 use lastbyte_wire::StreamId;
 
+#[cfg(target_os = "linux")]
+use crate::network::{self, ModelPaths};
 use crate::{
     dispatcher::Due,
     recorder::{Cause, InFlight},
+    settings::Network,
     target::Target,
     thread_state::{TICK, ThreadResult, ThreadState},
 };
@@ -51,7 +56,6 @@ pub(crate) fn run(
     } else {
         (Ipv4Addr::UNSPECIFIED, 0).into()
     };
-    let socket = Socket::bind(local, &Options::default())?;
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
     let mut config = EndpointConfig::client();
@@ -60,7 +64,11 @@ pub(crate) fn run(
     config.limits.handshakes = config.limits.handshakes.max(state.share.connections);
     let endpoint = Endpoint::new(config, seed).map_err(io::Error::other)?;
     state.is_started |= state.share.own_connections() == 0;
-    let load = Http3Load::new(state, target, tls, socket.local_address());
+    if let Some(network) = state.settings.network.clone() {
+        return run_over(&network, state, target, tls, clock, endpoint, local);
+    }
+    let socket = Socket::bind(local, &Options::default())?;
+    let load = Http3Load::new(state, target, tls, vec![socket.local_address()]);
     let mut worker = Worker::new(socket, endpoint, load, clock)?;
     worker.run()?;
     let statistics = *worker.statistics();
@@ -68,6 +76,44 @@ pub(crate) fn run(
     state.recorder.counts.datagrams_sent += statistics.datagrams_sent;
     state.recorder.counts.datagrams_received += statistics.datagrams_received;
     Ok(state.finish(clock.now()))
+}
+
+/// The same, over model paths.
+#[cfg(target_os = "linux")]
+fn run_over(
+    network: &Network,
+    state: ThreadState,
+    target: &Target,
+    tls: &Tls,
+    clock: Clock,
+    mut endpoint: Endpoint,
+    local: SocketAddr,
+) -> io::Result<ThreadResult> {
+    let share = &state.share;
+    let own = (0..share.own_connections()).map(|index| index * share.threads + share.thread);
+    let models: Vec<PathModel> = own.map(|index| network.path_of(index)).collect();
+    let mut paths = ModelPaths::new(clock.now(), local, target.address, &models)?;
+    let mut load = Http3Load::new(state, target, tls, paths.locals());
+    network::run(&mut paths, &mut endpoint, &mut load, &clock)?;
+    let counts = &mut load.state.recorder.counts;
+    counts.datagrams_sent += paths.datagrams.0;
+    counts.datagrams_received += paths.datagrams.1;
+    let mut result = load.state.finish(clock.now());
+    result.paths = Some(paths.report());
+    Ok(result)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run_over(
+    _: &Network,
+    _: ThreadState,
+    _: &Target,
+    _: &Tls,
+    _: Clock,
+    _: Endpoint,
+    _: SocketAddr,
+) -> io::Result<ThreadResult> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// A request that is ready to be sent any number of times.
@@ -156,7 +202,9 @@ fn find(in_flight: &VecDeque<(StreamId, InFlight)>, stream: StreamId) -> Option<
 struct Http3Load<'a> {
     state: ThreadState,
     tls: &'a Tls,
-    path: NetworkPath,
+    remote: SocketAddr,
+    /// The local addresses, which connections take in turn: one, or one per connection.
+    locals: Vec<SocketAddr>,
     server_name: &'a str,
     requests: Vec<Prepared>,
     transport: Arc<Config>,
@@ -176,7 +224,7 @@ struct Http3Load<'a> {
 }
 
 impl<'a> Http3Load<'a> {
-    fn new(state: ThreadState, target: &'a Target, tls: &'a Tls, local: SocketAddr) -> Self {
+    fn new(state: ThreadState, target: &'a Target, tls: &'a Tls, locals: Vec<SocketAddr>) -> Self {
         let settings = Arc::clone(&state.settings);
         let count = state.share.own_connections();
         let streams = settings.streams;
@@ -216,10 +264,8 @@ impl<'a> Http3Load<'a> {
         });
         Self {
             tls,
-            path: NetworkPath {
-                local,
-                remote: target.address,
-            },
+            remote: target.address,
+            locals,
             server_name: &target.server_name,
             requests: requests.collect(),
             transport: Arc::new(settings.client.transport.clone()),
@@ -246,9 +292,13 @@ impl<'a> Http3Load<'a> {
     // ---- connections -------------------------------------------------------------------------------------------------
 
     fn connect(&mut self, now: Time, index: usize, endpoint: &mut Endpoint) {
+        let path = NetworkPath {
+            local: self.locals[index % self.locals.len()],
+            remote: self.remote,
+        };
         let connected = endpoint.connect(
             now,
-            self.path,
+            path,
             self.server_name,
             &self.transport,
             Arc::clone(&self.crypto),
@@ -270,7 +320,7 @@ impl<'a> Http3Load<'a> {
                 self.by_handle[place] = index;
             }
             Err(error) => {
-                let why = format!("cannot connect to {}: {error}", self.path.remote);
+                let why = format!("cannot connect to {}: {error}", self.remote);
                 self.on_connection_failed(now, index, Cause::Error, &why);
             }
         }
@@ -547,7 +597,7 @@ impl<'a> Http3Load<'a> {
         if let Some((at, probe)) = &self.probe {
             if let Some(error) = probe.answer() {
                 self.probe = None;
-                let why = format!("cannot connect to {}: {error}", self.path.remote);
+                let why = format!("cannot connect to {}: {error}", self.remote);
                 for index in 0..self.clients.len() {
                     if !matches!(self.clients[index].phase, Phase::Waiting(_) | Phase::Over) {
                         self.on_connection_failed(now, index, Cause::Error, &why);
@@ -559,7 +609,7 @@ impl<'a> Http3Load<'a> {
         }
         if is_silent && self.probe.is_none() {
             // Without a route, the connections fail for the same reason.
-            let probe = ReachabilityProbe::send(self.path.remote).ok();
+            let probe = ReachabilityProbe::send(self.remote).ok();
             self.probe = probe.map(|probe| (now, probe));
         }
     }

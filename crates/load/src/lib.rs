@@ -22,6 +22,7 @@
 //!     timeout: Duration::from_secs(30),
 //!     active_timeout: None,
 //!     seed: 1,
+//!     network: None,
 //! };
 //! let control = Arc::new(Control::new(settings.threads, Arc::default()));
 //! let measurement = run(&settings, &control)?;
@@ -41,6 +42,7 @@
 //! | [`Error`] | why a run could not start |
 //! | `thread_state` | what the engines share: start, end, CPU time |
 //! | `http3` | the engine for HTTP/3: an application of `lastbyte-driver` |
+//! | `network` | connections over model paths, for the engine of HTTP/3 |
 //! | `tcp` | the engine for HTTP/1.1 and 2: hyper's connections on a runtime of each thread |
 //!
 //! The first four are pure: time and randomness are arguments.
@@ -50,12 +52,15 @@
 //! A thread keeps [`Settings::streams`] requests per connection, two histograms of 270 KB each, and at most 33 different
 //! errors. An open loop that falls behind keeps no list of late requests: their times are computed when they are sent. Each
 //! request ends within [`Settings::timeout`], each attempt to connect within the client's time limit, and a run of a fixed
-//! number of requests gives up a connection after four failures.
+//! number of requests gives up a connection after four failures. Over model paths, each connection has a socket, and the
+//! links of a thread hold at most 1 GiB of datagrams (at least 1 MiB per direction of a path); more are dropped and counted.
 //!
 //! # Decisions
 //!
 //! - The connections of a thread share one UDP socket, one endpoint and one timer wheel. A server that spreads connections
-//!   over its sockets by address sees one client per thread.
+//!   over its sockets by address sees one client per thread. Over model paths, each connection has a socket.
+//! - Model paths have an event loop of their own: `lastbyte-driver`'s reads one socket, and its datagrams go to the endpoint
+//!   as they arrive.
 //! - An open loop starts when its connections are established, so that handshakes do not count as waiting time.
 //! - Sessions are not resumed: each connection is a full handshake.
 //! - The histogram is our own: a hundred lines, where `hdrhistogram` brings four crates.
@@ -66,6 +71,8 @@ pub mod dispatcher;
 mod error;
 pub mod histogram;
 mod http3;
+#[cfg(target_os = "linux")]
+mod network;
 pub mod recorder;
 pub mod report;
 mod run;
@@ -78,5 +85,5 @@ mod thread_state;
 pub use dispatcher::{Amount, Arrivals};
 pub use error::Error;
 pub use run::{Measurement, run};
-pub use settings::{Control, Progress, Request, Settings, Version};
+pub use settings::{Control, Network, Progress, Request, Settings, Version};
 pub use thread_state::ThreadUse;

@@ -9,6 +9,8 @@ mod tests;
 
 pub use self::{csv::csv, json::json, text::text};
 
+use core::time::Duration;
+
 use crate::{histogram::Histogram, run::Measurement, settings::Settings};
 
 /// The percentiles that are printed.
@@ -24,6 +26,9 @@ pub const PERCENTILES: [(&str, f64); 6] = [
 /// A generator thread that uses more of a CPU core than this was the limit of the run, or close to it: what it measured may
 /// be its own delay.
 pub const BUSY_SHARE: f64 = 0.9;
+
+/// Packets that leave a model path later than this falsify the measurement.
+const LATE: Duration = Duration::from_millis(2);
 
 /// Nanoseconds as microseconds, with three decimals.
 fn micros(nanos: f64) -> f64 {
@@ -63,6 +68,16 @@ pub fn warnings(settings: &Settings, measurement: &Measurement) -> Vec<String> {
         all.push(format!(
             "{} requests were due but not sent: no stream was free (their waiting time is missing from the latencies; lower --rate, or raise -c or -m)",
             counts.not_started
+        ));
+    }
+    let late = measurement
+        .paths
+        .as_ref()
+        .map(|paths| paths.late.quantile(0.99));
+    if let Some(late) = late.filter(|late| *late > LATE) {
+        all.push(format!(
+            "packets left the model paths late: P99 {:.1} ms (use fewer connections, or add threads with -t)",
+            late.as_secs_f64() * 1e3
         ));
     }
     if settings.arrivals.rate().is_some() && counts.unfinished > 0 {

@@ -4,6 +4,7 @@ use std::{io, sync::Arc, thread, time::Duration};
 
 use lastbyte_client::Tls;
 use lastbyte_driver::Clock;
+use lastbyte_emulate::Report;
 use lastbyte_quic::{Time, crypto::tickets::client::SessionStore};
 
 use crate::{
@@ -29,6 +30,8 @@ pub struct Measurement {
     pub threads: Vec<ThreadUse>,
     /// Whether the run was stopped before its end.
     pub is_interrupted: bool,
+    /// What happened on the model paths.
+    pub paths: Option<Report>,
 }
 
 impl Measurement {
@@ -71,6 +74,17 @@ pub fn run(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, E
             settings.threads, settings.connections
         )));
     }
+    if settings.network.is_some() {
+        if settings.version != Version::Http3 {
+            return Err(Error::Settings(format!(
+                "model paths carry UDP, not {} (expected HTTP/3; `lastbyte emulate --tun` emulates a path for all versions)",
+                settings.version
+            )));
+        }
+        if !cfg!(target_os = "linux") {
+            return Err(Error::Settings("model paths require Linux".to_owned()));
+        }
+    }
     let target = Target::find(settings)?;
     let shared = Arc::new(settings.clone());
     let store: Arc<dyn SessionStore> = Arc::new(NoSessions);
@@ -112,8 +126,12 @@ pub fn run(settings: &Settings, control: &Arc<Control>) -> Result<Measurement, E
 
 fn merge(start: Time, results: &[ThreadResult], is_interrupted: bool) -> Measurement {
     let mut recorder = Recorder::default();
+    let mut paths: Option<Report> = None;
     for result in results {
         recorder.merge(&result.recorder);
+        if let Some(more) = &result.paths {
+            paths.get_or_insert_default().merge(more);
+        }
     }
     let from = results.iter().map(|result| result.from).min();
     let until = results.iter().map(|result| result.until).max();
@@ -122,5 +140,6 @@ fn merge(start: Time, results: &[ThreadResult], is_interrupted: bool) -> Measure
         elapsed: until.unwrap_or(start).since(from.unwrap_or(start)),
         threads: results.iter().map(|result| result.usage).collect(),
         is_interrupted,
+        paths,
     }
 }

@@ -8,7 +8,9 @@ use core::{
 use std::sync::Arc;
 
 use lastbyte_client::Url;
+use lastbyte_emulate::PathModel;
 use lastbyte_http3::Fields;
+use lastbyte_units::SplitMix64;
 
 use crate::dispatcher::{Amount, Arrivals};
 
@@ -42,6 +44,26 @@ pub struct Request {
     pub weight: u32,
 }
 
+/// Model paths between the connections and the server.
+#[derive(Clone, Debug)]
+pub struct Network {
+    /// Its name, for reports.
+    pub name: String,
+    /// At least one path. Connections take them in turn, each with random numbers of its own.
+    pub paths: Vec<PathModel>,
+}
+
+impl Network {
+    /// The path of a connection, by its index among those of all threads.
+    #[must_use]
+    pub fn path_of(&self, connection: usize) -> PathModel {
+        let path = self.paths.get(connection % self.paths.len().max(1));
+        let mut path = path.cloned().unwrap_or_default();
+        path.seed = SplitMix64::stream(path.seed, connection as u64).number();
+        path
+    }
+}
+
 /// The settings of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -73,6 +95,8 @@ pub struct Settings {
     pub active_timeout: Option<Duration>,
     /// The seed of Poisson arrivals.
     pub seed: u64,
+    /// Model paths, with HTTP/3 on Linux. Default: none, the real network alone.
+    pub network: Option<Network>,
 }
 
 impl Settings {

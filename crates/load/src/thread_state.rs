@@ -3,6 +3,7 @@
 use core::{sync::atomic::Ordering, time::Duration};
 use std::sync::Arc;
 
+use lastbyte_emulate::Report;
 use lastbyte_quic::Time;
 
 use crate::{
@@ -63,6 +64,8 @@ pub(crate) struct ThreadResult {
     pub(crate) from: Time,
     /// When it ended.
     pub(crate) until: Time,
+    /// What happened on the model paths.
+    pub(crate) paths: Option<Report>,
 }
 
 impl ThreadState {
@@ -174,6 +177,7 @@ impl ThreadState {
             usage: usage.unwrap_or_default(),
             from,
             until,
+            paths: None,
         }
     }
 }

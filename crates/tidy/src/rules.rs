@@ -57,7 +57,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "load",
-        &["client", "driver", "http3", "quic", "udp", "units", "wire"],
+        &[
+            "client", "driver", "emulate", "http3", "link", "quic", "udp", "units", "wire",
+        ],
     ),
     ("emulate", &["link", "udp", "units"]),
     ("report", &["query", "record", "units"]),

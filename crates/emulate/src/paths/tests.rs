@@ -233,3 +233,46 @@ fn the_same_seed_gives_the_same_outcomes() {
     assert_ne!(one, two, "each path has its own random stream");
     assert!((100..180).contains(&one.len()), "{}", one.len());
 }
+
+/// A client that was added has its own links, overhead, seed and time; others have those of the plan.
+#[test]
+fn an_added_client_has_a_path_of_its_own() {
+    let mut paths = Paths::new(plan()).expect("valid plan");
+    let steps = [
+        (Duration::ZERO, Rate::from_bits_per_second(8_000_000)),
+        (Duration::from_secs(1), Rate::from_bits_per_second(800_000)),
+    ];
+    let slow = Config {
+        capacity: Capacity::Schedule(Schedule::new(&steps, None).expect("a schedule")),
+        delay: Duration::from_millis(50),
+        ..Config::default()
+    };
+    let model = PathModel {
+        down: slow,
+        overhead: 500,
+        start: Duration::from_secs(2),
+        ..PathModel::default()
+    };
+    let (ours, _) = paths.client(millis(0), address(1)).expect("a client");
+    let added = paths.add(millis(100), address(2), &model).expect("a path");
+    assert_ne!(ours, added);
+    let known = paths.client(millis(100), address(2));
+    assert_eq!(known, Ok((added, false)));
+    paths.send(millis(100), added, Direction::Down, Ecn::NotEct, &[0; 500]);
+    paths.send(millis(100), ours, Direction::Down, Ecn::NotEct, &[0; 1000]);
+    // 1000 bytes with overhead take 10 ms at the rate of the second step.
+    let expected = [
+        (111_000, ours, Direction::Down),
+        (160_000, added, Direction::Down),
+    ];
+    assert_eq!(arrivals(&mut paths), expected);
+    assert_eq!(paths.report().down.delivered.packets, 2);
+    // Another client with the address takes its place, and the counters stay.
+    let again = paths.add(millis(200), address(2), &model).expect("a path");
+    assert_eq!(paths.client(millis(200), address(2)), Ok((again, false)));
+    let mut sum = paths.report();
+    assert_eq!(sum.down.delivered.packets, 2);
+    sum.merge(&paths.report());
+    assert_eq!((sum.down.delivered.packets, sum.clients), (4, 6));
+    assert_eq!(sum.late.count(), 4);
+}

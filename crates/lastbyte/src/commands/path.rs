@@ -246,6 +246,13 @@ fn mark(text: &str) -> Result<String, String> {
     setting(|path| &mut path.down.mark)(text)
 }
 
+/// The path of a named network, or of a file, with the network's name.
+pub(crate) fn network(name: &str) -> Result<(String, sim::Path), Failure> {
+    let (name, text) = named(name)?;
+    let path = text.path(&mut |file| files::read_text(Path::new(file)));
+    Ok((name, path.map_err(Failure::usage)?))
+}
+
 /// A named network, or one from a file.
 fn named(name: &str) -> Result<(String, PathText), Failure> {
     let file = Path::new(name);

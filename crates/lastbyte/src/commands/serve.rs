@@ -10,7 +10,7 @@
 mod activation;
 mod arguments;
 mod config;
-mod descriptors;
+pub(super) mod descriptors;
 
 use std::{
     ffi::OsString,

@@ -45,6 +45,7 @@ fn settings(server: &Server, path: &str, requests: u64) -> Settings {
         timeout: Duration::from_secs(10),
         active_timeout: None,
         seed: 1,
+        network: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The results as JSON. docs/bench.md lists the keys.
 
+use lastbyte_emulate::{DirectionReport, Report};
 use serde_json::{Map, Value, json};
 
 use super::{micros, percentiles, savings, warnings};
@@ -57,6 +58,7 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
             },
             "rate": settings.arrivals.rate(),
             "seed": settings.seed,
+            "network": settings.network.as_ref().map(|network| network.name.as_str()),
         },
         "is_interrupted": measurement.is_interrupted,
         "elapsed_us": measurement.elapsed.as_micros() as u64,
@@ -107,6 +109,7 @@ pub fn json(settings: &Settings, measurement: &Measurement) -> Value {
         "latency_us": by_percentile(&recorder.latency),
         "service_time_us": by_percentile(&recorder.service),
         "latency_histogram": buckets(&recorder.latency),
+        "paths": measurement.paths.as_ref().map(paths),
         "generator_threads": threads.collect::<Vec<Value>>(),
         "errors": recorder.errors,
         "warnings": warnings(settings, measurement),
@@ -122,6 +125,26 @@ fn summary(of: Option<Summary>) -> Option<Value> {
             "sd_us": micros(it.sd),
             "within_sd": it.within_sd,
         })
+    })
+}
+
+/// The counters of the model paths.
+fn paths(report: &Report) -> Value {
+    let direction = |of: &DirectionReport| {
+        json!({
+            "sent": of.sent.packets,
+            "delivered": of.delivered.packets,
+            "dropped": of.dropped_total(),
+            "overflowed": of.overflowed,
+        })
+    };
+    let late = |share| micros(report.late.quantile(share).as_nanos() as f64);
+    json!({
+        "up": direction(&report.up),
+        "down": direction(&report.down),
+        "late_p50_us": late(0.5),
+        "late_p99_us": late(0.99),
+        "late_max_us": micros(report.late.max().as_nanos() as f64),
     })
 }
 

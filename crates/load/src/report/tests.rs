@@ -32,6 +32,7 @@ fn settings(arrivals: Arrivals, amount: Amount) -> Settings {
         timeout: Duration::from_secs(1),
         active_timeout: None,
         seed: 1,
+        network: None,
     }
 }
 
@@ -69,6 +70,7 @@ fn measurement() -> Measurement {
             wall: Duration::from_secs(1),
         }],
         is_interrupted: false,
+        paths: None,
     }
 }
 
@@ -111,6 +113,7 @@ fn a_run_without_a_response_has_a_table() {
         elapsed: Duration::ZERO,
         threads: vec![ThreadUse::default()],
         is_interrupted: true,
+        paths: None,
     };
     let settings = settings(Arrivals::Closed, amount);
     let text = text(&settings, &empty);

@@ -72,6 +72,19 @@ pub fn text(settings: &Settings, measurement: &Measurement) -> String {
             counts.datagrams_sent, counts.datagrams_received
         );
     }
+    if let (Some(network), Some(paths)) = (&settings.network, &measurement.paths) {
+        let late = |share| time(paths.late.quantile(share).as_nanos() as f64);
+        let _ = writeln!(
+            text,
+            "paths: {}; {} of {} packets dropped; delay added by this machine P50 {}, P99 {}, max {}",
+            network.name,
+            paths.up.dropped_total() + paths.down.dropped_total(),
+            paths.up.sent.packets + paths.down.sent.packets,
+            late(0.5),
+            late(0.99),
+            time(paths.late.max().as_nanos() as f64),
+        );
+    }
     let _ = writeln!(
         text,
         "connections: {} established, {} failed, {} lost",

@@ -25,6 +25,8 @@ Examples, beside a server (`lastbyte serve --self-signed`):
   # 500 requests per second with random intervals; latencies corrected.
   lastbyte bench -k -D 10s -c 20 -m 10 --rate 500 --arrivals poisson \\
     https://localhost:4433/1kB
+  # 100 connections, each over an LTE path of its own.
+  lastbyte bench -k -n 100 -c 100 --network lte https://localhost:4433/100kB
   # Results for programs.
   lastbyte bench -k -n 1000 --json https://localhost:4433/1kB
   # The change between two such results.
@@ -121,7 +123,7 @@ pub(crate) struct Load {
         requires = "rate"
     )]
     pub(crate) arrivals: ArrivalProcess,
-    /// Random seed of the intervals
+    /// Random seed of the intervals and paths
     #[arg(long, value_name = "SEED", default_value = "1", value_parser = units::seed)]
     pub(crate) seed: u64,
 }
@@ -165,6 +167,14 @@ pub(crate) struct Connection {
     /// An empty HOST1 or PORT1 matches all; an empty HOST2 or PORT2 keeps the original. TLS still verifies HOST1.
     #[arg(long, value_name = "HOST1:PORT1:HOST2:PORT2", value_parser = connect_to)]
     pub(crate) connect_to: Vec<ConnectTo>,
+    /// Run each connection over a model path of its own: a named network, or a TOML file (docs/network.md); repeatable
+    ///
+    /// Several networks are taken in turn. HTTP/3 only.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) network: Vec<String>,
+    /// Draw the path of each connection from a population: a file (docs/population.md), or `default`
+    #[arg(long, value_name = "FILE", conflicts_with = "network")]
+    pub(crate) population: Option<String>,
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub(crate) ipv4: bool,

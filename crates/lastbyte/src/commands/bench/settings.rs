@@ -1,14 +1,21 @@
 //! From options to the settings of a run, and the file of requests.
 
+use core::time::Duration;
 use std::{io::Read as _, path::Path, sync::Arc};
 
 use lastbyte_client::{Family, Settings as ClientSettings, Versions};
+use lastbyte_emulate::PathModel;
 use lastbyte_http3::Fields;
-use lastbyte_load::{Amount, Arrivals, Request, Settings, Version};
+use lastbyte_load::{Amount, Arrivals, Network, Request, Settings, Version};
 use lastbyte_quic::connection::Config;
+use lastbyte_sim::{self as sim, Experiment, Population};
 
 use super::arguments::{Arguments, ArrivalProcess, Http};
-use crate::{commands::get, failure::Failure, files};
+use crate::{
+    commands::{get, path, serve::descriptors},
+    failure::Failure,
+    files,
+};
 
 #[cfg(test)]
 mod tests;
@@ -58,7 +65,13 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         None => None,
         Some(path) => Some(Arc::from(files::read(path).map_err(Failure::usage)?)),
     };
+    let connections = load.connections.get();
+    let network = network(arguments)?;
+    if network.is_some() {
+        check_descriptors(connections, descriptors::raise())?;
+    }
     Ok(Settings {
+        network,
         client: client(arguments)?,
         version,
         requests,
@@ -67,13 +80,66 @@ pub(super) fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         body,
         amount,
         arrivals,
-        connections: load.connections.get(),
+        connections,
         streams: load.streams.get(),
         threads: load.jobs,
         timeout: arguments.request.timeout,
         active_timeout: arguments.connection.active_timeout,
         seed: load.seed,
     })
+}
+
+/// The model paths of the connections, if any.
+fn network(arguments: &Arguments) -> Result<Option<Network>, Failure> {
+    let it = &arguments.connection;
+    let seed = arguments.load.seed;
+    let model = |path: sim::Path, start| PathModel {
+        down: path.down,
+        up: path.up,
+        overhead: path.overhead,
+        start,
+        seed,
+    };
+    if let Some(file) = &it.population {
+        let mut experiment = Experiment::four_arms();
+        if file != "default" {
+            let text = files::read_text(Path::new(file)).map_err(Failure::Usage)?;
+            experiment.population = Population::parse(&text)
+                .map_err(|error| Failure::Usage(format!("`{file}`: {error}")))?;
+        }
+        experiment.seed = seed;
+        let draws = (0..arguments.load.connections.get() as u64)
+            .map(|connection| experiment.connection(connection, false).draw);
+        return Ok(Some(Network {
+            name: format!("population {}", experiment.population.name()),
+            paths: draws.map(|draw| model(draw.path, draw.start)).collect(),
+        }));
+    }
+    if it.network.is_empty() {
+        return Ok(None);
+    }
+    let mut names = Vec::new();
+    let mut paths = Vec::new();
+    for name in &it.network {
+        let (name, path) = path::network(name)?;
+        names.push(name);
+        paths.push(model(path, Duration::ZERO));
+    }
+    Ok(Some(Network {
+        name: names.join(", "),
+        paths,
+    }))
+}
+
+/// Each connection over a model path has a socket.
+fn check_descriptors(connections: usize, limit: Option<u64>) -> Result<(), Failure> {
+    let needed = (connections as u64).saturating_add(descriptors::RESERVED);
+    match limit {
+        Some(limit) if limit < needed => Err(Failure::Usage(format!(
+            "{connections} connections over model paths need {needed} file descriptors (the limit is {limit}; raise it with `ulimit -Hn`, or lower -c)"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// TLS, QUIC and addresses.

@@ -6,10 +6,10 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// For sockets, logs, threads' own and what libraries open.
-const RESERVED: u64 = 64;
+pub(in crate::commands) const RESERVED: u64 = 64;
 
 /// Lets the process open as many files as it may (`ulimit -Hn`). How many that is; `None` for no limit.
-pub(super) fn raise() -> Option<u64> {
+pub(in crate::commands) fn raise() -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limit.maximum,

@@ -64,3 +64,17 @@ fn given_fields_replace_the_usual_ones() {
     assert_eq!(lines(&["accept:"]), [agent]);
     assert!(fields(&["nonsense".to_owned()]).is_err());
 }
+
+#[test]
+fn sockets_of_model_paths_need_descriptors() {
+    assert!(check_descriptors(1000, None).is_ok());
+    assert!(check_descriptors(1000, Some(1064)).is_ok());
+    let Err(Failure::Usage(text)) = check_descriptors(1000, Some(1063)) else {
+        panic!("too few");
+    };
+    assert!(text.contains("1000 connections"), "{text}");
+    assert!(
+        text.contains("need 1064 file descriptors (the limit is 1063"),
+        "{text}"
+    );
+}

@@ -1,0 +1,304 @@
+//! Connections over model paths: an event loop in which each connection has a socket, and a path with links of its own.
+//!
+//! Owns: the sockets, and the order of a turn. What happens to a datagram on its way is decided by [`Paths`], what is sent
+//! by the endpoint and the application.
+//!
+//! 1. Deliver the datagrams that have left their links: to the server, or to the endpoint.
+//! 2. Fire expired timers; call the application.
+//! 3. Put the datagrams of the endpoint into their links.
+//! 4. Wait for a datagram of the server, or for the next deadline; put what was received into the links.
+
+use core::time::Duration;
+use std::{collections::BTreeMap, io, net::SocketAddr};
+
+use lastbyte_driver::{Application, Clock, Datagram};
+use lastbyte_emulate::{
+    PathModel, Plan, Report,
+    paths::{Arrival, Direction, Paths},
+    relay::{codepoint, mark},
+};
+use lastbyte_link::{Config, Ecn};
+use lastbyte_quic::{
+    Time,
+    ack::EcnCodepoint,
+    connection::NetworkPath,
+    endpoint::{Endpoint, Handle, Route},
+};
+use lastbyte_udp::{Batch, Options, Poller, SendError, Socket, Transmit, sharpen_timers};
+
+/// The most bytes inside the links of all connections of a thread, in both directions.
+const INSIDE_MAX: u64 = 1 << 30;
+/// The fewest that a direction of a path may hold.
+const INSIDE_MIN: u64 = 1 << 20;
+/// The maximum number of batches received from a socket before others have their turn.
+const BATCHES: usize = 4;
+/// The maximum number of transmits of a turn.
+const SENDS: usize = 64;
+/// How long the last packets of the connections may take to the server after the end of the run.
+const DRAIN: Duration = Duration::from_secs(1);
+/// The size of the send buffer in bytes.
+const SEND_BUFFER_LEN: usize = 65_000;
+
+/// The connections of a thread, each with a socket and a path.
+pub(crate) struct ModelPaths {
+    sockets: Vec<Socket>,
+    by_address: BTreeMap<SocketAddr, u64>,
+    paths: Paths<u64>,
+    poller: Poller,
+    remote: SocketAddr,
+    /// UDP datagrams sent to the server, and received from it.
+    pub(crate) datagrams: (u64, u64),
+}
+
+impl ModelPaths {
+    /// Opens a socket for each path. The paths' time starts now.
+    pub(crate) fn new(
+        now: Time,
+        local: SocketAddr,
+        remote: SocketAddr,
+        models: &[PathModel],
+    ) -> io::Result<Self> {
+        let directions = 2 * models.len().max(1) as u64;
+        let plan = Plan {
+            inside_max: (INSIDE_MAX / directions).max(INSIDE_MIN),
+            ..Plan::new(Config::default(), Config::default())
+        };
+        let mut all = Self {
+            sockets: Vec::with_capacity(models.len()),
+            by_address: BTreeMap::new(),
+            paths: Paths::new(plan).map_err(io::Error::other)?,
+            poller: Poller::new()?,
+            remote,
+            datagrams: (0, 0),
+        };
+        for (index, model) in (0..).zip(models) {
+            let socket = Socket::bind(local, &Options::default())?;
+            let number = all.paths.add(now, index, model).map_err(io::Error::other)?;
+            all.poller.add(&socket, number)?;
+            all.by_address.insert(socket.local_address(), number);
+            all.sockets.push(socket);
+        }
+        Ok(all)
+    }
+
+    /// The local address of each connection.
+    pub(crate) fn locals(&self) -> Vec<SocketAddr> {
+        self.sockets.iter().map(Socket::local_address).collect()
+    }
+
+    /// The counters of the links.
+    pub(crate) fn report(&self) -> Report {
+        self.paths.report()
+    }
+
+    /// Sends a datagram that has left its link to the server.
+    fn send(&mut self, arrival: &Arrival<u64>) -> Result<(), io::Error> {
+        let Some(socket) = self.socket(arrival.client) else {
+            return Ok(());
+        };
+        let sent = socket.send(&Transmit {
+            remote: self.remote,
+            local: None,
+            ecn: mark(arrival.ecn),
+            bytes: &arrival.bytes,
+            segment_len: arrival.bytes.len(),
+        });
+        match sent {
+            Ok(()) => self.datagrams.0 += 1,
+            Err(SendError::Failed(error)) => {
+                self.paths.unsent();
+                return Err(error);
+            }
+            Err(_) => self.paths.unsent(),
+        }
+        Ok(())
+    }
+
+    fn socket(&self, number: u64) -> Option<&Socket> {
+        self.sockets.get(usize::try_from(number).ok()?)
+    }
+
+    /// Puts what the server has sent into the links.
+    fn receive(&mut self, clock: &Clock, batch: &mut Batch, number: u64) -> io::Result<()> {
+        for _ in 0..BATCHES {
+            let Some(socket) = self.socket(number) else {
+                return Ok(());
+            };
+            let filled = socket.receive(batch)?;
+            if filled == 0 {
+                return Ok(());
+            }
+            let now = clock.now();
+            for received in batch.received() {
+                if received.remote != self.remote {
+                    continue;
+                }
+                let ecn = codepoint(received.ecn);
+                for datagram in received.bytes.chunks(received.segment_len) {
+                    self.datagrams.1 += 1;
+                    self.paths.send(now, number, Direction::Down, ecn, datagram);
+                }
+            }
+            if filled < batch.capacity() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs turns until the application reports that it is done.
+pub(crate) fn run<A: Application>(
+    network: &mut ModelPaths,
+    endpoint: &mut Endpoint,
+    application: &mut A,
+    clock: &Clock,
+) -> io::Result<()> {
+    let _ = sharpen_timers();
+    endpoint.set_wall_clock(clock.now(), Clock::wall_time());
+    let mut batch = Batch::new();
+    let mut buffer = vec![0; SEND_BUFFER_LEN].into_boxed_slice();
+    let mut ready = Vec::new();
+    let mut marked = Vec::new();
+    // Set when the application is done: the last packets are still inside the links.
+    let mut until = None;
+    loop {
+        deliver(network, endpoint, application, clock, &mut marked);
+        let now = clock.now();
+        while let Some(handle) = endpoint.poll_timeout(now) {
+            marked.push(handle);
+        }
+        notify(&mut marked, now, endpoint, application);
+        let mut deadline = None;
+        if until.is_none() {
+            let turn = application.on_turn(now, endpoint);
+            notify(&mut marked, now, endpoint, application);
+            deadline = turn.deadline;
+            until = turn.is_done.then(|| now + DRAIN);
+        }
+        let has_more = transmit(network, endpoint, now, &mut buffer);
+        let mut has_closed = false;
+        while let Some(closed) = endpoint.poll_closed() {
+            has_closed = true;
+            application.on_closed(now, closed);
+        }
+        if until.is_some_and(|until| now >= until || network.paths.deadline().is_none()) {
+            return Ok(());
+        }
+        let deadlines = [
+            endpoint.deadline(),
+            deadline,
+            network.paths.deadline(),
+            until,
+        ];
+        let next = deadlines.into_iter().flatten().min();
+        let timeout = if has_more || has_closed {
+            Some(Duration::ZERO)
+        } else {
+            next.map(|next| next.since(clock.now()))
+        };
+        network.poller.wait(timeout, &mut ready)?;
+        for number in &ready {
+            network.receive(clock, &mut batch, *number)?;
+        }
+    }
+}
+
+/// Delivers all datagrams that have left their links. Reads the clock for each, because a burst takes time.
+fn deliver<A: Application>(
+    network: &mut ModelPaths,
+    endpoint: &mut Endpoint,
+    application: &mut A,
+    clock: &Clock,
+    marked: &mut Vec<Handle>,
+) {
+    while let Some(mut arrival) = network.paths.poll(clock.now()) {
+        let now = clock.now();
+        let Some(local) = network.socket(arrival.client).map(Socket::local_address) else {
+            continue;
+        };
+        let path = NetworkPath {
+            local,
+            remote: network.remote,
+        };
+        if arrival.direction == Direction::Up {
+            if let Err(error) = network.send(&arrival) {
+                application.on_send_error(now, &path, &error);
+            }
+            continue;
+        }
+        match endpoint.route(now, &path, &mut arrival.bytes) {
+            Route::Connection(handle) => {
+                if let Some(connection) = endpoint.connection(handle) {
+                    let datagram = Datagram {
+                        path,
+                        ecn: received(arrival.ecn),
+                        bytes: &mut arrival.bytes,
+                    };
+                    application.on_datagram(now, handle, connection, datagram);
+                    marked.push(handle);
+                }
+            }
+            Route::Reset(handle) => marked.push(handle),
+            // A client accepts no connections.
+            Route::Accepted(_) | Route::Answered(_) | Route::Kept | Route::Dropped(_) => {}
+        }
+    }
+}
+
+/// Calls the application once for each connection that may have events.
+fn notify<A: Application>(
+    marked: &mut Vec<Handle>,
+    now: Time,
+    endpoint: &mut Endpoint,
+    application: &mut A,
+) {
+    marked.sort_unstable();
+    marked.dedup();
+    for handle in marked.drain(..) {
+        if let Some(connection) = endpoint.connection(handle) {
+            application.on_ready(now, handle, connection);
+        }
+    }
+}
+
+/// Puts the datagrams of the endpoint into their links. Returns whether there may be more.
+fn transmit(
+    network: &mut ModelPaths,
+    endpoint: &mut Endpoint,
+    now: Time,
+    buffer: &mut [u8],
+) -> bool {
+    for _ in 0..SENDS {
+        let Some(transmit) = endpoint.poll_transmit(now, buffer) else {
+            return false;
+        };
+        let Some(number) = network.by_address.get(&transmit.path.local).copied() else {
+            continue;
+        };
+        let ecn = sent(transmit.ecn);
+        for datagram in buffer[..transmit.len].chunks(transmit.segment_len.max(1)) {
+            let up = Direction::Up;
+            network.paths.send(now, number, up, ecn, datagram);
+        }
+    }
+    true
+}
+
+const fn received(ecn: Ecn) -> EcnCodepoint {
+    match ecn {
+        Ecn::NotEct => EcnCodepoint::NotEct,
+        Ecn::Ect1 => EcnCodepoint::Ect1,
+        Ecn::Ect0 => EcnCodepoint::Ect0,
+        Ecn::Ce => EcnCodepoint::Ce,
+    }
+}
+
+const fn sent(ecn: EcnCodepoint) -> Ecn {
+    match ecn {
+        EcnCodepoint::NotEct => Ecn::NotEct,
+        EcnCodepoint::Ect1 => Ecn::Ect1,
+        EcnCodepoint::Ect0 => Ecn::Ect0,
+        EcnCodepoint::Ce => Ecn::Ce,
+    }
+}
