@@ -16,7 +16,7 @@ use lastbyte_wire::{
     packet::PacketNumber,
 };
 
-pub use policy::{AckPolicy, Urgency};
+pub use policy::{AckDecimation, AckPolicy, Urgency};
 pub use ranges::{Novelty, PacketNumberRanges};
 
 /// The mark in a datagram's IP header (RFC 3168, RFC 9000 §13.4). All packets of a datagram share it.
@@ -56,6 +56,8 @@ pub struct Received {
     pub is_ack_eliciting: bool,
     /// Its datagram's mark.
     pub ecn: EcnCodepoint,
+    /// The minimum round-trip time, if there is a sample.
+    pub min_rtt: Option<Duration>,
 }
 
 impl ReceivedPackets {

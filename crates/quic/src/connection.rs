@@ -163,7 +163,10 @@ impl Connection {
             received: PerSpace::new(
                 ReceivedPackets::new(AckPolicy::immediate()),
                 ReceivedPackets::new(AckPolicy::immediate()),
-                ReceivedPackets::new(AckPolicy::delayed(config.max_ack_delay)),
+                ReceivedPackets::new(AckPolicy::delayed(
+                    config.max_ack_delay,
+                    config.ack_decimation,
+                )),
             ),
             recovery,
             sources: FrameSources::new(

@@ -21,6 +21,7 @@
 //! | module | owns |
 //! |---|---|
 //! | [`scenario`] | what is to be simulated |
+//! | [`client_acks`] | how browsers acknowledge |
 //! | [`outcome`] | what came of it |
 //! | [`row`] | its figures, a row a flow |
 //! | [`listener`] | who hears of it meanwhile |
@@ -42,6 +43,7 @@
 #![forbid(unsafe_code)]
 
 mod client;
+pub mod client_acks;
 pub mod experiment;
 mod handshake;
 pub mod lines;
@@ -58,6 +60,7 @@ mod server;
 mod setting;
 mod world;
 
+pub use client_acks::ClientAcks;
 pub use experiment::{Arm, Experiment, Plan};
 pub use listener::{LinkEvent, Listener, Way};
 pub use outcome::{FlowOutcome, Outcome, ResponseOutcome};

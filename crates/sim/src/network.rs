@@ -13,7 +13,7 @@ use lastbyte_link::{
 use lastbyte_units::{self as units, UnitError};
 use serde::Deserialize;
 
-use crate::{scenario::Path, setting::SettingError};
+use crate::{client_acks::ClientAcks, scenario::Path, setting::SettingError};
 
 #[cfg(test)]
 mod tests;
@@ -61,6 +61,8 @@ pub struct PathText {
     pub rtt: Option<String>,
     /// What a packet has beside its UDP payload, in bytes: 28 for IPv4. Default: 0, so that rates are those of payload.
     pub overhead: Option<u32>,
+    /// How clients acknowledge: `rfc9000`, the default, `chromium`, `firefox` or `safari` ([`ClientAcks`]).
+    pub client_acks: Option<String>,
     /// The link from the server to the client.
     #[serde(default)]
     pub down: LinkText,
@@ -154,6 +156,7 @@ impl PathText {
             source: other.source.or(self.source),
             rtt: other.rtt.or(self.rtt),
             overhead: other.overhead.or(self.overhead),
+            client_acks: other.client_acks.or(self.client_acks),
             down: self.down.overridden_by(other.down),
             up: self.up.overridden_by(other.up),
         }
@@ -180,6 +183,13 @@ impl PathText {
             down: self.down.link("down", rtt, overhead, read_trace)?,
             up: self.up.link("up", rtt, overhead, read_trace)?,
             overhead,
+            client_acks: match &self.client_acks {
+                Some(name) => Some(
+                    name.parse::<ClientAcks>()
+                        .map_err(|error: String| SettingError::new("client-acks", error))?,
+                ),
+                None => None,
+            },
         })
     }
 }

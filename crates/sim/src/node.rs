@@ -81,6 +81,17 @@ pub(crate) fn config(transport: &Transport, congestion: Spec) -> Arc<Config> {
     Arc::new(config)
 }
 
+/// What the client's connections are set to, where that differs from the server's `config`.
+pub(crate) fn client_config(transport: &Transport, config: &Arc<Config>) -> Arc<Config> {
+    match transport.ack_decimation {
+        None => Arc::clone(config),
+        decimation => Arc::new(Config {
+            ack_decimation: decimation,
+            ..Config::clone(config)
+        }),
+    }
+}
+
 impl Node {
     /// The client of a flow. `token` is the server's, of a visit before, or empty.
     pub(crate) fn client(

@@ -18,6 +18,7 @@ use lastbyte_congestion::{Registry, Spec};
 use lastbyte_link::{Policer, Rate, Spacing};
 
 use crate::{
+    client_acks::ClientAcks,
     scenario::{CrossTraffic, Path, Transport},
     setting::SettingError,
 };
@@ -173,6 +174,7 @@ struct Mix {
 struct AckPolicy {
     name: String,
     share: f64,
+    rule: ClientAcks,
     max_ack_delay: Duration,
     ack_frequency: bool,
 }

@@ -4,6 +4,9 @@ use core::time::Duration;
 
 use lastbyte_congestion::Spec;
 use lastbyte_link as link;
+use lastbyte_quic::ack::AckDecimation;
+
+use crate::client_acks::ClientAcks;
 
 /// A path, and what happens on it.
 #[derive(Clone, Debug)]
@@ -32,6 +35,8 @@ pub struct Path {
     /// What a packet has beside its UDP payload, in bytes: the links carry it too. 28 for IPv4 and UDP. Default: 0, so
     /// that rates are those of UDP payload, as in quicly's simulator.
     pub overhead: u32,
+    /// How its clients acknowledge, if the path's file says so: for whoever makes a [`Transport`]. Default: not said.
+    pub client_acks: Option<ClientAcks>,
 }
 
 /// One client with one connection to the server.
@@ -192,6 +197,8 @@ pub struct Transport {
     pub ecn: bool,
     /// How long a client holds acknowledgments back at most. Default: 25 ms.
     pub max_ack_delay: Duration,
+    /// Fewer acknowledgments of a client after its first packets. Default: none.
+    pub ack_decimation: Option<AckDecimation>,
     /// What a client lets a server send ahead on a stream, at first and until it has been tuned, in bytes; a connection may
     /// have 2.5 times as much. Default: 6 MiB, as Chromium's.
     pub stream_window: u64,
@@ -210,6 +217,7 @@ impl Default for Transport {
             ack_frequency: false,
             ecn: false,
             max_ack_delay: Duration::from_millis(25),
+            ack_decimation: None,
             stream_window: 6 << 20,
             certificate_chain: 2400,
         }

@@ -23,7 +23,7 @@ use crate::{
     client::Client,
     handshake::credentials,
     listener::{LinkEvent, Listener, Way},
-    node::{Node, addresses, config},
+    node::{Node, addresses, client_config, config},
     outcome::{BottleneckOutcome, Drop, FlowOutcome, Outcome, SenderOutcome},
     scenario::{CrossKind, FlowPlan, Handshake, Request, Scenario, Transport},
     server::Server,
@@ -218,7 +218,7 @@ impl<'a, L: Listener> World<'a, L> {
             Handshake::Resumed | Handshake::ZeroRtt => server.token(),
         };
         let client = Node::client(
-            config,
+            client_config(transport, &config),
             Client::new(protocol.client(transport.handshake), plan),
             credentials.client,
             token.unwrap_or_default(),

@@ -177,6 +177,10 @@ pub(crate) fn describe(path: &sim::Path) -> Vec<String> {
         up.insert(0, rate_words(&path.up.capacity));
     }
     words.extend(up.into_iter().map(|what| format!("up: {what}")));
+    words.extend(
+        path.client_acks
+            .map(|acks| format!("client ACKs {}", acks.name())),
+    );
     words
 }
 

@@ -67,7 +67,8 @@ fn jobs(arguments: &Arguments) -> Result<Vec<Job>, Failure> {
     arguments.check().map_err(Failure::Usage)?;
     let arms = arguments.arms().map_err(Failure::Usage)?;
     let mut jobs = Vec::new();
-    for (network, path) in arguments.path.paths()? {
+    for (network, mut path) in arguments.path.paths()? {
+        path.client_acks = arguments.client_acks.or(path.client_acks);
         for size in &arguments.size {
             for (arm, handshake) in arms
                 .iter()
@@ -110,6 +111,7 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, label: &Label) ->
         requests: requests.clone(),
         progress: progress.clone(),
     });
+    let acks = path.client_acks.unwrap_or_default();
     Scenario {
         path,
         flows: flows.collect(),
@@ -133,7 +135,10 @@ fn scenario(arguments: &Arguments, path: sim::Path, arm: &Arm, label: &Label) ->
             adapts_to_reordering: !arguments.fixed_thresholds,
             ack_frequency: arguments.ack_frequency,
             ecn: arguments.uses_ecn(),
-            max_ack_delay: arguments.max_ack_delay,
+            max_ack_delay: arguments
+                .max_ack_delay
+                .unwrap_or_else(|| acks.max_ack_delay()),
+            ack_decimation: acks.decimation(),
             stream_window: arguments.window,
             certificate_chain: arguments.certificate_chain,
         },

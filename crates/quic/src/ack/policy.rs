@@ -6,6 +6,9 @@
 //! | Application | when more than `ack_eliciting_threshold` packets wait (default 1: each second one); `max_ack_delay` after the first of them; at once when a packet is missing or late, by the reordering threshold; at once for CE |
 //!
 //! What elicits no acknowledgment never makes one leave: it is said along with the next.
+//!
+//! With an [`AckDecimation`], an endpoint acknowledges less often once a connection has received some packets, as
+//! Chromium does.
 
 use core::time::Duration;
 
@@ -28,6 +31,50 @@ pub struct AckPolicy {
     last_was_ce: bool,
 }
 
+/// Fewer acknowledgments after the first packets of a connection, until an `ACK_FREQUENCY` frame sets other rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckDecimation {
+    /// The rule applies from this many packet numbers above the first one received.
+    pub after: u64,
+    /// An acknowledgment is sent once this many ack-eliciting packets wait. Values below 1 count as 1.
+    pub packets: u64,
+    /// The longest delay, as a fraction of the minimum round-trip time: 4 for a quarter. 0 counts as 1. The delay is at
+    /// least 1 ms and at most `max_ack_delay`.
+    pub rtt_divisor: u32,
+    /// This many packets are acknowledged at once after a new gap, before and after the rule applies.
+    pub packets_after_gap: u64,
+}
+
+impl AckDecimation {
+    /// The defaults of QUICHE, Chromium's QUIC stack: every tenth packet or after a quarter of the minimum round-trip
+    /// time, from the 100th packet on (`quic_received_packet_manager.cc` and `quic_constants.h`:
+    /// `kMinReceivedBeforeAckDecimation`, `kMaxRetransmittablePacketsBeforeAck`, `kPeerAckDecimationDelay`,
+    /// `kMaxPacketsAfterNewMissing`).
+    pub const CHROMIUM: Self = Self {
+        after: 100,
+        packets: 10,
+        rtt_divisor: 4,
+        packets_after_gap: 4,
+    };
+    /// `kAlarmGranularity` of QUICHE.
+    const DELAY_MIN: Duration = Duration::from_millis(1);
+
+    fn delay(&self, longest: Duration, min_rtt: Option<Duration>) -> Duration {
+        let share = min_rtt.unwrap_or_default() / self.rtt_divisor.max(1);
+        share.max(Self::DELAY_MIN).min(longest)
+    }
+
+    /// Whether the newest range of packets follows a gap and is short.
+    fn is_after_gap(&self, ranges: &PacketNumberRanges) -> bool {
+        let mut ranges = ranges.iter();
+        let newest = ranges.next();
+        ranges.next().is_some()
+            && newest.is_some_and(|newest| {
+                newest.end().get() - newest.start().get() < self.packets_after_gap
+            })
+    }
+}
+
 /// What may be held back.
 #[derive(Clone, Copy, Debug)]
 struct Delay {
@@ -38,6 +85,25 @@ struct Delay {
     reordering_threshold: u64,
     /// The sequence number of the latest `ACK_FREQUENCY` frame obeyed.
     sequence: Option<u64>,
+    decimation: Option<AckDecimation>,
+    /// The smallest packet number received, once `decimation` is set.
+    smallest: Option<u64>,
+}
+
+impl Delay {
+    /// How long an acknowledgment of this packet may be held back. Starts decimation when it is time.
+    fn longest_for(&mut self, number: u64, min_rtt: Option<Duration>) -> Duration {
+        let Some(decimation) = self.decimation else {
+            return self.longest;
+        };
+        let smallest = self.smallest.map_or(number, |before| before.min(number));
+        self.smallest = Some(smallest);
+        if number - smallest < decimation.after {
+            return self.longest;
+        }
+        self.ack_eliciting_threshold = decimation.packets.max(1) - 1;
+        decimation.delay(self.longest, min_rtt)
+    }
 }
 
 /// How much an ACK frame is wanted.
@@ -60,12 +126,14 @@ impl AckPolicy {
 
     /// The rules for 0-RTT and 1-RTT packets. `max_ack_delay` is the transport parameter that was sent to the peer.
     #[must_use]
-    pub const fn delayed(max_ack_delay: Duration) -> Self {
+    pub const fn delayed(max_ack_delay: Duration, decimation: Option<AckDecimation>) -> Self {
         Self::new(Some(Delay {
             longest: max_ack_delay,
             ack_eliciting_threshold: 1,
             reordering_threshold: 1,
             sequence: None,
+            decimation,
+            smallest: None,
         }))
     }
 
@@ -90,6 +158,7 @@ impl AckPolicy {
             return;
         }
         delay.sequence = Some(sequence);
+        delay.decimation = None;
         delay.ack_eliciting_threshold = frame.ack_eliciting_threshold.get();
         delay.longest = Duration::from_micros(frame.max_ack_delay_us.get());
         delay.reordering_threshold = frame.reordering_threshold.get();
@@ -127,10 +196,12 @@ impl AckPolicy {
         let number = received.number.get();
         let largest_before = self.largest_eliciting;
         self.largest_eliciting = largest_before.max(Some(number));
-        let Some(delay) = self.delay else {
+        let Some(delay) = &mut self.delay else {
             self.deadline = Some(Time::ZERO);
             return;
         };
+        let longest = delay.longest_for(number, received.min_rtt);
+        let delay = *delay;
         let is_marked = match delay.ack_eliciting_threshold {
             // §13.2.1: each CE packet at once; with a higher threshold the change to CE alone (draft §6.3).
             0 | 1 => received.ecn == EcnCodepoint::Ce,
@@ -139,10 +210,14 @@ impl AckPolicy {
         if is_marked
             || self.waiting > delay.ack_eliciting_threshold
             || self.is_out_of_order(number, largest_before, delay.reordering_threshold, ranges)
+            || delay
+                .decimation
+                .is_some_and(|decimation| decimation.is_after_gap(ranges))
         {
             self.deadline = Some(Time::ZERO);
         } else {
-            self.deadline.get_or_insert(received.now + delay.longest);
+            let at = received.now + longest;
+            self.deadline = Some(self.deadline.map_or(at, |before| before.min(at)));
         }
     }
 

@@ -8,6 +8,7 @@ fn receive(space: &mut ReceivedPackets, at_ms: u64, number: u32, ecn: EcnCodepoi
         number: PacketNumber::from(number),
         is_ack_eliciting: true,
         ecn,
+        min_rtt: None,
     });
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use lastbyte_congestion::{ControllerFactory, Spec};
 use lastbyte_wire::packet::Version;
 
-use crate::{path::MtuConfig, recovery::LossThresholds, stream};
+use crate::{ack::AckDecimation, path::MtuConfig, recovery::LossThresholds, stream};
 
 /// What can be set for a connection. Many share one.
 #[derive(Clone, Debug)]
@@ -26,6 +26,9 @@ pub struct Config {
     pub keep_alive: Option<Duration>,
     /// How long an acknowledgment is held back at most: `max_ack_delay`. Default: 25 ms; below 2^14 ms.
     pub max_ack_delay: Duration,
+    /// Fewer acknowledgments after the first packets of the connection, as Chromium sends. Default: none, which is every
+    /// second packet (RFC 9000 §13.2.2).
+    pub ack_decimation: Option<AckDecimation>,
     /// The sizes of its datagrams. Default: from 1200 bytes, up to what the path is found to carry, 1472 at most.
     pub mtu: MtuConfig,
     /// Whether packets are marked ECT(0), as long as the path carries the marks. Default: yes.
@@ -73,6 +76,7 @@ impl Config {
             max_idle_timeout: Duration::from_secs(30),
             keep_alive: None,
             max_ack_delay: Duration::from_millis(25),
+            ack_decimation: None,
             mtu: MtuConfig::default(),
             ecn: true,
             grease: true,

@@ -182,11 +182,14 @@ impl Connection {
         }
         let largest = self.received.get(space).largest();
         let is_newest = largest.is_none_or(|largest| opened.number > largest);
+        let rtt = self.recovery.rtt();
+        let min_rtt = rtt.has_sample().then(|| rtt.min());
         self.received.get_mut(space).on_received(&Received {
             now,
             number: opened.number,
             is_ack_eliciting: flags.is_ack_eliciting,
             ecn: arrived.ecn,
+            min_rtt,
         });
         self.idle.on_received(now);
         // ACK frames speak of their packet's own space.

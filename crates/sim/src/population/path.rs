@@ -22,10 +22,12 @@ pub(super) fn draw(population: &Population, sketch: Sketch, seed: u64) -> Draw {
         down: down(population, class, &sketch, seed),
         up: up(population, facts),
         overhead: population.overhead,
+        client_acks: None,
     };
     let transport = Transport {
         ecn: facts.ecn,
         max_ack_delay: policy.max_ack_delay,
+        ack_decimation: policy.rule.decimation(),
         ack_frequency: policy.ack_frequency,
         ..Transport::default()
     };

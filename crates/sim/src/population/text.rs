@@ -17,7 +17,7 @@ use super::{
     distribution::{Distribution, Quantity},
     sweep::Sweep,
 };
-use crate::{network::OVERHEAD_MAX, setting::SettingError};
+use crate::{client_acks::ClientAcks, network::OVERHEAD_MAX, setting::SettingError};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -65,7 +65,8 @@ struct SizesText {
 struct AckText {
     name: String,
     share: f64,
-    max_ack_delay: String,
+    rule: Option<String>,
+    max_ack_delay: Option<String>,
     #[serde(default)]
     ack_frequency: bool,
 }
@@ -446,11 +447,21 @@ fn sizes(text: SizesText) -> Outcome<Sizes> {
 }
 
 fn ack_policy(text: &AckText) -> Outcome<AckPolicy> {
+    let rule = match &text.rule {
+        Some(name) => name
+            .parse()
+            .map_err(|error: String| SettingError::new("rule", error))?,
+        None => ClientAcks::default(),
+    };
     Ok(AckPolicy {
         name: text.name.clone(),
         share: factor("share", text.share)?,
-        max_ack_delay: units::span(&text.max_ack_delay)
-            .map_err(|error| SettingError::new("max-ack-delay", error.with_value()))?,
+        rule,
+        max_ack_delay: match &text.max_ack_delay {
+            Some(text) => units::span(text)
+                .map_err(|error| SettingError::new("max-ack-delay", error.with_value()))?,
+            None => rule.max_ack_delay(),
+        },
         ack_frequency: text.ack_frequency,
     })
 }

@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 use clap::{Args, ValueEnum};
 use lastbyte_congestion::Spec;
 use lastbyte_link::Rate;
-use lastbyte_sim::{CrossKind, Handshake, Protocol};
+use lastbyte_sim::{ClientAcks, CrossKind, Handshake, Protocol};
 use lastbyte_units as units;
 
 use crate::commands::{path::PathArguments, values};
@@ -120,9 +120,15 @@ pub(crate) struct Arguments {
     /// Let the server request fewer ACKs (draft-ietf-quic-ack-frequency)
     #[arg(long, help_heading = "Endpoints")]
     pub(crate) ack_frequency: bool,
-    /// Maximum ACK delay of the client
-    #[arg(long, value_name = "SPAN", default_value = "25ms", value_parser = units::span, help_heading = "Endpoints")]
-    pub(crate) max_ack_delay: Duration,
+    /// How clients acknowledge: rfc9000, chromium, firefox, safari
+    ///
+    /// Default: the network's `client-acks`, else rfc9000, which acknowledges every second packet. chromium acknowledges
+    /// every tenth from the 100th packet on.
+    #[arg(long, value_name = "NAME", help_heading = "Endpoints")]
+    pub(crate) client_acks: Option<ClientAcks>,
+    /// Maximum ACK delay of the client [default: of --client-acks]
+    #[arg(long, value_name = "SPAN", value_parser = units::span, help_heading = "Endpoints")]
+    pub(crate) max_ack_delay: Option<Duration>,
     /// Flow-control window per stream granted by the client
     #[arg(long, value_name = "BYTES", default_value = "6MiB", value_parser = values::size::<u64>(1..=1 << 40), help_heading = "Endpoints")]
     pub(crate) window: u64,

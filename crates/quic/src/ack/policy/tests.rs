@@ -4,6 +4,7 @@ use super::*;
 use crate::ack::ReceivedPackets;
 
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
+const MIN_RTT: Duration = Duration::from_millis(40);
 
 struct Space {
     received: ReceivedPackets,
@@ -25,6 +26,7 @@ impl Space {
             number: PacketNumber::from(number),
             is_ack_eliciting,
             ecn,
+            min_rtt: Some(MIN_RTT),
         });
         let is_due = self.received.urgency(self.now) == Urgency::Due;
         if is_due {
@@ -59,7 +61,7 @@ fn ack_frequency(sequence: u32, eliciting: u32, reordering: u32) -> AckFrequency
 }
 
 fn delayed() -> Space {
-    Space::new(AckPolicy::delayed(MAX_ACK_DELAY))
+    Space::new(AckPolicy::delayed(MAX_ACK_DELAY, None))
 }
 
 fn with_thresholds(eliciting: u32, reordering: u32) -> Space {
@@ -181,4 +183,126 @@ fn ack_frequency_5_immediate_ack() {
     space.receive(0, true, EcnCodepoint::NotEct);
     space.received.policy_mut().on_immediate_ack();
     assert_eq!(space.received.urgency(space.now), Urgency::Due);
+}
+
+fn chromium() -> Space {
+    Space::new(AckPolicy::delayed(
+        MAX_ACK_DELAY,
+        Some(AckDecimation::CHROMIUM),
+    ))
+}
+
+#[test]
+fn chromium_acks_every_second_packet_up_to_the_hundredth_and_then_every_tenth() {
+    let numbers: Vec<u32> = (7..160).collect();
+    let acked = chromium().acked_at(&numbers);
+    let every_second = (8..107).step_by(2);
+    let every_tenth = (116..160).step_by(10);
+    assert_eq!(acked, every_second.chain(every_tenth).collect::<Vec<_>>());
+}
+
+#[test]
+fn chromium_waits_a_quarter_of_the_minimum_round_trip_once_it_acks_every_tenth() {
+    let mut space = chromium();
+    space.receive(0, true, EcnCodepoint::NotEct);
+    assert_eq!(space.received.deadline(), Some(space.now + MAX_ACK_DELAY));
+    for number in 1..=100 {
+        space.receive(number, true, EcnCodepoint::NotEct);
+    }
+    assert_eq!(space.received.deadline(), Some(space.now + MIN_RTT / 4));
+}
+
+#[test]
+fn the_delay_of_decimation_is_from_one_millisecond_to_max_ack_delay() {
+    let delay = |min_rtt| AckDecimation::CHROMIUM.delay(MAX_ACK_DELAY, min_rtt);
+    let ms = Duration::from_millis;
+    assert_eq!(delay(None), ms(1));
+    assert_eq!(delay(Some(ms(1))), ms(1));
+    assert_eq!(delay(Some(ms(60))), ms(15));
+    assert_eq!(delay(Some(ms(600))), MAX_ACK_DELAY);
+    let zeros = AckDecimation {
+        after: 0,
+        packets: 0,
+        rtt_divisor: 0,
+        packets_after_gap: 0,
+    };
+    assert_eq!(zeros.delay(MAX_ACK_DELAY, Some(ms(8))), ms(8));
+    let mut space = Space::new(AckPolicy::delayed(MAX_ACK_DELAY, Some(zeros)));
+    assert_eq!(space.acked_at(&[0, 1, 2]), [0, 1, 2]);
+}
+
+#[test]
+fn chromium_acks_four_packets_at_once_after_a_gap() {
+    let mut space = chromium();
+    space.acked_at(&(0..=110).collect::<Vec<_>>());
+    // 111 is missing; the count starts again after 115.
+    assert_eq!(
+        space.acked_at(&(112..130).collect::<Vec<_>>()),
+        [112, 113, 114, 115, 125]
+    );
+}
+
+#[test]
+fn ack_frequency_ends_decimation() {
+    let mut space = chromium();
+    space.acked_at(&(0..=110).collect::<Vec<_>>());
+    space
+        .received
+        .policy_mut()
+        .on_ack_frequency(&ack_frequency(0, 1, 1));
+    assert_eq!(space.acked_at(&[111, 112, 113, 114]), [111, 113]);
+}
+
+/// The rules of QUICHE as its functions are written, over a set of numbers.
+#[derive(Default)]
+struct Quiche {
+    seen: std::collections::BTreeSet<u32>,
+    last_sent_largest: Option<u32>,
+    waiting: u64,
+    frequency: u64,
+}
+
+impl Quiche {
+    /// `MaybeUpdateAckTimeout`; returns whether an acknowledgment is sent at once.
+    fn receive(&mut self, number: u32) -> bool {
+        let was_missing = self.seen.last().is_some_and(|largest| number < *largest);
+        if !self.seen.insert(number) {
+            return false;
+        }
+        self.waiting += 1;
+        let first = *self.seen.first().expect("one was inserted");
+        if number >= first + 100 {
+            self.frequency = 10;
+        }
+        let largest = *self.seen.last().expect("one was inserted");
+        let newest = (0..=largest)
+            .rev()
+            .take_while(|number| self.seen.contains(number))
+            .count() as u32;
+        let has_missing = largest + 1 - newest > first;
+        let is_late = was_missing && self.last_sent_largest.is_some_and(|sent| number < sent);
+        let is_due =
+            is_late || self.waiting >= self.frequency.max(2) || (has_missing && newest <= 4);
+        if is_due {
+            self.waiting = 0;
+            self.last_sent_largest = Some(largest);
+        }
+        is_due
+    }
+}
+
+proptest::proptest! {
+    /// Without packets that arrive late: for those RFC 9000 §13.2.1, which is kept, has an ACK in more cases.
+    #[test]
+    fn decimation_acks_when_quiche_does(
+        steps in proptest::collection::vec(proptest::sample::select(vec![1_u32, 1, 1, 1, 1, 1, 1, 2, 3]), 1..400),
+    ) {
+        let (mut space, mut quiche) = (chromium(), Quiche::default());
+        let mut number = 0;
+        for step in steps {
+            number += step;
+            let is_due = space.receive(number, true, EcnCodepoint::NotEct);
+            proptest::prop_assert_eq!(is_due, quiche.receive(number), "packet {}", number);
+        }
+    }
 }
